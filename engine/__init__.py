@@ -1,0 +1,1 @@
+"""What may happen in a tournament, and the log that remembers it."""

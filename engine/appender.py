@@ -1,0 +1,174 @@
+"""Group commit: what waits for many tournaments goes to disk in one transaction.
+
+    sources that have something ──► one block each ──► one commit ──► each source is told
+                     ▲                                                     │
+                     └──── meanwhile the next requests gather ◄────────────┘
+
+While one commit is on its way the next batch gathers, so batches grow with the load and a lone request waits
+for nobody: there are no timers. A tournament has at most one block under way. One whose head somebody else
+holds, or whose block cannot be sent together with others, goes alone on a lane of its own and delays nobody.
+
+An outcome is never guessed. Where the connection was lost the block is sent again, under the same append_id,
+until the database says what became of it; nothing of that tournament is sent before.
+"""
+
+import asyncio
+from collections.abc import Sequence as Items
+from typing import Final, Protocol
+
+import asyncpg
+import structlog
+
+from engine import log
+from engine.database import DATABASE_TROUBLE, Database
+from engine.errors import DatabaseUnavailable, OutcomeUnknown, Rejected, Unavailable
+from engine.log import Appended, Block, NotAppended, UnconfirmedCommit
+from engine.telemetry import APPEND_BLOCKS, APPEND_SECONDS, APPENDS_RESENT
+from engine.terms import TournamentId
+
+BATCH_BLOCKS_MAX: Final = 256
+"""Tournaments of one commit."""
+LANES_MAX: Final = 4
+"""Blocks that are sent alone at the same time."""
+ATTEMPTS_MAX: Final = 10
+"""Of a block that certainly was not applied yet: each waits up to the session's lock_timeout."""
+_PAUSE_SECONDS: Final = 0.1
+
+_logger = structlog.get_logger()
+
+
+Outcome = Appended | NotAppended | Unavailable | OutcomeUnknown
+
+
+class Source(Protocol):
+    """The requests that wait for one tournament, as the appender sees them.
+
+    A source says `Appender.ready` when it has something and nothing under way. It is then asked for one block,
+    and told what became of that block before it is asked again.
+    """
+
+    @property
+    def tournament_id(self) -> TournamentId: ...
+
+    def next_block(self) -> Block | None:
+        """Judges what waits. None: after all there is nothing to append."""
+
+    def settled(self, block: Block, outcome: Outcome) -> None:
+        """`outcome` is certain, but for OutcomeUnknown. An Unavailable: certainly not applied."""
+
+
+class Appender:
+    """Sends blocks. `run` does the work until it is cancelled; whoever cancels it lets the sources run dry first."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._ready: dict[TournamentId, Source] = {}
+        self._something_ready = asyncio.Event()
+        self._lanes = asyncio.Semaphore(LANES_MAX)
+
+    def ready(self, source: Source) -> None:
+        """`source` has something to append and nothing under way."""
+        self._ready[source.tournament_id] = source
+        self._something_ready.set()
+
+    async def run(self) -> None:
+        """Appends what sources have, for ever."""
+        async with asyncio.TaskGroup() as lanes:
+            while True:
+                await self._something_ready.wait()
+                batch = self._gather()
+                if not batch:
+                    continue
+                for source, block, maybe_applied in await self._append_together(batch):
+                    lanes.create_task(self._append_alone(source, block, maybe_applied))
+
+    def _gather(self) -> list[tuple[Source, Block]]:
+        """One block of each ready source, in ascending order of tournaments."""
+        tournament_ids = sorted(list(self._ready)[:BATCH_BLOCKS_MAX])
+        sources = [self._ready.pop(tournament_id) for tournament_id in tournament_ids]
+        if not self._ready:
+            self._something_ready.clear()
+        return [(source, block) for source in sources if (block := source.next_block())]
+
+    async def _append_together(self, batch: list[tuple[Source, Block]]) -> list[tuple[Source, Block, bool]]:
+        """Appends in one commit, waiting for nobody's lock; returns what must be sent alone, and whether it may
+        have been applied."""
+        blocks = [block for _, block in batch]
+        APPEND_BLOCKS.observe(len(blocks))
+        try:
+            with APPEND_SECONDS.time():
+                outcomes = await self._send(blocks, wait=False)
+        except _SendingFailed as failure:
+            _logger.warning("append_failed", blocks=len(blocks), error=repr(failure.error))
+            return [(source, block, failure.maybe_applied) for source, block in batch]
+        alone = []
+        for (source, block), outcome in zip(batch, outcomes, strict=True):
+            if outcome is NotAppended.BUSY:
+                alone.append((source, block, False))
+            else:
+                source.settled(block, outcome)
+        return alone
+
+    async def _append_alone(self, source: Source, block: Block, maybe_applied: bool) -> None:
+        async with self._lanes:
+            outcome = await self._settle(block, maybe_applied)
+        source.settled(block, outcome)
+
+    async def _settle(self, block: Block, maybe_applied: bool) -> Outcome:
+        """Sends `block` until its outcome is certain; if it may have been applied, for as long as that takes.
+
+        It cannot be applied twice, not even by a forgotten backend that comes to the lock late: whoever comes
+        second under the same append_id is told what the first did, and what was overtaken stays overtaken.
+        """
+        attempts = 0
+        while True:
+            attempts += 1
+            try:
+                (outcome,) = await self._send([block], wait=True)
+            except _SendingFailed as failure:
+                maybe_applied = maybe_applied or failure.maybe_applied
+                facts = {"tournament_id": block.tournament_id, "attempts": attempts, "error": repr(failure.error)}
+                if not isinstance(failure.error, DATABASE_TROUBLE):
+                    # It is the block: whichever sending reached the database was refused like this one.
+                    _logger.error("append_rejected", **facts)
+                    return Rejected()
+                _logger.warning("append_resent", **facts)
+                APPENDS_RESENT.inc()
+                if attempts >= ATTEMPTS_MAX and not maybe_applied:
+                    return DatabaseUnavailable()
+                await asyncio.sleep(_PAUSE_SECONDS)
+            else:
+                return outcome
+
+    async def _send(self, blocks: list[Block], *, wait: bool) -> Items[Outcome]:
+        sent = False
+        try:
+            async with self._database.raw_connection() as connection:
+                sent = True
+                try:
+                    return await log.append(connection, blocks, wait=wait)
+                except asyncpg.PostgresError as error:
+                    # An error that the server reports means that it rolled back, unless it hung up with it.
+                    sent = connection.is_closed() or isinstance(error, _HANGING_UP)
+                    raise
+        except UnconfirmedCommit as error:
+            _logger.error("commit_unconfirmed", warning=str(error))
+            return [OutcomeUnknown() for _ in blocks]
+        except (*DATABASE_TROUBLE, asyncpg.PostgresError) as error:
+            raise _SendingFailed(error, maybe_applied=sent) from error
+
+
+_HANGING_UP: Final = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+)
+
+
+class _SendingFailed(Exception):
+    """`maybe_applied`: the connection was lost, and what was sent with it may have been committed."""
+
+    def __init__(self, error: Exception, *, maybe_applied: bool) -> None:
+        super().__init__(error)
+        self.error = error
+        self.maybe_applied = maybe_applied

@@ -1,0 +1,129 @@
+"""Connections to PostgreSQL: how they are set up, what their errors mean, and which databases are refused."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
+
+import asyncpg
+from asyncpg import Connection, Pool
+
+from engine.errors import DatabaseUnavailable, StartupRefused
+from engine.migrator import refuse_unmigrated
+
+SERVICE_ROLE: Final = "tallybook_service"
+CONNECT_SECONDS_MAX: Final = 5.0
+ACQUIRE_SECONDS_MAX: Final = 3.0
+STATEMENT_SECONDS_MAX: Final = 10.0
+CONNECTIONS_MAX: Final = 12
+"""Of one process: one appends, a few append what is held up, the others read."""
+POSTGRES_MAJOR_MIN: Final = 15
+
+# `role` takes effect at login: also who logs in as the owner works with the service's few rights.
+_SERVICE_SETTINGS: Final = {
+    "role": SERVICE_ROLE,
+    "search_path": "tallybook",
+    "timezone": "UTC",
+    "lock_timeout": "500ms",
+    "statement_timeout": f"{int(STATEMENT_SECONDS_MAX * 1000)}ms",
+    "idle_in_transaction_session_timeout": "10s",
+    "jit": "off",
+}
+
+# What the server or the network may do to us at any time; anything else is a mistake of ours.
+DATABASE_TROUBLE: Final = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.PostgresSystemError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.TransactionRollbackError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+)
+
+
+class Database:
+    """The pool of one process."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """A connection of the service's role. Trouble of the database's becomes DatabaseUnavailable."""
+        with unavailable():
+            async with self._pool.acquire(timeout=ACQUIRE_SECONDS_MAX) as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def raw_connection(self) -> AsyncIterator[Connection]:
+        """A connection whose errors come as they are, for those who must tell them apart."""
+        async with self._pool.acquire(timeout=ACQUIRE_SECONDS_MAX) as connection:
+            yield connection
+
+
+@contextmanager
+def unavailable() -> Iterator[None]:
+    """Turns DATABASE_TROUBLE into DatabaseUnavailable. Not for writes: it says nothing about their outcome."""
+    try:
+        yield
+    except DATABASE_TROUBLE as error:
+        raise DatabaseUnavailable from error
+
+
+@asynccontextmanager
+async def open_database(dsn: str, *, name: str, connections_max: int = CONNECTIONS_MAX) -> AsyncIterator[Database]:
+    """The database at `dsn`, found sound; `name` is what `pg_stat_activity` shows. Raises StartupRefused."""
+    try:
+        pool = await asyncpg.create_pool(
+            dsn,
+            min_size=1,
+            max_size=connections_max,
+            timeout=CONNECT_SECONDS_MAX,
+            command_timeout=STATEMENT_SECONDS_MAX + 2,
+            server_settings={**_SERVICE_SETTINGS, "application_name": name},
+            reset=_keep,
+        )
+    except asyncpg.InvalidParameterValueError as error:
+        raise StartupRefused(
+            f"The database is not ready for the service ({error}); run `tallybook migrate` with the same address."
+        ) from error
+    except (*DATABASE_TROUBLE, ValueError) as error:
+        raise StartupRefused(f"Cannot connect to the database: {error}. Is its address right, is it up?") from error
+    try:
+        async with pool.acquire() as connection:
+            await refuse_unsound(connection)
+            await refuse_unmigrated(connection)
+        yield Database(pool)
+    finally:
+        await _close(pool)
+
+
+async def refuse_unsound(connection: Connection) -> None:
+    """Raises StartupRefused where an acknowledged change might not be on disk, or could not be written."""
+    if connection.get_server_version().major < POSTGRES_MAJOR_MIN:
+        raise StartupRefused(f"PostgreSQL {POSTGRES_MAJOR_MIN} or later is needed; upgrade the server.")
+    for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+        if await connection.fetchval("SELECT current_setting($1)", setting) == "off":
+            raise StartupRefused(f"The database runs with {setting} = off and may lose what it confirmed; turn it on.")
+    if await connection.fetchval("SELECT pg_is_in_recovery()"):
+        raise StartupRefused("The database is a standby; give the address of the primary.")
+    encoding = await connection.fetchval("SELECT current_setting('server_encoding')")
+    if encoding != "UTF8":
+        raise StartupRefused(f"The database's encoding is {encoding}; create it with ENCODING 'UTF8'.")
+
+
+async def _keep(connection: Connection) -> None:
+    """In place of asyncpg's RESET ALL at every release, a round trip: no code of ours changes a session."""
+
+
+async def _close(pool: Pool) -> None:
+    try:
+        await pool.close()
+    finally:
+        pool.terminate()

@@ -1,0 +1,164 @@
+"""What has happened in a tournament: one frozen struct per kind of fact, past tense, never changed.
+
+Pure. An event holds everything its folds need, ids and times included, so that folding it needs no clock and
+no look-up. A field that is `None` (or `UNSET`) by default was not part of what happened: in a change it means
+"left as it was". How events are written down is `codec.py`'s matter; what they mean for decisions is
+`tournament.py`'s, and for answers `projections/board.py`'s.
+"""
+
+from datetime import datetime
+from typing import Annotated, ClassVar
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from engine.terms import (
+    DELTA_MAX,
+    ActorId,
+    CompetitionId,
+    CompetitorId,
+    RankingId,
+    Sequence,
+    Sort,
+    UnityId,
+)
+
+Result = str | dict[CompetitorId, str]
+"""The score of a competition, or, with more than two participants, the performance of each."""
+
+
+class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What all events share: they are frozen, and their stored form omits what is as by default.
+
+    `structural`: whether the fact changes what other requests are judged by, beyond adding something that
+    nobody can have named yet. A block judged before such an event of another process is judged again.
+    """
+
+    structural: ClassVar[bool] = False
+
+
+class TournamentOpened(Fact, frozen=True, kw_only=True):
+    name: str
+    slug: str
+
+
+class CompetitorRegistered(Fact, frozen=True, kw_only=True):
+    competitor_id: CompetitorId
+    name: str
+    tags: tuple[str, ...] = ()
+    color: str = "000000"
+    parent_id: CompetitorId | None = None
+
+
+class CompetitorChanged(Fact, frozen=True, kw_only=True):
+    """Structural because of the parent: two changes, each harmless alone, could close a circle."""
+
+    structural = True
+    competitor_id: CompetitorId
+    name: str | None = None
+    tags: tuple[str, ...] | None = None
+    color: str | None = None
+    parent_id: CompetitorId | None = None
+
+
+class CompetitionAdded(Fact, frozen=True, kw_only=True):
+    """`started_at` None: it started when it was recorded. Times are UTC."""
+
+    competition_id: CompetitionId
+    group_id: int
+    started_at: datetime | None = None
+    location: str = ""
+    participants: tuple[CompetitorId, ...] = ()
+    result: Result | None = None
+    winner_id: CompetitorId | None = None
+
+
+class CompetitionChanged(Fact, frozen=True, kw_only=True):
+    competition_id: CompetitionId
+    started_at: datetime | None = None
+    location: str | None = None
+    result: Result | None = None
+    winner_id: CompetitorId | None = None
+
+
+class RankingCreated(Fact, frozen=True, kw_only=True):
+    structural = True
+    ranking_id: RankingId
+    name: str
+    participants: tuple[CompetitorId, ...]
+    main_unity_id: UnityId
+    main_unity_name: str
+    description: str | None = None
+
+
+class RankingModified(Fact, frozen=True, kw_only=True):
+    """`participants` is the whole list from now on; `description` None: taken away, UNSET: left as it was."""
+
+    structural = True
+    ranking_id: RankingId
+    participants: tuple[CompetitorId, ...]
+    main_unity_name: str
+    name: str | None = None
+    description: str | None | UnsetType = UNSET
+
+
+class UnityAdded(Fact, frozen=True, kw_only=True):
+    structural = True
+    ranking_id: RankingId
+    unity_id: UnityId
+    name: str
+    sort: Sort = Sort.DESC
+
+
+class Delta(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A signed integer credited to one competitor in one unity."""
+
+    competitor_id: CompetitorId
+    unity_id: UnityId
+    amount: Annotated[int, Meta(ge=-DELTA_MAX, le=DELTA_MAX)]
+
+
+class PointsAdded(Fact, frozen=True, kw_only=True):
+    """`competition_id` None: a free modification."""
+
+    ranking_id: RankingId
+    deltas: tuple[Delta, ...]
+    competition_id: CompetitionId | None = None
+
+
+class RankingClosed(Fact, frozen=True, kw_only=True):
+    structural = True
+    ranking_id: RankingId
+
+
+class RankingReopened(Fact, frozen=True, kw_only=True):
+    structural = True
+    ranking_id: RankingId
+
+
+Event = (
+    TournamentOpened
+    | CompetitorRegistered
+    | CompetitorChanged
+    | CompetitionAdded
+    | CompetitionChanged
+    | RankingCreated
+    | RankingModified
+    | UnityAdded
+    | PointsAdded
+    | RankingClosed
+    | RankingReopened
+)
+
+
+class Recorded(Struct, frozen=True):
+    """An event as the log holds it.
+
+    `sequence` is its number in its tournament, `recorded_at` the database's clock (UTC, never falling within
+    a tournament), `actor` who asked for it, `idempotency_key` the key of that request if it had one.
+    """
+
+    sequence: Sequence
+    recorded_at: datetime
+    actor: ActorId
+    idempotency_key: str | None
+    event: Event

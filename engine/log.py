@@ -1,0 +1,297 @@
+"""The log of events in PostgreSQL: append, read, heads. The only SQL on events and blocks.
+
+What the database promises stands beside the function `append_block` in `migrations/0001_log.sql`: sequences
+without gaps in the order of commits, one door, one chain of digests. Here it is put into Python values and
+nothing is added, except for one thing that only the client can know: whether a commit was confirmed.
+
+Times are UTC, digests 32 bytes. Functions take a connection; driver errors come through as they are (the
+appender tells them apart, readers use `database.unavailable`).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence as Items
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from asyncpg import Connection
+from msgspec import Struct, field
+
+from engine import codec, digest
+from engine.errors import LogForked, LogUnreadable
+from engine.events import Event, Recorded, TournamentOpened
+from engine.terms import ActorId, Sequence, TournamentId
+
+_APPEND: Final = """
+    SELECT status, first_sequence, last_sequence, recorded_at, previous_digest, digest, answers
+    FROM append_block($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+"""
+_OPEN: Final = "SELECT open_tournament($1, $2, $3, $4, $5, $6, $7)"
+_HEADS: Final = """
+    SELECT tournament_id, sequence, digest
+    FROM head
+    WHERE tournament_id = ANY($1::bigint[])
+"""
+_BLOCKS: Final = """
+    SELECT last_sequence, digest
+    FROM block
+    WHERE tournament_id = $1 AND last_sequence >= $2
+    ORDER BY last_sequence
+    LIMIT $3
+"""
+_EVENTS: Final = """
+    SELECT sequence, recorded_at, actor, kind, idempotency_key, body
+    FROM event
+    WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
+    ORDER BY sequence
+"""
+_EVENT: Final = """
+    SELECT sequence, recorded_at, actor, kind, idempotency_key, body
+    FROM event
+    WHERE tournament_id = $1 AND sequence = $2
+"""
+_KEY: Final = """
+    SELECT fingerprint, sequence
+    FROM idempotency
+    WHERE tournament_id = $1 AND idempotency_key = $2
+"""
+_BY_SLUG: Final = "SELECT tournament_id FROM tournament WHERE slug = $1"
+_TOURNAMENTS: Final = """
+    SELECT t.tournament_id, t.slug, t.name, h.sequence
+    FROM tournament AS t
+    JOIN head AS h ON h.tournament_id = t.tournament_id
+    ORDER BY t.tournament_id
+"""
+_NEXT_IDS: Final = "SELECT nextval('resource_id') AS id FROM generate_series(1, $1)"
+
+
+# ── Appending ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """What one request asks to have recorded: whole or not at all, once per idempotency key."""
+
+    events: tuple[Event, ...]
+    actor: ActorId
+    idempotency_key: str | None = None
+    fingerprint: bytes | None = None
+
+
+class Block(Struct, frozen=True, kw_only=True):
+    """Requests to append to one tournament in one commit.
+
+    All of them were judged knowing every structural event up to `judged_at`. Only the last may be structural
+    itself, so none is judged by what another of them changes. `append_id` stays the same when the block is
+    sent again because the answer was lost.
+    """
+
+    tournament_id: TournamentId
+    judged_at: Sequence
+    requests: tuple[Request, ...]
+    append_id: UUID = field(default_factory=uuid4)
+
+
+class Appended(Struct, frozen=True, kw_only=True):
+    """What became of each request of a block.
+
+    `answers`: n > 0, recorded, its first event has sequence n; n < 0, a repeat of the request whose first event
+    has sequence -n; 0, its key belongs to another request. The other fields tell of the block of those that were
+    recorded; they are None where none was. `previous_digest` is None for a block that had been sent before.
+    """
+
+    answers: tuple[int, ...]
+    first_sequence: Sequence | None
+    last_sequence: Sequence | None
+    recorded_at: datetime | None
+    previous_digest: bytes | None
+    digest: bytes | None
+
+
+class NotAppended(StrEnum):
+    """Why nothing of a block was recorded."""
+
+    OVERTAKEN = "overtaken"
+    """A structural event landed after it was judged."""
+    BUSY = "busy"
+    """Somebody holds the tournament's head, and the call was not to wait."""
+    UNKNOWN = "unknown"
+    """There is no such tournament."""
+
+
+class UnconfirmedCommit(Exception):
+    """The server committed, but warned that it did not do so as configured (a standby did not confirm)."""
+
+
+async def append(connection: Connection, blocks: Items[Block], *, wait: bool) -> list[Appended | NotAppended]:
+    """Appends `blocks`, of different tournaments, in one commit; the answers are in their order.
+
+    `wait`: wait for heads that others hold, up to the session's lock_timeout, instead of answering BUSY. With
+    more than one block that could deadlock unless they come in ascending order of their tournaments.
+
+    Raises a driver error (nothing was recorded, or, where the connection was lost, nobody knows) and
+    UnconfirmedCommit (all was recorded, perhaps not for ever).
+    """
+    warnings: list[object] = []
+
+    def note(_connection: object, message: object) -> None:
+        warnings.append(message)
+
+    connection.add_log_listener(note)
+    try:
+        rows = await connection.fetchmany(_APPEND, [_parameters(block, wait) for block in blocks])
+    finally:
+        connection.remove_log_listener(note)
+    if warnings:
+        # append_block raises none, so this is the commit's: "canceling wait for synchronous replication".
+        raise UnconfirmedCommit(str(warnings[0]))
+    return [_outcome(row) for row in rows]
+
+
+def recorded_events(block: Block, appended: Appended) -> Iterator[Recorded]:
+    """The events of `block` as the log now holds them, in its order."""
+    if appended.recorded_at is None:
+        return
+    for request, answer in zip(block.requests, appended.answers, strict=True):
+        if answer > 0:
+            for n, event in enumerate(request.events):
+                yield Recorded(
+                    Sequence(answer + n), appended.recorded_at, request.actor, request.idempotency_key, event
+                )
+
+
+def _parameters(block: Block, wait: bool) -> tuple[object, ...]:
+    events = [event for request in block.requests for event in request.events]
+    stored = [codec.encode(event) for event in events]
+    return (
+        block.tournament_id,
+        block.append_id,
+        block.judged_at,
+        any(event.structural for event in block.requests[-1].events),
+        wait,
+        [len(request.events) for request in block.requests],
+        [request.idempotency_key for request in block.requests],
+        [request.fingerprint for request in block.requests],
+        [request.actor for request in block.requests for _ in request.events],
+        [kind for kind, _ in stored],
+        [body for _, body in stored],
+    )
+
+
+def _outcome(row: Any) -> Appended | NotAppended:
+    if row["status"] != "appended":
+        return NotAppended(row["status"])
+    return Appended(
+        answers=tuple(row["answers"]),
+        first_sequence=row["first_sequence"],
+        last_sequence=row["last_sequence"],
+        recorded_at=row["recorded_at"],
+        previous_digest=row["previous_digest"],
+        digest=row["digest"],
+    )
+
+
+# ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Head(Struct, frozen=True):
+    """The last sequence of a tournament, and the digest of its last block."""
+
+    sequence: Sequence
+    digest: bytes
+
+
+class Tail(Struct, frozen=True):
+    """Whole blocks of events, and the head they lead to. Without events: there are no more."""
+
+    events: list[Recorded]
+    head: Head
+
+
+def beginning(tournament_id: TournamentId) -> Head:
+    """Where every log starts from."""
+    return Head(Sequence(0), digest.genesis(tournament_id))
+
+
+async def heads(connection: Connection, tournament_ids: Iterable[TournamentId]) -> dict[TournamentId, Head]:
+    """The head of each tournament, as of one moment during the call."""
+    rows = await connection.fetch(_HEADS, list(tournament_ids))
+    return {row["tournament_id"]: Head(row["sequence"], row["digest"]) for row in rows}
+
+
+async def tail(connection: Connection, tournament_id: TournamentId, after: Head, *, blocks_max: int) -> Tail:
+    """The events of up to `blocks_max` blocks that follow `after`.
+
+    Raises LogForked unless the log has a block that ends in just this head (or `after` is the beginning), and
+    LogUnreadable for an event that cannot be decoded. Two queries see one truth, because what has been
+    appended never changes.
+    """
+    blocks = await connection.fetch(_BLOCKS, tournament_id, after.sequence, blocks_max + 1)
+    ends = [Head(row["last_sequence"], row["digest"]) for row in blocks]
+    if after.sequence == 0:
+        ends = [beginning(tournament_id), *ends[:blocks_max]]
+    if not ends or ends[0] != after:
+        raise LogForked(tournament_id, after.sequence)
+    if len(ends) == 1:
+        return Tail([], after)
+    rows = await connection.fetch(_EVENTS, tournament_id, after.sequence, ends[-1].sequence)
+    if len(rows) != ends[-1].sequence - after.sequence:
+        raise LogForked(tournament_id, after.sequence)
+    return Tail([_recorded(tournament_id, row) for row in rows], ends[-1])
+
+
+async def event_at(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Recorded:
+    """The event with this sequence, which must exist."""
+    return _recorded(tournament_id, await connection.fetchrow(_EVENT, tournament_id, sequence))
+
+
+async def used_key(
+    connection: Connection, tournament_id: TournamentId, idempotency_key: str
+) -> tuple[bytes, Sequence] | None:
+    """Fingerprint and first sequence of the request that used this key, if any did."""
+    row = await connection.fetchrow(_KEY, tournament_id, idempotency_key)
+    return None if row is None else (row["fingerprint"], row["sequence"])
+
+
+def _recorded(tournament_id: TournamentId, row: Any) -> Recorded:
+    sequence, recorded_at, actor, kind, key, body = row
+    try:
+        return Recorded(sequence, recorded_at, actor, key, codec.decode(kind, body))
+    except codec.Undecodable as error:
+        raise LogUnreadable(tournament_id, sequence, str(error)) from error
+
+
+# ── The registry ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Registered(Struct, frozen=True):
+    """A tournament and how long its log is."""
+
+    tournament_id: TournamentId
+    slug: str
+    name: str
+    sequence: Sequence
+
+
+async def open_tournament(
+    connection: Connection, tournament_id: TournamentId, *, name: str, slug: str, actor: ActorId
+) -> bool:
+    """Enters a tournament in the registry and records that it was opened. False: the slug is taken."""
+    kind, body = codec.encode(TournamentOpened(name=name, slug=slug))
+    opened: bool = await connection.fetchval(_OPEN, tournament_id, slug, name, uuid4(), actor, kind, body)
+    return opened
+
+
+async def tournament_named(connection: Connection, slug: str) -> TournamentId | None:
+    """The tournament whose slug this is."""
+    tournament_id: TournamentId | None = await connection.fetchval(_BY_SLUG, slug)
+    return tournament_id
+
+
+async def tournaments(connection: Connection) -> list[Registered]:
+    """All tournaments, oldest first."""
+    return [Registered(*row) for row in await connection.fetch(_TOURNAMENTS)]
+
+
+async def next_ids(connection: Connection, count: int) -> list[int]:
+    """`count` ids that nobody else has or will have, ascending."""
+    return [row["id"] for row in await connection.fetch(_NEXT_IDS, count)]

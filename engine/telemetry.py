@@ -1,0 +1,75 @@
+"""The catalogue of what Tallybook says about itself: log events and metrics, each named once, here.
+
+Log events (structlog, one JSON object a line; ids as keywords, never bodies or tokens)
+
+    request               one finished request: request_id, method, route, tournament, status, milliseconds,
+                          actor, and where there is one, sequence, replayed, code
+    tables_folded         one batch of a worker: tournament_id, events, sequence, milliseconds
+    append_failed         a batch could not be sent together; its blocks follow alone
+    append_resent         a block that was sent alone failed and is sent again
+    append_rejected       the database refuses a block: a defect
+    commit_unconfirmed    the server committed, but a standby did not confirm
+    tournament_stopped    an event cannot be folded; its tournament answers 503 (alarm)
+    log_forked            the log is not the one that was read before (alarm)
+    request_failed        a defect, with its traceback
+    worker_failed         a worker could not go on with a tournament, and will try again
+    process_started / process_stopping / process_stopped / process_died
+
+Metrics (Prometheus; several processes are added up)
+
+    tallybook_requests_total{route,status}, tallybook_request_seconds{route}
+    tallybook_append_seconds, tallybook_append_blocks, tallybook_append_requests, tallybook_appends_resent_total
+    tallybook_barrier_seconds, tallybook_waiting_requests, tallybook_live_tournaments, tallybook_live_bytes
+    tallybook_lives_loaded_total, tallybook_stopped_total, tallybook_forked_total
+    tallybook_folded_events_total, tallybook_fold_seconds
+"""
+
+import logging
+import sys
+from typing import Final
+
+import msgspec
+import structlog
+from prometheus_client import Counter, Gauge, Histogram
+
+_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_COUNTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+REQUESTS: Final = Counter("tallybook_requests", "Finished requests", ["route", "status"])
+REQUEST_SECONDS: Final = Histogram("tallybook_request_seconds", "Time to answer", ["route"], buckets=_SECONDS)
+
+APPEND_SECONDS: Final = Histogram("tallybook_append_seconds", "Time of one group commit", buckets=_SECONDS)
+APPEND_BLOCKS: Final = Histogram("tallybook_append_blocks", "Tournaments of one group commit", buckets=_COUNTS)
+APPEND_REQUESTS: Final = Histogram("tallybook_append_requests", "Requests of one block", buckets=_COUNTS)
+APPENDS_RESENT: Final = Counter("tallybook_appends_resent", "Blocks that were sent again")
+
+BARRIER_SECONDS: Final = Histogram("tallybook_barrier_seconds", "Time of one query for heads", buckets=_SECONDS)
+WAITING_REQUESTS: Final = Gauge("tallybook_waiting_requests", "Writes under way", multiprocess_mode="livesum")
+LIVE_TOURNAMENTS: Final = Gauge("tallybook_live_tournaments", "Tournaments in memory", multiprocess_mode="livesum")
+LIVE_BYTES: Final = Gauge("tallybook_live_bytes", "Estimated size of them", multiprocess_mode="livesum")
+LIVES_LOADED: Final = Counter("tallybook_lives_loaded", "Tournaments brought into memory")
+STOPPED: Final = Counter("tallybook_stopped", "Times that an event could not be folded")
+FORKED: Final = Counter("tallybook_forked", "Times that a log was not the one read before")
+
+FOLDED_EVENTS: Final = Counter("tallybook_folded_events", "Events folded into tables")
+FOLD_SECONDS: Final = Histogram("tallybook_fold_seconds", "Time of one batch into tables", buckets=_SECONDS)
+
+
+def log_json(stream: object = None) -> None:
+    """Has structlog write one JSON object a line to `stream` (standard error by default)."""
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(serializer=_dumps),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.BytesLoggerFactory(file=stream or sys.stderr.buffer),  # type: ignore[arg-type]
+        cache_logger_on_first_use=True,
+    )
+
+
+def _dumps(fields: object, **_: object) -> bytes:
+    return msgspec.json.encode(fields, enc_hook=repr)

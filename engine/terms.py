@@ -1,0 +1,63 @@
+"""The words of the domain: ids, closed sets, and every limit on what may be said.
+
+Pure. A limit stands here if a decision depends on it; limits of transport stand where they are enforced.
+"""
+
+import unicodedata
+from enum import StrEnum
+from typing import Final, NewType
+
+TournamentId = NewType("TournamentId", int)
+CompetitorId = NewType("CompetitorId", int)
+CompetitionId = NewType("CompetitionId", int)
+RankingId = NewType("RankingId", int)
+UnityId = NewType("UnityId", int)
+ActorId = NewType("ActorId", int)
+Sequence = NewType("Sequence", int)
+
+OPERATOR: Final = ActorId(0)
+"""The actor of what is done on the command line; every other actor is the id of a token."""
+
+
+class Sort(StrEnum):
+    """Which totals of a unity are better: the lower (`ASC`) or the higher (`DESC`)."""
+
+    ASC = "ASC"
+    DESC = "DESC"
+
+
+NAME_CHARACTERS_MAX: Final = 255
+DESCRIPTION_CHARACTERS_MAX: Final = 10_000
+TAGS_MAX: Final = 100
+PARTICIPANTS_MAX: Final = 10_000
+DELTAS_MAX: Final = 10_000
+"""Lines of one `PointsAdded`."""
+DELTA_MAX: Final = 2_147_483_647
+"""A delta is within ±DELTA_MAX, so that no 64-bit total overflows in fewer than 2³² lines of deltas."""
+ID_MAX: Final = 9_223_372_036_854_775_807
+
+
+def name_fault(text: str) -> str | None:
+    """What is wrong with `text` as a name (of anything that has one), or None."""
+    if not text.strip():
+        return "must not be empty"
+    if len(text) > NAME_CHARACTERS_MAX:
+        return f"must have at most {NAME_CHARACTERS_MAX} characters"
+    return _control_fault(text, allowed="")
+
+
+def description_fault(text: str) -> str | None:
+    """What is wrong with `text` as a description (which may have lines and tabs), or None."""
+    if len(text) > DESCRIPTION_CHARACTERS_MAX:
+        return f"must have at most {DESCRIPTION_CHARACTERS_MAX} characters"
+    return _control_fault(text, allowed="\n\r\t")
+
+
+def _control_fault(text: str, *, allowed: str) -> str | None:
+    if text.isascii() and text.isprintable():
+        return None
+    for character in text:
+        # Cc: control characters. Cs: lone surrogates, which no UTF-8 can hold.
+        if unicodedata.category(character) in ("Cc", "Cs") and character not in allowed:
+            return f"must not contain the control character U+{ord(character):04X}"
+    return None

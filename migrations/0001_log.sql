@@ -1,0 +1,284 @@
+-- The log: what has happened in each tournament, in one order, for ever.
+--
+-- First migration; nothing runs before it. Every key begins with tournament_id, so that the schema can be
+-- distributed by it; the registry of tournaments is the one exception.
+
+CREATE SEQUENCE resource_id AS bigint;
+COMMENT ON SEQUENCE resource_id IS 'Ids of tournaments and of everything in them: unique in the service, never meant to be ordered.';
+
+CREATE TABLE tournament (
+    tournament_id bigint PRIMARY KEY CHECK (tournament_id > 0),
+    slug          text NOT NULL UNIQUE,
+    name          text NOT NULL
+);
+COMMENT ON TABLE tournament IS 'Registry: which tournament a slug of the path means. Rows never change.';
+
+CREATE TABLE head (
+    tournament_id      bigint PRIMARY KEY,
+    sequence           bigint NOT NULL,
+    structure_sequence bigint NOT NULL,
+    recorded_at        timestamptz NOT NULL,
+    digest             bytea NOT NULL
+) WITH (fillfactor = 50);
+COMMENT ON TABLE head IS 'The last sequence and digest of each tournament. Its row lock is what orders the log.';
+COMMENT ON COLUMN head.structure_sequence IS 'Sequence of the last block that held a structural event.';
+
+CREATE TABLE event (
+    tournament_id   bigint NOT NULL,
+    sequence        bigint NOT NULL,
+    recorded_at     timestamptz NOT NULL,
+    actor           bigint NOT NULL,
+    kind            text NOT NULL,
+    idempotency_key text,
+    body            text NOT NULL,
+    PRIMARY KEY (tournament_id, sequence)
+);
+COMMENT ON COLUMN event.actor IS 'Id of the token that asked for it; 0 is the operator on the command line.';
+COMMENT ON COLUMN event.kind IS 'The written tag: never reused, see engine/codec.py.';
+COMMENT ON COLUMN event.body IS 'JSON text, kept byte for byte because the digest is over the bytes.';
+
+CREATE TABLE block (
+    tournament_id  bigint NOT NULL,
+    last_sequence  bigint NOT NULL,
+    first_sequence bigint NOT NULL,
+    recorded_at    timestamptz NOT NULL,
+    digest         bytea NOT NULL,
+    append_id      uuid NOT NULL,
+    answers        bigint[] NOT NULL,
+    PRIMARY KEY (tournament_id, last_sequence),
+    UNIQUE (tournament_id, append_id)
+);
+COMMENT ON TABLE block IS 'The events that one commit appended to one tournament, with the digest that chains them to the past.';
+COMMENT ON COLUMN block.answers IS 'What append_block answered for each request, so that a commit of unknown outcome can ask again.';
+
+CREATE TABLE idempotency (
+    tournament_id   bigint NOT NULL,
+    idempotency_key text NOT NULL,
+    fingerprint     bytea NOT NULL,
+    sequence        bigint NOT NULL,
+    PRIMARY KEY (tournament_id, idempotency_key)
+);
+COMMENT ON TABLE idempotency IS 'Which request a key was used for, and the sequence of its first event. Kept as long as the log.';
+
+-- ── Append only ─────────────────────────────────────────────────────────────────────────────────────────
+-- Grants stop the service; the trigger stops the owner's slips. (Neither stops an owner who means it: that
+-- is what the digest chain, compared with a head kept elsewhere, is for.)
+
+CREATE FUNCTION refuse_change() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'the log is append-only: % on % is refused', TG_OP, TG_TABLE_NAME
+        USING ERRCODE = 'insufficient_privilege';
+END
+$$;
+
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON tournament
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON event
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON block
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON idempotency
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER head_stays BEFORE DELETE OR TRUNCATE ON head
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+-- ── The hash chain ──────────────────────────────────────────────────────────────────────────────────────
+-- digest(block) = SHA-256(digest(previous block) ‖ SHA-256(bytes of its events, one after the other)).
+-- engine/digest.py is the same in Python; a test holds the two against each other.
+
+CREATE FUNCTION genesis_digest(p_tournament_id bigint) RETURNS bytea
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT sha256('tallybook log 1'::bytea || int8send(p_tournament_id))
+$$;
+
+-- Every stored field: three int64, then tag, key and body, each after its length in bytes (-1: no key).
+CREATE FUNCTION event_bytes(
+    p_sequence bigint, p_recorded_us bigint, p_actor bigint, p_kind text, p_key text, p_body text
+) RETURNS bytea
+LANGUAGE sql STABLE AS $$
+    SELECT int8send(p_sequence) || int8send(p_recorded_us) || int8send(p_actor)
+        || int4send(octet_length(p_kind)) || convert_to(p_kind, 'UTF8')
+        || int4send(coalesce(octet_length(p_key), -1)) || coalesce(convert_to(p_key, 'UTF8'), ''::bytea)
+        || int4send(octet_length(p_body)) || convert_to(p_body, 'UTF8')
+$$;
+
+-- ── The one door ────────────────────────────────────────────────────────────────────────────────────────
+-- Appends one block of requests to one tournament, and says what became of each:
+--
+--   status    appended   answers holds, per request: n > 0, appended, its first event has sequence n;
+--                        n < 0, a repeat of the request whose first event has sequence -n;
+--                        0, its idempotency key belongs to another request.
+--             overtaken  nothing was appended: a structural event landed after p_judged_at. Judge again.
+--             busy       nothing was appended: somebody holds the head, and p_wait is false.
+--             unknown    there is no such tournament.
+--
+-- THE LOCK. A reader that remembers "I have seen everything up to n" and asks for `sequence > n` is right only
+-- if no smaller number can become visible later. With numbers from a database sequence it can: one transaction
+-- takes 7, another takes 8 and commits first, the reader sees 8, remembers 8, and never sees 7. That is the
+-- classic lost event of logs in PostgreSQL. Here the next number is the head row's plus one, and the head row
+-- stays locked from before the number is drawn until the commit; so whoever draws the following number does it
+-- after this commit is visible: numbers have no gaps, and their order is the order of commits. The lock is a
+-- statement of its own because, under READ COMMITTED, a statement sees what had been committed when *it* began:
+-- only those after the lock are sure to see all that the previous holder wrote (its append ids, its keys).
+CREATE FUNCTION append_block(
+    p_tournament_id bigint,
+    p_append_id     uuid,
+    p_judged_at     bigint,    -- every structural event up to this sequence was known to whoever judged
+    p_structural    boolean,   -- the last request holds a structural event
+    p_wait          boolean,   -- wait for the head (up to lock_timeout) instead of answering busy
+    p_event_counts  int[],     -- per request
+    p_keys          text[],    -- per request, may be NULL
+    p_fingerprints  bytea[],   -- per request, NULL without key
+    p_actors        bigint[],  -- per event, as the following
+    p_kinds         text[],
+    p_bodies        text[],
+    OUT status          text,
+    OUT first_sequence  bigint,
+    OUT last_sequence   bigint,
+    OUT recorded_at     timestamptz,
+    OUT previous_digest bytea,
+    OUT digest          bytea,
+    OUT answers         bigint[]
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = tallybook, pg_temp AS $$
+DECLARE
+    v_head        head%ROWTYPE;
+    v_seen        idempotency%ROWTYPE;
+    v_next        bigint;
+    v_recorded_us bigint;
+    v_sequences   bigint[] := '{}';   -- per event, NULL where its request is not appended
+    v_event_keys  text[] := '{}';     -- per event
+BEGIN
+    IF p_wait THEN
+        SELECT * INTO v_head FROM head AS h WHERE h.tournament_id = p_tournament_id FOR UPDATE;
+    ELSE
+        SELECT * INTO v_head FROM head AS h WHERE h.tournament_id = p_tournament_id FOR UPDATE SKIP LOCKED;
+    END IF;
+    IF NOT FOUND THEN
+        status := CASE WHEN EXISTS (SELECT FROM head AS h WHERE h.tournament_id = p_tournament_id)
+                       THEN 'busy' ELSE 'unknown' END;
+        RETURN;
+    END IF;
+
+    -- 1. Sent again after a lost answer: say what was said then.
+    SELECT 'appended', b.first_sequence, b.last_sequence, b.recorded_at, b.digest, b.answers
+        INTO status, first_sequence, last_sequence, recorded_at, digest, answers
+        FROM block AS b
+        WHERE b.tournament_id = p_tournament_id AND b.append_id = p_append_id;
+    IF FOUND THEN
+        RETURN;
+    END IF;
+
+    -- 2. Judged on a structure that is no longer.
+    IF v_head.structure_sequence > p_judged_at THEN
+        status := 'overtaken';
+        RETURN;
+    END IF;
+
+    -- 3. Known keys, this block's own included, because each is written before the next is looked up.
+    v_next := v_head.sequence + 1;
+    FOR r IN 1 .. cardinality(p_event_counts) LOOP
+        IF p_keys[r] IS NOT NULL THEN
+            SELECT * INTO v_seen FROM idempotency AS i
+                WHERE i.tournament_id = p_tournament_id AND i.idempotency_key = p_keys[r];
+            IF FOUND THEN
+                answers[r] := CASE WHEN v_seen.fingerprint = p_fingerprints[r] THEN -v_seen.sequence ELSE 0 END;
+                v_sequences := v_sequences || array_fill(NULL::bigint, ARRAY[p_event_counts[r]]);
+                v_event_keys := v_event_keys || array_fill(NULL::text, ARRAY[p_event_counts[r]]);
+                CONTINUE;
+            END IF;
+            INSERT INTO idempotency (tournament_id, idempotency_key, fingerprint, sequence)
+                VALUES (p_tournament_id, p_keys[r], p_fingerprints[r], v_next);
+        END IF;
+        answers[r] := v_next;
+        FOR e IN 1 .. p_event_counts[r] LOOP
+            v_sequences := v_sequences || v_next;
+            v_event_keys := v_event_keys || p_keys[r];
+            v_next := v_next + 1;
+        END LOOP;
+    END LOOP;
+
+    status := 'appended';
+    previous_digest := v_head.digest;
+    IF v_next = v_head.sequence + 1 THEN
+        RETURN;   -- nothing but repeats
+    END IF;
+
+    -- 4. The next sequences, and a time that never runs backwards.
+    first_sequence := v_head.sequence + 1;
+    last_sequence := v_next - 1;
+    recorded_at := greatest(clock_timestamp(), v_head.recorded_at);
+    v_recorded_us := (extract(epoch FROM recorded_at) * 1000000)::bigint;
+
+    -- 5. Events, and the chain over exactly what was stored.
+    WITH appended AS (
+        INSERT INTO event AS e (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body)
+        SELECT p_tournament_id, new.sequence, append_block.recorded_at, new.actor, new.kind, new.key, new.body
+        FROM unnest(v_sequences, p_actors, p_kinds, v_event_keys, p_bodies)
+            AS new (sequence, actor, kind, key, body)
+        WHERE new.sequence IS NOT NULL
+        RETURNING e.sequence, e.actor, e.kind, e.idempotency_key, e.body
+    )
+    SELECT sha256(v_head.digest || sha256(string_agg(
+               event_bytes(a.sequence, v_recorded_us, a.actor, a.kind, a.idempotency_key, a.body),
+               ''::bytea ORDER BY a.sequence)))
+        INTO digest
+        FROM appended AS a;
+
+    INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, append_id, answers)
+        VALUES (p_tournament_id, last_sequence, first_sequence, recorded_at, digest, p_append_id, answers);
+    UPDATE head AS h
+        SET sequence = append_block.last_sequence,
+            structure_sequence = CASE WHEN p_structural AND answers[cardinality(answers)] > 0
+                                      THEN append_block.last_sequence ELSE h.structure_sequence END,
+            recorded_at = append_block.recorded_at,
+            digest = append_block.digest
+        WHERE h.tournament_id = p_tournament_id;
+END
+$$;
+
+-- Enters a tournament in the registry and appends its first event. False where the slug is taken.
+CREATE FUNCTION open_tournament(
+    p_tournament_id bigint, p_slug text, p_name text, p_append_id uuid, p_actor bigint, p_kind text, p_body text
+) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = tallybook, pg_temp AS $$
+BEGIN
+    INSERT INTO tournament (tournament_id, slug, name)
+        VALUES (p_tournament_id, p_slug, p_name)
+        ON CONFLICT (slug) DO NOTHING;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    INSERT INTO head (tournament_id, sequence, structure_sequence, recorded_at, digest)
+        VALUES (p_tournament_id, 0, 0, clock_timestamp(), genesis_digest(p_tournament_id));
+    PERFORM append_block(p_tournament_id, p_append_id, 0, true, true, ARRAY[1], ARRAY[NULL::text],
+                         ARRAY[NULL::bytea], ARRAY[p_actor], ARRAY[p_kind], ARRAY[p_body]);
+    RETURN true;
+END
+$$;
+
+-- ── The role the service works as ───────────────────────────────────────────────────────────────────────
+-- Roles belong to the cluster: another database's migration may have made it already, or be making it now.
+
+DO $$
+BEGIN
+    CREATE ROLE tallybook_service NOLOGIN;
+EXCEPTION WHEN duplicate_object OR unique_violation THEN
+    NULL;
+END
+$$;
+
+DO $$
+BEGIN
+    IF NOT pg_has_role(current_user, 'tallybook_service', 'MEMBER') THEN
+        GRANT tallybook_service TO CURRENT_USER;
+    END IF;
+END
+$$;
+
+GRANT USAGE ON SCHEMA tallybook TO tallybook_service;
+GRANT USAGE ON SEQUENCE resource_id TO tallybook_service;
+GRANT SELECT ON tournament, head, event, block, idempotency TO tallybook_service;
+REVOKE EXECUTE ON FUNCTION append_block, open_tournament FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION append_block, open_tournament TO tallybook_service;
