@@ -18,6 +18,7 @@
     │   ├── Overtaken              judged again too often
     │   ├── DatabaseUnavailable
     │   ├── Rejected               the database refuses this very change
+    │   ├── HistoryReplaced        the log is not the one read before; read it anew
     │   ├── TournamentStopped      its log holds an event that cannot be folded
     │   └── ShuttingDown
     ├── OutcomeUnknown             it may have been applied or not
@@ -153,6 +154,13 @@ class Rejected(Unavailable):
 
     def __init__(self) -> None:
         super().__init__("The database refused this change; nothing was applied. The operator must look at it.")
+
+
+class HistoryReplaced(Unavailable):
+    code = "history_replaced"
+
+    def __init__(self) -> None:
+        super().__init__("The tournament's log was replaced while the service ran; nothing was applied, try again.")
 
 
 class TournamentStopped(Unavailable):

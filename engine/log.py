@@ -8,7 +8,8 @@ Times are UTC, digests 32 bytes. Functions take a connection; driver errors come
 appender tells them apart, readers use `database.unavailable`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence as Items
+from collections.abc import Iterable, Iterator
+from collections.abc import Sequence as Items
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final

@@ -98,7 +98,7 @@ async def refuse_unmigrated(connection: asyncpg.Connection) -> None:
 async def _lock(connection: asyncpg.Connection) -> None:
     try:
         async with asyncio.timeout(LOCK_SECONDS_MAX):
-            while not await connection.fetchval(_TRY_LOCK, _LOCK_KEY):
+            while not await connection.fetchval(_TRY_LOCK, _LOCK_KEY):  # noqa: ASYNC110 - no event tells of it
                 await asyncio.sleep(_LOCK_POLL_SECONDS)
     except TimeoutError as error:
         raise StartupRefused("Another process has been migrating this database for a minute; look at it.") from error

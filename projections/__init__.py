@@ -1,0 +1,1 @@
+"""What the log means: standings, lists, tables."""

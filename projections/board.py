@@ -1,0 +1,195 @@
+"""The board: the fold that answers are made from. Names, lists, totals and versions of one tournament.
+
+Pure: no clock, no I/O. The board is folded in place, because it has one owner; competitors and competitions are
+frozen and replaced. Whatever order things are kept in is the order of their creation, which is that of the log.
+
+VERSIONS. A unity's version is 1 when it is created and grows by one with every event that names it in a delta or
+changes its name, its sort or its ranking's list of competitors; never by more than one with one event, and not by
+a modification that leaves all of that as it was.
+"""
+
+from datetime import datetime
+from typing import Final, TypeVar, assert_never
+
+import msgspec
+from msgspec import UNSET, Struct, field
+
+from engine import events
+from engine.events import Recorded, Result
+from engine.terms import CompetitionId, CompetitorId, RankingId, Sort, UnityId
+
+FOLD_VERSION: Final = 1
+"""Grows whenever the same log would give another board; tables of another version are not read but made anew."""
+
+
+class Competitor(Struct, frozen=True, kw_only=True):
+    number: int
+    name: str
+    tags: tuple[str, ...]
+    color: str
+    parent_id: CompetitorId | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class Competition(Struct, frozen=True, kw_only=True):
+    """`result` is a score, or with more than two participants the performance of each who has one."""
+
+    number: int
+    group_id: int
+    started_at: datetime
+    location: str
+    participants: tuple[CompetitorId, ...]
+    result: Result | None
+    winner_id: CompetitorId | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class Unity(Struct, kw_only=True):
+    """`totals` holds the sum of each competitor that ever had a delta here, whether enrolled or departed."""
+
+    number: int
+    name: str
+    sort: Sort
+    version: int = 1
+    totals: dict[CompetitorId, int] = field(default_factory=dict)
+
+
+class Ranking(Struct, kw_only=True):
+    """`unities` has the main one first; `participants` is the list, in its order."""
+
+    number: int
+    name: str
+    description: str | None
+    closed_at: datetime | None = None
+    participants: tuple[CompetitorId, ...]
+    unities: dict[UnityId, Unity]
+
+
+class Revisions(Struct):
+    """How often each list changed since this board was made: tells whether what was rendered still holds.
+
+    Not part of the fold's result: they count from the moment the board came into memory.
+    """
+
+    competitors: int = 0
+    competitions: int = 0
+    rankings: int = 0
+
+
+class Board(Struct, kw_only=True):
+    competitors: dict[CompetitorId, Competitor] = field(default_factory=dict)
+    competitions: dict[CompetitionId, Competition] = field(default_factory=dict)
+    rankings: dict[RankingId, Ranking] = field(default_factory=dict)
+
+
+def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
+    """Folds one event into `board`, in place. Raises KeyError where it names what does not exist."""
+    event, now = recorded.event, recorded.recorded_at
+    match event:
+        case events.PointsAdded():
+            _add_points(board, event)
+        case events.TournamentOpened():
+            pass
+        case events.CompetitorRegistered():
+            revisions.competitors += 1
+            board.competitors[event.competitor_id] = Competitor(
+                number=len(board.competitors) + 1,
+                name=event.name,
+                tags=event.tags,
+                color=event.color,
+                parent_id=event.parent_id,
+                created_at=now,
+                updated_at=now,
+            )
+        case events.CompetitorChanged():
+            revisions.competitors += 1
+            competitor = board.competitors[event.competitor_id]
+            board.competitors[event.competitor_id] = msgspec.structs.replace(
+                competitor,
+                name=_or(event.name, competitor.name),
+                tags=_or(event.tags, competitor.tags),
+                color=_or(event.color, competitor.color),
+                parent_id=_or(event.parent_id, competitor.parent_id),
+                updated_at=now,
+            )
+        case events.CompetitionAdded():
+            revisions.competitions += 1
+            board.competitions[event.competition_id] = Competition(
+                number=len(board.competitions) + 1,
+                group_id=event.group_id,
+                started_at=_or(event.started_at, now),
+                location=event.location,
+                participants=event.participants,
+                result=event.result,
+                winner_id=event.winner_id,
+                created_at=now,
+                updated_at=now,
+            )
+        case events.CompetitionChanged():
+            revisions.competitions += 1
+            competition = board.competitions[event.competition_id]
+            board.competitions[event.competition_id] = msgspec.structs.replace(
+                competition,
+                started_at=_or(event.started_at, competition.started_at),
+                location=_or(event.location, competition.location),
+                result=_or(event.result, competition.result),
+                winner_id=_or(event.winner_id, competition.winner_id),
+                updated_at=now,
+            )
+        case events.RankingCreated():
+            revisions.rankings += 1
+            board.rankings[event.ranking_id] = Ranking(
+                number=len(board.rankings) + 1,
+                name=event.name,
+                description=event.description,
+                participants=event.participants,
+                unities={event.main_unity_id: Unity(number=1, name=event.main_unity_name, sort=Sort.DESC)},
+            )
+        case events.RankingModified():
+            revisions.rankings += 1
+            _modify_ranking(board.rankings[event.ranking_id], event)
+        case events.UnityAdded():
+            revisions.rankings += 1
+            unities = board.rankings[event.ranking_id].unities
+            unities[event.unity_id] = Unity(number=len(unities) + 1, name=event.name, sort=event.sort)
+        case events.RankingClosed():
+            revisions.rankings += 1
+            board.rankings[event.ranking_id].closed_at = now
+        case events.RankingReopened():
+            revisions.rankings += 1
+            board.rankings[event.ranking_id].closed_at = None
+        case _:
+            assert_never(event)
+
+
+def _add_points(board: Board, event: events.PointsAdded) -> None:
+    unities = board.rankings[event.ranking_id].unities
+    for delta in event.deltas:
+        totals = unities[delta.unity_id].totals
+        totals[delta.competitor_id] = totals.get(delta.competitor_id, 0) + delta.amount
+    for unity_id in {delta.unity_id for delta in event.deltas}:
+        unities[unity_id].version += 1
+
+
+def _modify_ranking(ranking: Ranking, event: events.RankingModified) -> None:
+    main, *others = ranking.unities.values()
+    list_changed = event.participants != ranking.participants
+    if list_changed or event.main_unity_name != main.name:
+        main.version += 1
+    for unity in others:
+        unity.version += list_changed
+    main.name = event.main_unity_name
+    ranking.participants = event.participants
+    ranking.name = _or(event.name, ranking.name)
+    if event.description is not UNSET:
+        ranking.description = event.description
+
+
+_T = TypeVar("_T")
+
+
+def _or(said: _T | None, before: _T) -> _T:
+    """What was said, or, where nothing was, how it was before."""
+    return before if said is None else said

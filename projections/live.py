@@ -1,0 +1,156 @@
+"""One tournament in memory: what commands are judged against and what answers are made from, at one head.
+
+A live is a cache of the log: it holds nothing that a replay would not give. It is folded strictly in the order of
+sequences, by whoever has the next events, and remembers the digest it stands at, so that a log which does not
+continue from there (restored, failed over) is noticed instead of being mixed into what was read before.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, Final
+
+from asyncpg import Connection
+
+from engine import log
+from engine.errors import LogForked, LogUnreadable
+from engine.events import Recorded
+from engine.log import Appended, Block, Head
+from engine.terms import Sequence, TournamentId
+from engine.tournament import Ranking as JudgedRanking
+from engine.tournament import Tournament, evolve
+from projections import tables
+from projections.board import FOLD_VERSION, Board, Revisions, fold
+
+TAIL_BLOCKS_MAX: Final = 2_000
+"""Blocks that one query reads; a tail is read in as many queries as it takes."""
+
+# Estimates of what things take in memory, measured on CPython 3.11 with ordinary names; in bytes.
+_BYTES: Final = 4_000
+_COMPETITOR_BYTES: Final = 700
+_COMPETITION_BYTES: Final = 900
+_RANKING_BYTES: Final = 1_500
+_ENROLMENT_BYTES: Final = 100
+_TOTAL_BYTES: Final = 140
+_SIZED_EVERY_EVENTS: Final = 256
+
+
+class Live:
+    """`answers` holds what was rendered from the board, for whoever renders; it goes away with the live.
+
+    `pins`: for how many reasons it must stay in memory. `dropped`: it is no longer the truth; load another.
+    """
+
+    def __init__(self, tournament_id: TournamentId, head: Head, tournament: Tournament, board: Board) -> None:
+        self.tournament_id = tournament_id
+        self.head = head
+        self.tournament = tournament
+        self.board = board
+        self.revisions = Revisions()
+        self.answers: dict[object, Any] = {}
+        self.answers_bytes = 0
+        self.pins = 0
+        self.dropped = False
+        self._catching_up = asyncio.Lock()
+        self._sized_at = head.sequence
+        self._board_bytes = 0
+
+    def fold(self, events: Iterable[Recorded], head: Head) -> None:
+        """Folds those of `events` that lie beyond the live, which then stands at `head`.
+
+        They must follow it without a gap. Raises LogUnreadable; the live must be dropped then.
+        """
+        sequence = self.head.sequence
+        for recorded in events:
+            if recorded.sequence <= sequence:
+                continue
+            sequence = recorded.sequence
+            try:
+                evolve(self.tournament, recorded.event)
+                fold(self.board, self.revisions, recorded)
+            except LookupError as error:
+                raise LogUnreadable(self.tournament_id, sequence, f"it names {error}, which does not exist") from error
+        if head.sequence > self.head.sequence:
+            self.head = head
+
+    def fold_appended(self, block: Block, appended: Appended) -> bool:
+        """Folds a block of ours that was just appended. False where others' events lie between: catch up instead.
+
+        Raises LogForked where the block follows another digest than the live stands at.
+        """
+        if appended.first_sequence is None or appended.last_sequence is None or appended.digest is None:
+            return all(-answer <= self.head.sequence for answer in appended.answers)
+        if appended.last_sequence <= self.head.sequence:
+            return True
+        if appended.first_sequence != self.head.sequence + 1 or appended.previous_digest is None:
+            return False
+        if appended.previous_digest != self.head.digest:
+            raise LogForked(self.tournament_id, self.head.sequence)
+        self.fold(log.recorded_events(block, appended), Head(appended.last_sequence, appended.digest))
+        return True
+
+    async def catch_up(self, connection: Connection, to: Sequence) -> None:
+        """Folds from the log until the live stands at `to` or beyond.
+
+        Appends may be folded meanwhile; what has been folded is not folded again. Raises LogForked and
+        LogUnreadable; the live must be dropped then.
+        """
+        async with self._catching_up:
+            while self.head.sequence < to:
+                tail = await log.tail(connection, self.tournament_id, self.head, blocks_max=TAIL_BLOCKS_MAX)
+                if not tail.events and self.head.sequence < to:
+                    raise LogForked(self.tournament_id, self.head.sequence)
+                self.fold(tail.events, tail.head)
+
+    def size_bytes(self) -> int:
+        """What the live takes in memory, estimated; counted anew once in a while."""
+        if self.head.sequence >= self._sized_at + _SIZED_EVERY_EVENTS or self._board_bytes == 0:
+            self._sized_at = self.head.sequence
+            self._board_bytes = _board_bytes(self.board)
+        return self._board_bytes + self.answers_bytes
+
+
+def _board_bytes(board: Board) -> int:
+    size = _BYTES + len(board.competitors) * _COMPETITOR_BYTES + len(board.competitions) * _COMPETITION_BYTES
+    for ranking in board.rankings.values():
+        size += _RANKING_BYTES + len(ranking.participants) * _ENROLMENT_BYTES
+        size += sum(len(unity.totals) for unity in ranking.unities.values()) * _TOTAL_BYTES
+    return size
+
+
+async def load(connection: Connection, tournament_id: TournamentId) -> Live:
+    """The tournament as it is in the log: from its tables at their checkpoint plus what the log has beyond, or,
+    where the tables are of another version of the fold, from the log alone; all seen in one snapshot.
+
+    Raises LogForked where the tables stand at a block the log does not have, and LogUnreadable.
+    """
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        live = await _from_tables(connection, tournament_id)
+        while True:
+            tail = await log.tail(connection, tournament_id, live.head, blocks_max=TAIL_BLOCKS_MAX)
+            if not tail.events:
+                return live
+            live.fold(tail.events, tail.head)
+
+
+async def _from_tables(connection: Connection, tournament_id: TournamentId) -> Live:
+    checkpoint = await tables.checkpoint(connection, tournament_id)
+    if checkpoint is None or checkpoint.fold_version != FOLD_VERSION:
+        return Live(tournament_id, log.beginning(tournament_id), Tournament(), Board())
+    board = await tables.load_board(connection, tournament_id)
+    return Live(tournament_id, checkpoint.head, judged(board), board)
+
+
+def judged(board: Board) -> Tournament:
+    """The tournament state that belongs to `board`: both are folds of the same events."""
+    return Tournament(
+        competitors={competitor_id: c.parent_id for competitor_id, c in board.competitors.items()},
+        competitions={competition_id: c.participants for competition_id, c in board.competitions.items()},
+        rankings={
+            ranking_id: JudgedRanking(
+                participants=frozenset(ranking.participants),
+                unities={unity_id: unity.name for unity_id, unity in ranking.unities.items()},
+                closed=ranking.closed_at is not None,
+            )
+            for ranking_id, ranking in board.rankings.items()
+        },
+    )

@@ -1,0 +1,251 @@
+"""The tournaments of one process: brought into memory when asked for, kept current, bounded in size.
+
+THE READ BARRIER. An answer must show everything that was acknowledged, by whichever process, before the answer
+was asked for. So whoever reads waits until the live stands at a head that PostgreSQL reported to a query *sent after
+the request had come in*. One query serves all the requests that gathered before it was sent; a request that comes
+while a query is under way waits for the next one, because the one under way may have looked before something was
+acknowledged elsewhere that this request's sender already knows of. So reads are linearizable across any number of
+processes, for one shared round trip of a fraction of a millisecond.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
+
+import structlog
+
+from engine import log
+from engine.database import Database
+from engine.errors import (
+    DatabaseUnavailable,
+    HistoryReplaced,
+    LogForked,
+    LogUnreadable,
+    TallybookError,
+    TournamentStopped,
+)
+from engine.log import Head
+from engine.telemetry import BARRIER_SECONDS, FORKED, LIVE_BYTES, LIVE_TOURNAMENTS, LIVES_LOADED, STOPPED
+from engine.terms import Sequence, TournamentId
+from projections import tables
+from projections.live import Live, load
+
+LIVE_BYTES_MAX: Final = 512 * 1024 * 1024
+"""Of all lives of a process, estimated; those in use may exceed it."""
+STOPPED_SECONDS: Final = 1.0
+"""For so long a tournament that could not be folded is not tried again."""
+
+_logger = structlog.get_logger()
+
+
+class Lives:
+    """Use within `open_lives`."""
+
+    def __init__(self, database: Database, tasks: asyncio.TaskGroup, *, bytes_max: int) -> None:
+        self._database = database
+        self._tasks = tasks
+        self._bytes_max = bytes_max
+        self._lives: OrderedDict[TournamentId, Live] = OrderedDict()  # least recently used first
+        self._sizes: dict[TournamentId, int] = {}
+        self._bytes = 0
+        self._loading: dict[TournamentId, asyncio.Task[Live]] = {}
+        self._stopped_at: dict[TournamentId, float] = {}
+        self._waiting: dict[Live, list[asyncio.Future[None]]] = {}
+        self._somebody_waits = asyncio.Event()
+
+    # ── In and out of memory ────────────────────────────────────────────────────────────────────────────
+
+    @asynccontextmanager
+    async def pinned(self, tournament_id: TournamentId) -> AsyncIterator[Live]:
+        """The live of a tournament that exists, kept in memory for as long as the context lasts.
+
+        Raises TournamentStopped and DatabaseUnavailable.
+        """
+        live = await self.pin(tournament_id)
+        try:
+            yield live
+        finally:
+            self.unpin(live)
+
+    async def pin(self, tournament_id: TournamentId) -> Live:
+        """As `pinned`; whoever calls must `unpin`."""
+        live = self._lives.get(tournament_id)
+        if live is None:
+            live = await self._loaded(tournament_id)
+        live.pins += 1
+        if tournament_id in self._lives:
+            self._lives.move_to_end(tournament_id)
+        return live
+
+    def unpin(self, live: Live) -> None:
+        live.pins -= 1
+        if live.pins == 0 and not live.dropped:
+            self._account(live.tournament_id, live.size_bytes())
+            self._evict()
+
+    async def _loaded(self, tournament_id: TournamentId) -> Live:
+        """Loads once for all who wait; who goes away does not take the loading with him."""
+        if time.monotonic() < self._stopped_at.get(tournament_id, -STOPPED_SECONDS) + STOPPED_SECONDS:
+            raise TournamentStopped
+        loading = self._loading.get(tournament_id)
+        if loading is None:
+            loading = asyncio.create_task(self._load(tournament_id))
+            self._loading[tournament_id] = loading
+            loading.add_done_callback(lambda _: self._loading.pop(tournament_id))
+        return await asyncio.shield(loading)
+
+    async def _load(self, tournament_id: TournamentId) -> Live:
+        LIVES_LOADED.inc()
+        try:
+            async with self._database.connection() as connection:
+                live = await load(connection, tournament_id)
+        except LogForked as fork:
+            self._alarm_fork(fork)
+            raise HistoryReplaced from fork
+        except LogUnreadable as cause:
+            await self._alarm_stop(cause)
+            raise TournamentStopped from cause
+        self._lives[tournament_id] = live
+        self._account(tournament_id, live.size_bytes())
+        return live
+
+    def _account(self, tournament_id: TournamentId, size_bytes: int) -> None:
+        if size_bytes == self._sizes.get(tournament_id):
+            return
+        self._bytes += size_bytes - self._sizes.get(tournament_id, 0)
+        self._sizes[tournament_id] = size_bytes
+        LIVE_BYTES.set(self._bytes)
+        LIVE_TOURNAMENTS.set(len(self._lives))
+
+    def _evict(self) -> None:
+        if self._bytes <= self._bytes_max:
+            return
+        for live in [live for live in self._lives.values() if live.pins == 0]:
+            self._forget(live)
+            if self._bytes <= self._bytes_max:
+                return
+
+    def _forget(self, live: Live) -> None:
+        if self._lives.get(live.tournament_id) is live:
+            del self._lives[live.tournament_id]
+            self._account(live.tournament_id, 0)
+            del self._sizes[live.tournament_id]
+
+    # ── The read barrier ────────────────────────────────────────────────────────────────────────────────
+
+    async def current(self, live: Live) -> None:
+        """Returns when `live` shows everything acknowledged anywhere before the call.
+
+        Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable.
+        """
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(live, []).append(waiter)
+        self._somebody_waits.set()
+        await waiter
+
+    async def _barriers(self) -> None:
+        while True:
+            await self._somebody_waits.wait()
+            self._somebody_waits.clear()
+            waiting, self._waiting = self._waiting, {}
+            stood_at = {live: live.head for live in waiting}
+            try:
+                with BARRIER_SECONDS.time():
+                    async with self._database.connection() as connection:
+                        heads = await log.heads(connection, [live.tournament_id for live in waiting])
+            except DatabaseUnavailable as error:
+                for waiters in waiting.values():
+                    _fail(waiters, error)
+                continue
+            for live, waiters in waiting.items():
+                head = heads.get(live.tournament_id)
+                if head is not None and _continues(stood_at[live], head) and live.head.sequence >= head.sequence:
+                    _release(waiters)
+                else:
+                    self._tasks.create_task(self._reach(live, stood_at[live], head, waiters))
+
+    async def _reach(self, live: Live, stood_at: Head, head: Head | None, waiters: list[asyncio.Future[None]]) -> None:
+        try:
+            with self._watched(live):
+                if head is None or not _continues(stood_at, head):
+                    raise LogForked(live.tournament_id, stood_at.sequence)
+                await self.catch_up(live, head.sequence)
+        except TallybookError as error:
+            _fail(waiters, error)
+        else:
+            _release(waiters)
+
+    async def catch_up(self, live: Live, to: Sequence) -> None:
+        """Folds what others appended until `live` stands at `to`; errors as `current`."""
+        with self._watched(live):
+            async with self._database.connection() as connection:
+                await live.catch_up(connection, to)
+
+    # ── Alarms ──────────────────────────────────────────────────────────────────────────────────────────
+
+    @contextmanager
+    def _watched(self, live: Live) -> Iterator[None]:
+        """Drops `live` where its log turns out to be unreadable or another one."""
+        try:
+            yield
+        except LogForked as fork:
+            self.drop(live)
+            self._alarm_fork(fork)
+            raise HistoryReplaced from fork
+        except LogUnreadable as cause:
+            self.drop(live)
+            self._tasks.create_task(self._alarm_stop(cause))
+            raise TournamentStopped from cause
+
+    def drop(self, live: Live) -> None:
+        """Takes a live that is no longer the truth out of use; who still has it sees `dropped`."""
+        live.dropped = True
+        self._forget(live)
+
+    def _alarm_fork(self, fork: LogForked) -> None:
+        FORKED.inc()
+        _logger.error("log_forked", tournament_id=fork.tournament_id, sequence=fork.sequence)
+
+    async def _alarm_stop(self, cause: LogUnreadable) -> None:
+        STOPPED.inc()
+        self._stopped_at[cause.tournament_id] = time.monotonic()
+        _logger.error(
+            "tournament_stopped", tournament_id=cause.tournament_id, sequence=cause.sequence, reason=cause.reason
+        )
+        try:
+            async with self._database.connection() as connection:
+                await tables.stop(connection, cause)
+        except DatabaseUnavailable:
+            _logger.warning("stop_not_noted", tournament_id=cause.tournament_id)
+
+
+@asynccontextmanager
+async def open_lives(database: Database, *, bytes_max: int = LIVE_BYTES_MAX) -> AsyncIterator[Lives]:
+    """The lives of this process, kept current for as long as the context lasts."""
+    async with asyncio.TaskGroup() as tasks:
+        lives = Lives(database, tasks, bytes_max=bytes_max)
+        barriers = tasks.create_task(lives._barriers())
+        yield lives
+        barriers.cancel()
+
+
+def _continues(stood_at: Head, head: Head) -> bool:
+    """Whether a log with this head can be the one that stood there when the head was asked for."""
+    if head.sequence == stood_at.sequence:
+        return head.digest == stood_at.digest
+    return head.sequence > stood_at.sequence
+
+
+def _release(waiters: list[asyncio.Future[None]]) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_result(None)
+
+
+def _fail(waiters: list[asyncio.Future[None]], error: TallybookError) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_exception(error)
