@@ -1,0 +1,1 @@
+"""The two front doors: HTTP and the command line."""

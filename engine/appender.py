@@ -14,6 +14,7 @@ until the database says what became of it; nothing of that tournament is sent be
 
 import asyncio
 from collections.abc import Sequence as Items
+from itertools import islice
 from typing import Final, Protocol
 
 import asyncpg
@@ -62,13 +63,13 @@ class Appender:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._ready: dict[TournamentId, Source] = {}
+        self._ready: dict[Source, None] = {}  # in the order they came
         self._something_ready = asyncio.Event()
         self._lanes = asyncio.Semaphore(LANES_MAX)
 
     def ready(self, source: Source) -> None:
         """`source` has something to append and nothing under way."""
-        self._ready[source.tournament_id] = source
+        self._ready[source] = None
         self._something_ready.set()
 
     async def run(self) -> None:
@@ -84,10 +85,12 @@ class Appender:
 
     def _gather(self) -> list[tuple[Source, Block]]:
         """One block of each ready source, in ascending order of tournaments."""
-        tournament_ids = sorted(list(self._ready)[:BATCH_BLOCKS_MAX])
-        sources = [self._ready.pop(tournament_id) for tournament_id in tournament_ids]
+        sources = list(islice(self._ready, BATCH_BLOCKS_MAX))
+        for source in sources:
+            del self._ready[source]
         if not self._ready:
             self._something_ready.clear()
+        sources.sort(key=lambda source: source.tournament_id)
         return [(source, block) for source in sources if (block := source.next_block())]
 
     async def _append_together(self, batch: list[tuple[Source, Block]]) -> list[tuple[Source, Block, bool]]:
@@ -128,7 +131,7 @@ class Appender:
             except _SendingFailed as failure:
                 maybe_applied = maybe_applied or failure.maybe_applied
                 facts = {"tournament_id": block.tournament_id, "attempts": attempts, "error": repr(failure.error)}
-                if not isinstance(failure.error, DATABASE_TROUBLE):
+                if isinstance(failure.error, ValueError) or not isinstance(failure.error, DATABASE_TROUBLE):
                     # It is the block: whichever sending reached the database was refused like this one.
                     _logger.error("append_rejected", **facts)
                     return Rejected()
@@ -150,6 +153,9 @@ class Appender:
                 except asyncpg.PostgresError as error:
                     # An error that the server reports means that it rolled back, unless it hung up with it.
                     sent = connection.is_closed() or isinstance(error, _HANGING_UP)
+                    raise
+                except ValueError:
+                    sent = False  # asyncpg could not put it on the wire
                     raise
         except UnconfirmedCommit as error:
             _logger.error("commit_unconfirmed", warning=str(error))

@@ -245,12 +245,17 @@ async def event_at(connection: Connection, tournament_id: TournamentId, sequence
     return _recorded(tournament_id, await connection.fetchrow(_EVENT, tournament_id, sequence))
 
 
-async def used_key(
-    connection: Connection, tournament_id: TournamentId, idempotency_key: str
-) -> tuple[bytes, Sequence] | None:
-    """Fingerprint and first sequence of the request that used this key, if any did."""
+class UsedKey(Struct, frozen=True):
+    """The request that used an idempotency key: its fingerprint, and the sequence of its first event."""
+
+    fingerprint: bytes
+    sequence: Sequence
+
+
+async def used_key(connection: Connection, tournament_id: TournamentId, idempotency_key: str) -> UsedKey | None:
+    """Who used this key, if anybody did."""
     row = await connection.fetchrow(_KEY, tournament_id, idempotency_key)
-    return None if row is None else (row["fingerprint"], row["sequence"])
+    return None if row is None else UsedKey(row["fingerprint"], row["sequence"])
 
 
 def _recorded(tournament_id: TournamentId, row: Any) -> Recorded:

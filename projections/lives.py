@@ -27,7 +27,7 @@ from engine.errors import (
     TallybookError,
     TournamentStopped,
 )
-from engine.log import Head
+from engine.log import Appended, Block, Head
 from engine.telemetry import BARRIER_SECONDS, FORKED, LIVE_BYTES, LIVE_TOURNAMENTS, LIVES_LOADED, STOPPED
 from engine.terms import Sequence, TournamentId
 from projections import tables
@@ -183,6 +183,11 @@ class Lives:
         with self._watched(live):
             async with self._database.connection() as connection:
                 await live.catch_up(connection, to)
+
+    def fold_appended(self, live: Live, block: Block, appended: Appended) -> bool:
+        """As `Live.fold_appended`; errors as `current`."""
+        with self._watched(live):
+            return live.fold_appended(block, appended)
 
     # ── Alarms ──────────────────────────────────────────────────────────────────────────────────────────
 

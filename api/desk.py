@@ -1,0 +1,129 @@
+"""The desk: takes commands, has them judged and recorded, and says what became of them.
+
+    submit ──► docket of its tournament ──► judged when the next block leaves ──► appended ──► folded ──► receipt
+
+What happens on the way is told in `docket.py`, group commit in `engine/appender.py`. The desk is what both front
+doors, HTTP and the command line, hand their commands to.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from api.docket import Case, Docket, Means, Receipt
+from engine import log
+from engine.appender import Appender
+from engine.commands import Command
+from engine.database import Database
+from engine.errors import DatabaseUnavailable, OutcomeUnknown, QueueFull, ShuttingDown
+from engine.telemetry import WAITING_REQUESTS
+from engine.terms import ActorId, TournamentId
+from projections.live import Live
+from projections.lives import LIVE_BYTES_MAX, Lives, open_lives
+from projections.wakeup import Waker
+
+UNDER_WAY_MAX: Final = 10_000
+"""Commands that one process has taken and not yet answered."""
+DOCKET_WAITING_MAX: Final = 2_000
+"""Of these, waiting for one tournament: one that is held up must not take the room of all."""
+SUBMIT_SECONDS_MAX: Final = 15.0
+IDS_RESERVED: Final = 32
+
+
+class Desk:
+    """Use within `open_desk`."""
+
+    def __init__(self, means: Means) -> None:
+        self._means = means
+        self._dockets: dict[TournamentId, Docket] = {}
+        self._under_way = 0
+        self._closing = False
+        self._ids: deque[int] = deque()
+        self._ids_lock = asyncio.Lock()
+
+    @property
+    def database(self) -> Database:
+        return self._means.database
+
+    @property
+    def lives(self) -> Lives:
+        return self._means.lives
+
+    async def submit(
+        self,
+        live: Live,
+        command: Command,
+        *,
+        actor: ActorId,
+        idempotency_key: str | None = None,
+        fingerprint: bytes | None = None,
+    ) -> Receipt:
+        """Returns when what the command led to is on disk and `live`, which the caller keeps pinned, shows it.
+
+        With a key goes the fingerprint of the request. Raises a Refusal (judged by a current state), an
+        Unavailable (certainly not applied) or OutcomeUnknown. Being cancelled takes nothing back.
+        """
+        if self._closing:
+            raise ShuttingDown
+        docket = self._docket(live)
+        if self._under_way >= UNDER_WAY_MAX or docket.waiting >= DOCKET_WAITING_MAX:
+            raise QueueFull
+        case = Case(command, actor, idempotency_key, fingerprint)
+        docket.put(case)
+        self._count(+1)
+        try:
+            async with asyncio.timeout(SUBMIT_SECONDS_MAX):
+                return await case.receipt
+        except TimeoutError:
+            raise (OutcomeUnknown() if case.sent else DatabaseUnavailable()) from None
+        finally:
+            self._count(-1)
+
+    async def new_id(self) -> int:
+        """An id that nothing else in the service has or will have."""
+        async with self._ids_lock:
+            if not self._ids:
+                async with self.database.connection() as connection:
+                    self._ids.extend(await log.next_ids(connection, IDS_RESERVED))
+            return self._ids.popleft()
+
+    async def close(self) -> None:
+        """Takes no more commands and returns when those under way are settled, after SUBMIT_SECONDS_MAX at most."""
+        self._closing = True
+        try:
+            async with asyncio.timeout(SUBMIT_SECONDS_MAX):
+                for docket in list(self._dockets.values()):
+                    await docket.idle.wait()
+        except TimeoutError:
+            return  # their callers have been answered with OutcomeUnknown
+
+    def _docket(self, live: Live) -> Docket:
+        docket = self._dockets.get(live.tournament_id)
+        if docket is None or docket.idle.is_set() or docket.live is not live:
+            docket = Docket(self._means, live)
+            self._dockets[live.tournament_id] = docket
+            docket.idle_callbacks.append(self._retire)
+        return docket
+
+    def _retire(self, docket: Docket) -> None:
+        if self._dockets.get(docket.tournament_id) is docket:
+            del self._dockets[docket.tournament_id]
+
+    def _count(self, change: int) -> None:
+        self._under_way += change
+        WAITING_REQUESTS.set(self._under_way)
+
+
+@asynccontextmanager
+async def open_desk(database: Database, *, live_bytes_max: int = LIVE_BYTES_MAX) -> AsyncIterator[Desk]:
+    """A desk with everything that works behind it. Leaving it settles what was taken."""
+    async with open_lives(database, bytes_max=live_bytes_max) as lives, asyncio.TaskGroup() as tasks:
+        appender, waker = Appender(database), Waker(database)
+        running = [tasks.create_task(appender.run()), tasks.create_task(waker.run())]
+        desk = Desk(Means(database=database, lives=lives, appender=appender, waker=waker, tasks=tasks))
+        yield desk
+        await desk.close()
+        for task in running:
+            task.cancel()

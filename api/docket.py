@@ -1,0 +1,312 @@
+"""The docket of a tournament: its cases in the order they came, how they are judged, and how they are settled.
+
+Every command is judged against a state that is committed: the live tournament as it is when its block leaves. Only
+the last command of a block may be structural, so none is judged by what another of the same block would change, and
+nothing has to be taken back when a block is not appended. A docket has one block under way at a time; the next is
+judged after that one was folded.
+
+Acceptance is optimistic: the state may lag behind what another process has appended. If a structural event lies in
+between, the append refuses the block, and it is judged again. A *refusal* cannot be checked by the log that way, so
+it counts only when it is repeated on a state that was current after the command came in (the read barrier), and for
+a command with an idempotency key only if the log does not know that key: otherwise it was accepted before things
+changed, and is answered as it was then.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Final, assert_never
+
+from msgspec import Struct
+
+from engine import log
+from engine.appender import Appender, Outcome
+from engine.commands import Command
+from engine.database import Database
+from engine.errors import (
+    HistoryReplaced,
+    KeyReused,
+    OutcomeUnknown,
+    Overtaken,
+    Refusal,
+    Rejected,
+    TallybookError,
+    Unavailable,
+)
+from engine.events import Event
+from engine.log import Appended, Block, NotAppended, Request
+from engine.telemetry import APPEND_REQUESTS
+from engine.terms import ActorId, Sequence, TournamentId
+from engine.tournament import decide
+from projections.live import Live
+from projections.lives import Lives
+from projections.wakeup import Waker
+
+BLOCK_REQUESTS_MAX: Final = 512
+JUDGED_MAX: Final = 10
+"""How often a command is judged before it is given up as overtaken."""
+
+
+class Means(Struct, frozen=True, kw_only=True):
+    """What a docket works with."""
+
+    database: Database
+    lives: Lives
+    appender: Appender
+    waker: Waker
+    tasks: asyncio.TaskGroup
+
+
+class Receipt(Struct, frozen=True):
+    """What a command led to: its first event, at this sequence. `replayed`: it had been accepted before."""
+
+    event: Event
+    sequence: Sequence
+    replayed: bool
+
+
+class Case:
+    """One command on its way. `sent`: it may be in the log. `alone`: it needs a block of its own."""
+
+    __slots__ = ("actor", "alone", "command", "events", "fingerprint", "idempotency_key", "judged", "receipt", "sent")
+
+    def __init__(
+        self, command: Command, actor: ActorId, idempotency_key: str | None, fingerprint: bytes | None
+    ) -> None:
+        self.command = command
+        self.actor = actor
+        self.idempotency_key = idempotency_key
+        self.fingerprint = fingerprint
+        self.events: tuple[Event, ...] = ()
+        self.judged = 0
+        self.sent = False
+        self.alone = False
+        self.receipt: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
+
+    def succeed(self, receipt: Receipt) -> None:
+        if not self.receipt.done():
+            self.receipt.set_result(receipt)
+
+    def fail(self, error: TallybookError) -> None:
+        if not self.receipt.done():
+            self.receipt.set_exception(error)
+
+    def request(self) -> Request:
+        return Request(
+            events=self.events,
+            actor=self.actor,
+            idempotency_key=self.idempotency_key,
+            fingerprint=self.fingerprint,
+        )
+
+
+class Docket:
+    """An `appender.Source`. It keeps its live pinned until it is `idle`, which it then stays."""
+
+    def __init__(self, means: Means, live: Live) -> None:
+        self.live = live
+        self.idle = asyncio.Event()
+        self.idle_callbacks: list[Callable[[Docket], None]] = []
+        self._means = means
+        self._waiting: deque[Case] = deque()
+        self._under_way: list[Case] = []
+        self._busy = False  # it is ready, or its block is under way or being folded
+        self._beside = 0  # cases that are looked into beside
+        live.pins += 1
+
+    @property
+    def tournament_id(self) -> TournamentId:
+        return self.live.tournament_id
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    def put(self, case: Case) -> None:
+        self._waiting.append(case)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Has the next block fetched if there is something for it; called whenever something came or was done."""
+        if self._busy:
+            return
+        if self._waiting:
+            self._busy = True
+            self._means.appender.ready(self)
+        elif not self._beside:
+            self.idle.set()
+            self._means.lives.unpin(self.live)
+            for callback in self.idle_callbacks:
+                callback(self)
+
+    # ── Judging ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def next_block(self) -> Block | None:
+        """The cases that wait, judged, up to the first structural one. None: none of them was accepted."""
+        taken: list[Case] = []
+        while self._waiting and len(taken) < BLOCK_REQUESTS_MAX:
+            if self._waiting[0].alone and taken:
+                break
+            case = self._waiting.popleft()
+            if case.receipt.done() or not self._judge(case):
+                continue
+            taken.append(case)
+            if case.alone or case.events[-1].structural:
+                break
+        if not taken:
+            self._busy = False
+            self._go_on()
+            return None
+        self._under_way = taken
+        APPEND_REQUESTS.observe(len(taken))
+        return Block(
+            tournament_id=self.tournament_id,
+            judged_at=self.live.head.sequence,
+            requests=tuple(case.request() for case in taken),
+        )
+
+    def _judge(self, case: Case) -> bool:
+        """Whether the case is accepted by the state as it is. A refusal is confirmed beside."""
+        case.judged += 1
+        if self.live.dropped:
+            case.fail(HistoryReplaced())
+            return False
+        if case.judged > JUDGED_MAX:
+            case.fail(Overtaken())
+            return False
+        try:
+            case.events = decide(self.live.tournament, case.command)
+        except Refusal:
+            self._do_beside(self._confirm_refusal(case))
+            return False
+        case.sent = True
+        return True
+
+    async def _confirm_refusal(self, case: Case) -> None:
+        """Judges again by a current state. Accepted after all, the case waits for the next block."""
+        try:
+            await self._means.lives.current(self.live)
+            decide(self.live.tournament, case.command)
+        except Refusal as refusal:
+            await self._refuse(case, refusal)
+        except TallybookError as error:
+            case.fail(error)
+        else:
+            self._waiting.appendleft(case)
+
+    async def _refuse(self, case: Case, refusal: Refusal) -> None:
+        """Refuses, unless the log knows the case's key."""
+        if case.idempotency_key is None:
+            case.fail(refusal)
+            return
+        try:
+            async with self._means.database.connection() as connection:
+                used = await log.used_key(connection, self.tournament_id, case.idempotency_key)
+        except TallybookError as error:
+            case.fail(error)
+            return
+        if used is None:
+            case.fail(refusal)
+        elif used.fingerprint == case.fingerprint:
+            await self._replay(case, used.sequence)
+        else:
+            case.fail(KeyReused())
+
+    async def _replay(self, case: Case, sequence: Sequence) -> None:
+        """Answers with the event of the request that used the case's key first."""
+        try:
+            async with self._means.database.connection() as connection:
+                recorded = await log.event_at(connection, self.tournament_id, sequence)
+        except TallybookError as error:
+            case.fail(error)
+        else:
+            case.succeed(Receipt(recorded.event, sequence, replayed=True))
+
+    # ── Settling ────────────────────────────────────────────────────────────────────────────────────────
+
+    def settled(self, block: Block, outcome: Outcome) -> None:
+        """What became of the block under way; the next one may leave when the live shows it."""
+        taken, self._under_way = self._under_way, []
+        match outcome:
+            case Appended():
+                self._means.waker.appended(self.tournament_id)
+                self._fold(taken, block, outcome)
+                return
+            case NotAppended.OVERTAKEN:
+                self._do_beside(self._judge_again(taken))
+            case NotAppended.BUSY | NotAppended.UNKNOWN:
+                self._means.lives.drop(self.live)
+                _fail(taken, HistoryReplaced())
+            case Rejected() if len(taken) > 1:
+                # One of them is bad. Each in a block of its own, the others are not held up by it.
+                for case in taken:
+                    case.alone = True
+                self._waiting.extendleft(reversed(taken))
+            case Unavailable() | OutcomeUnknown():
+                _fail(taken, outcome)
+            case _:
+                assert_never(outcome)
+        self._busy = False
+        self._go_on()
+
+    async def _judge_again(self, taken: list[Case]) -> None:
+        """After another process's structural event, by a state that shows it."""
+        for case in taken:
+            case.sent = False
+        try:
+            await self._means.lives.current(self.live)
+        except TallybookError as error:
+            _fail(taken, error)
+        else:
+            self._waiting.extendleft(reversed(taken))
+
+    def _fold(self, taken: list[Case], block: Block, appended: Appended) -> None:
+        """Brings the live to where it shows the block, at once or after reading what others appended before it."""
+        try:
+            folded = self._means.lives.fold_appended(self.live, block, appended)
+        except TallybookError:
+            _fail(taken, OutcomeUnknown())  # it is in the log, but there is nothing right to answer from
+            folded = True
+        if folded:
+            self._answer(taken, appended)
+            self._busy = False
+            self._go_on()
+        else:
+            self._do_beside(self._fold_after_others(taken, appended))
+
+    async def _fold_after_others(self, taken: list[Case], appended: Appended) -> None:
+        reaching = max(abs(answer) for answer in appended.answers)
+        try:
+            await self._means.lives.catch_up(self.live, Sequence(max(reaching, appended.last_sequence or 0)))
+        except TallybookError:
+            _fail(taken, OutcomeUnknown())
+        else:
+            self._answer(taken, appended)
+        self._busy = False
+
+    def _answer(self, taken: list[Case], appended: Appended) -> None:
+        for case, answer in zip(taken, appended.answers, strict=True):
+            if answer > 0:
+                case.succeed(Receipt(case.events[0], Sequence(answer), replayed=False))
+            elif answer < 0:
+                self._do_beside(self._replay(case, Sequence(-answer)))
+            else:
+                case.fail(KeyReused())
+
+    def _do_beside(self, work: Coroutine[None, None, None]) -> None:
+        """Lets `work` on a case go on while others are judged; the docket is not idle before it is done."""
+
+        async def do() -> None:
+            try:
+                await work
+            finally:
+                self._beside -= 1
+                self._go_on()
+
+        self._beside += 1
+        self._means.tasks.create_task(do())
+
+
+def _fail(cases: Iterable[Case], error: TallybookError) -> None:
+    for case in cases:
+        case.fail(error)
