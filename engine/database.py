@@ -8,10 +8,9 @@ import asyncpg
 from asyncpg import Connection, Pool
 
 from engine.errors import DatabaseUnavailable, StartupRefused
-from engine.migrator import refuse_unmigrated
+from engine.migrator import CONNECT_SECONDS_MAX, refuse_unmigrated
 
 SERVICE_ROLE: Final = "tallybook_service"
-CONNECT_SECONDS_MAX: Final = 5.0
 ACQUIRE_SECONDS_MAX: Final = 3.0
 STATEMENT_SECONDS_MAX: Final = 10.0
 CONNECTIONS_MAX: Final = 12
@@ -92,6 +91,10 @@ async def open_database(dsn: str, *, name: str, connections_max: int = CONNECTIO
     except asyncpg.InvalidParameterValueError as error:
         raise StartupRefused(
             f"The database is not ready for the service ({error}); run `tallybook migrate` with the same address."
+        ) from error
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise StartupRefused(
+            f"This login may not work as {SERVICE_ROLE} ({error}); as the database's owner, GRANT it {SERVICE_ROLE}."
         ) from error
     except (*DATABASE_TROUBLE, ValueError) as error:
         raise StartupRefused(f"Cannot connect to the database: {error}. Is its address right, is it up?") from error

@@ -16,12 +16,12 @@ from msgspec import Struct
 
 from engine.errors import StartupRefused
 
+CONNECT_SECONDS_MAX: Final = 5.0
 LOCK_SECONDS_MAX: Final = 60.0
 _LOCK_POLL_SECONDS: Final = 0.1
 _LOCK_KEY: Final = 0x7A11_B00C  # any number that no other program takes locks by
 
 _TRY_LOCK: Final = "SELECT pg_try_advisory_lock($1)"
-_UNLOCK: Final = "SELECT pg_advisory_unlock($1)"
 _CREATE_REGISTER: Final = """
     CREATE SCHEMA IF NOT EXISTS tallybook;
     CREATE TABLE IF NOT EXISTS tallybook.migration (
@@ -72,19 +72,19 @@ async def migrate(dsn: str) -> list[Migration]:
     Needs a login that may create schemas and roles. Raises StartupRefused for an edited file, for a database
     newer than this code, and where the lock is not to be had within LOCK_SECONDS_MAX.
     """
-    connection = await asyncpg.connect(dsn)
+    try:
+        connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS_MAX)
+    except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        raise StartupRefused(f"Cannot connect to the database: {error}. Is its address right, is it up?") from error
     try:
         await _lock(connection)
-        try:
-            return await _apply_missing(connection)
-        finally:
-            await connection.execute(_UNLOCK, _LOCK_KEY)
+        return await _apply_missing(connection)
     except asyncpg.InsufficientPrivilegeError as error:
         raise StartupRefused(
             f"This login may not migrate the database ({error}); run `tallybook migrate` as its owner."
         ) from error
     finally:
-        await connection.close()
+        await connection.close()  # which gives the lock back
 
 
 async def refuse_unmigrated(connection: asyncpg.Connection) -> None:

@@ -6,10 +6,11 @@ continue from there (restored, failed over) is noticed instead of being mixed in
 """
 
 import asyncio
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Callable, Hashable, Iterable, Sized
+from typing import Any, Final, TypeVar, cast
 
 from asyncpg import Connection
+from msgspec import Struct
 
 from engine import log
 from engine.errors import LogForked, LogUnreadable
@@ -24,6 +25,9 @@ from projections.board import FOLD_VERSION, Board, Revisions, fold
 TAIL_BLOCKS_MAX: Final = 2_000
 """Blocks that one query reads; a tail is read in as many queries as it takes."""
 
+RENDERED_MAX: Final = 1_000
+"""Pieces of answers kept for one tournament."""
+
 # Estimates of what things take in memory, measured on CPython 3.11 with ordinary names; in bytes.
 _BYTES: Final = 4_000
 _COMPETITOR_BYTES: Final = 700
@@ -33,12 +37,11 @@ _ENROLMENT_BYTES: Final = 100
 _TOTAL_BYTES: Final = 140
 _SIZED_EVERY_EVENTS: Final = 256
 
+_T = TypeVar("_T", bound=Sized)
+
 
 class Live:
-    """`answers` holds what was rendered from the board, for whoever renders; it goes away with the live.
-
-    `pins`: for how many reasons it must stay in memory. `dropped`: it is no longer the truth; load another.
-    """
+    """`pins`: for how many reasons it must stay in memory. `dropped`: it is no longer the truth; load another."""
 
     def __init__(self, tournament_id: TournamentId, head: Head, tournament: Tournament, board: Board) -> None:
         self.tournament_id = tournament_id
@@ -46,13 +49,13 @@ class Live:
         self.tournament = tournament
         self.board = board
         self.revisions = Revisions()
-        self.answers: dict[object, Any] = {}
-        self.answers_bytes = 0
         self.pins = 0
         self.dropped = False
         self._catching_up = asyncio.Lock()
         self._sized_at = head.sequence
         self._board_bytes = 0
+        self._rendered: dict[Hashable, _Rendered] = {}
+        self._rendered_bytes = 0
 
     def fold(self, events: Iterable[Recorded], head: Head) -> None:
         """Folds those of `events` that lie beyond the live, which then stands at `head`.
@@ -106,7 +109,31 @@ class Live:
         if self.head.sequence >= self._sized_at + _SIZED_EVERY_EVENTS or self._board_bytes == 0:
             self._sized_at = self.head.sequence
             self._board_bytes = _board_bytes(self.board)
-        return self._board_bytes + self.answers_bytes
+        return self._board_bytes + self._rendered_bytes
+
+    def rendered(
+        self, key: Hashable, stamp: object, render: Callable[[], _T], size_bytes: Callable[[_T], int] = len
+    ) -> _T:
+        """What `render` makes of the board: made once for `key`, and again when `stamp` is another.
+
+        RENDERED_MAX keys are kept, those first made going first.
+        """
+        kept = self._rendered.get(key)
+        if kept is not None and kept.stamp == stamp:
+            return cast(_T, kept.value)
+        fresh = _Rendered(stamp, render())
+        fresh.size_bytes = size_bytes(fresh.value)
+        self._rendered_bytes += fresh.size_bytes - (kept.size_bytes if kept else 0)
+        self._rendered[key] = fresh
+        if len(self._rendered) > RENDERED_MAX:
+            self._rendered_bytes -= self._rendered.pop(next(iter(self._rendered))).size_bytes
+        return cast(_T, fresh.value)
+
+
+class _Rendered(Struct):
+    stamp: object
+    value: Any
+    size_bytes: int = 0
 
 
 def _board_bytes(board: Board) -> int:

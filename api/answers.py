@@ -1,0 +1,243 @@
+"""What goes out over HTTP: the shapes of the interface, rendered from a board.
+
+Rendering happens once per change, not once per request: each piece is kept with its live until what it shows has
+changed, so all requests of a batch share the same bytes. The functions return the whole body of an answer.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from itertools import islice
+from typing import Final, TypeVar, assert_never
+
+import msgspec
+from msgspec import Raw
+
+from api import shapes
+from api.wire import Page
+from engine import events
+from engine.events import Event
+from engine.terms import CompetitionId, CompetitorId, RankingId, UnityId
+from projections.board import Competition, Ranking, Unity
+from projections.hierarchy import bounds
+from projections.live import Live
+from projections.standing import standings
+
+_encode: Final = msgspec.json.Encoder().encode
+_T = TypeVar("_T")
+
+
+# ── Lists ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def rankings(live: Live) -> bytes:
+    """Every ranking of the tournament, in the list shape."""
+
+    def render() -> bytes:
+        listed = [_listed_ranking(live, ranking_id, ranking) for ranking_id, ranking in live.board.rankings.items()]
+        return _envelope("ok", "rankings", _encode(shapes.Rankings(listed)))
+
+    return live.rendered("rankings", (live.revisions.competitors, live.revisions.rankings), render)
+
+
+def competitors(live: Live, page: Page) -> bytes:
+    """One page of the competitors, in the order of their registration."""
+
+    def render() -> bytes:
+        pieces = _competitor_pieces(live)
+        shown = _on_page(map(Raw, pieces.values()), page)
+        body = shapes.Competitors(competitor=shown, **_paging(page, len(pieces)))
+        return _envelope("ok", "competitors", _encode(body))
+
+    return live.rendered(("competitors", page), live.revisions.competitors, render)
+
+
+def competitions(live: Live, page: Page) -> bytes:
+    """One page of the competitions, in the order of their creation."""
+
+    def render() -> bytes:
+        shown = _on_page(live.board.competitions.items(), page)
+        body = shapes.Competitions(
+            competition=[_competition(live, competition_id, competition) for competition_id, competition in shown],
+            **_paging(page, len(live.board.competitions)),
+        )
+        return _envelope("ok", "competitions", _encode(body))
+
+    stamp = live.revisions.competitors, live.revisions.competitions
+    return live.rendered(("competitions", page), stamp, render)
+
+
+def _on_page(items: Iterable[_T], page: Page) -> list[_T]:
+    start = (page.page - 1) * page.per_page
+    return list(islice(items, start, start + page.per_page))
+
+
+def _paging(page: Page, total: int) -> dict[str, int]:
+    pages = max(1, -(-total // page.per_page))
+    return {"page": page.page, "pages": pages, "perpage": page.per_page, "total": total}
+
+
+# ── What a change is answered with ──────────────────────────────────────────────────────────────────────
+
+
+def change(live: Live, event: Event) -> bytes:
+    """The answer to the request that led to `event`: the resource it made or changed, as it is now."""
+    match event:
+        case events.PointsAdded() | events.RankingModified() | events.RankingClosed() | events.RankingReopened():
+            return modified_ranking(live, event.ranking_id)
+        case events.RankingCreated():
+            ranking = live.board.rankings[event.ranking_id]
+            return _envelope("added", "ranking", _encode(_listed_ranking(live, event.ranking_id, ranking)))
+        case events.UnityAdded():
+            unity = live.board.rankings[event.ranking_id].unities[event.unity_id]
+            return _envelope("added", "unity", _encode(_listed_unity(event.unity_id, unity)))
+        case events.CompetitorRegistered():
+            return _envelope("added", "competitor", _competitor_pieces(live)[event.competitor_id])
+        case events.CompetitorChanged():
+            return _envelope("ok", "competitor", _competitor_pieces(live)[event.competitor_id])
+        case events.CompetitionAdded():
+            competition = live.board.competitions[event.competition_id]
+            return _envelope("added", "competition", _encode(_competition(live, event.competition_id, competition)))
+        case events.CompetitionChanged():
+            competition = live.board.competitions[event.competition_id]
+            return _envelope("ok", "competition", _encode(_competition(live, event.competition_id, competition)))
+        case events.TournamentOpened():
+            raise AssertionError("tournaments are not opened by a request")
+        case _:
+            assert_never(event)
+
+
+def modified_ranking(live: Live, ranking_id: RankingId) -> bytes:
+    """One ranking with its standings, in the modification shape."""
+    ranking = live.board.rankings[ranking_id]
+
+    def render() -> bytes:
+        body = shapes.ModifiedRanking(
+            id=ranking_id,
+            name=ranking.name,
+            description=ranking.description,
+            closed_at=_timestamp_or_none(ranking.closed_at),
+            competitors=_enrolled(live, ranking_id, ranking),
+            unities=[_standing_unity(live, ranking, u, unity) for u, unity in ranking.unities.items()],
+        )
+        return _envelope("ok", "ranking", _encode(body))
+
+    versions = [unity.version for unity in ranking.unities.values()]
+    stamp = live.revisions.competitors, live.revisions.rankings, versions
+    return live.rendered(("modified", ranking_id), stamp, render)
+
+
+# ── Pieces ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _listed_ranking(live: Live, ranking_id: RankingId, ranking: Ranking) -> shapes.ListedRanking:
+    return shapes.ListedRanking(
+        id=ranking_id,
+        name=ranking.name,
+        description=ranking.description,
+        closed_at=_timestamp_or_none(ranking.closed_at),
+        general=ranking.number == 1,
+        position=str(ranking.number),
+        unities=[_listed_unity(unity_id, unity) for unity_id, unity in ranking.unities.items()],
+        competitors=_enrolled(live, ranking_id, ranking),
+    )
+
+
+def _listed_unity(unity_id: UnityId, unity: Unity) -> shapes.ListedUnity:
+    return shapes.ListedUnity(
+        id=unity_id,
+        name=unity.name,
+        position=unity.number,
+        general=unity.number == 1,
+        sort=unity.sort.value,
+    )
+
+
+def _standing_unity(live: Live, ranking: Ranking, unity_id: UnityId, unity: Unity) -> Raw:
+    """Whatever this shows grows the version, so the version tells whether it still holds."""
+
+    def render() -> bytes:
+        lines = standings(ranking.participants, unity.totals, unity.sort)
+        return _encode(
+            shapes.StandingUnity(
+                name=unity.name, version=unity.version, competitors_ranking=lines, general=unity.number == 1
+            )
+        )
+
+    return Raw(live.rendered(("unity", unity_id), unity.version, render))
+
+
+def _enrolled(live: Live, ranking_id: RankingId, ranking: Ranking) -> Raw:
+    def render() -> bytes:
+        pieces = _competitor_pieces(live)
+        return b"[%b]" % b",".join([pieces[competitor_id] for competitor_id in ranking.participants])
+
+    stamp = live.revisions.competitors, live.revisions.rankings
+    return Raw(live.rendered(("enrolled", ranking_id), stamp, render))
+
+
+def _competitor_pieces(live: Live) -> dict[CompetitorId, bytes]:
+    """Every competitor's shape: a change of one may move the bounds of all."""
+
+    def render() -> dict[CompetitorId, bytes]:
+        found = bounds({competitor_id: c.parent_id for competitor_id, c in live.board.competitors.items()})
+        return {
+            competitor_id: _encode(
+                shapes.Competitor(
+                    id=competitor_id,
+                    name=competitor.name,
+                    tags=[shapes.Tag(tag) for tag in competitor.tags],
+                    color=competitor.color,
+                    level=found[competitor_id].level,
+                    lft=found[competitor_id].lft,
+                    rgt=found[competitor_id].rgt,
+                    created_at=_timestamp(competitor.created_at),
+                    updated_at=_timestamp(competitor.updated_at),
+                )
+            )
+            for competitor_id, competitor in live.board.competitors.items()
+        }
+
+    return live.rendered("pieces", live.revisions.competitors, render, _pieces_bytes)
+
+
+def _pieces_bytes(pieces: dict[CompetitorId, bytes]) -> int:
+    return sum(map(len, pieces.values())) + 100 * len(pieces)
+
+
+def _competition(live: Live, competition_id: CompetitionId, competition: Competition) -> shapes.Competition:
+    pieces = _competitor_pieces(live)
+    created_at, updated_at = _timestamp(competition.created_at), _timestamp(competition.updated_at)
+    performances = competition.result if isinstance(competition.result, dict) else {}
+    return shapes.Competition(
+        id=competition_id,
+        group_id=competition.group_id,
+        started_at=_timestamp(competition.started_at),
+        location=competition.location,
+        participants=[
+            shapes.Participant(
+                competitor_id=competitor_id,
+                competitor=Raw(pieces[competitor_id]),
+                winner=competitor_id == competition.winner_id,
+                result=performances.get(competitor_id),
+                created_at=created_at,
+                updated_at=updated_at,
+            )
+            for competitor_id in competition.participants
+        ],
+        result=competition.result,  # type: ignore[arg-type] # CompetitorId is an int
+        has_result=competition.result is not None,
+        created_at=created_at,
+        updated_at=updated_at,
+    )
+
+
+def _timestamp(moment: datetime) -> str:
+    return moment.isoformat(" ", "seconds")[:19]
+
+
+def _timestamp_or_none(moment: datetime | None) -> str | None:
+    return None if moment is None else _timestamp(moment)
+
+
+def _envelope(message: str, key: str, payload: bytes) -> bytes:
+    return b'{"status":200,"message":"%b","%b":%b}' % (message.encode(), key.encode(), payload)

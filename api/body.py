@@ -1,0 +1,38 @@
+"""The body of a request: bounded in size and time, of the one media type there is."""
+
+import asyncio
+from typing import Final
+
+from aiohttp import web
+
+from api.forms import BODY_BYTES_MAX, Form, parse_form
+from engine.errors import BodyTooLarge, BodyTooSlow, MediaTypeUnsupported, Unreadable
+
+BODY_SECONDS_MAX: Final = 10.0
+_FORM: Final = "application/x-www-form-urlencoded"
+
+
+async def read_form(request: web.Request) -> Form:
+    """The decoded fields of the body. Raises an Unreadable of the kind that fits."""
+    _refuse_other_media(request)
+    if (request.content_length or 0) > BODY_BYTES_MAX:
+        raise BodyTooLarge(f"The body may have at most {BODY_BYTES_MAX} bytes; send less at a time.")
+    try:
+        async with asyncio.timeout(BODY_SECONDS_MAX):
+            body = await request.read()
+    except TimeoutError as error:
+        raise BodyTooSlow(f"The body did not come within {BODY_SECONDS_MAX:.0f} seconds; send it again.") from error
+    except web.HTTPRequestEntityTooLarge as error:
+        raise BodyTooLarge(f"The body may have at most {BODY_BYTES_MAX} bytes; send less at a time.") from error
+    except web.RequestPayloadError as error:
+        raise Unreadable("The body is not what its headers announce; send it again.") from error
+    return parse_form(body)
+
+
+def _refuse_other_media(request: web.Request) -> None:
+    if request.headers.get("Content-Encoding", "identity") != "identity":
+        raise MediaTypeUnsupported("Send the body as it is, without Content-Encoding.")
+    if request.content_type == _FORM and (request.charset or "utf-8").lower() in ("utf-8", "utf8"):
+        return
+    if "Content-Type" in request.headers or request.can_read_body:
+        raise MediaTypeUnsupported(f"Send the body as {_FORM}, in UTF-8.")

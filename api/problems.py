@@ -1,0 +1,49 @@
+"""Refusals and failures as answers: one table of statuses, one shape."""
+
+from typing import Final
+
+import msgspec
+
+from api import shapes
+from engine import errors
+from engine.errors import TallybookError
+
+STATUSES: Final[dict[type[TallybookError], int]] = {
+    errors.Unreadable: 400,
+    errors.BodyTooLarge: 413,
+    errors.BodyTooSlow: 408,
+    errors.MediaTypeUnsupported: 415,
+    errors.Unauthenticated: 401,
+    errors.Forbidden: 403,
+    errors.NotFound: 404,
+    errors.MethodNotAllowed: 405,
+    errors.Conflict: 409,
+    errors.Unacceptable: 422,
+    errors.KeyReused: 422,
+    errors.OutcomeUnknown: 500,
+    errors.QueueFull: 503,
+    errors.Overtaken: 503,
+    errors.DatabaseUnavailable: 503,
+    errors.Rejected: 503,
+    errors.HistoryReplaced: 503,
+    errors.TournamentStopped: 503,
+    errors.ShuttingDown: 503,
+}
+DEFECT_MESSAGE: Final = "Something went wrong that should not have; it is not known whether this was applied."
+
+
+def body(status: int, message: str, faults: tuple[errors.Fault, ...] = ()) -> bytes:
+    """The body of an answer that is not a 200."""
+    return msgspec.json.encode(shapes.Problem(status=status, message=message, errors=list(faults)))
+
+
+def headers(error: TallybookError) -> dict[str, str]:
+    """What a client needs to do the right thing about it."""
+    match error:
+        case errors.Unauthenticated():
+            return {"WWW-Authenticate": 'Bearer realm="tallybook"'}
+        case errors.MethodNotAllowed():
+            return {"Allow": ", ".join(error.allowed)}
+        case errors.Unavailable():
+            return {"Retry-After": str(error.retry_after_seconds)}
+    return {}

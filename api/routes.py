@@ -1,0 +1,249 @@
+"""Every operation over HTTP: one table, and what the operations of each kind have in common.
+
+GET   token ─► scope ─► tournament ─► query ─► live, made current ─► bytes
+POST  token ─► scope ─► tournament ─► body ─► form ─► command ─► desk ─► bytes
+PUT
+"""
+
+import hashlib
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from aiohttp import web
+from msgspec import Struct
+
+from api import answers, wire
+from api.auth import Guard, Scope, Token
+from api.body import read_form
+from api.desk import Desk
+from api.forms import Form, fingerprint, parse_id
+from engine import log
+from engine.commands import Command
+from engine.errors import Forbidden, NotFound, Unreadable
+from engine.terms import CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
+from projections.live import Live
+
+Ids = Mapping[str, int]
+Query = list[tuple[str, str]]
+
+
+class Read(Struct, frozen=True):
+    """A list: what is to be rendered, once the query has been understood."""
+
+    path: str
+    answer: Callable[[Query], Callable[[Live], bytes]]
+
+
+class Write(Struct, frozen=True):
+    """A change: the command that a form asks for. `ids` are those of the path, by name."""
+
+    method: str
+    path: str
+    command: Callable[[Desk, Form, Ids], Awaitable[Command]]
+    scope: Scope = Scope.WRITE
+
+
+# ── The table ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _list_rankings(query: Query) -> Callable[[Live], bytes]:
+    wire.parse_no_query(query)
+    return answers.rankings
+
+
+def _list_competitions(query: Query) -> Callable[[Live], bytes]:
+    page = wire.parse_page(query)
+    return lambda live: answers.competitions(live, page)
+
+
+def _list_competitors(query: Query) -> Callable[[Live], bytes]:
+    page = wire.parse_page(query)
+    return lambda live: answers.competitors(live, page)
+
+
+async def _create_ranking(desk: Desk, form: Form, _: Ids) -> Command:
+    return wire.create_ranking(form, RankingId(await desk.new_id()), UnityId(await desk.new_id()))
+
+
+async def _modify_ranking(_: Desk, form: Form, ids: Ids) -> Command:
+    return wire.modify_ranking(form, RankingId(ids["ranking_id"]))
+
+
+async def _add_points(_: Desk, form: Form, ids: Ids) -> Command:
+    return wire.add_points(form, RankingId(ids["ranking_id"]))
+
+
+async def _add_unity(desk: Desk, form: Form, ids: Ids) -> Command:
+    return wire.add_unity(form, RankingId(ids["ranking_id"]), UnityId(await desk.new_id()))
+
+
+async def _close_ranking(_: Desk, form: Form, ids: Ids) -> Command:
+    return wire.close_ranking(form, RankingId(ids["ranking_id"]))
+
+
+async def _reopen_ranking(_: Desk, form: Form, ids: Ids) -> Command:
+    return wire.reopen_ranking(form, RankingId(ids["ranking_id"]))
+
+
+async def _add_competition(desk: Desk, form: Form, _: Ids) -> Command:
+    return wire.add_competition(form, CompetitionId(await desk.new_id()))
+
+
+async def _change_competition(_: Desk, form: Form, ids: Ids) -> Command:
+    return wire.change_competition(form, CompetitionId(ids["competition_id"]))
+
+
+async def _register_competitor(desk: Desk, form: Form, _: Ids) -> Command:
+    return wire.register_competitor(form, CompetitorId(await desk.new_id()))
+
+
+async def _change_competitor(_: Desk, form: Form, ids: Ids) -> Command:
+    return wire.change_competitor(form, CompetitorId(ids["competitor_id"]))
+
+
+_TOURNAMENT: Final = "/tournament/{tournament}"
+
+ROUTES: Final[tuple[Read | Write, ...]] = (
+    Write("PUT", _TOURNAMENT + "/rankings/{ranking_id}/add.json", _add_points),
+    Read(_TOURNAMENT + "/rankings.json", _list_rankings),
+    Write("POST", _TOURNAMENT + "/rankings.json", _create_ranking),
+    Write("PUT", _TOURNAMENT + "/rankings/{ranking_id}.json", _modify_ranking),
+    Read(_TOURNAMENT + "/competitions.json", _list_competitions),
+    Write("POST", _TOURNAMENT + "/competitions.json", _add_competition),
+    Read(_TOURNAMENT + "/competitors.json", _list_competitors),
+    # Ours, in the manner of the interface's seven.
+    Write("POST", _TOURNAMENT + "/competitors.json", _register_competitor),
+    Write("PUT", _TOURNAMENT + "/competitors/{competitor_id}.json", _change_competitor),
+    Write("PUT", _TOURNAMENT + "/competitions/{competition_id}.json", _change_competition),
+    Write("POST", _TOURNAMENT + "/rankings/{ranking_id}/unities.json", _add_unity),
+    Write("PUT", _TOURNAMENT + "/rankings/{ranking_id}/close.json", _close_ranking, Scope.ADMIN),
+    Write("PUT", _TOURNAMENT + "/rankings/{ranking_id}/reopen.json", _reopen_ranking, Scope.ADMIN),
+)
+
+
+# ── What they have in common ────────────────────────────────────────────────────────────────────────────
+
+SLUGS_MAX: Final = 100_000
+_IDEMPOTENCY_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
+_FACTS: Final = web.RequestKey("facts", dict[str, object])
+"""What the canonical line of a request says beyond what every request has."""
+
+
+class Operations:
+    """Answers the routes of ROUTES with one desk. Errors are raised, see `middleware.py`."""
+
+    def __init__(self, desk: Desk, guard: Guard) -> None:
+        self._desk = desk
+        self._guard = guard
+        self._slugs: dict[str, TournamentId] = {}  # a slug never changes its tournament, so there is nothing to clear
+
+    def add_to(self, router: web.UrlDispatcher) -> None:
+        for route in ROUTES:
+            match route:
+                case Read():
+                    router.add_get(route.path, self._read_handler(route))
+                case Write():
+                    router.add_route(route.method, route.path, self._write_handler(route))
+
+    async def authenticated(self, request: web.Request, scope: Scope) -> Token:
+        """Whoever asks, if their token reaches as far as `scope`. Raises Unauthenticated and Forbidden."""
+        authorization = request.headers.get("Authorization")
+        token = self._guard.kept(authorization) or await self._guard.token_of(authorization)
+        facts_of(request)["actor"] = token.token_id
+        if token.scope < scope:
+            raise Forbidden(f"This needs a token of scope {scope.text}; this token's is {token.scope.text}.")
+        return token
+
+    async def _tournament(self, request: web.Request, token: Token) -> TournamentId:
+        """The tournament of the path, the same 404 where it does not exist and where the token is not for it."""
+        slug = request.match_info["tournament"]
+        facts_of(request)["tournament"] = slug
+        tournament_id = self._slugs.get(slug)
+        if tournament_id is None:
+            async with self._desk.database.connection() as connection:
+                tournament_id = await log.tournament_named(connection, slug)
+            if tournament_id is not None and len(self._slugs) < SLUGS_MAX:
+                self._slugs[slug] = tournament_id
+        if tournament_id is None or not token.allows(tournament_id):
+            raise NotFound("There is no such tournament; see the slug in its address.")
+        return tournament_id
+
+    def _read_handler(self, route: Read) -> Callable[[web.Request], Awaitable[web.Response]]:
+        async def handle(request: web.Request) -> web.Response:
+            token = await self.authenticated(request, Scope.READ)
+            tournament_id = await self._tournament(request, token)
+            answer = route.answer(list(request.query.items()))
+            async with self._desk.lives.pinned(tournament_id) as live:
+                await self._desk.lives.current(live)
+                body = answer(live)
+            return _list_response(request, body)
+
+        return handle
+
+    def _write_handler(self, route: Write) -> Callable[[web.Request], Awaitable[web.Response]]:
+        async def handle(request: web.Request) -> web.Response:
+            token = await self.authenticated(request, route.scope)
+            tournament_id = await self._tournament(request, token)
+            wire.parse_no_query(list(request.query.items()))
+            key = _idempotency_key(request)
+            form = await read_form(request)
+            command = await route.command(self._desk, form, _ids(request))
+            async with self._desk.lives.pinned(tournament_id) as live:
+                receipt = await self._desk.submit(
+                    live,
+                    command,
+                    actor=token.token_id,
+                    idempotency_key=key,
+                    fingerprint=None if key is None else fingerprint(request.method, request.path, form),
+                )
+                body = answers.change(live, receipt.event)
+            facts_of(request)["sequence"] = receipt.sequence
+            headers = {"Tallybook-Sequence": str(receipt.sequence)}
+            if receipt.replayed:
+                facts_of(request)["replayed"] = True
+                headers["Idempotency-Replayed"] = "true"
+            return web.Response(body=body, content_type="application/json", headers=headers)
+
+        return handle
+
+
+def facts_of(request: web.Request) -> dict[str, object]:
+    """What is to stand in the canonical line of this request."""
+    facts = request.get(_FACTS)
+    if facts is None:
+        facts = request[_FACTS] = {}
+    return facts
+
+
+def _ids(request: web.Request) -> Ids:
+    """The ids of the path. What cannot be an id is the id of nothing."""
+    ids = {}
+    for name, text in request.match_info.items():
+        if name != "tournament":
+            number = parse_id(text)
+            if number is None:
+                raise NotFound(f"This tournament has no {name.removesuffix('_id')} {text[:40]!r}.")
+            ids[name] = number
+    return ids
+
+
+def _idempotency_key(request: web.Request) -> str | None:
+    keys = request.headers.getall("Idempotency-Key", [])
+    if not keys:
+        return None
+    if len(keys) > 1 or not _IDEMPOTENCY_KEY.fullmatch(keys[0]):
+        raise Unreadable("Idempotency-Key must be one value of 1 to 255 visible ASCII characters.")
+    return keys[0]
+
+
+def _list_response(request: web.Request, body: bytes) -> web.Response:
+    """The list, or, where the client has just these bytes already, 304."""
+    etag = hashlib.sha256(body).hexdigest()[:32]
+    asked = request.if_none_match
+    if asked and any(tag.value in (etag, "*") for tag in asked):
+        response = web.Response(status=304)
+    else:
+        response = web.Response(body=body, content_type="application/json")
+    response.etag = etag
+    return response

@@ -1,0 +1,103 @@
+"""One PostgreSQL per test session, and a fresh database for every test that asks for one.
+
+The cluster is the embedded one, as `tallybook serve` would start it, with its durability on. A migrated database is
+the template; each test works on a copy. Nothing is mocked: what the tests say holds for the real thing.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from itertools import count
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+
+from api.desk import Desk, open_desk
+from engine.database import Database, open_database
+from engine.embedded import embedded_postgres
+from engine.migrator import migrate
+from engine.terms import OPERATOR, TournamentId
+from tests.tournaments import open_new_tournament
+
+_TEMPLATE = "tallybook_template"
+_numbers = count(1)
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a running PostgreSQL, whose database `tallybook_template` is migrated."""
+    address: list[str | BaseException] = []
+    ready, done = threading.Event(), threading.Event()
+
+    async def run(data_dir: Path) -> None:
+        try:
+            async with embedded_postgres(data_dir, settings={"max_connections": "300"}) as cluster:
+                await _administer(cluster.dsn, f"CREATE DATABASE {_TEMPLATE}")
+                await migrate(_with_database(cluster.dsn, _TEMPLATE))
+                address.append(cluster.dsn)
+                ready.set()
+                await asyncio.to_thread(done.wait)
+        except BaseException as error:
+            address.append(error)
+            ready.set()
+            raise
+
+    # In a thread of its own, because every test has an event loop of its own.
+    thread = threading.Thread(target=lambda: asyncio.run(run(tmp_path_factory.mktemp("pg"))), name="cluster")
+    thread.start()
+    ready.wait()
+    (dsn,) = address
+    if isinstance(dsn, BaseException):
+        raise dsn
+    yield dsn
+    done.set()
+    thread.join()
+
+
+@pytest.fixture
+async def dsn(cluster: str) -> AsyncIterator[str]:
+    """The address of a database that is migrated and empty."""
+    name = f"test_{next(_numbers)}"
+    await _administer(cluster, f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE}")
+    yield _with_database(cluster, name)
+    await _administer(cluster, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+async def owner(dsn: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection with the owner's rights, for looking behind the service's back."""
+    connection = await asyncpg.connect(dsn, server_settings={"search_path": "tallybook"})
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def database(dsn: str) -> AsyncIterator[Database]:
+    async with open_database(dsn, name="test") as database:
+        yield database
+
+
+@pytest.fixture
+async def desk(database: Database) -> AsyncIterator[Desk]:
+    async with open_desk(database) as desk:
+        yield desk
+
+
+@pytest.fixture
+async def tournament_id(database: Database) -> TournamentId:
+    """A tournament in which nothing has happened but its opening."""
+    return await open_new_tournament(database, actor=OPERATOR)
+
+
+async def _administer(dsn: str, statement: str) -> None:
+    connection = await asyncpg.connect(dsn)
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+def _with_database(dsn: str, name: str) -> str:
+    return urlunsplit(urlsplit(dsn)._replace(path=f"/{name}"))

@@ -1,0 +1,24 @@
+"""Tournaments to test with."""
+
+from itertools import count
+
+from engine import log
+from engine.database import Database
+from engine.terms import ActorId, TournamentId
+
+_numbers = count(1)
+
+
+async def open_new_tournament(database: Database, *, actor: ActorId) -> TournamentId:
+    """Opens a tournament whose slug nobody else has."""
+    number = next(_numbers)
+    async with database.connection() as connection:
+        (tournament_id,) = await log.next_ids(connection, 1)
+        assert await log.open_tournament(
+            connection,
+            TournamentId(tournament_id),
+            name=f"Tournament {number}",
+            slug=f"tournament-{number}",
+            actor=actor,
+        )
+    return TournamentId(tournament_id)
