@@ -190,8 +190,8 @@ def _competitor_pieces(live: Live) -> dict[CompetitorId, bytes]:
                     level=found[competitor_id].level,
                     lft=found[competitor_id].lft,
                     rgt=found[competitor_id].rgt,
-                    created_at=_timestamp(competitor.created_at),
-                    updated_at=_timestamp(competitor.updated_at),
+                    created_at=timestamp(competitor.created_at),
+                    updated_at=timestamp(competitor.updated_at),
                 )
             )
             for competitor_id, competitor in live.board.competitors.items()
@@ -206,12 +206,12 @@ def _pieces_bytes(pieces: dict[CompetitorId, bytes]) -> int:
 
 def _competition(live: Live, competition_id: CompetitionId, competition: Competition) -> shapes.Competition:
     pieces = _competitor_pieces(live)
-    created_at, updated_at = _timestamp(competition.created_at), _timestamp(competition.updated_at)
+    created_at, updated_at = timestamp(competition.created_at), timestamp(competition.updated_at)
     performances = competition.result if isinstance(competition.result, dict) else {}
     return shapes.Competition(
         id=competition_id,
         group_id=competition.group_id,
-        started_at=_timestamp(competition.started_at),
+        started_at=timestamp(competition.started_at),
         location=competition.location,
         participants=[
             shapes.Participant(
@@ -231,12 +231,12 @@ def _competition(live: Live, competition_id: CompetitionId, competition: Competi
     )
 
 
-def _timestamp(moment: datetime) -> str:
+def timestamp(moment: datetime) -> str:
     return moment.isoformat(" ", "seconds")[:19]
 
 
 def _timestamp_or_none(moment: datetime | None) -> str | None:
-    return None if moment is None else _timestamp(moment)
+    return None if moment is None else timestamp(moment)
 
 
 def _envelope(message: str, key: str, payload: bytes) -> bytes:

@@ -15,6 +15,7 @@ from typing import Final
 from api.docket import Case, Docket, Means, Receipt
 from engine import log
 from engine.appender import Appender
+from engine.background import background
 from engine.commands import Command
 from engine.database import Database
 from engine.errors import DatabaseUnavailable, OutcomeUnknown, QueueFull, ShuttingDown
@@ -30,17 +31,19 @@ DOCKET_WAITING_MAX: Final = 2_000
 """Of these, waiting for one tournament: one that is held up must not take the room of all."""
 SUBMIT_SECONDS_MAX: Final = 15.0
 IDS_RESERVED: Final = 32
+"""Ids that a process fetches at a time; it forgets those left over when it ends."""
 
 
 class Desk:
     """Use within `open_desk`."""
 
-    def __init__(self, means: Means) -> None:
+    def __init__(self, means: Means, *, ids_reserved: int) -> None:
         self._means = means
         self._dockets: dict[TournamentId, Docket] = {}
         self._under_way = 0
         self._closing = False
         self._ids: deque[int] = deque()
+        self._ids_reserved = ids_reserved
         self._ids_lock = asyncio.Lock()
 
     @property
@@ -86,7 +89,7 @@ class Desk:
         async with self._ids_lock:
             if not self._ids:
                 async with self.database.connection() as connection:
-                    self._ids.extend(await log.next_ids(connection, IDS_RESERVED))
+                    self._ids.extend(await log.next_ids(connection, self._ids_reserved))
             return self._ids.popleft()
 
     async def close(self) -> None:
@@ -117,12 +120,15 @@ class Desk:
 
 
 @asynccontextmanager
-async def open_desk(database: Database, *, live_bytes_max: int = LIVE_BYTES_MAX) -> AsyncIterator[Desk]:
+async def open_desk(
+    database: Database, *, live_bytes_max: int = LIVE_BYTES_MAX, ids_reserved: int = IDS_RESERVED
+) -> AsyncIterator[Desk]:
     """A desk with everything that works behind it. Leaving it settles what was taken."""
-    async with open_lives(database, bytes_max=live_bytes_max) as lives, asyncio.TaskGroup() as tasks:
+    async with open_lives(database, bytes_max=live_bytes_max) as lives, background() as tasks:
         appender, waker = Appender(database), Waker(database)
         running = [tasks.create_task(appender.run()), tasks.create_task(waker.run())]
-        desk = Desk(Means(database=database, lives=lives, appender=appender, waker=waker, tasks=tasks))
+        means = Means(database=database, lives=lives, appender=appender, waker=waker, tasks=tasks)
+        desk = Desk(means, ids_reserved=ids_reserved)
         yield desk
         await desk.close()
         for task in running:

@@ -18,6 +18,7 @@ from typing import Final
 import structlog
 
 from engine import log
+from engine.background import background
 from engine.database import Database
 from engine.errors import (
     DatabaseUnavailable,
@@ -230,7 +231,7 @@ class Lives:
 @asynccontextmanager
 async def open_lives(database: Database, *, bytes_max: int = LIVE_BYTES_MAX) -> AsyncIterator[Lives]:
     """The lives of this process, kept current for as long as the context lasts."""
-    async with asyncio.TaskGroup() as tasks:
+    async with background() as tasks:
         lives = Lives(database, tasks, bytes_max=bytes_max)
         barriers = tasks.create_task(lives._barriers())
         yield lives

@@ -1,0 +1,520 @@
+"""The command line: the other front door, through the same desk.
+
+Data goes to standard output, talk to standard error. Exit codes: 0 done, 1 refused with a reason, 2 usage.
+"""
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import cyclopts
+from cyclopts import App, Parameter
+from rich.progress import Progress
+from slugify import slugify
+
+from api import auth, printing
+from api import demo as six_nations
+from api.auth import Scope
+from api.desk import Desk, open_desk
+from api.imports import register_competitors
+from api.process import work
+from api.processes import PROCESSES_MAX, run_service, stop_on_signals
+from engine import log
+from engine.commands import AddUnity, CloseRanking, Command, RegisterCompetitor, ReopenRanking
+from engine.database import Database, open_database, unavailable
+from engine.embedded import embedded_postgres
+from engine.errors import NotFound, Refusal, TallybookError, Unacceptable
+from engine.migrator import migrate as apply_migrations
+from engine.telemetry import log_json
+from engine.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId, name_fault
+from projections.live import Live
+
+app = App(
+    name="tallybook",
+    help="Event-sourced rankings of tournaments.",
+    version=version("tallybook"),
+    config=cyclopts.config.Env("TALLYBOOK_", command=False),
+    result_action="return_value",
+)
+tournament_app = App(name="tournament", help="Open and list tournaments.")
+competitor_app = App(name="competitor", help="Register, import and list competitors.")
+unity_app = App(name="unity", help="Add unities to rankings.")
+ranking_app = App(name="ranking", help="Close, reopen and list rankings.")
+token_app = App(name="token", help="Make, list and revoke tokens.")
+for part in (tournament_app, competitor_app, unity_app, ranking_app, token_app):
+    app.command(part)
+
+SLUG_CHARACTERS_MAX: Final = 100
+SLUG_ATTEMPTS_MAX: Final = 1_000
+Json = Annotated[bool, Parameter(negative="", help="Print JSON instead of a table.")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """Which database: one at an address, or else an embedded one in a directory."""
+
+    database_url: str | None = None
+    """Address of a PostgreSQL database, postgresql://…; without it an embedded one is used."""
+    data_dir: Path = Path("tallybook-data")
+    """Directory of the embedded database. If a server owns it, its database is joined."""
+
+
+HERE: Final = Where()
+
+
+# ── The service ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@app.command
+async def serve(
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    processes: int = 1,
+    no_worker: Annotated[bool, Parameter(negative="")] = False,
+    open_metrics: Annotated[bool, Parameter(negative="")] = False,
+    where: Where = HERE,
+) -> None:
+    """Answer the interface over HTTP until SIGTERM or Ctrl-C.
+
+    Parameters
+    ----------
+    host
+        Address to listen on.
+    port
+        Port to listen on; 0: any free one.
+    processes
+        API processes that share the port.
+    no_worker
+        Leave the tables to workers elsewhere.
+    open_metrics
+        Show /metrics without a token.
+    """
+    log_json()
+    async with _located(where) as dsn:
+        await _serve(dsn, host=host, port=port, processes=processes, worker=not no_worker, open_metrics=open_metrics)
+
+
+@app.command
+async def worker(*, where: Where = HERE) -> None:
+    """Keep the tables, and nothing else, until SIGTERM or Ctrl-C."""
+    log_json()
+    async with _located(where) as dsn:
+        await work(dsn)
+
+
+@app.command
+async def migrate(*, where: Where = HERE) -> None:
+    """Bring the database's schema up to date. Needs a login that may create schemas and roles."""
+    if where.database_url is None:
+        async with embedded_postgres(where.data_dir) as embedded:
+            applied = await apply_migrations(embedded.dsn)
+    else:
+        applied = await apply_migrations(where.database_url)
+    for migration in applied:
+        printing.say(f"applied {migration.number:04} {migration.name}")
+    if not applied:
+        printing.say("nothing to do")
+
+
+@app.command
+async def demo(*, host: str = "127.0.0.1", port: int = 8080, where: Where = HERE) -> None:
+    """Play a season of rugby, show its table and how to ask for it, and serve.
+
+    Parameters
+    ----------
+    host
+        Address to listen on.
+    port
+        Port to listen on; 0: any free one.
+    """
+    log_json()
+    async with _located(where) as dsn:
+        async with open_database(dsn, name="tallybook demo") as database, open_desk(database, ids_reserved=1) as desk:
+            registered = await _registered(database, slugify(six_nations.NAME))
+            if registered is None:
+                printing.say(f"Playing {six_nations.NAME}: {len(six_nations.MATCHES)} matches …")
+                registered = await _open_tournament(desk, six_nations.NAME)
+            async with desk.lives.pinned(registered.tournament_id) as live:
+                await desk.lives.current(live)
+                if not live.board.rankings:
+                    await six_nations.play(desk, live)
+                ranking_id = next(iter(live.board.rankings))
+                printing.standings(live, ranking_id)
+            token = await _make_token(database, "demo", Scope.ADMIN, [registered.tournament_id], expires_in_days=7)
+            say = partial(printing.demo, token[1], registered.slug, ranking_id, live)
+        await _serve(dsn, host=host, port=port, processes=1, worker=True, open_metrics=False, on_ready=say)
+
+
+async def _serve(
+    dsn: str,
+    *,
+    host: str,
+    port: int,
+    processes: int,
+    worker: bool,
+    open_metrics: bool,
+    on_ready: printing.OnReady = printing.listening,
+) -> None:
+    if not 1 <= processes <= PROCESSES_MAX:
+        raise Refusal(f"--processes must be within 1 and {PROCESSES_MAX}.")
+    async with open_database(dsn, name="tallybook serve", connections_max=1):
+        printing.say("The database is sound; starting.")
+    with stop_on_signals() as stop:
+        await run_service(
+            dsn,
+            host=host,
+            port=port,
+            processes=processes,
+            worker=worker,
+            open_metrics=open_metrics,
+            stop=stop,
+            on_ready=on_ready,
+        )
+
+
+# ── Tournaments ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@tournament_app.command(name="create")
+async def create_tournament(name: str, /, *, json: Json = False, where: Where = HERE) -> None:
+    """Open a tournament. Its slug, the name in its address, is made from NAME."""
+    async with _at_the_desk(where) as desk:
+        registered = await _open_tournament(desk, name)
+    if json:
+        printing.json({"id": registered.tournament_id, "name": registered.name, "slug": registered.slug})
+    else:
+        printing.line(registered.slug)
+
+
+@tournament_app.command(name="list")
+async def list_tournaments(*, json: Json = False, where: Where = HERE) -> None:
+    """List all tournaments."""
+    async with _database(where) as database, database.connection() as connection:
+        rows = [
+            {"id": t.tournament_id, "slug": t.slug, "name": t.name, "events": t.sequence}
+            for t in await log.tournaments(connection)
+        ]
+    printing.rows(rows, ("id", "slug", "name", "events"), as_json=json)
+
+
+# ── Competitors ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@competitor_app.command(name="add")
+async def add_competitor(
+    slug: str,
+    name: str,
+    /,
+    *,
+    tag: list[str] | None = None,
+    color: str | None = None,
+    parent: int | None = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """Register a competitor.
+
+    Parameters
+    ----------
+    tag
+        A tag; may be given several times.
+    color
+        Six hexadecimal characters, without #.
+    parent
+        Id of the competitor above it in the hierarchy.
+    """
+    async with _at_the_desk(where) as desk, _tournament(desk, slug) as live:
+        competitor_id = CompetitorId(await desk.new_id())
+        await _do(
+            desk,
+            live,
+            RegisterCompetitor(
+                competitor_id=competitor_id,
+                name=name,
+                tags=tuple(tag or ()),
+                color=color,
+                parent_id=None if parent is None else CompetitorId(parent),
+            ),
+        )
+    if json:
+        printing.json({"id": competitor_id, "name": name.strip()})
+    else:
+        printing.line(str(competitor_id))
+
+
+@competitor_app.command(name="import")
+async def import_competitors(slug: str, file: Path, /, *, where: Where = HERE) -> None:
+    """Register the competitors of a .csv or .ndjson FILE: all of them, or, where a line is wrong, none.
+
+    Columns: name, then optionally tags (separated by |), color, parent (a name or id).
+    """
+    async with _at_the_desk(where) as desk, _tournament(desk, slug) as live:
+        with Progress(console=printing.TALK, disable=not printing.TALK.is_terminal) as bar:
+            task = bar.add_task("importing", total=None)
+            count = await register_competitors(
+                desk, live, file, progress=lambda done, total: bar.update(task, completed=done, total=total)
+            )
+    printing.say(f"{count} competitors registered")
+
+
+@competitor_app.command(name="list")
+async def list_competitors(slug: str, /, *, json: Json = False, where: Where = HERE) -> None:
+    """List the competitors of a tournament in the order of their registration."""
+    async with _at_the_desk(where) as desk, _tournament(desk, slug) as live:
+        rows: list[dict[str, object]] = [
+            {"id": i, "name": c.name, "tags": list(c.tags), "color": c.color, "parent": c.parent_id}
+            for i, c in live.board.competitors.items()
+        ]
+    printing.rows(rows, ("id", "name", "tags", "color", "parent"), as_json=json)
+
+
+# ── Rankings and unities ────────────────────────────────────────────────────────────────────────────────
+
+
+@unity_app.command(name="add")
+async def add_unity(
+    slug: str,
+    ranking_id: int,
+    name: str,
+    /,
+    *,
+    sort: Literal["ASC", "DESC"] = "DESC",
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """Add a unity to a ranking.
+
+    Parameters
+    ----------
+    sort
+        Which totals are better: the higher (DESC) or the lower (ASC).
+    """
+    async with _at_the_desk(where) as desk, _tournament(desk, slug) as live:
+        unity_id = UnityId(await desk.new_id())
+        await _do(desk, live, AddUnity(ranking_id=RankingId(ranking_id), unity_id=unity_id, name=name, sort=Sort(sort)))
+    if json:
+        printing.json({"id": unity_id, "name": name.strip(), "sort": sort})
+    else:
+        printing.line(str(unity_id))
+
+
+@ranking_app.command(name="close")
+async def close_ranking(slug: str, ranking_id: int, /, *, where: Where = HERE) -> None:
+    """Close a ranking: every change is refused until it is reopened."""
+    async with _at_the_desk(where) as desk, _tournament(desk, slug) as live:
+        await _do(desk, live, CloseRanking(ranking_id=RankingId(ranking_id)))
+    printing.say(f"ranking {ranking_id} is closed")
+
+
+@ranking_app.command(name="reopen")
+async def reopen_ranking(slug: str, ranking_id: int, /, *, where: Where = HERE) -> None:
+    """Reopen a closed ranking."""
+    async with _at_the_desk(where) as desk, _tournament(desk, slug) as live:
+        await _do(desk, live, ReopenRanking(ranking_id=RankingId(ranking_id)))
+    printing.say(f"ranking {ranking_id} is open")
+
+
+@ranking_app.command(name="list")
+async def list_rankings(slug: str, /, *, json: Json = False, where: Where = HERE) -> None:
+    """List the rankings of a tournament and their unities."""
+    async with _at_the_desk(where) as desk, _tournament(desk, slug) as live:
+        rows = [printing.ranking_row(ranking_id, ranking) for ranking_id, ranking in live.board.rankings.items()]
+    printing.rows(rows, ("id", "name", "unities", "competitors", "closed_at"), as_json=json)
+
+
+@app.command
+async def standings(
+    slug: str, ranking_id: int, /, *, unity: str | None = None, json: Json = False, where: Where = HERE
+) -> None:
+    """Show who stands where in a ranking.
+
+    Parameters
+    ----------
+    unity
+        Only the unity of this name.
+    """
+    async with _at_the_desk(where) as desk, _tournament(desk, slug) as live:
+        ranking = live.board.rankings.get(RankingId(ranking_id))
+        if ranking is None:
+            raise NotFound(f"This tournament has no ranking {ranking_id}.")
+        if unity is not None and unity not in {u.name for u in ranking.unities.values()}:
+            raise NotFound(f"Ranking {ranking_id} has no unity {unity!r}.")
+        async with desk.database.connection() as connection:
+            last = await log.event_at(connection, live.tournament_id, live.head.sequence)
+    if json:
+        printing.standings_json(live, RankingId(ranking_id), unity, last)
+    else:
+        printing.standings(live, RankingId(ranking_id), unity)
+
+
+# ── Tokens ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@token_app.command(name="create")
+async def create_token(
+    name: str,
+    /,
+    *,
+    scope: Literal["read", "write", "admin"],
+    tournament: list[str] | None = None,
+    expires_in_days: int | None = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """Make a token and show it, once.
+
+    Parameters
+    ----------
+    scope
+        read < write < admin.
+    tournament
+        Slug of a tournament it is bound to; may be given several times; without: all.
+    expires_in_days
+        After so many days it is no longer good; without: never.
+    """
+    async with _database(where) as database:
+        slugs = tournament or []
+        bound = [(await _known(database, slug)).tournament_id for slug in slugs] if slugs else None
+        token, text = await _make_token(database, name, Scope[scope.upper()], bound, expires_in_days=expires_in_days)
+    if json:
+        printing.json(
+            {
+                "id": token.token_id,
+                "token": text,
+                "scope": scope,
+                "tournaments": slugs or None,
+                "expires_at": printing.moment(token.expires_at),
+            }
+        )
+    else:
+        printing.say("Keep it; it is not shown again.")
+        printing.line(text)
+
+
+@token_app.command(name="list")
+async def list_tokens(*, json: Json = False, where: Where = HERE) -> None:
+    """List all tokens, the revoked ones too; never their texts."""
+    async with _database(where) as database, database.connection() as connection:
+        slugs = {t.tournament_id: t.slug for t in await log.tournaments(connection)}
+        rows = [printing.token_row(token, slugs) for token in await auth.listed(connection)]
+    columns = ("id", "name", "scope", "tournaments", "created_at", "expires_at", "revoked_at")
+    printing.rows(rows, columns, as_json=json)
+
+
+@token_app.command(name="revoke")
+async def revoke_token(token_id: int, /, *, where: Where = HERE) -> None:
+    """Take a token out of use, within five seconds everywhere."""
+    async with _database(where) as database, database.connection() as connection:
+        if not await auth.revoke(connection, ActorId(token_id)):
+            raise NotFound(f"There is no token {token_id} in use.")
+    printing.say(f"token {token_id} is revoked")
+
+
+# ── What the commands have in common ────────────────────────────────────────────────────────────────────
+
+
+@asynccontextmanager
+async def _located(where: Where) -> AsyncIterator[str]:
+    """The address of the database; an embedded one is started and brought up to date."""
+    if where.database_url is not None:
+        yield where.database_url
+        return
+    async with embedded_postgres(where.data_dir) as embedded:
+        if embedded.owned:
+            await apply_migrations(embedded.dsn)
+        yield embedded.dsn
+
+
+@asynccontextmanager
+async def _database(where: Where) -> AsyncIterator[Database]:
+    async with _located(where) as dsn, open_database(dsn, name="tallybook command", connections_max=6) as database:
+        with unavailable():
+            yield database
+
+
+@asynccontextmanager
+async def _at_the_desk(where: Where) -> AsyncIterator[Desk]:
+    async with _database(where) as database, open_desk(database, ids_reserved=1) as desk:
+        yield desk
+
+
+@asynccontextmanager
+async def _tournament(desk: Desk, slug: str) -> AsyncIterator[Live]:
+    """The tournament, as it is now."""
+    registered = await _known(desk.database, slug)
+    async with desk.lives.pinned(registered.tournament_id) as live:
+        await desk.lives.current(live)
+        yield live
+
+
+async def _registered(database: Database, slug: str) -> log.Registered | None:
+    async with database.connection() as connection:
+        tournament_id = await log.tournament_named(connection, slug)
+    return None if tournament_id is None else log.Registered(tournament_id, slug, slug, Sequence(0))
+
+
+async def _known(database: Database, slug: str) -> log.Registered:
+    registered = await _registered(database, slug)
+    if registered is None:
+        raise NotFound(f"There is no tournament {slug!r}; `tallybook tournament list` shows them.")
+    return registered
+
+
+async def _open_tournament(desk: Desk, name: str) -> log.Registered:
+    """Opens a tournament under the first free slug of its name: slug, slug-2, slug-3 …"""
+    name = name.strip()
+    fault = name_fault(name)
+    if fault:
+        raise Unacceptable(f"The name {fault}.")
+    stem = slugify(name, max_length=SLUG_CHARACTERS_MAX)
+    if not stem:
+        raise Unacceptable("Nothing of this name is left for its address; use letters or digits in it.")
+    tournament_id = TournamentId(await desk.new_id())
+    async with desk.database.connection() as connection:
+        for number in range(1, SLUG_ATTEMPTS_MAX + 1):
+            slug = stem if number == 1 else f"{stem}-{number}"
+            if await log.open_tournament(connection, tournament_id, name=name, slug=slug, actor=OPERATOR):
+                return log.Registered(tournament_id, slug, name, Sequence(1))
+    raise Unacceptable(f"There are {SLUG_ATTEMPTS_MAX} tournaments of this name; choose another.")
+
+
+async def _make_token(
+    database: Database,
+    name: str,
+    scope: Scope,
+    tournament_ids: list[TournamentId] | None,
+    *,
+    expires_in_days: int | None,
+) -> tuple[auth.Token, str]:
+    async with database.connection() as connection:
+        return await auth.create(
+            connection, name=name, scope=scope, tournament_ids=tournament_ids, expires_in_days=expires_in_days
+        )
+
+
+async def _do(desk: Desk, live: Live, command: Command) -> None:
+    await desk.submit(live, command, actor=OPERATOR)
+
+
+def main() -> None:
+    """Runs the command of `sys.argv` and exits with its code."""
+    try:
+        app(exit_on_error=False)
+    except cyclopts.CycloptsError:
+        sys.exit(2)
+    except TallybookError as error:
+        printing.refused(error)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""What the command line prints: data on standard output, as tables or JSON, and talk on standard error."""
+
+import sys
+from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Items
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from api import answers
+from api.auth import Token
+from engine.errors import Refusal, TallybookError
+from engine.events import Recorded
+from engine.terms import RankingId, TournamentId
+from projections.board import Ranking
+from projections.live import Live
+from projections.standing import standings as lines_of
+
+OnReady = Callable[[str], None]
+TALK: Final = Console(stderr=True)
+DATA: Final = Console(soft_wrap=True)
+
+
+def say(sentence: str) -> None:
+    TALK.print(sentence, markup=False, highlight=False)
+
+
+def line(text: str) -> None:
+    DATA.print(text, markup=False, highlight=False)
+
+
+def json(value: object) -> None:
+    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+
+
+def rows(values: Items[Mapping[str, object]], columns: Items[str], *, as_json: bool) -> None:
+    """A table of `columns`, or an array of objects."""
+    if as_json:
+        json(values)
+        return
+    table = Table(*columns)
+    for value in values:
+        table.add_row(*(_cell(value[column]) for column in columns))
+    DATA.print(table, markup=False)
+
+
+def refused(error: TallybookError) -> None:
+    """The reason, with every fault."""
+    say(error.message)
+    if isinstance(error, Refusal):
+        for fault in error.faults:
+            say(f"  {fault.field}: {fault.message}")
+
+
+def moment(value: datetime | None) -> str | None:
+    return None if value is None else answers.timestamp(value)
+
+
+def ranking_row(ranking_id: RankingId, ranking: Ranking) -> dict[str, object]:
+    return {
+        "id": ranking_id,
+        "name": ranking.name,
+        "unities": {str(unity_id): unity.name for unity_id, unity in ranking.unities.items()},
+        "competitors": len(ranking.participants),
+        "closed_at": moment(ranking.closed_at),
+    }
+
+
+def token_row(token: Token, slugs: Mapping[TournamentId, str]) -> dict[str, object]:
+    bound = None if token.tournament_ids is None else sorted(slugs.get(t, str(t)) for t in token.tournament_ids)
+    return {
+        "id": token.token_id,
+        "name": token.name,
+        "scope": token.scope.text,
+        "tournaments": bound,
+        "created_at": moment(token.created_at),
+        "expires_at": moment(token.expires_at),
+        "revoked_at": moment(token.revoked_at),
+    }
+
+
+def standings(live: Live, ranking_id: RankingId, only: str | None = None) -> None:
+    """A table for each unity of the ranking, or for the one named `only`."""
+    ranking = live.board.rankings[ranking_id]
+    for unity in ranking.unities.values():
+        if only in (None, unity.name):
+            table = Table("position", "competitor", "total", title=f"{ranking.name}: {unity.name}")
+            for standing in lines_of(ranking.participants, unity.totals, unity.sort):
+                name = live.board.competitors[standing.competitor_id].name
+                table.add_row(str(standing.position), name, str(standing.total))
+            DATA.print(table, markup=False)
+
+
+def standings_json(live: Live, ranking_id: RankingId, only: str | None, last: Recorded) -> None:
+    """The modification shape of the interface, with the sequence it is of and the time of that event."""
+    shape = msgspec.json.decode(answers.modified_ranking(live, ranking_id))["ranking"]
+    shape["unities"] = [unity for unity in shape["unities"] if only in (None, unity["name"])]
+    json(shape | {"sequence": last.sequence, "recorded_at": moment(last.recorded_at)})
+
+
+def listening(address: str) -> None:
+    say(f"Listening on {address}. Stop with Ctrl-C.")
+
+
+def demo(token: str, slug: str, ranking_id: RankingId, live: Live, address: str) -> None:
+    """Three lines to try."""
+    ranking = live.board.rankings[ranking_id]
+    competitor_id, unity_id = ranking.participants[0], next(iter(ranking.unities))
+    at = f"{address}/tournament/{slug}"
+    bearer = f"-H 'Authorization: Bearer {token}'"
+    delta = f'[{{"competitor_id":{competitor_id},"unities":[{{"unity_id":{unity_id},"delta":"5"}}]}}]'
+    say(f"\nA token for a week:\n\n  {token}\n\nTry:\n")
+    say(f"  curl {bearer} {at}/rankings.json")
+    say(f"  curl {bearer} '{at}/competitions.json?per_page=3'")
+    say(f"  curl {bearer} -X PUT --data-urlencode 'participants_delta={delta}' {at}/rankings/{ranking_id}/add.json\n")
+    listening(address)
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case list():
+            return ", ".join(map(str, value))
+        case dict():
+            return ", ".join(f"{key} {text}" for key, text in value.items())
+    return str(value)

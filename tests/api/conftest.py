@@ -1,0 +1,39 @@
+"""Services to ask over HTTP, and clients of theirs with a token that may do everything."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from engine.terms import TournamentId
+from tests.api.service import Client, Service, make_token, serve, slug_of
+
+
+@pytest.fixture
+async def service(dsn: str) -> AsyncIterator[Service]:
+    async with serve(dsn) as service:
+        yield service
+
+
+@pytest.fixture
+async def peer(dsn: str) -> AsyncIterator[Service]:
+    """Another service on the same database."""
+    async with serve(dsn) as peer:
+        yield peer
+
+
+@pytest.fixture
+async def token(service: Service) -> str:
+    """An admin's, for all tournaments."""
+    return await make_token(service.database)
+
+
+@pytest.fixture
+async def client(service: Service, token: str, tournament_id: TournamentId) -> Client:
+    """A client of `service`, for a tournament in which nothing has happened but its opening."""
+    return service.client(await slug_of(service.database, tournament_id), token)
+
+
+@pytest.fixture
+async def peers_client(peer: Service, token: str, client: Client) -> Client:
+    """A client of `peer`, for the same tournament with the same token."""
+    return peer.client(client.tournament, token)

@@ -1,0 +1,123 @@
+"""The service as tests use it: in this very process on a free port, and asked over HTTP like any other.
+
+`serve` starts one with a database pool, a desk and a watch of its own, so two of them on one database are to each
+other what two processes are. `Client` knows the interface's document and the operations in its manner that are ours;
+it is told addresses, and takes nothing from the code that answers.
+"""
+
+import json
+import socket
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from aiohttp import ClientSession, DummyCookieJar, TCPConnector
+from multidict import CIMultiDictProxy
+from yarl import URL
+
+from api import auth
+from api.app import make_app, serving
+from api.auth import Scope
+from api.desk import Desk, open_desk
+from api.middleware import Watch
+from engine.database import Database, open_database
+from engine.terms import TournamentId
+
+FORM: Final = "application/x-www-form-urlencoded"
+Form = Mapping[str, object]
+"""What is to be sent, as text, under which name."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: CIMultiDictProxy[str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Client:
+    """Asks one service about one tournament with one token. Paths are relative to the tournament's."""
+
+    def __init__(self, session: ClientSession, url: str, tournament: str, token: str | None) -> None:
+        self.tournament = tournament
+        self.token = token
+        self._session = session
+        self._url = url
+
+    async def get(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
+        return await self.send("GET", f"/tournament/{self.tournament}/{path}", headers=headers)
+
+    async def post(self, path: str, form: Form | bytes = b"", headers: Mapping[str, str] | None = None) -> Answer:
+        return await self._write("POST", path, form, headers)
+
+    async def put(self, path: str, form: Form | bytes = b"", headers: Mapping[str, str] | None = None) -> Answer:
+        return await self._write("PUT", path, form, headers)
+
+    async def send(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """As it is given: `path` is absolute and not encoded any further; of headers only the token is added."""
+        bearer = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        async with self._session.request(
+            method, URL(self._url + path, encoded=True), data=body, headers=bearer | dict(headers or {})
+        ) as response:
+            return Answer(response.status, response.headers, await response.read())
+
+    async def _write(self, method: str, path: str, form: Form | bytes, headers: Mapping[str, str] | None) -> Answer:
+        body = form if isinstance(form, bytes) else urlencode(form).encode()
+        headers = {"Content-Type": FORM} | dict(headers or {})
+        return await self.send(method, f"/tournament/{self.tournament}/{path}", body, headers)
+
+
+class Service:
+    """Use within `serve`. `url` is where it answers, the rest what it answers with."""
+
+    def __init__(self, url: str, session: ClientSession, database: Database, desk: Desk, watch: Watch) -> None:
+        self.url = url
+        self.database = database
+        self.desk = desk
+        self.watch = watch
+        self._session = session
+
+    def client(self, tournament: str, token: str | None) -> Client:
+        return Client(self._session, self.url, tournament, token)
+
+
+@asynccontextmanager
+async def serve(dsn: str, *, open_metrics: bool = False) -> AsyncIterator[Service]:
+    """A service on the database at `dsn`, on a port that was free."""
+    watch = Watch()
+    async with open_database(dsn, name="test") as database, open_desk(database) as desk:
+        listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        connector = TCPConnector(limit=0)
+        unasked = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+        async with (
+            serving(make_app(desk, watch, open_metrics=open_metrics), listener),
+            ClientSession(connector=connector, cookie_jar=DummyCookieJar(), skip_auto_headers=unasked) as session,
+        ):
+            yield Service(url, session, database, desk, watch)
+
+
+async def make_token(
+    database: Database, scope: Scope = Scope.ADMIN, tournament_ids: Iterable[TournamentId] | None = None
+) -> str:
+    """The text of a new token; for all tournaments where none are named."""
+    async with database.connection() as connection:
+        _, text = await auth.create(
+            connection, name="test", scope=scope, tournament_ids=tournament_ids, expires_in_days=None
+        )
+    return text
+
+
+async def slug_of(database: Database, tournament_id: TournamentId) -> str:
+    """How a path names the tournament."""
+    async with database.connection() as connection:
+        slug: str = await connection.fetchval("SELECT slug FROM tournament WHERE tournament_id = $1", tournament_id)
+    return slug
