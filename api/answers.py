@@ -4,7 +4,7 @@ Rendering happens once per change, not once per request: each piece is kept with
 changed, so all requests of a batch share the same bytes. The functions return the whole body of an answer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from datetime import datetime
 from itertools import islice
 from typing import Final, TypeVar, assert_never
@@ -44,7 +44,7 @@ def competitors(live: Live, page: Page) -> bytes:
 
     def render() -> bytes:
         pieces = _competitor_pieces(live)
-        shown = _on_page(map(Raw, pieces.values()), page)
+        shown = [Raw(piece) for piece in _on_page(pieces.values(), page)]
         body = shapes.Competitors(competitor=shown, **_paging(page, len(pieces)))
         return _envelope("ok", "competitors", _encode(body))
 
@@ -66,8 +66,10 @@ def competitions(live: Live, page: Page) -> bytes:
     return live.rendered(("competitions", page), stamp, render)
 
 
-def _on_page(items: Iterable[_T], page: Page) -> list[_T]:
+def _on_page(items: Collection[_T], page: Page) -> list[_T]:
     start = (page.page - 1) * page.per_page
+    if start >= len(items):  # it may be any number, also one that islice would not take
+        return []
     return list(islice(items, start, start + page.per_page))
 
 

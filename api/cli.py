@@ -256,7 +256,7 @@ async def import_competitors(slug: str, file: Path, /, *, where: Where = HERE) -
     Columns: name, then optionally tags (separated by |), color, parent (a name or id).
     """
     async with _at_the_desk(where) as desk, _tournament(desk, slug) as live:
-        with Progress(console=printing.TALK, disable=not printing.TALK.is_terminal) as bar:
+        with Progress(console=printing.talk(), disable=not printing.talk().is_terminal) as bar:
             task = bar.add_task("importing", total=None)
             count = await register_competitors(
                 desk, live, file, progress=lambda done, total: bar.update(task, completed=done, total=total)

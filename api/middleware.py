@@ -52,6 +52,8 @@ class Watch:
 
     async def _answered(self, request: web.Request, handler: Handler, request_id: str) -> web.StreamResponse:
         try:
+            if request.version.major != 1:
+                raise Unreadable("The request cannot be read; send it as HTTP/1.1.")
             if self.closing:
                 raise ShuttingDown
             if self._under_way > REQUESTS_MAX:

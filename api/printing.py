@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Items
 from datetime import datetime
+from functools import cache
 from typing import Final
 
 import msgspec
@@ -20,16 +21,26 @@ from projections.live import Live
 from projections.standing import standings as lines_of
 
 OnReady = Callable[[str], None]
-TALK: Final = Console(stderr=True)
-DATA: Final = Console(soft_wrap=True)
+PIPED_COLUMNS: Final = 200
+"""Width of a table that does not go to a terminal."""
+
+
+@cache
+def talk() -> Console:
+    return Console(stderr=True, soft_wrap=True)
+
+
+@cache
+def data() -> Console:
+    return Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS)
 
 
 def say(sentence: str) -> None:
-    TALK.print(sentence, markup=False, highlight=False)
+    talk().print(sentence, markup=False, highlight=False)
 
 
 def line(text: str) -> None:
-    DATA.print(text, markup=False, highlight=False)
+    sys.stdout.write(f"{text}\n")
 
 
 def json(value: object) -> None:
@@ -44,7 +55,7 @@ def rows(values: Items[Mapping[str, object]], columns: Items[str], *, as_json: b
     table = Table(*columns)
     for value in values:
         table.add_row(*(_cell(value[column]) for column in columns))
-    DATA.print(table, markup=False)
+    data().print(table, markup=False)
 
 
 def refused(error: TallybookError) -> None:
@@ -91,7 +102,7 @@ def standings(live: Live, ranking_id: RankingId, only: str | None = None) -> Non
             for standing in lines_of(ranking.participants, unity.totals, unity.sort):
                 name = live.board.competitors[standing.competitor_id].name
                 table.add_row(str(standing.position), name, str(standing.total))
-            DATA.print(table, markup=False)
+            data().print(table, markup=False)
 
 
 def standings_json(live: Live, ranking_id: RankingId, only: str | None, last: Recorded) -> None:

@@ -160,7 +160,7 @@ class Operations:
         slug = request.match_info["tournament"]
         facts_of(request)["tournament"] = slug
         tournament_id = self._slugs.get(slug)
-        if tournament_id is None:
+        if tournament_id is None and slug.isascii() and slug.isprintable():  # all slugs are, and U+0000 cannot be asked
             async with self._desk.database.connection() as connection:
                 tournament_id = await log.tournament_named(connection, slug)
             if tournament_id is not None and len(self._slugs) < SLUGS_MAX:
@@ -240,8 +240,8 @@ def _idempotency_key(request: web.Request) -> str | None:
 def _list_response(request: web.Request, body: bytes) -> web.Response:
     """The list, or, where the client has just these bytes already, 304."""
     etag = hashlib.sha256(body).hexdigest()[:32]
-    asked = request.if_none_match
-    if asked and any(tag.value in (etag, "*") for tag in asked):
+    asked = request.if_none_match or ()
+    if request.headers.get("If-None-Match") == "*" or any(tag.value == etag for tag in asked):
         response = web.Response(status=304)
     else:
         response = web.Response(body=body, content_type="application/json")

@@ -1,21 +1,35 @@
 """Services to ask over HTTP, and clients of theirs with a token that may do everything."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from io import BytesIO
 
 import pytest
+import structlog
 
+from engine.telemetry import log_json
 from engine.terms import TournamentId
 from tests.api.service import Client, Service, make_token, serve, slug_of
 
 
 @pytest.fixture
-async def service(dsn: str) -> AsyncIterator[Service]:
+def log_lines() -> Iterator[BytesIO]:
+    """What the services log, written as in production."""
+    before = structlog.get_config()
+    lines = BytesIO()
+    log_json(lines)
+    structlog.configure(cache_logger_on_first_use=False)  # or the loggers would write here for ever
+    yield lines
+    structlog.configure(**before)
+
+
+@pytest.fixture
+async def service(dsn: str, log_lines: BytesIO) -> AsyncIterator[Service]:
     async with serve(dsn) as service:
         yield service
 
 
 @pytest.fixture
-async def peer(dsn: str) -> AsyncIterator[Service]:
+async def peer(dsn: str, log_lines: BytesIO) -> AsyncIterator[Service]:
     """Another service on the same database."""
     async with serve(dsn) as peer:
         yield peer

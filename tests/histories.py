@@ -1,0 +1,349 @@
+"""Histories to test with: arbitrary events, commands that could be asked, and the logs that they lead to.
+
+`EVENTS` is for those who write events down (codec, digest): any values of the right types. `histories` is for those
+who fold them: what `decide` makes of random commands, so that nothing is in them which could not have happened. The
+commands come from a small world (few competitors, few names, deltas that tie) and most of them make sense in it, so
+that lists change, competitors leave and return, rankings are closed, and now and then something is refused.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any, Final, TypeVar
+
+import msgspec
+from hypothesis import strategies as st
+from msgspec import UNSET
+
+from engine import commands, events
+from engine.commands import Command
+from engine.errors import Refusal
+from engine.events import Delta, Event, Recorded, Result
+from engine.terms import DELTA_MAX, ID_MAX, ActorId, CompetitorId, RankingId, Sequence, Sort
+from engine.tournament import SCORE_PARTICIPANTS_MAX, Ranking, Tournament, decide, evolve
+from projections.board import Board, Revisions, fold
+
+_T = TypeVar("_T")
+
+# ── Any event ───────────────────────────────────────────────────────────────────────────────────────────
+
+ids: Final = st.integers(1, ID_MAX)
+texts: Final = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+stored_texts: Final = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
+"""Any text that PostgreSQL can hold."""
+moments: Final = st.datetimes(timezones=st.just(UTC))
+_lists: Final = st.lists(ids, max_size=5).map(tuple)
+_tags: Final = st.lists(texts, max_size=3).map(tuple)
+_results: Final = texts | st.dictionaries(ids, texts, max_size=4)
+_deltas: Final = st.builds(Delta, ids, ids, st.integers(-DELTA_MAX, DELTA_MAX))
+
+
+def _perhaps(strategy: st.SearchStrategy[_T]) -> st.SearchStrategy[_T | None]:
+    return st.none() | strategy
+
+
+EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
+    events.TournamentOpened: st.builds(events.TournamentOpened, name=texts, slug=texts),
+    events.CompetitorRegistered: st.builds(
+        events.CompetitorRegistered,
+        competitor_id=ids,
+        name=texts,
+        tags=_tags,
+        color=texts,
+        parent_id=_perhaps(ids),
+    ),
+    events.CompetitorChanged: st.builds(
+        events.CompetitorChanged,
+        competitor_id=ids,
+        name=_perhaps(texts),
+        tags=_perhaps(_tags),
+        color=_perhaps(texts),
+        parent_id=_perhaps(ids),
+    ),
+    events.CompetitionAdded: st.builds(
+        events.CompetitionAdded,
+        competition_id=ids,
+        group_id=st.integers(-ID_MAX - 1, ID_MAX),
+        started_at=_perhaps(moments),
+        location=texts,
+        participants=_lists,
+        result=_perhaps(_results),
+        winner_id=_perhaps(ids),
+    ),
+    events.CompetitionChanged: st.builds(
+        events.CompetitionChanged,
+        competition_id=ids,
+        started_at=_perhaps(moments),
+        location=_perhaps(texts),
+        result=_perhaps(_results),
+        winner_id=_perhaps(ids),
+    ),
+    events.RankingCreated: st.builds(
+        events.RankingCreated,
+        ranking_id=ids,
+        name=texts,
+        participants=_lists,
+        main_unity_id=ids,
+        main_unity_name=texts,
+        description=_perhaps(texts),
+    ),
+    events.RankingModified: st.builds(
+        events.RankingModified,
+        ranking_id=ids,
+        participants=_lists,
+        main_unity_name=texts,
+        name=_perhaps(texts),
+        description=st.just(UNSET) | _perhaps(texts),
+    ),
+    events.UnityAdded: st.builds(
+        events.UnityAdded, ranking_id=ids, unity_id=ids, name=texts, sort=st.sampled_from(Sort)
+    ),
+    events.PointsAdded: st.builds(
+        events.PointsAdded,
+        ranking_id=ids,
+        deltas=st.lists(_deltas, max_size=5).map(tuple),
+        competition_id=_perhaps(ids),
+    ),
+    events.RankingClosed: st.builds(events.RankingClosed, ranking_id=ids),
+    events.RankingReopened: st.builds(events.RankingReopened, ranking_id=ids),
+}
+
+
+def any_event() -> st.SearchStrategy[Event]:
+    return st.one_of(*EVENTS.values())
+
+
+# ── Commands of a small world ───────────────────────────────────────────────────────────────────────────
+
+NOBODY: Final = 999_999
+"""An id that nothing has."""
+
+_names: Final = st.sampled_from(["Points", " Goals ", "Fair play", "Tempi\N{COMBINING GRAVE ACCENT}", "點"])
+_notes: Final = st.sampled_from(["all of it", "line\nand\ttab", "  kept as it is ", "\N{SNOWMAN}"])
+_scores: Final = st.sampled_from(["3-1", "0-0", " 21:19 ", "a. e. t.", "½"])
+_amounts: Final = st.integers(-3, 3) | st.integers(-DELTA_MAX, DELTA_MAX)
+_times: Final = st.datetimes(timezones=st.just(UTC)).map(lambda moment: moment.replace(microsecond=0))
+
+_Draw = Callable[[st.SearchStrategy[Any]], Any]
+_NextId = Callable[[], int]
+
+
+def _one_of(draw: _Draw, known: Iterable[Any]) -> Any:
+    """One of `known`; once in a while, and where there are none, what does not exist."""
+    known = list(known)
+    unknown = not known or draw(st.integers(0, 24)) == 24
+    return NOBODY if unknown else draw(st.sampled_from(known))
+
+
+def _some_of(draw: _Draw, known: Iterable[CompetitorId], *, at_least: int, at_most: int) -> tuple[CompetitorId, ...]:
+    known = list(known)
+    if not known:
+        return ()
+    return tuple(draw(st.lists(st.sampled_from(known), unique=True, min_size=at_least, max_size=at_most)))
+
+
+def _register_competitor(draw: _Draw, state: Tournament, next_id: _NextId) -> Command:
+    return commands.RegisterCompetitor(
+        competitor_id=next_id(),
+        name=draw(_names),
+        tags=draw(st.lists(_names, max_size=2).map(tuple)),
+        color=draw(_perhaps(st.sampled_from(["ff0000", "00FF7f"]))),
+        parent_id=_one_of(draw, state.competitors) if state.competitors and draw(st.booleans()) else None,
+    )
+
+
+def _change_competitor(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
+    return commands.ChangeCompetitor(
+        competitor_id=_one_of(draw, state.competitors),
+        name=draw(_perhaps(_names)),
+        tags=draw(_perhaps(st.lists(_names, max_size=2).map(tuple))),
+        color=draw(_perhaps(st.sampled_from(["ff0000", "00FF7f"]))),
+        parent_id=_one_of(draw, state.competitors) if draw(st.booleans()) else None,
+    )
+
+
+def _performances(draw: _Draw, participants: tuple[CompetitorId, ...]) -> Result | None:
+    """A result of some form for so many participants, in an order of its own."""
+    if len(participants) <= SCORE_PARTICIPANTS_MAX:
+        return draw(_perhaps(_scores))
+    performances = {
+        competitor_id: draw(_scores) for competitor_id in _some_of(draw, participants, at_least=0, at_most=4)
+    }
+    as_text = msgspec.json.encode(performances).decode()
+    return draw(st.sampled_from([None, performances, as_text]))
+
+
+def _add_competition(draw: _Draw, state: Tournament, next_id: _NextId) -> Command:
+    participants = _some_of(draw, state.competitors, at_least=0, at_most=4)
+    return commands.AddCompetition(
+        competition_id=next_id(),
+        group_id=draw(st.integers(-2, 2)),
+        started_at=draw(_perhaps(_times)),
+        location=draw(_perhaps(_names)),
+        participants=participants,
+        result=_performances(draw, participants),
+        winner_id=_one_of(draw, participants) if participants and draw(st.booleans()) else None,
+    )
+
+
+def _change_competition(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
+    competition_id = _one_of(draw, state.competitions)
+    participants = state.competitions.get(competition_id, ())
+    return commands.ChangeCompetition(
+        competition_id=competition_id,
+        started_at=draw(_perhaps(_times)),
+        location=draw(_perhaps(st.just("") | _names)),
+        result=_performances(draw, participants),
+        winner_id=_one_of(draw, participants) if participants and draw(st.booleans()) else None,
+    )
+
+
+def _create_ranking(draw: _Draw, state: Tournament, next_id: _NextId) -> Command:
+    return commands.CreateRanking(
+        ranking_id=next_id(),
+        main_unity_id=next_id(),
+        name=draw(_names),
+        main_unity_name=draw(_names),
+        participants=_some_of(draw, state.competitors, at_least=1, at_most=6),
+        description=draw(_perhaps(_notes)),
+    )
+
+
+def _modify_ranking(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
+    ranking_id, ranking = _a_ranking(draw, state)
+    as_before = tuple(sorted(ranking.participants)), ranking.unities[ranking.main_unity_id]
+    return commands.ModifyRanking(
+        ranking_id=ranking_id,
+        main_unity_name=as_before[1] if draw(st.booleans()) else draw(_names),
+        participants=as_before[0] if draw(st.booleans()) else _some_of(draw, state.competitors, at_least=1, at_most=6),
+        name=draw(_perhaps(_names)),
+        description=draw(st.just(UNSET) | _perhaps(_notes)),
+    )
+
+
+def _add_unity(draw: _Draw, state: Tournament, next_id: _NextId) -> Command:
+    ranking_id, _ = _a_ranking(draw, state)
+    return commands.AddUnity(
+        ranking_id=ranking_id, unity_id=next_id(), name=draw(_names), sort=draw(st.sampled_from(Sort))
+    )
+
+
+def _add_points(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
+    ranking_id, ranking = _a_ranking(draw, state)
+    enrolled = sorted(ranking.participants)
+    return commands.AddPoints(
+        ranking_id=ranking_id,
+        deltas=tuple(
+            Delta(_one_of(draw, enrolled), _one_of(draw, ranking.unities), draw(_amounts))
+            for _ in range(draw(st.integers(1, 4)))
+        ),
+        competition_id=_one_of(draw, state.competitions) if state.competitions and draw(st.booleans()) else None,
+    )
+
+
+def _close_ranking(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
+    return commands.CloseRanking(ranking_id=_a_ranking(draw, state)[0])
+
+
+def _reopen_ranking(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
+    closed = [ranking_id for ranking_id, ranking in state.rankings.items() if ranking.closed]
+    return commands.ReopenRanking(ranking_id=_one_of(draw, closed or state.rankings))
+
+
+_NO_RANKING: Final = Ranking(participants=frozenset([CompetitorId(NOBODY)]), unities={NOBODY: "Points"})
+
+
+def _a_ranking(draw: _Draw, state: Tournament) -> tuple[RankingId, Ranking]:
+    ranking_id = _one_of(draw, state.rankings)
+    return ranking_id, state.rankings.get(ranking_id, _NO_RANKING)
+
+
+_Ask = Callable[[_Draw, Tournament, _NextId], Command]
+_ASKED: Final[list[_Ask]] = [
+    *[_add_points] * 8,
+    *[_modify_ranking] * 4,
+    *[_register_competitor] * 2,
+    *[_change_competitor] * 2,
+    *[_add_competition] * 2,
+    *[_change_competition] * 2,
+    *[_create_ranking] * 2,
+    *[_add_unity] * 3,
+    *[_reopen_ranking] * 2,
+    _close_ranking,
+]
+_FIRST: Final[list[_Ask]] = [_register_competitor, _register_competitor, _register_competitor, _create_ranking]
+
+
+@st.composite
+def commands_for(draw: _Draw, state: Tournament) -> Command:
+    """A command that could be asked of a tournament in `state`, accepted or not; what it creates is new."""
+    next_id = count(ID_MAX // 2).__next__
+    return draw(st.sampled_from(_ASKED))(draw, state, next_id)
+
+
+# ── Histories ───────────────────────────────────────────────────────────────────────────────────────────
+
+COMMANDS_MAX: Final = 40
+
+
+@st.composite
+def histories(draw: _Draw, commands_max: int = COMMANDS_MAX) -> list[Event]:
+    """What happened in a tournament after its opening, as `decide` has it from random commands."""
+    state, next_id = Tournament(), count(1).__next__
+    history: list[Event] = []
+    length = draw(st.integers(0, commands_max))
+    for ask in [*_FIRST, *draw(st.lists(st.sampled_from(_ASKED), min_size=length, max_size=length))]:
+        try:
+            decided = decide(state, ask(draw, state, next_id))
+        except Refusal:
+            continue
+        for event in decided:
+            evolve(state, event)
+            history.append(event)
+    return history
+
+
+OPENED: Final = events.TournamentOpened(name="Spring Open", slug="spring-open")
+_OPENED_AT: Final = datetime(2024, 2, 28, 23, 59, 59, 999_999, tzinfo=UTC)
+_pauses: Final = st.sampled_from([timedelta(), timedelta(microseconds=1), timedelta(seconds=2), timedelta(days=1)])
+
+
+@st.composite
+def logs(draw: _Draw, commands_max: int = COMMANDS_MAX) -> list[Recorded]:
+    """A history from the opening on, as a log holds it: without gaps, its time never running backwards."""
+    recorded_at = _OPENED_AT
+    log = [Recorded(Sequence(1), recorded_at, ActorId(0), None, OPENED)]
+    for sequence, event in enumerate(draw(histories(commands_max)), start=2):
+        recorded_at += draw(_pauses)
+        log.append(Recorded(Sequence(sequence), recorded_at, ActorId(sequence % 3), None, event))
+    return log
+
+
+def tournament_of(history: Iterable[Event]) -> Tournament:
+    """The tournament state that `history` leads to."""
+    state = Tournament()
+    for event in history:
+        evolve(state, event)
+    return state
+
+
+def board_of(log: Iterable[Recorded]) -> Board:
+    """The board that `log` leads to."""
+    board = Board()
+    for recorded in log:
+        fold(board, Revisions(), recorded)
+    return board
+
+
+def runs(history: list[Event], sizes: Iterable[int]) -> Iterator[list[Event]]:
+    """`history` in runs of these sizes, cut short after a structural event: as blocks are."""
+    remaining = iter(sizes)
+    run: list[Event] = []
+    size = next(remaining)
+    for event in history:
+        run.append(event)
+        if event.structural or len(run) >= size:
+            yield run
+            run, size = [], next(remaining)
+    if run:
+        yield run
