@@ -4,13 +4,14 @@ Rendering happens once per change, not once per request: each piece is kept with
 changed, so all requests of a batch share the same bytes. The functions return the whole body of an answer.
 """
 
+import hashlib
 from collections.abc import Collection
 from datetime import datetime
 from itertools import islice
 from typing import Final, TypeVar, assert_never
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from api import shapes
 from api.wire import Page
@@ -29,41 +30,55 @@ _T = TypeVar("_T")
 # ── Lists ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def rankings(live: Live) -> bytes:
+class Listing(Struct, frozen=True):
+    """The body of a list, and the strong ETag that stands for just these bytes."""
+
+    body: bytes
+    etag: str
+
+    def __len__(self) -> int:
+        return len(self.body)
+
+
+def rankings(live: Live) -> Listing:
     """Every ranking of the tournament, in the list shape."""
 
-    def render() -> bytes:
+    def render() -> Listing:
         listed = [_listed_ranking(live, ranking_id, ranking) for ranking_id, ranking in live.board.rankings.items()]
-        return _envelope("ok", "rankings", _encode(shapes.Rankings(listed)))
+        return _listing("rankings", shapes.Rankings(listed))
 
     return live.rendered("rankings", (live.revisions.competitors, live.revisions.rankings), render)
 
 
-def competitors(live: Live, page: Page) -> bytes:
+def competitors(live: Live, page: Page) -> Listing:
     """One page of the competitors, in the order of their registration."""
 
-    def render() -> bytes:
+    def render() -> Listing:
         pieces = _competitor_pieces(live)
         shown = [Raw(piece) for piece in _on_page(pieces.values(), page)]
-        body = shapes.Competitors(competitor=shown, **_paging(page, len(pieces)))
-        return _envelope("ok", "competitors", _encode(body))
+        return _listing("competitors", shapes.Competitors(competitor=shown, **_paging(page, len(pieces))))
 
     return live.rendered(("competitors", page), live.revisions.competitors, render)
 
 
-def competitions(live: Live, page: Page) -> bytes:
+def competitions(live: Live, page: Page) -> Listing:
     """One page of the competitions, in the order of their creation."""
 
-    def render() -> bytes:
+    def render() -> Listing:
         shown = _on_page(live.board.competitions.items(), page)
         body = shapes.Competitions(
             competition=[_competition(live, competition_id, competition) for competition_id, competition in shown],
             **_paging(page, len(live.board.competitions)),
         )
-        return _envelope("ok", "competitions", _encode(body))
+        return _listing("competitions", body)
 
     stamp = live.revisions.competitors, live.revisions.competitions
     return live.rendered(("competitions", page), stamp, render)
+
+
+def _listing(key: str, shape: Struct) -> Listing:
+    body = _envelope("ok", key, _encode(shape))
+    return Listing(body, hashlib.sha256(body).hexdigest()[:32])
 
 
 def _on_page(items: Collection[_T], page: Page) -> list[_T]:

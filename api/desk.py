@@ -70,11 +70,10 @@ class Desk:
         """
         if self._closing:
             raise ShuttingDown
-        docket = self._docket(live)
-        if self._under_way >= UNDER_WAY_MAX or docket.waiting >= DOCKET_WAITING_MAX:
+        if self._under_way >= UNDER_WAY_MAX or self._waiting_for(live) >= DOCKET_WAITING_MAX:
             raise QueueFull
         case = Case(command, actor, idempotency_key, fingerprint)
-        docket.put(case)
+        self._docket(live).put(case)
         self._count(+1)
         try:
             async with asyncio.timeout(SUBMIT_SECONDS_MAX):
@@ -101,6 +100,10 @@ class Desk:
                     await docket.idle.wait()
         except TimeoutError:
             return  # their callers have been answered with OutcomeUnknown
+
+    def _waiting_for(self, live: Live) -> int:
+        docket = self._dockets.get(live.tournament_id)
+        return 0 if docket is None else docket.waiting
 
     def _docket(self, live: Live) -> Docket:
         docket = self._dockets.get(live.tournament_id)

@@ -275,9 +275,11 @@ class Docket:
             self._do_beside(self._fold_after_others(taken, appended))
 
     async def _fold_after_others(self, taken: list[Case], appended: Appended) -> None:
-        reaching = max(abs(answer) for answer in appended.answers)
         try:
-            await self._means.lives.catch_up(self.live, Sequence(max(reaching, appended.last_sequence or 0)))
+            if appended.last_sequence is None:
+                await self._means.lives.current(self.live)
+            else:
+                await self._means.lives.catch_up(self.live, appended.last_sequence)
         except TallybookError:
             _fail(taken, OutcomeUnknown())
         else:

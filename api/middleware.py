@@ -15,7 +15,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from api import problems
 from api.routes import facts_of
-from engine.errors import MethodNotAllowed, NotFound, QueueFull, Refusal, ShuttingDown, TallybookError, Unreadable
+from engine.errors import MethodNotAllowed, NotFound, QueueFull, Refusal, TallybookError, Unreadable
 from engine.telemetry import REQUEST_SECONDS, REQUESTS
 
 REQUESTS_MAX: Final = 5_000
@@ -25,10 +25,9 @@ _logger = structlog.get_logger()
 
 
 class Watch:
-    """The middleware of one process. `closing` answers 503 to what still comes in."""
+    """The middleware of one process."""
 
     def __init__(self) -> None:
-        self.closing = False
         self._under_way = 0
 
     def middleware(self) -> Middleware:
@@ -54,8 +53,6 @@ class Watch:
         try:
             if request.version.major != 1:
                 raise Unreadable("The request cannot be read; send it as HTTP/1.1.")
-            if self.closing:
-                raise ShuttingDown
             if self._under_way > REQUESTS_MAX:
                 raise QueueFull
             return await handler(request)

@@ -5,7 +5,6 @@ POST  token ─► scope ─► tournament ─► body ─► form ─► comman
 PUT
 """
 
-import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
@@ -14,6 +13,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from api import answers, wire
+from api.answers import Listing
 from api.auth import Guard, Scope, Token
 from api.body import read_form
 from api.desk import Desk
@@ -32,7 +32,7 @@ class Read(Struct, frozen=True):
     """A list: what is to be rendered, once the query has been understood."""
 
     path: str
-    answer: Callable[[Query], Callable[[Live], bytes]]
+    answer: Callable[[Query], Callable[[Live], Listing]]
 
 
 class Write(Struct, frozen=True):
@@ -47,17 +47,17 @@ class Write(Struct, frozen=True):
 # ── The table ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _list_rankings(query: Query) -> Callable[[Live], bytes]:
+def _list_rankings(query: Query) -> Callable[[Live], Listing]:
     wire.parse_no_query(query)
     return answers.rankings
 
 
-def _list_competitions(query: Query) -> Callable[[Live], bytes]:
+def _list_competitions(query: Query) -> Callable[[Live], Listing]:
     page = wire.parse_page(query)
     return lambda live: answers.competitions(live, page)
 
 
-def _list_competitors(query: Query) -> Callable[[Live], bytes]:
+def _list_competitors(query: Query) -> Callable[[Live], Listing]:
     page = wire.parse_page(query)
     return lambda live: answers.competitors(live, page)
 
@@ -125,6 +125,7 @@ ROUTES: Final[tuple[Read | Write, ...]] = (
 # ── What they have in common ────────────────────────────────────────────────────────────────────────────
 
 SLUGS_MAX: Final = 100_000
+SLUG_CHARACTERS_LOGGED: Final = 100
 _IDEMPOTENCY_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 _FACTS: Final = web.RequestKey("facts", dict[str, object])
 """What the canonical line of a request says beyond what every request has."""
@@ -158,7 +159,7 @@ class Operations:
     async def _tournament(self, request: web.Request, token: Token) -> TournamentId:
         """The tournament of the path, the same 404 where it does not exist and where the token is not for it."""
         slug = request.match_info["tournament"]
-        facts_of(request)["tournament"] = slug
+        facts_of(request)["tournament"] = slug[:SLUG_CHARACTERS_LOGGED]
         tournament_id = self._slugs.get(slug)
         if tournament_id is None and slug.isascii() and slug.isprintable():  # all slugs are, and U+0000 cannot be asked
             async with self._desk.database.connection() as connection:
@@ -176,8 +177,8 @@ class Operations:
             answer = route.answer(list(request.query.items()))
             async with self._desk.lives.pinned(tournament_id) as live:
                 await self._desk.lives.current(live)
-                body = answer(live)
-            return _list_response(request, body)
+                listing = answer(live)
+            return _list_response(request, listing)
 
         return handle
 
@@ -237,13 +238,10 @@ def _idempotency_key(request: web.Request) -> str | None:
     return keys[0]
 
 
-def _list_response(request: web.Request, body: bytes) -> web.Response:
+def _list_response(request: web.Request, listing: Listing) -> web.Response:
     """The list, or, where the client has just these bytes already, 304."""
-    etag = hashlib.sha256(body).hexdigest()[:32]
+    headers = {"ETag": f'"{listing.etag}"'}
     asked = request.if_none_match or ()
-    if request.headers.get("If-None-Match") == "*" or any(tag.value == etag for tag in asked):
-        response = web.Response(status=304)
-    else:
-        response = web.Response(body=body, content_type="application/json")
-    response.etag = etag
-    return response
+    if request.headers.get("If-None-Match") == "*" or any(tag.value == listing.etag for tag in asked):
+        return web.Response(status=304, headers=headers)
+    return web.Response(body=listing.body, content_type="application/json", headers=headers)

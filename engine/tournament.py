@@ -161,9 +161,10 @@ def _add_points(state: Tournament, command: commands.AddPoints) -> Event:
 
 
 def _register_competitor(state: Tournament, command: commands.RegisterCompetitor) -> Event:
+    tags = _all_stripped(command.tags)
     faults = [
         *_name_faults("name", command.name),
-        *_tag_faults(command.tags),
+        *_tag_faults(tags),
         *_color_faults(command.color),
         *_parent_faults(state, command.parent_id),
     ]
@@ -171,7 +172,7 @@ def _register_competitor(state: Tournament, command: commands.RegisterCompetitor
     event = events.CompetitorRegistered(
         competitor_id=command.competitor_id,
         name=command.name.strip(),
-        tags=command.tags,
+        tags=tags,
         parent_id=command.parent_id,
     )
     return event if command.color is None else msgspec.structs.replace(event, color=command.color)
@@ -180,19 +181,19 @@ def _register_competitor(state: Tournament, command: commands.RegisterCompetitor
 def _change_competitor(state: Tournament, command: commands.ChangeCompetitor) -> Event:
     if command.competitor_id not in state.competitors:
         raise NotFound(f"This tournament has no competitor {command.competitor_id}.")
+    tags = None if command.tags is None else _all_stripped(command.tags)
     faults = [
         *_name_faults("name", command.name),
-        *_tag_faults(command.tags or ()),
+        *_tag_faults(tags or ()),
         *_color_faults(command.color),
         *_parent_faults(state, command.parent_id),
+        *_circle_faults(state, command.competitor_id, command.parent_id),
     ]
-    if not faults and command.competitor_id in _line_of(state, command.parent_id):
-        faults.append(Fault("parent", f"competitor {command.parent_id} is below competitor {command.competitor_id}"))
     _refuse_if_any(faults)
     return events.CompetitorChanged(
         competitor_id=command.competitor_id,
         name=_stripped(command.name),
-        tags=command.tags,
+        tags=tags,
         color=command.color,
         parent_id=command.parent_id,
     )
@@ -211,7 +212,7 @@ def _add_competition(state: Tournament, command: commands.AddCompetition) -> Eve
         competition_id=command.competition_id,
         group_id=command.group_id,
         started_at=command.started_at,
-        location=command.location or "",
+        location=(command.location or "").strip(),
         participants=command.participants,
         result=result,
         winner_id=command.winner_id,
@@ -232,7 +233,7 @@ def _change_competition(state: Tournament, command: commands.ChangeCompetition) 
     return events.CompetitionChanged(
         competition_id=command.competition_id,
         started_at=command.started_at,
-        location=command.location,
+        location=_stripped(command.location),
         result=result,
         winner_id=command.winner_id,
     )
@@ -357,6 +358,12 @@ def _parent_faults(state: Tournament, parent_id: CompetitorId | None) -> list[Fa
     return [Fault("parent", f"competitor {parent_id} is not in this tournament")]
 
 
+def _circle_faults(state: Tournament, competitor_id: CompetitorId, parent_id: CompetitorId | None) -> list[Fault]:
+    if parent_id not in state.competitors or competitor_id not in _line_of(state, parent_id):
+        return []
+    return [Fault("parent", f"competitor {parent_id} is below competitor {competitor_id}")]
+
+
 def _line_of(state: Tournament, competitor_id: CompetitorId | None) -> set[CompetitorId]:
     """`competitor_id` and all above it."""
     line: set[CompetitorId] = set()
@@ -398,7 +405,7 @@ def _result(result: Result | None, participants: tuple[CompetitorId, ...]) -> tu
         return None, []
     if len(participants) <= SCORE_PARTICIPANTS_MAX:
         if isinstance(result, str):
-            return result, _name_faults("result", result)
+            return result.strip(), _name_faults("result", result)
         return None, [Fault("result", "must be a string, the score, with up to two participants")]
     if isinstance(result, str):
         try:
@@ -416,11 +423,15 @@ def _result(result: Result | None, participants: tuple[CompetitorId, ...]) -> tu
         if competitor_id not in participants
     ]
     faults += [fault for text in result.values() for fault in _name_faults("result", text)]
-    return (result or None), faults
+    return {competitor_id: text.strip() for competitor_id, text in result.items()} or None, faults
 
 
 def _stripped(name: str | None) -> str | None:
     return None if name is None else name.strip()
+
+
+def _all_stripped(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple([name.strip() for name in names])
 
 
 _T = TypeVar("_T", bound=Hashable)

@@ -25,8 +25,8 @@ from projections.board import FOLD_VERSION, Board, Revisions, fold
 TAIL_BLOCKS_MAX: Final = 2_000
 """Blocks that one query reads; a tail is read in as many queries as it takes."""
 
-RENDERED_MAX: Final = 1_000
-"""Pieces of answers kept for one tournament."""
+RENDERED_BYTES_MAX: Final = 32 * 1024 * 1024
+"""Of the pieces of answers that are kept for one tournament."""
 
 # Estimates of what things take in memory, measured on CPython 3.11 with ordinary names; in bytes.
 _BYTES: Final = 4_000
@@ -76,12 +76,13 @@ class Live:
             self.head = head
 
     def fold_appended(self, block: Block, appended: Appended) -> bool:
-        """Folds a block of ours that was just appended. False where others' events lie between: catch up instead.
+        """Folds a block of ours that was just appended. False where it does not tell enough: others' events lie
+        between, or it held nothing but repeats. Then catch up instead.
 
         Raises LogForked where the block follows another digest than the live stands at.
         """
         if appended.first_sequence is None or appended.last_sequence is None or appended.digest is None:
-            return all(-answer <= self.head.sequence for answer in appended.answers)
+            return False
         if appended.last_sequence <= self.head.sequence:
             return True
         if appended.first_sequence != self.head.sequence + 1 or appended.previous_digest is None:
@@ -116,7 +117,7 @@ class Live:
     ) -> _T:
         """What `render` makes of the board: made once for `key`, and again when `stamp` is another.
 
-        RENDERED_MAX keys are kept, those first made going first.
+        Up to RENDERED_BYTES_MAX are kept, those first made going first.
         """
         kept = self._rendered.get(key)
         if kept is not None and kept.stamp == stamp:
@@ -125,7 +126,7 @@ class Live:
         fresh.size_bytes = size_bytes(fresh.value)
         self._rendered_bytes += fresh.size_bytes - (kept.size_bytes if kept else 0)
         self._rendered[key] = fresh
-        if len(self._rendered) > RENDERED_MAX:
+        while self._rendered_bytes > RENDERED_BYTES_MAX:
             self._rendered_bytes -= self._rendered.pop(next(iter(self._rendered))).size_bytes
         return cast(_T, fresh.value)
 

@@ -52,7 +52,7 @@ class Lives:
         self._lives: OrderedDict[TournamentId, Live] = OrderedDict()  # least recently used first
         self._sizes: dict[TournamentId, int] = {}
         self._bytes = 0
-        self._loading: dict[TournamentId, asyncio.Task[Live]] = {}
+        self._loading: dict[TournamentId, asyncio.Task[None]] = {}
         self._stopped_at: dict[TournamentId, float] = {}
         self._waiting: dict[Live, list[asyncio.Future[None]]] = {}
         self._somebody_waits = asyncio.Event()
@@ -73,12 +73,11 @@ class Lives:
 
     async def pin(self, tournament_id: TournamentId) -> Live:
         """As `pinned`; whoever calls must `unpin`."""
-        live = self._lives.get(tournament_id)
-        if live is None:
-            live = await self._loaded(tournament_id)
+        while tournament_id not in self._lives:
+            await self._loaded(tournament_id)
+        live = self._lives[tournament_id]
         live.pins += 1
-        if tournament_id in self._lives:
-            self._lives.move_to_end(tournament_id)
+        self._lives.move_to_end(tournament_id)
         return live
 
     def unpin(self, live: Live) -> None:
@@ -87,7 +86,7 @@ class Lives:
             self._account(live.tournament_id, live.size_bytes())
             self._evict()
 
-    async def _loaded(self, tournament_id: TournamentId) -> Live:
+    async def _loaded(self, tournament_id: TournamentId) -> None:
         """Loads once for all who wait; who goes away does not take the loading with him."""
         if time.monotonic() < self._stopped_at.get(tournament_id, -STOPPED_SECONDS) + STOPPED_SECONDS:
             raise TournamentStopped
@@ -96,9 +95,9 @@ class Lives:
             loading = asyncio.create_task(self._load(tournament_id))
             self._loading[tournament_id] = loading
             loading.add_done_callback(lambda _: self._loading.pop(tournament_id))
-        return await asyncio.shield(loading)
+        await asyncio.shield(loading)
 
-    async def _load(self, tournament_id: TournamentId) -> Live:
+    async def _load(self, tournament_id: TournamentId) -> None:
         LIVES_LOADED.inc()
         try:
             async with self._database.connection() as connection:
@@ -109,9 +108,11 @@ class Lives:
         except LogUnreadable as cause:
             await self._alarm_stop(cause)
             raise TournamentStopped from cause
+        if self._stopped_at.pop(tournament_id, None) is not None:
+            async with self._database.connection() as connection:
+                await tables.resume(connection, tournament_id)
         self._lives[tournament_id] = live
         self._account(tournament_id, live.size_bytes())
-        return live
 
     def _account(self, tournament_id: TournamentId, size_bytes: int) -> None:
         if size_bytes == self._sizes.get(tournament_id):
@@ -122,12 +123,17 @@ class Lives:
         LIVE_TOURNAMENTS.set(len(self._lives))
 
     def _evict(self) -> None:
-        if self._bytes <= self._bytes_max:
-            return
-        for live in [live for live in self._lives.values() if live.pins == 0]:
+        """Forgets as many unpinned lives as are too many, those first that nobody has asked for longest."""
+        excess_bytes = self._bytes - self._bytes_max
+        leaving = []
+        for live in self._lives.values():
+            if excess_bytes <= 0:
+                break
+            if live.pins == 0:
+                leaving.append(live)
+                excess_bytes -= self._sizes[live.tournament_id]
+        for live in leaving:
             self._forget(live)
-            if self._bytes <= self._bytes_max:
-                return
 
     def _forget(self, live: Live) -> None:
         if self._lives.get(live.tournament_id) is live:

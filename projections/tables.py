@@ -65,12 +65,14 @@ async def checkpoint(connection: Connection, tournament_id: TournamentId) -> Che
     return None if row is None else Checkpoint(Head(row["sequence"], row["digest"]), row["fold_version"])
 
 
-async def claim(connection: Connection, beginning: Head, tournament_id: TournamentId) -> Checkpoint | None:
-    """Locks the checkpoint until the transaction ends, creating it at `beginning`; None: another worker has it."""
+async def create_checkpoint(connection: Connection, tournament_id: TournamentId, beginning: Head) -> None:
+    """Creates the checkpoint of a tournament that has none. Not within a transaction: two would wait for each other."""
+    await connection.execute(_CREATE_CHECKPOINT, tournament_id, beginning.sequence, beginning.digest, FOLD_VERSION)
+
+
+async def claim(connection: Connection, tournament_id: TournamentId) -> Checkpoint | None:
+    """Locks the checkpoint until the transaction ends; None: another worker has it."""
     row = await connection.fetchrow(_CLAIM, tournament_id)
-    if row is None:
-        await connection.execute(_CREATE_CHECKPOINT, tournament_id, beginning.sequence, beginning.digest, FOLD_VERSION)
-        row = await connection.fetchrow(_CLAIM, tournament_id)
     return None if row is None else Checkpoint(Head(row["sequence"], row["digest"]), row["fold_version"])
 
 

@@ -76,10 +76,20 @@ class Worker:
                 self._hinted.update(await self._candidates())
             candidates, self._hinted = self._hinted, set()
             for tournament_id in candidates:
-                if await self._fold_one(tournament_id):
+                if await self._fold_safely(tournament_id):
                     self._hinted.add(tournament_id)  # perhaps not all of it was within the batch
             if not self._hinted:
                 await self._wait(polled_at + POLL_SECONDS - time.monotonic())
+
+    async def _fold_safely(self, tournament_id: TournamentId) -> int:
+        """As `_fold_one`. A defect that one tournament meets is written down, and does not hold up the others."""
+        try:
+            return await self._fold_one(tournament_id)
+        except (DatabaseUnavailable, *DATABASE_TROUBLE):
+            raise
+        except Exception:  # the worker's outer loop: the tables stay where they are, nothing is lost or skipped
+            _logger.exception("worker_failed", tournament_id=tournament_id)
+            return 0
 
     async def _wait(self, seconds: float) -> None:
         try:
@@ -113,8 +123,11 @@ class Worker:
         """Folds a batch of one tournament into its tables; returns how many events that were."""
         started_at = time.perf_counter()
         try:
-            async with self._database.connection() as connection, connection.transaction():
-                folded, head, board = await self._fold_batch(connection, tournament_id)
+            async with self._database.connection() as connection:
+                if tournament_id not in self._boards:
+                    await tables.create_checkpoint(connection, tournament_id, log.beginning(tournament_id))
+                async with connection.transaction():
+                    folded, head, board = await self._fold_batch(connection, tournament_id)
         except LogUnreadable as cause:
             await self._stop(cause)
             return 0
@@ -141,7 +154,7 @@ class Worker:
         self, connection: Connection, tournament_id: TournamentId
     ) -> tuple[int, Head | None, Board | None]:
         """Within a transaction: claim, read, fold, save. Without head and board: there was nothing to do."""
-        checkpoint = await tables.claim(connection, log.beginning(tournament_id), tournament_id)
+        checkpoint = await tables.claim(connection, tournament_id)
         if checkpoint is None or checkpoint.fold_version > FOLD_VERSION:
             return 0, None, None
         if checkpoint.fold_version < FOLD_VERSION:
