@@ -198,6 +198,11 @@ class LogUnreadable(TallybookError):
         self.sequence = sequence
         self.reason = reason
 
+    @classmethod
+    def dangling(cls, tournament_id: TournamentId, sequence: Sequence, error: LookupError) -> "LogUnreadable":
+        """For an event that names what does not exist: the fold raised `error`."""
+        return cls(tournament_id, sequence, f"it names {error}, which does not exist")
+
 
 class LogForked(TallybookError):
     """The log does not continue from `sequence` as it was read before: another history is there now."""

@@ -71,7 +71,7 @@ class Live:
                 evolve(self.tournament, recorded.event)
                 fold(self.board, self.revisions, recorded)
             except LookupError as error:
-                raise LogUnreadable(self.tournament_id, sequence, f"it names {error}, which does not exist") from error
+                raise LogUnreadable.dangling(self.tournament_id, sequence, error) from error
         if head.sequence > self.head.sequence:
             self.head = head
 

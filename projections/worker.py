@@ -171,9 +171,7 @@ class Worker:
                 fold(board, Revisions(), recorded)
                 tables.touch(touched, board, recorded.event)
             except LookupError as error:
-                raise LogUnreadable(
-                    tournament_id, recorded.sequence, f"it names {error}, which does not exist"
-                ) from error
+                raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
         await tables.save(connection, tournament_id, board, touched)
         await tables.advance(connection, tournament_id, tail.head)
         await tables.resume(connection, tournament_id)

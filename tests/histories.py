@@ -139,7 +139,8 @@ def _some_of(draw: _Draw, known: Iterable[CompetitorId], *, at_least: int, at_mo
     known = list(known)
     if not known:
         return ()
-    return tuple(draw(st.lists(st.sampled_from(known), unique=True, min_size=at_least, max_size=at_most)))
+    size = draw(st.integers(min(at_least, len(known)), min(at_most, len(known))))
+    return tuple(draw(st.permutations(known))[:size])
 
 
 def _register_competitor(draw: _Draw, state: Tournament, next_id: _NextId) -> Command:

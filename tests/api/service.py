@@ -121,3 +121,38 @@ async def slug_of(database: Database, tournament_id: TournamentId) -> str:
     async with database.connection() as connection:
         slug: str = await connection.fetchval("SELECT slug FROM tournament WHERE tournament_id = $1", tournament_id)
     return slug
+
+
+# ── What most tests begin with ──────────────────────────────────────────────────────────────────────────
+
+
+def listed(ids: Iterable[int]) -> str:
+    """Ids as a form field takes them."""
+    return ",".join(map(str, ids))
+
+
+def deltas(*lines: tuple[int, int, int | str]) -> str:
+    """The field participants_delta for lines of competitor, unity and delta."""
+    return json.dumps(
+        [
+            {"competitor_id": competitor, "unities": [{"unity_id": unity, "delta": str(delta)}]}
+            for competitor, unity, delta in lines
+        ]
+    )
+
+
+async def register(client: Client, *names: str) -> list[int]:
+    """Registers competitors, in this order; returns their ids."""
+    return [(await client.post("competitors.json", {"name": name})).json["competitor"]["id"] for name in names]
+
+
+async def create_ranking(client: Client, participants: Iterable[int], **fields: object) -> Any:
+    """Creates a ranking with the main unity "points"; returns it in the creation shape."""
+    usual = {"name": "Season", "main_unity_name": "points", "participants": listed(participants)}
+    return (await client.post("rankings.json", usual | fields)).json["ranking"]
+
+
+def totals(answer: Answer, unity: str = "points") -> dict[int, int]:
+    """Of the named unity of a ranking in the modification shape: the total of each competitor."""
+    (named,) = [u for u in answer.json["ranking"]["unities"] if u["name"] == unity]
+    return {line["competitor_id"]: line["total"] for line in named["competitors_ranking"]}
