@@ -1,11 +1,14 @@
 """The aiohttp application of one process: routes, middleware, limits."""
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from socket import socket
 from typing import Final
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
+from aiohttp.log import server_logger
 
 from api import operations
 from api.auth import Guard
@@ -37,6 +40,7 @@ async def serving(app: web.Application, listener: socket) -> AsyncIterator[None]
     runner = web.AppRunner(
         app,
         access_log=None,
+        logger=_logger(),
         handle_signals=False,
         auto_decompress=False,
         keepalive_timeout=KEEPALIVE_SECONDS,
@@ -51,3 +55,14 @@ async def serving(app: web.Application, listener: socket) -> AsyncIterator[None]
         yield
     finally:
         await runner.cleanup()
+
+
+def _logger() -> logging.Logger:
+    """What aiohttp reports its troubles to, but for what is not HTTP: it would cite that, and a token with it."""
+    logger = server_logger.getChild("tallybook")
+    logger.addFilter(_cites_no_request)
+    return logger
+
+
+def _cites_no_request(record: logging.LogRecord) -> bool:
+    return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)

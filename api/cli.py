@@ -3,6 +3,7 @@
 Data goes to standard output, talk to standard error. Exit codes: 0 done, 1 refused with a reason, 2 usage.
 """
 
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from typing import Annotated, Final, Literal
 
 import cyclopts
 from cyclopts import App, Parameter
+from cyclopts.validators import Number
 from rich.progress import Progress
 from slugify import slugify
 
@@ -22,13 +24,13 @@ from api import demo as six_nations
 from api.auth import Scope
 from api.desk import Desk, open_desk
 from api.imports import register_competitors
-from api.process import work
-from api.processes import PROCESSES_MAX, run_service, stop_on_signals
+from api.process import stop_on_signals, work
+from api.processes import PROCESSES_MAX, run_service
 from engine import log
 from engine.commands import AddUnity, CloseRanking, Command, RegisterCompetitor, ReopenRanking
 from engine.database import Database, open_database, unavailable
 from engine.embedded import embedded_postgres
-from engine.errors import NotFound, Refusal, TallybookError, Unacceptable
+from engine.errors import NotFound, StartupRefused, TallybookError, Unacceptable
 from engine.migrator import migrate as apply_migrations
 from engine.telemetry import log_json
 from engine.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId, name_fault
@@ -51,7 +53,10 @@ for part in (tournament_app, competitor_app, unity_app, ranking_app, token_app):
 
 SLUG_CHARACTERS_MAX: Final = 100
 SLUG_ATTEMPTS_MAX: Final = 1_000
+PORT_MAX: Final = 65_535
 Json = Annotated[bool, Parameter(negative="", help="Print JSON instead of a table.")]
+Port = Annotated[int, Parameter(validator=Number(gte=0, lte=PORT_MAX))]
+Names = Annotated[list[str] | None, Parameter(negative="")]
 
 
 @Parameter(name="*")
@@ -75,8 +80,8 @@ HERE: Final = Where()
 async def serve(
     *,
     host: str = "127.0.0.1",
-    port: int = 8080,
-    processes: int = 1,
+    port: Port = 8080,
+    processes: Annotated[int, Parameter(validator=Number(gte=1, lte=PROCESSES_MAX))] = 1,
     no_worker: Annotated[bool, Parameter(negative="")] = False,
     open_metrics: Annotated[bool, Parameter(negative="")] = False,
     where: Where = HERE,
@@ -96,27 +101,23 @@ async def serve(
     open_metrics
         Show /metrics without a token.
     """
-    log_json()
-    async with _located(where) as dsn:
+    async with _located(where, joinable=True) as dsn:
         await _serve(dsn, host=host, port=port, processes=processes, worker=not no_worker, open_metrics=open_metrics)
 
 
 @app.command
 async def worker(*, where: Where = HERE) -> None:
     """Keep the tables, and nothing else, until SIGTERM or Ctrl-C."""
-    log_json()
-    async with _located(where) as dsn:
-        await work(dsn)
+    async with _located(where, joinable=True) as dsn:
+        with stop_on_signals() as stop:
+            await work(dsn, stop, on_ready=lambda: printing.say("Keeping the tables. Stop with Ctrl-C."))
 
 
 @app.command
 async def migrate(*, where: Where = HERE) -> None:
     """Bring the database's schema up to date. Needs a login that may create schemas and roles."""
-    if where.database_url is None:
-        async with embedded_postgres(where.data_dir) as embedded:
-            applied = await apply_migrations(embedded.dsn)
-    else:
-        applied = await apply_migrations(where.database_url)
+    async with _address(where) as dsn:
+        applied = await apply_migrations(dsn)
     for migration in applied:
         printing.say(f"applied {migration.number:04} {migration.name}")
     if not applied:
@@ -124,7 +125,7 @@ async def migrate(*, where: Where = HERE) -> None:
 
 
 @app.command
-async def demo(*, host: str = "127.0.0.1", port: int = 8080, where: Where = HERE) -> None:
+async def demo(*, host: str = "127.0.0.1", port: Port = 8080, where: Where = HERE) -> None:
     """Play a season of rugby, show its table and how to ask for it, and serve.
 
     Parameters
@@ -134,18 +135,14 @@ async def demo(*, host: str = "127.0.0.1", port: int = 8080, where: Where = HERE
     port
         Port to listen on; 0: any free one.
     """
-    log_json()
-    async with _located(where) as dsn:
+    async with _located(where, joinable=True) as dsn:
         async with open_database(dsn, name="tallybook demo") as database, open_desk(database, ids_reserved=1) as desk:
             registered = await _registered(database, slugify(six_nations.NAME))
             if registered is None:
                 printing.say(f"Playing {six_nations.NAME}: {len(six_nations.MATCHES)} matches …")
                 registered = await _open_tournament(desk, six_nations.NAME)
             async with desk.lives.pinned(registered.tournament_id) as live:
-                await desk.lives.current(live)
-                if not live.board.rankings:
-                    await six_nations.play(desk, live)
-                ranking_id = next(iter(live.board.rankings))
+                ranking_id = await six_nations.play(desk, live)
                 printing.standings(live, ranking_id)
             token = await _make_token(database, "demo", Scope.ADMIN, [registered.tournament_id], expires_in_days=7)
             say = partial(printing.demo, token[1], registered.slug, ranking_id, live)
@@ -162,8 +159,6 @@ async def _serve(
     open_metrics: bool,
     on_ready: printing.OnReady = printing.listening,
 ) -> None:
-    if not 1 <= processes <= PROCESSES_MAX:
-        raise Refusal(f"--processes must be within 1 and {PROCESSES_MAX}.")
     async with open_database(dsn, name="tallybook serve", connections_max=1):
         printing.say("The database is sound; starting.")
     with stop_on_signals() as stop:
@@ -213,7 +208,7 @@ async def add_competitor(
     name: str,
     /,
     *,
-    tag: list[str] | None = None,
+    tag: Names = None,
     color: str | None = None,
     parent: int | None = None,
     json: Json = False,
@@ -363,7 +358,7 @@ async def create_token(
     /,
     *,
     scope: Literal["read", "write", "admin"],
-    tournament: list[str] | None = None,
+    tournament: Names = None,
     expires_in_days: int | None = None,
     json: Json = False,
     where: Where = HERE,
@@ -389,7 +384,7 @@ async def create_token(
                 "id": token.token_id,
                 "token": text,
                 "scope": scope,
-                "tournaments": slugs or None,
+                "tournaments": tournament,
                 "expires_at": printing.moment(token.expires_at),
             }
         )
@@ -421,15 +416,25 @@ async def revoke_token(token_id: int, /, *, where: Where = HERE) -> None:
 
 
 @asynccontextmanager
-async def _located(where: Where) -> AsyncIterator[str]:
-    """The address of the database; an embedded one is started and brought up to date."""
-    if where.database_url is not None:
+async def _located(where: Where, *, joinable: bool = False) -> AsyncIterator[str]:
+    """The address of the database. An embedded one is brought up to date, also by those who join: its owner may be
+    just about to."""
+    async with _address(where, joinable=joinable) as dsn:
+        if where.database_url is None:
+            await apply_migrations(dsn)
+        yield dsn
+
+
+@asynccontextmanager
+async def _address(where: Where, *, joinable: bool = False) -> AsyncIterator[str]:
+    """The address of the database; an embedded one is started or joined, and lent to others if it is `joinable`."""
+    if where.database_url is None:
+        async with embedded_postgres(where.data_dir, joinable=joinable) as embedded:
+            yield embedded.dsn
+    elif not where.database_url:
+        raise StartupRefused("The address of the database is empty; give one, or none at all for an embedded database.")
+    else:
         yield where.database_url
-        return
-    async with embedded_postgres(where.data_dir) as embedded:
-        if embedded.owned:
-            await apply_migrations(embedded.dsn)
-        yield embedded.dsn
 
 
 @asynccontextmanager
@@ -455,6 +460,8 @@ async def _tournament(desk: Desk, slug: str) -> AsyncIterator[Live]:
 
 
 async def _registered(database: Database, slug: str) -> log.Registered | None:
+    if name_fault(slug):  # it may hold what no column can
+        return None
     async with database.connection() as connection:
         tournament_id = await log.tournament_named(connection, slug)
     return None if tournament_id is None else log.Registered(tournament_id, slug, slug, Sequence(0))
@@ -505,12 +512,17 @@ async def _do(desk: Desk, live: Live, command: Command) -> None:
 
 def main() -> None:
     """Runs the command of `sys.argv` and exits with its code."""
+    log_json()
     try:
         app(exit_on_error=False)
+        sys.stdout.flush()
     except cyclopts.CycloptsError:
         sys.exit(2)
     except TallybookError as error:
         printing.refused(error)
+        sys.exit(1)
+    except BrokenPipeError:  # whoever reads what we print has seen enough; the rest goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -5,7 +5,8 @@ table was Ireland 20, France 15, England 14, Scotland 12, Italy 11, Wales 4.
 """
 
 from datetime import UTC, datetime
-from typing import Final
+from itertools import count
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -78,33 +79,40 @@ def _result_points(won_by: int) -> int:
 
 
 async def play(desk: Desk, live: Live) -> RankingId:
-    """Registers the teams, plays the season in an empty tournament, and returns its ranking."""
+    """Registers the teams, plays the season, and returns its ranking.
 
-    async def do(command: Command) -> None:
-        await desk.submit(live, command, actor=OPERATOR)
+    Each step has an idempotency key: what an earlier call has done is not done again, also where it was broken off.
+    """
+    numbers = count(1)
 
-    teams = {name: CompetitorId(await desk.new_id()) for name in TEAMS}
+    async def do(command: Command) -> Any:
+        key = f"{NAME}, step {next(numbers)}".replace(" ", "_")
+        receipt = await desk.submit(live, command, actor=OPERATOR, idempotency_key=key, fingerprint=key.encode())
+        return receipt.event
+
+    teams: dict[str, CompetitorId] = {}
     for name, color in TEAMS.items():
-        await do(RegisterCompetitor(competitor_id=teams[name], name=name, color=color))
-    ranking_id = RankingId(await desk.new_id())
-    points, difference = UnityId(await desk.new_id()), UnityId(await desk.new_id())
-    await do(
+        competitor_id = CompetitorId(await desk.new_id())
+        registered = await do(RegisterCompetitor(competitor_id=competitor_id, name=name, color=color))
+        teams[name] = registered.competitor_id
+    created = await do(
         CreateRanking(
-            ranking_id=ranking_id,
-            main_unity_id=points,
+            ranking_id=RankingId(await desk.new_id()),
+            main_unity_id=UnityId(await desk.new_id()),
             name="Championship",
             main_unity_name="points",
             participants=tuple(teams.values()),
         )
     )
-    await do(AddUnity(ranking_id=ranking_id, unity_id=difference, name="points difference"))
+    ranking_id: RankingId = created.ranking_id
+    added = await do(AddUnity(ranking_id=ranking_id, unity_id=UnityId(await desk.new_id()), name="points difference"))
+    points, difference = created.main_unity_id, added.unity_id
     for match in MATCHES:
         home, away = teams[match.home], teams[match.away]
         margin = match.home_points - match.away_points
-        competition_id = CompetitionId(await desk.new_id())
-        await do(
+        played = await do(
             AddCompetition(
-                competition_id=competition_id,
+                competition_id=CompetitionId(await desk.new_id()),
                 group_id=match.round,
                 started_at=datetime.fromisoformat(match.kick_off).replace(tzinfo=UTC),
                 location=match.stadium,
@@ -115,5 +123,5 @@ async def play(desk: Desk, live: Live) -> RankingId:
         )
         deltas = [Delta(teams[name], points, gained) for name, gained in table_points(match).items()]
         deltas += [Delta(home, difference, margin), Delta(away, difference, -margin)]
-        await do(AddPoints(ranking_id=ranking_id, deltas=tuple(deltas), competition_id=competition_id))
+        await do(AddPoints(ranking_id=ranking_id, deltas=tuple(deltas), competition_id=played.competition_id))
     return ranking_id

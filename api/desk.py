@@ -39,7 +39,8 @@ class Desk:
 
     def __init__(self, means: Means, *, ids_reserved: int) -> None:
         self._means = means
-        self._dockets: dict[TournamentId, Docket] = {}
+        self._dockets: dict[TournamentId, Docket] = {}  # which take what comes
+        self._working: set[Docket] = set()  # these, and those of lives that were dropped, until they are idle
         self._under_way = 0
         self._closing = False
         self._ids: deque[int] = deque()
@@ -79,7 +80,10 @@ class Desk:
             async with asyncio.timeout(SUBMIT_SECONDS_MAX):
                 return await case.receipt
         except TimeoutError:
-            raise (OutcomeUnknown() if case.sent else DatabaseUnavailable()) from None
+            if case.sent:
+                raise OutcomeUnknown from None
+            case.withdrawn = True
+            raise DatabaseUnavailable from None
         finally:
             self._count(-1)
 
@@ -96,7 +100,7 @@ class Desk:
         self._closing = True
         try:
             async with asyncio.timeout(SUBMIT_SECONDS_MAX):
-                for docket in list(self._dockets.values()):
+                for docket in list(self._working):
                     await docket.idle.wait()
         except TimeoutError:
             return  # their callers have been answered with OutcomeUnknown
@@ -110,10 +114,12 @@ class Desk:
         if docket is None or docket.idle.is_set() or docket.live is not live:
             docket = Docket(self._means, live)
             self._dockets[live.tournament_id] = docket
+            self._working.add(docket)
             docket.idle_callbacks.append(self._retire)
         return docket
 
     def _retire(self, docket: Docket) -> None:
+        self._working.discard(docket)
         if self._dockets.get(docket.tournament_id) is docket:
             del self._dockets[docket.tournament_id]
 

@@ -43,8 +43,9 @@ from projections.lives import Lives
 from projections.wakeup import Waker
 
 BLOCK_REQUESTS_MAX: Final = 512
-JUDGED_MAX: Final = 10
-"""How often a command is judged before it is given up as overtaken."""
+JUDGED_MAX: Final = 100
+"""How often a command is judged before it is given up as overtaken; some tenths of a second, if another process
+changes the structure without a pause."""
 
 
 class Means(Struct, frozen=True, kw_only=True):
@@ -66,9 +67,21 @@ class Receipt(Struct, frozen=True):
 
 
 class Case:
-    """One command on its way. `sent`: it may be in the log. `alone`: it needs a block of its own."""
+    """One command on its way. `sent`: it may be in the log. `alone`: it needs a block of its own. `withdrawn`: whoever
+    asked was told that it was not applied, so it never must be."""
 
-    __slots__ = ("actor", "alone", "command", "events", "fingerprint", "idempotency_key", "judged", "receipt", "sent")
+    __slots__ = (
+        "actor",
+        "alone",
+        "command",
+        "events",
+        "fingerprint",
+        "idempotency_key",
+        "judged",
+        "receipt",
+        "sent",
+        "withdrawn",
+    )
 
     def __init__(
         self, command: Command, actor: ActorId, idempotency_key: str | None, fingerprint: bytes | None
@@ -81,6 +94,7 @@ class Case:
         self.judged = 0
         self.sent = False
         self.alone = False
+        self.withdrawn = False
         self.receipt: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
 
     def succeed(self, receipt: Receipt) -> None:
@@ -148,7 +162,7 @@ class Docket:
             if self._waiting[0].alone and taken:
                 break
             case = self._waiting.popleft()
-            if case.receipt.done() or not self._judge(case):
+            if case.withdrawn or not self._judge(case):
                 continue
             taken.append(case)
             if case.alone or case.events[-1].structural:
@@ -213,8 +227,10 @@ class Docket:
             case.fail(KeyReused())
 
     async def _replay(self, case: Case, sequence: Sequence) -> None:
-        """Answers with the event of the request that used the case's key first."""
+        """Answers with the event of the request that used the case's key first, when the live shows it."""
         try:
+            if self.live.head.sequence < sequence:
+                await self._means.lives.catch_up(self.live, sequence)
             async with self._means.database.connection() as connection:
                 recorded = await log.event_at(connection, self.tournament_id, sequence)
         except TallybookError as error:
@@ -234,6 +250,7 @@ class Docket:
                 return
             case NotAppended.OVERTAKEN:
                 self._do_beside(self._judge_again(taken))
+                return
             case NotAppended.BUSY | NotAppended.UNKNOWN:
                 self._means.lives.drop(self.live)
                 _fail(taken, HistoryReplaced())
@@ -250,7 +267,8 @@ class Docket:
         self._go_on()
 
     async def _judge_again(self, taken: list[Case]) -> None:
-        """After another process's structural event, by a state that shows it."""
+        """After another process's structural event, by a state that shows it; what waits is not judged before either,
+        because by the state as it is it would be overtaken too."""
         for case in taken:
             case.sent = False
         try:
@@ -259,6 +277,7 @@ class Docket:
             _fail(taken, error)
         else:
             self._waiting.extendleft(reversed(taken))
+        self._busy = False
 
     def _fold(self, taken: list[Case], block: Block, appended: Appended) -> None:
         """Brings the live to where it shows the block, at once or after reading what others appended before it."""
@@ -276,7 +295,7 @@ class Docket:
 
     async def _fold_after_others(self, taken: list[Case], appended: Appended) -> None:
         try:
-            if appended.last_sequence is None:
+            if appended.last_sequence is None or appended.last_sequence <= self.live.head.sequence:
                 await self._means.lives.current(self.live)
             else:
                 await self._means.lives.catch_up(self.live, appended.last_sequence)

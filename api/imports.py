@@ -7,7 +7,10 @@ or of an earlier line.
 
 import asyncio
 import csv
-from collections.abc import Callable, Iterator
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Sequence as Items
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from api.desk import Desk
+from engine import log
 from engine.commands import RegisterCompetitor
 from engine.errors import Fault, Refusal, Unacceptable, Unreadable
 from engine.terms import OPERATOR, CompetitorId
@@ -24,6 +28,7 @@ from projections.live import Live
 LINES_MAX: Final = 100_000
 UNDER_WAY_MAX: Final = 500
 """Lines registered at the same time."""
+_ID: Final = re.compile(r"[0-9]{1,19}")
 
 
 class Line(Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,9 +47,10 @@ async def register_competitors(desk: Desk, live: Live, path: Path, *, progress: 
     of how many are done.
     """
     lines = read(path)
-    first_id = [CompetitorId(await desk.new_id()) for _ in lines]
+    async with desk.database.connection() as connection:
+        ids = await log.next_ids(connection, len(lines))
     await desk.lives.current(live)
-    registrations = _judged(live, lines, first_id)
+    registrations = _judged(live, lines, ids)
     done = 0
     for window in _windows(registrations):
         await asyncio.gather(*(desk.submit(live, command, actor=OPERATOR) for command in window))
@@ -53,55 +59,71 @@ async def register_competitors(desk: Desk, live: Live, path: Path, *, progress: 
     return done
 
 
-def read(path: Path) -> list[Line]:
-    """The lines of a CSV or NDJSON file, by its suffix. Raises Unreadable."""
+def read(path: Path) -> dict[int, Line]:
+    """The competitors of a CSV or NDJSON file (its suffix tells), by the number of the line.
+
+    Raises Unreadable, naming every line that is wrong.
+    """
     readers = {".csv": _read_csv, ".ndjson": _read_ndjson}
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise Unreadable("The file must be .csv or .ndjson.")
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise Unreadable(f"The file cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise Unreadable(f"The file is not UTF-8 (at byte {error.start}).") from error
-    lines = reader(text)
-    if len(lines) > LINES_MAX:
-        raise Unreadable(f"The file has {len(lines)} lines; import at most {LINES_MAX} at a time.")
+    lines: dict[int, Line] = {}
+    faults: list[Fault] = []
+    for number, row in reader(text):
+        try:
+            lines[number] = _line(row)
+        except msgspec.MsgspecError as error:
+            faults.append(Fault(f"line {number}", str(error)))
+    if len(lines) + len(faults) > LINES_MAX:
+        raise Unreadable(f"The file has {len(lines) + len(faults)} competitors; import at most {LINES_MAX} at a time.")
+    if faults:
+        raise Unreadable("Nothing was imported; correct these lines.", faults)
     return lines
 
 
-def _read_csv(text: str) -> list[Line]:
-    rows = csv.DictReader(text.splitlines(), strict=True)
-    columns = rows.fieldnames or []
-    unknown = [column for column in columns if column not in Line.__struct_fields__]
-    if not columns or columns[0] != "name" or unknown:
-        raise Unreadable("The first line must name the columns: name, then any of tags, color, parent.")
+_Row = bytes | dict[str, str] | None
+"""A JSON text; or a CSV row by column, None if it has not as many fields as there are columns."""
+
+
+def _read_csv(text: str) -> Iterator[tuple[int, _Row]]:
+    # The csv module takes lines as the file has them: a quoted field may hold line ends of its own, and
+    # str.splitlines would break it, and any other, at characters that end no line.
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        return [_line(row, number) for number, row in enumerate(rows, start=2)]
+        columns = next(rows, [])
+        if columns[:1] != ["name"] or len(set(columns)) < len(columns) or {*columns} - {*Line.__struct_fields__}:
+            raise Unreadable("The first line must name the columns: name, then any of tags, color, parent.")
+        for row in rows:
+            if row:
+                yield rows.line_num, dict(zip(columns, row, strict=True)) if len(row) == len(columns) else None
     except csv.Error as error:
-        raise Unreadable(f"The file is not CSV: {error}.") from error
+        raise Unreadable(f"The file is not CSV: {error} (line {rows.line_num}).") from error
 
 
-def _read_ndjson(text: str) -> list[Line]:
-    lines = []
-    for number, row in enumerate(text.splitlines(), start=1):
+def _read_ndjson(text: str) -> Iterator[tuple[int, _Row]]:
+    for number, row in enumerate(text.split("\n"), start=1):
         if row.strip():
-            try:
-                lines.append(_line(msgspec.json.decode(row), number))
-            except (msgspec.DecodeError, RecursionError) as error:
-                raise Unreadable(f"Line {number} is not JSON: {error}.") from error
-    return lines
+            yield number, row.encode()
 
 
-def _line(row: object, number: int) -> Line:
+def _line(row: _Row) -> Line:
+    """Raises msgspec.MsgspecError."""
+    if row is None:
+        raise msgspec.ValidationError("it does not have as many fields as the first line has columns")
     try:
-        return msgspec.convert(row, Line)
-    except msgspec.ValidationError as error:
-        raise Unreadable(f"Line {number} cannot be read: {error}.") from error
+        return msgspec.json.decode(row, type=Line) if isinstance(row, bytes) else msgspec.convert(row, Line)
+    except RecursionError as error:
+        raise msgspec.DecodeError("it is nested too deeply") from error
 
 
-def _judged(live: Live, lines: list[Line], ids: list[CompetitorId]) -> list[RegisterCompetitor]:
+def _judged(live: Live, lines: Mapping[int, Line], ids: Items[int]) -> list[RegisterCompetitor]:
     """What the lines ask for, judged one after the other as if those before were registered."""
     state = Tournament(competitors=dict(live.tournament.competitors))
     named: dict[str, list[CompetitorId]] = {}
@@ -109,13 +131,13 @@ def _judged(live: Live, lines: list[Line], ids: list[CompetitorId]) -> list[Regi
         named.setdefault(competitor.name, []).append(competitor_id)
     commands: list[RegisterCompetitor] = []
     faults: list[Fault] = []
-    for number, (line, competitor_id) in enumerate(zip(lines, ids, strict=True), start=1):
+    for (number, line), competitor_id in zip(lines.items(), map(CompetitorId, ids), strict=True):
         try:
             command = _command(line, competitor_id, named, state)
             for event in decide(state, command):
                 evolve(state, event)
         except Refusal as refusal:
-            faults += [Fault(f"competitor {number}, {fault.field}", fault.message) for fault in refusal.faults]
+            faults += [Fault(f"line {number}, {fault.field}", fault.message) for fault in refusal.faults]
         else:
             commands.append(command)
             named.setdefault(command.name.strip(), []).append(competitor_id)
@@ -144,7 +166,7 @@ def _parent(text: str, named: dict[str, list[CompetitorId]], state: Tournament) 
     candidates = named.get(text, [])
     if len(candidates) == 1:
         return candidates[0]
-    if not candidates and text.isascii() and text.isdecimal() and int(text[:19]) in state.competitors:
+    if not candidates and _ID.fullmatch(text) and int(text) in state.competitors:
         return CompetitorId(int(text))
     found = "several competitors have this name; give the id" if candidates else "no competitor has this name or id"
     raise Unacceptable("The parent is not known.", [Fault("parent", f"{text!r}: {found}")])

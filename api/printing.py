@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from api import answers
 from api.auth import Token
@@ -27,12 +28,12 @@ PIPED_COLUMNS: Final = 200
 
 @cache
 def talk() -> Console:
-    return Console(stderr=True, soft_wrap=True)
+    return Console(stderr=True, soft_wrap=True, emoji=False)
 
 
 @cache
 def data() -> Console:
-    return Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS)
+    return Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, emoji=False)
 
 
 def say(sentence: str) -> None:
@@ -98,7 +99,7 @@ def standings(live: Live, ranking_id: RankingId, only: str | None = None) -> Non
     ranking = live.board.rankings[ranking_id]
     for unity in ranking.unities.values():
         if only in (None, unity.name):
-            table = Table("position", "competitor", "total", title=f"{ranking.name}: {unity.name}")
+            table = Table("position", "competitor", "total", title=Text(f"{ranking.name}: {unity.name}"))
             for standing in lines_of(ranking.participants, unity.totals, unity.sort):
                 name = live.board.competitors[standing.competitor_id].name
                 table.add_row(str(standing.position), name, str(standing.total))

@@ -13,6 +13,8 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from socket import socket
 from typing import Final
 
@@ -41,7 +43,7 @@ def main() -> int:
             case "api", [fd, open_metrics]:
                 uvloop.run(_serve(dsn, int(fd), open_metrics=open_metrics == "1"))
             case "worker", []:
-                uvloop.run(work(dsn))
+                uvloop.run(_work(dsn))
             case _:
                 return 2
     except StartupRefused as refused:
@@ -55,15 +57,27 @@ async def _serve(dsn: str, fd: int, *, open_metrics: bool) -> None:
         app = make_app(desk, Watch(), open_metrics=open_metrics)
         async with serving(app, socket(fileno=fd)):
             gc.freeze()  # what is here now stays; the collector need not look at it again
-            await _work_until_stopped("api")
+            with _lifeline() as stop:
+                _logger.info("process_started", kind="api", pid=os.getpid())
+                _say_ready()
+                await stop.wait()
+                _logger.info("process_stopping", kind="api", pid=os.getpid())
 
 
-async def work(dsn: str) -> None:
-    """A worker, until it is stopped."""
+async def _work(dsn: str) -> None:
+    with _lifeline() as stop:
+        await work(dsn, stop, on_ready=_say_ready)
+
+
+async def work(dsn: str, stop: asyncio.Event, *, on_ready: Callable[[], None]) -> None:
+    """A worker, until `stop` is set; `on_ready` is called when it begins."""
     async with open_database(dsn, name="tallybook worker", connections_max=4) as database:
         working = asyncio.create_task(Worker(database).run())
-        stopped = asyncio.create_task(_work_until_stopped("worker"))
+        stopped = asyncio.create_task(stop.wait())
+        _logger.info("process_started", kind="worker", pid=os.getpid())
+        on_ready()
         await asyncio.wait([working, stopped], return_when=asyncio.FIRST_COMPLETED)
+        _logger.info("process_stopping", kind="worker", pid=os.getpid())
         for task in working, stopped:
             task.cancel()
         await asyncio.gather(working, stopped, return_exceptions=True)
@@ -71,24 +85,38 @@ async def work(dsn: str) -> None:
             raise error
 
 
-async def _work_until_stopped(kind: str) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in signal.SIGTERM, signal.SIGINT:
-        loop.add_signal_handler(number, stop.set)
-    if not sys.stdin.isatty():
-        loop.add_reader(sys.stdin.fileno(), _stop_at_end, stop)
-    _logger.info("process_started", kind=kind, pid=os.getpid())
+def _say_ready() -> None:
     sys.stdout.buffer.write(READY)
     sys.stdout.buffer.flush()
-    await stop.wait()
-    _logger.info("process_stopping", kind=kind, pid=os.getpid())
+
+
+@contextmanager
+def _lifeline() -> Iterator[asyncio.Event]:
+    """An event that SIGTERM sets, and the end of standard input; of a process that `processes.py` started."""
+    loop = asyncio.get_running_loop()
+    with stop_on_signals() as stop:
+        loop.add_reader(sys.stdin.fileno(), _stop_at_end, stop)
+        yield stop
 
 
 def _stop_at_end(stop: asyncio.Event) -> None:
     if not os.read(sys.stdin.fileno(), 1024):
         asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
         stop.set()
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[asyncio.Event]:
+    """An event that SIGTERM and Ctrl-C set, within the context."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in signal.SIGTERM, signal.SIGINT:
+        loop.add_signal_handler(number, stop.set)
+    try:
+        yield stop
+    finally:
+        for number in signal.SIGTERM, signal.SIGINT:
+            loop.remove_signal_handler(number)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,11 @@ connections again. Children get standard input as a lifeline: when this process 
 
 import asyncio
 import os
-import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Final
 
 import structlog
@@ -78,6 +77,7 @@ class _Child:
         """Raises StartupRefused when the process ends, or says nothing for too long, instead of being ready."""
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
+            "-P",  # or folders of the current directory could be taken for our packages
             "-m",
             "api.process",
             *self._arguments,
@@ -166,17 +166,3 @@ def _address(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     return f"http://{'localhost' if shown in ('0.0.0.0', '127.0.0.1', '[::]') else shown}:{port}"  # noqa: S104
-
-
-@contextmanager
-def stop_on_signals() -> Iterator[asyncio.Event]:
-    """An event that SIGTERM and Ctrl-C set, within the context."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in signal.SIGTERM, signal.SIGINT:
-        loop.add_signal_handler(number, stop.set)
-    try:
-        yield stop
-    finally:
-        for number in signal.SIGTERM, signal.SIGINT:
-            loop.remove_signal_handler(number)

@@ -131,10 +131,11 @@ class Appender:
             except _SendingFailed as failure:
                 maybe_applied = maybe_applied or failure.maybe_applied
                 facts = {"tournament_id": block.tournament_id, "attempts": attempts, "error": repr(failure.error)}
-                if isinstance(failure.error, ValueError) or not isinstance(failure.error, DATABASE_TROUBLE):
-                    # It is the block: whichever sending reached the database was refused like this one.
+                if failure.blames_block or not isinstance(failure.error, DATABASE_TROUBLE):
+                    # Where it is the block, whichever sending reached the database was refused like this one. Where
+                    # it is something else (a right that was revoked), that says nothing of a sending that was lost.
                     _logger.error("append_rejected", **facts)
-                    return Rejected()
+                    return Rejected() if failure.blames_block or not maybe_applied else OutcomeUnknown()
                 _logger.warning("append_resent", **facts)
                 APPENDS_RESENT.inc()
                 if attempts >= ATTEMPTS_MAX and not maybe_applied:
@@ -144,24 +145,25 @@ class Appender:
                 return outcome
 
     async def _send(self, blocks: list[Block], *, wait: bool) -> Items[Outcome]:
-        sent = False
+        connected = sent = False
         try:
             async with self._database.raw_connection() as connection:
-                sent = True
+                connected = sent = True
                 try:
                     return await log.append(connection, blocks, wait=wait)
                 except asyncpg.PostgresError as error:
                     # An error that the server reports means that it rolled back, unless it hung up with it.
-                    sent = connection.is_closed() or isinstance(error, _HANGING_UP)
+                    sent = isinstance(error, _HANGING_UP) or _is_lost(connection)
                     raise
                 except ValueError:
-                    sent = False  # asyncpg could not put it on the wire
+                    sent = False  # it could not be put on the wire
                     raise
         except UnconfirmedCommit as error:
             _logger.error("commit_unconfirmed", warning=str(error))
             return [OutcomeUnknown() for _ in blocks]
-        except (*DATABASE_TROUBLE, asyncpg.PostgresError) as error:
-            raise _SendingFailed(error, maybe_applied=sent) from error
+        except (*DATABASE_TROUBLE, asyncpg.PostgresError, ValueError) as error:
+            blames_block = connected and isinstance(error, _OF_A_BLOCK)
+            raise _SendingFailed(error, maybe_applied=sent, blames_block=blames_block) from error
 
 
 _HANGING_UP: Final = (
@@ -171,10 +173,23 @@ _HANGING_UP: Final = (
 )
 
 
-class _SendingFailed(Exception):
-    """`maybe_applied`: the connection was lost, and what was sent with it may have been committed."""
+def _is_lost(connection: asyncpg.Connection) -> bool:
+    try:
+        return bool(connection.is_closed())
+    except asyncpg.InterfaceError:  # so much so that the pool has taken it back already
+        return True
 
-    def __init__(self, error: Exception, *, maybe_applied: bool) -> None:
+
+# What a block meets with because of what it holds, and would meet with again.
+_OF_A_BLOCK: Final = (ValueError, asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
+
+
+class _SendingFailed(Exception):
+    """`maybe_applied`: the connection was lost, and what was sent with it may have been committed. `blames_block`:
+    what was sent cannot be recorded, as often as it is sent."""
+
+    def __init__(self, error: Exception, *, maybe_applied: bool, blames_block: bool) -> None:
         super().__init__(error)
         self.error = error
         self.maybe_applied = maybe_applied
+        self.blames_block = blames_block

@@ -38,7 +38,7 @@ DATABASE_TROUBLE: Final = (
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
     asyncpg.PostgresSystemError,
-    asyncpg.LockNotAvailableError,
+    asyncpg.ObjectNotInPrerequisiteStateError,  # it takes no connections, or a lock is not to be had
     asyncpg.TransactionRollbackError,
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.InvalidAuthorizationSpecificationError,
@@ -78,16 +78,32 @@ def unavailable() -> Iterator[None]:
 @asynccontextmanager
 async def open_database(dsn: str, *, name: str, connections_max: int = CONNECTIONS_MAX) -> AsyncIterator[Database]:
     """The database at `dsn`, found sound; `name` is what `pg_stat_activity` shows. Raises StartupRefused."""
-    try:
+    with _starting():
         pool = await asyncpg.create_pool(
             dsn,
-            min_size=1,
+            init_size=1,
+            min_size=0,  # a floor would be restored behind our back, and its failures told in words of another's
             max_size=connections_max,
             timeout=CONNECT_SECONDS_MAX,
             command_timeout=STATEMENT_SECONDS_MAX + 2,
             server_settings={**_SERVICE_SETTINGS, "application_name": name},
             reset=_keep,
         )
+    try:
+        with _starting():
+            async with pool.acquire(timeout=ACQUIRE_SECONDS_MAX) as connection:
+                await refuse_unsound(connection)
+                await refuse_unmigrated(connection)
+        yield Database(pool)
+    finally:
+        await _close(pool)
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    """Turns whatever the driver says into StartupRefused."""
+    try:
+        yield
     except asyncpg.InvalidParameterValueError as error:
         raise StartupRefused(
             f"The database is not ready for the service ({error}); run `tallybook migrate` with the same address."
@@ -96,15 +112,8 @@ async def open_database(dsn: str, *, name: str, connections_max: int = CONNECTIO
         raise StartupRefused(
             f"This login may not work as {SERVICE_ROLE} ({error}); as the database's owner, GRANT it {SERVICE_ROLE}."
         ) from error
-    except (*DATABASE_TROUBLE, ValueError) as error:
+    except (*DATABASE_TROUBLE, ValueError, OverflowError) as error:
         raise StartupRefused(f"Cannot connect to the database: {error}. Is its address right, is it up?") from error
-    try:
-        async with pool.acquire() as connection:
-            await refuse_unsound(connection)
-            await refuse_unmigrated(connection)
-        yield Database(pool)
-    finally:
-        await _close(pool)
 
 
 async def refuse_unsound(connection: Connection) -> None:

@@ -3,11 +3,13 @@
 The data directory holds
     lock           locked (flock) by the process that owns the running cluster
     postgres/      the cluster; whole from the moment it is there
-    socket         the private directory of the unix socket, or a link to it where its path would be too long
+    socket         the private directory of the unix socket, or a link to it where its path would be too long;
+                   named socket.alone where others are not to join
     postgres.log   what PostgreSQL said since the last start; postgres.log.1 is of the run before
 
 The first process to take the lock starts PostgreSQL, and stops it when it leaves. Others that are given the same
-data directory join it; when the owner leaves, their connections are cut.
+data directory join it; when the owner leaves, their connections are cut. So an owner who will leave soon is not
+joinable: the others wait until it is gone, and one of them is the next owner.
 """
 
 import asyncio
@@ -29,6 +31,7 @@ from typing import Final
 from urllib.parse import quote
 
 import asyncpg
+import msgspec
 from msgspec import Struct
 
 from engine.errors import StartupRefused
@@ -60,14 +63,17 @@ class Embedded(Struct, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def embedded_postgres(data_dir: Path, *, settings: Mapping[str, str] = {}) -> AsyncIterator[Embedded]:
+async def embedded_postgres(
+    data_dir: Path, *, settings: Mapping[str, str] = {}, joinable: bool = True
+) -> AsyncIterator[Embedded]:
     """A PostgreSQL in `data_dir`, started or joined; created at the first start, with an empty database.
 
-    `settings` are server settings by name; they count for the owner only, and are stronger than DURABLE. The event
-    loop's thread must outlast the context: the kernel stops PostgreSQL when that thread ends (see _LAUNCHER).
+    `settings` are server settings by name; they count for the owner only, and are stronger than DURABLE. `joinable`
+    counts for the owner only, too. The event loop's thread must outlast the context: the kernel stops PostgreSQL when
+    that thread ends (see _LAUNCHER).
 
     Raises StartupRefused when no binaries fit, when the cluster does not start, or when another process owns it and
-    it does not answer within 30 seconds.
+    it neither leaves nor answers within 30 seconds.
     """
     place = _place(data_dir)
     with _lock_file(place) as lock:
@@ -77,6 +83,8 @@ async def embedded_postgres(data_dir: Path, *, settings: Mapping[str, str] = {})
             return
         await _evict(place)
         _tidy(place)
+        if not joinable:
+            place = msgspec.structs.replace(place, socket=place.alone)
         tools = await asyncio.to_thread(_find_tools, place)
         await _ensure_cluster(place, tools)
         with _socket_directory(place, tools):
@@ -95,6 +103,7 @@ class _Place(Struct, frozen=True):
     lock: Path
     cluster: Path
     socket: Path
+    alone: Path
     log: Path
 
     def pid(self) -> int | None:
@@ -112,7 +121,14 @@ class _Place(Struct, frozen=True):
 
 def _place(data_dir: Path) -> _Place:
     root = data_dir.resolve()
-    return _Place(root, root / "lock", root / "postgres", root / "socket", root / "postgres.log")
+    return _Place(
+        root=root,
+        lock=root / "lock",
+        cluster=root / "postgres",
+        socket=root / "socket",
+        alone=root / "socket.alone",
+        log=root / "postgres.log",
+    )
 
 
 class _Tools(Struct, frozen=True, kw_only=True):
@@ -156,8 +172,8 @@ async def _own_or_join(place: _Place, lock: int) -> Embedded | None:
             return Embedded(dsn=place.dsn(), owned=False, pid=pid)
         await asyncio.sleep(POLL_SECONDS)
     raise StartupRefused(
-        f"Another process owns {place.root} and its PostgreSQL did not answer within {JOIN_SECONDS} seconds; "
-        f"stop that process, or read {place.log}."
+        f"Another process has used {place.root} alone for {JOIN_SECONDS} seconds; wait for it, or, where its "
+        f"PostgreSQL does not answer, stop it and read {place.log}."
     )
 
 
@@ -186,6 +202,8 @@ def _tidy(place: _Place) -> None:
         (place.cluster / "postmaster.pid").unlink(missing_ok=True)
     for litter in place.root.glob("postgres.partial-*"):
         shutil.rmtree(litter, ignore_errors=True)
+    for directory in place.socket, place.alone:
+        _remove_socket_directory(directory)
     if place.log.exists():
         place.log.replace(place.log.with_suffix(".log.1"))
 
@@ -299,7 +317,6 @@ def _arguments(place: _Place, settings: Mapping[str, str]) -> list[str]:
 def _socket_directory(place: _Place, tools: _Tools) -> Iterator[None]:
     """Makes the directory of the socket, in the data directory if the path fits and needs no quoting in a list."""
     path = str(place.socket)
-    _remove_socket_directory(place)
     if len(f"{path}/.s.PGSQL.5432") <= SOCKET_PATH_BYTES_MAX and re.fullmatch(r"[\w/.-]+", path, re.ASCII):
         place.socket.mkdir(mode=0o700, exist_ok=True)
     else:
@@ -308,17 +325,17 @@ def _socket_directory(place: _Place, tools: _Tools) -> Iterator[None]:
     try:
         yield
     finally:
-        _remove_socket_directory(place)
+        _remove_socket_directory(place.socket)
 
 
-def _remove_socket_directory(place: _Place) -> None:
-    directory = place.socket.resolve()
+def _remove_socket_directory(path: Path) -> None:
+    directory = path.resolve()
     with suppress(OSError):  # Gone already, or somebody else's: temporary directories are cleared at a reboot.
         for name in (".s.PGSQL.5432", ".s.PGSQL.5432.lock"):
             (directory / name).unlink(missing_ok=True)
         directory.rmdir()
-    if place.socket.is_symlink():
-        place.socket.unlink()
+    if path.is_symlink():
+        path.unlink()
 
 
 def _sync(directory: Path) -> None:

@@ -10,12 +10,13 @@ appender tells them apart, readers use `database.unavailable`).
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as Items
+from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from asyncpg import Connection
+from asyncpg import Connection, InterfaceError
 from msgspec import Struct, field
 
 from engine import codec, digest
@@ -141,7 +142,8 @@ async def append(connection: Connection, blocks: Items[Block], *, wait: bool) ->
     try:
         rows = await connection.fetchmany(_APPEND, [_parameters(block, wait) for block in blocks])
     finally:
-        connection.remove_log_listener(note)
+        with suppress(InterfaceError):  # the connection was lost, and is taken back already
+            connection.remove_log_listener(note)
     if warnings:
         # append_block raises none, so this is the commit's: "canceling wait for synchronous replication".
         raise UnconfirmedCommit(str(warnings[0]))
@@ -241,8 +243,11 @@ async def tail(connection: Connection, tournament_id: TournamentId, after: Head,
 
 
 async def event_at(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Recorded:
-    """The event with this sequence, which must exist."""
-    return _recorded(tournament_id, await connection.fetchrow(_EVENT, tournament_id, sequence))
+    """The event with this sequence. Raises LogForked where it is no longer there, and LogUnreadable."""
+    row = await connection.fetchrow(_EVENT, tournament_id, sequence)
+    if row is None:
+        raise LogForked(tournament_id, sequence)
+    return _recorded(tournament_id, row)
 
 
 class UsedKey(Struct, frozen=True):

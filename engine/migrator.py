@@ -74,7 +74,7 @@ async def migrate(dsn: str) -> list[Migration]:
     """
     try:
         connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS_MAX)
-    except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except (OSError, TimeoutError, ValueError, OverflowError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         raise StartupRefused(f"Cannot connect to the database: {error}. Is its address right, is it up?") from error
     try:
         await _lock(connection)
@@ -83,13 +83,21 @@ async def migrate(dsn: str) -> list[Migration]:
         raise StartupRefused(
             f"This login may not migrate the database ({error}); run `tallybook migrate` as its owner."
         ) from error
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        raise StartupRefused(
+            f"A migration did not go through and was taken back ({error}); put that right and run `tallybook migrate`."
+        ) from error
     finally:
         await connection.close()  # which gives the lock back
 
 
 async def refuse_unmigrated(connection: asyncpg.Connection) -> None:
     """Raises StartupRefused unless exactly the shipped migrations have been applied."""
-    missing = _missing(await _applied(connection))
+    try:
+        applied = await _applied(connection)
+    except asyncpg.InsufficientPrivilegeError:
+        applied = {}  # the first is under way, or was broken off: the service may not look at anything yet
+    missing = _missing(applied)
     if missing:
         names = ", ".join(f"{migration.number:04} {migration.name}" for migration in missing)
         raise StartupRefused(f"The database lacks migrations ({names}); run `tallybook migrate`.")

@@ -269,9 +269,14 @@ EXCEPTION WHEN duplicate_object OR unique_violation THEN
 END
 $$;
 
+-- From version 16 on, whoever creates a role may administer it, but not yet become it.
 DO $$
 BEGIN
-    IF NOT pg_has_role(current_user, 'tallybook_service', 'MEMBER') THEN
+    IF NOT pg_has_role(
+        current_user,
+        'tallybook_service',
+        CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END
+    ) THEN
         GRANT tallybook_service TO CURRENT_USER;
     END IF;
 END

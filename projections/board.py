@@ -33,7 +33,7 @@ class Competitor(Struct, frozen=True, kw_only=True):
 
 
 class Competition(Struct, frozen=True, kw_only=True):
-    """`result` is a score, or with more than two participants the performance of each who has one."""
+    """`result` is a score, or with more than two participants the performance of each who has one, in their order."""
 
     number: int
     group_id: int
@@ -122,7 +122,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 started_at=_or(event.started_at, now),
                 location=event.location,
                 participants=event.participants,
-                result=event.result,
+                result=_in_order(event.result, event.participants),
                 winner_id=event.winner_id,
                 created_at=now,
                 updated_at=now,
@@ -134,7 +134,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 competition,
                 started_at=_or(event.started_at, competition.started_at),
                 location=_or(event.location, competition.location),
-                result=_or(event.result, competition.result),
+                result=_or(_in_order(event.result, competition.participants), competition.result),
                 winner_id=_or(event.winner_id, competition.winner_id),
                 updated_at=now,
             )
@@ -185,6 +185,13 @@ def _modify_ranking(ranking: Ranking, event: events.RankingModified) -> None:
     ranking.name = _or(event.name, ranking.name)
     if event.description is not UNSET:
         ranking.description = event.description
+
+
+def _in_order(result: Result | None, participants: tuple[CompetitorId, ...]) -> Result | None:
+    """Performances in the order of the participants: the tables could not give back the order they were sent in."""
+    if not isinstance(result, dict):
+        return result
+    return {competitor_id: result[competitor_id] for competitor_id in participants if competitor_id in result}
 
 
 _T = TypeVar("_T")

@@ -51,7 +51,7 @@ class Live:
         self.revisions = Revisions()
         self.pins = 0
         self.dropped = False
-        self._catching_up = asyncio.Lock()
+        self.catching_up = asyncio.Lock()
         self._sized_at = head.sequence
         self._board_bytes = 0
         self._rendered: dict[Hashable, _Rendered] = {}
@@ -77,14 +77,15 @@ class Live:
 
     def fold_appended(self, block: Block, appended: Appended) -> bool:
         """Folds a block of ours that was just appended. False where it does not tell enough: others' events lie
-        between, or it held nothing but repeats. Then catch up instead.
+        between or behind, or it held nothing but repeats. Then catch up instead.
 
         Raises LogForked where the block follows another digest than the live stands at.
         """
         if appended.first_sequence is None or appended.last_sequence is None or appended.digest is None:
             return False
         if appended.last_sequence <= self.head.sequence:
-            return True
+            # Somebody who caught up has read it already, unless this is another log, which was shorter.
+            return Head(appended.last_sequence, appended.digest) == self.head
         if appended.first_sequence != self.head.sequence + 1 or appended.previous_digest is None:
             return False
         if appended.previous_digest != self.head.digest:
@@ -95,15 +96,14 @@ class Live:
     async def catch_up(self, connection: Connection, to: Sequence) -> None:
         """Folds from the log until the live stands at `to` or beyond.
 
-        Appends may be folded meanwhile; what has been folded is not folded again. Raises LogForked and
-        LogUnreadable; the live must be dropped then.
+        Appends may be folded meanwhile; what has been folded is not folded again. Two had better not do this at the
+        same time, that is what `catching_up` is for. Raises LogForked and LogUnreadable; the live must be dropped then.
         """
-        async with self._catching_up:
-            while self.head.sequence < to:
-                tail = await log.tail(connection, self.tournament_id, self.head, blocks_max=TAIL_BLOCKS_MAX)
-                if not tail.events and self.head.sequence < to:
-                    raise LogForked(self.tournament_id, self.head.sequence)
-                self.fold(tail.events, tail.head)
+        while self.head.sequence < to:
+            tail = await log.tail(connection, self.tournament_id, self.head, blocks_max=TAIL_BLOCKS_MAX)
+            if not tail.events and self.head.sequence < to:
+                raise LogForked(self.tournament_id, self.head.sequence)
+            self.fold(tail.events, tail.head)
 
     def size_bytes(self) -> int:
         """What the live takes in memory, estimated; counted anew once in a while."""

@@ -94,8 +94,13 @@ class Lives:
         if loading is None:
             loading = asyncio.create_task(self._load(tournament_id))
             self._loading[tournament_id] = loading
-            loading.add_done_callback(lambda _: self._loading.pop(tournament_id))
+            loading.add_done_callback(lambda loading: self._settle(tournament_id, loading))
         await asyncio.shield(loading)
+
+    def _settle(self, tournament_id: TournamentId, loading: asyncio.Task[None]) -> None:
+        del self._loading[tournament_id]
+        if not loading.cancelled():
+            loading.exception()  # Taken note of: asyncio would complain where all who waited have gone.
 
     async def _load(self, tournament_id: TournamentId) -> None:
         LIVES_LOADED.inc()
@@ -186,10 +191,15 @@ class Lives:
             _release(waiters)
 
     async def catch_up(self, live: Live, to: Sequence) -> None:
-        """Folds what others appended until `live` stands at `to`; errors as `current`."""
+        """Folds what others appended until `live` stands at `to`; errors as `current`.
+
+        Whoever has to wait for the turn does so without a connection, or one slow tournament would take them all.
+        """
         with self._watched(live):
-            async with self._database.connection() as connection:
-                await live.catch_up(connection, to)
+            async with live.catching_up:
+                if live.head.sequence < to:
+                    async with self._database.connection() as connection:
+                        await live.catch_up(connection, to)
 
     def fold_appended(self, live: Live, block: Block, appended: Appended) -> bool:
         """As `Live.fold_appended`; errors as `current`."""

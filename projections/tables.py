@@ -5,6 +5,7 @@ the fold left it, so the tables cannot mean something else than the board.
 """
 
 from collections.abc import Iterable
+from datetime import UTC
 from typing import Final, assert_never
 
 from asyncpg import Connection
@@ -27,7 +28,9 @@ _CHECKPOINT: Final = """
 """
 _CREATE_CHECKPOINT: Final = """
     INSERT INTO checkpoint (tournament_id, sequence, digest, recorded_at, fold_version)
-    VALUES ($1, $2, $3, now(), $4)
+    SELECT h.tournament_id, $2, $3, now(), $4
+    FROM head AS h
+    WHERE h.tournament_id = $1
     ON CONFLICT (tournament_id) DO NOTHING
 """
 _CLAIM: Final = """
@@ -46,7 +49,7 @@ _BEHIND: Final = """
     FROM head AS h
     LEFT JOIN checkpoint AS c ON c.tournament_id = h.tournament_id
     LEFT JOIN stopped AS s ON s.tournament_id = h.tournament_id
-    WHERE (c.sequence IS NULL OR c.sequence < h.sequence OR c.fold_version < $1)
+    WHERE (c.sequence IS NULL OR c.fold_version < $1 OR (c.fold_version = $1 AND c.sequence < h.sequence))
         AND (s.stopped_at IS NULL OR s.stopped_at < now() - $2 * interval '1 second')
     LIMIT $3
 """
@@ -82,7 +85,8 @@ async def advance(connection: Connection, tournament_id: TournamentId, head: Hea
 
 
 async def behind(connection: Connection, *, stopped_seconds: float, limit: int) -> list[TournamentId]:
-    """Tournaments whose tables lack events, but for those that stopped less than `stopped_seconds` ago."""
+    """Tournaments whose tables lack events or are of an older fold; not those of a newer one, which are not ours to
+    touch, nor those that stopped less than `stopped_seconds` ago."""
     rows = await connection.fetch(_BEHIND, FOLD_VERSION, stopped_seconds, limit)
     return [row["tournament_id"] for row in rows]
 
@@ -101,7 +105,8 @@ _STOPPED: Final = "SELECT count(*) FROM stopped"
 
 async def stop(connection: Connection, cause: LogUnreadable) -> None:
     """Notes for all processes, and for the operator, why a tournament stopped."""
-    await connection.execute(_STOP, cause.tournament_id, cause.sequence, cause.reason)
+    reason = cause.reason.replace("\0", "\\0")  # it may cite the event, and a column cannot hold this one
+    await connection.execute(_STOP, cause.tournament_id, cause.sequence, reason)
 
 
 async def resume(connection: Connection, tournament_id: TournamentId) -> None:
@@ -192,7 +197,8 @@ async def _load_competitions(connection: Connection, tournament_id: TournamentId
         row["competition_id"]: Competition(
             number=row["number"],
             group_id=row["group_id"],
-            started_at=row["started_at"],
+            # The driver writes the first moment of year 1 as -infinity, and reads that back without a time zone.
+            started_at=row["started_at"].replace(tzinfo=UTC),
             location=row["location"],
             participants=tuple(competitor_id for competitor_id, _ in participants.get(row["competition_id"], ())),
             result=_result(row["result"], participants.get(row["competition_id"], [])),

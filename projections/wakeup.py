@@ -5,6 +5,7 @@ connection, because a NOTIFY inside the appending transaction takes a lock of th
 """
 
 import asyncio
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
@@ -18,6 +19,7 @@ INTERVAL_SECONDS: Final = 0.05
 TOURNAMENTS_MAX: Final = 300
 """Named in one hint; PostgreSQL takes 8,000 bytes. With more, the hint is empty: look for yourselves."""
 
+_ID: Final = re.compile(r"[1-9][0-9]{0,17}")
 _NOTIFY: Final = "SELECT pg_notify($1, $2)"
 
 
@@ -46,7 +48,7 @@ class Waker:
 
 def hinted(payload: str) -> set[TournamentId]:
     """The tournaments that a hint names; none: look for yourself."""
-    return {TournamentId(int(number)) for number in payload.split(",") if number.isdecimal()}
+    return {TournamentId(int(number)) for number in payload.split(",") if _ID.fullmatch(number)}
 
 
 def _hint(tournament_ids: Iterable[TournamentId]) -> str:

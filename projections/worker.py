@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 import structlog
-from asyncpg import Connection
+from asyncpg import Connection, DataError, IntegrityConstraintViolationError, LockNotAvailableError
 
 from engine import log
 from engine.database import DATABASE_TROUBLE, Database
@@ -47,6 +47,7 @@ class Worker:
         self._boards: OrderedDict[TournamentId, tuple[Head, Board]] = OrderedDict()
         self._hinted: set[TournamentId] = set()
         self._something = asyncio.Event()
+        self._polled_at = 0.0
 
     async def run(self) -> None:
         while True:
@@ -69,17 +70,17 @@ class Worker:
 
     async def _work(self, listener: Connection) -> None:
         """Rounds over what hints name and, once in POLL_SECONDS, over all that is behind; until hints are lost."""
-        polled_at = 0.0
+        self._polled_at = 0.0
         while not listener.is_closed():
-            if time.monotonic() >= polled_at + POLL_SECONDS:
-                polled_at = time.monotonic()
+            if time.monotonic() >= self._polled_at + POLL_SECONDS:
+                self._polled_at = time.monotonic()
                 self._hinted.update(await self._candidates())
             candidates, self._hinted = self._hinted, set()
             for tournament_id in candidates:
                 if await self._fold_safely(tournament_id):
                     self._hinted.add(tournament_id)  # perhaps not all of it was within the batch
             if not self._hinted:
-                await self._wait(polled_at + POLL_SECONDS - time.monotonic())
+                await self._wait(self._polled_at + POLL_SECONDS - time.monotonic())
 
     async def _fold_safely(self, tournament_id: TournamentId) -> int:
         """As `_fold_one`. A defect that one tournament meets is written down, and does not hold up the others."""
@@ -114,7 +115,10 @@ class Worker:
                     await connection.remove_listener(CHANNEL, self._hint)
 
     def _hint(self, _connection: object, _pid: int, _channel: str, payload: str) -> None:
-        self._hinted.update(hinted(payload))
+        named = hinted(payload)
+        self._hinted.update(named)
+        if not named:
+            self._polled_at = 0.0
         self._something.set()
 
     # ── One batch ───────────────────────────────────────────────────────────────────────────────────────
@@ -126,8 +130,12 @@ class Worker:
             async with self._database.connection() as connection:
                 if tournament_id not in self._boards:
                     await tables.create_checkpoint(connection, tournament_id, log.beginning(tournament_id))
-                async with connection.transaction():
-                    folded, head, board = await self._fold_batch(connection, tournament_id)
+                try:
+                    async with connection.transaction():
+                        folded, head, board = await self._fold_batch(connection, tournament_id)
+                except LockNotAvailableError as error:  # of somebody who looks at its rows; the others must not wait
+                    _logger.warning("worker_failed", tournament_id=tournament_id, error=repr(error))
+                    return 0
         except LogUnreadable as cause:
             await self._stop(cause)
             return 0
@@ -172,7 +180,11 @@ class Worker:
                 tables.touch(touched, board, recorded.event)
             except LookupError as error:
                 raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
-        await tables.save(connection, tournament_id, board, touched)
+        try:
+            await tables.save(connection, tournament_id, board, touched)
+        except (DataError, IntegrityConstraintViolationError) as error:
+            reason = f"the tables cannot hold what the events up to it lead to: {error}"
+            raise LogUnreadable(tournament_id, tail.head.sequence, reason) from error
         await tables.advance(connection, tournament_id, tail.head)
         await tables.resume(connection, tournament_id)
         return len(tail.events), tail.head, board

@@ -8,7 +8,7 @@ import structlog
 
 from engine.telemetry import log_json
 from engine.terms import TournamentId
-from tests.api.service import Client, Service, make_token, serve, slug_of
+from tests.api.service import Client, Season, Service, make_token, play_season, serve, slug_of
 
 
 @pytest.fixture
@@ -51,3 +51,8 @@ async def client(service: Service, token: str, tournament_id: TournamentId) -> C
 async def peers_client(peer: Service, token: str, client: Client) -> Client:
     """A client of `peer`, for the same tournament with the same token."""
     return peer.client(client.tournament, token)
+
+
+@pytest.fixture
+async def season(client: Client) -> Season:
+    return await play_season(client)

@@ -5,7 +5,9 @@ other what two processes are. `Client` knows the interface's document and the op
 it is told addresses, and takes nothing from the code that answers.
 """
 
+import asyncio
 import json
+import re
 import socket
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -26,6 +28,7 @@ from engine.database import Database, open_database
 from engine.terms import TournamentId
 
 FORM: Final = "application/x-www-form-urlencoded"
+ANSWER_SECONDS_MAX: Final = 10.0
 Form = Mapping[str, object]
 """What is to be sent, as text, under which name."""
 
@@ -105,6 +108,26 @@ async def serve(dsn: str, *, open_metrics: bool = False) -> AsyncIterator[Servic
             yield Service(url, session, database, desk, watch)
 
 
+async def sent_raw(service: Service, *parts: bytes) -> tuple[int, bytes] | None:
+    """Status and body of the first answer to these very bytes on a connection of their own; None: it was closed."""
+    address = URL(service.url)
+    async with asyncio.timeout(ANSWER_SECONDS_MAX):
+        reader, writer = await asyncio.open_connection(address.host, address.port)
+        try:
+            for part in parts:
+                writer.write(part)
+                await writer.drain()
+            head = await reader.readuntil(b"\r\n\r\n")
+            status, length = re.match(rb"HTTP/\S+ (\d+)", head), re.search(rb"(?i)\r\ncontent-length: (\d+)", head)
+            assert status
+            assert length
+            return int(status[1]), await reader.readexactly(int(length[1]))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return None
+        finally:
+            writer.close()
+
+
 async def make_token(
     database: Database, scope: Scope = Scope.ADMIN, tournament_ids: Iterable[TournamentId] | None = None
 ) -> str:
@@ -150,6 +173,50 @@ async def create_ranking(client: Client, participants: Iterable[int], **fields: 
     """Creates a ranking with the main unity "points"; returns it in the creation shape."""
     usual = {"name": "Season", "main_unity_name": "points", "participants": listed(participants)}
     return (await client.post("rankings.json", usual | fields)).json["ranking"]
+
+
+@dataclass(frozen=True)
+class Season:
+    """A tournament in which there is something of everything."""
+
+    client: Client
+    ids: list[int]
+    """Of three competitors, the third below the first."""
+    ranking_id: int
+    """Of all three, in points and fouls, open."""
+    unity_id: int
+    """Its points."""
+    closed_ranking_id: int
+    """Of the second alone."""
+    competition_id: int
+    """Of all three, without a result yet; there are two others."""
+
+    @property
+    def path(self) -> str:
+        return f"rankings/{self.ranking_id}"
+
+
+async def play_season(client: Client) -> Season:
+    """Fills an empty tournament."""
+    ada, ben = await register(client, "Ada", "Ben")
+    pair = {"name": "Pair", "tags": "doubles, mixed", "color": "c0ffee", "parent": ada}
+    ids = [ada, ben, (await client.post("competitors.json", pair)).json["competitor"]["id"]]
+    ranking = await create_ranking(client, ids, description="All of it")
+    await client.post(f"rankings/{ranking['id']}/unities.json", {"name": "fouls", "sort": "ASC"})
+    closed = await create_ranking(client, [ben], name="Of Ben alone")
+    await client.put(f"rankings/{closed['id']}/close.json")
+    await client.post("competitions.json", {"group_id": 1, "participants": f"{ada},{ben}", "result": "2:0"})
+    sprint = {"participants": listed(ids), "result": json.dumps({ada: "9.8 s"}), "winner": ada}
+    await client.post("competitions.json", {"group_id": 2} | sprint)
+    last = await client.post("competitions.json", {"group_id": 2, "participants": listed(ids)})
+    return Season(
+        client=client,
+        ids=ids,
+        ranking_id=ranking["id"],
+        unity_id=ranking["unities"][0]["id"],
+        closed_ranking_id=closed["id"],
+        competition_id=last.json["competition"]["id"],
+    )
 
 
 def totals(answer: Answer, unity: str = "points") -> dict[int, int]:

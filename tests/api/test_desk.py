@@ -1,0 +1,700 @@
+"""The desk: what was acknowledged is in the log exactly once, refusals are of the present, and nobody waits for others.
+
+Nothing stands in for anything: the commits are lost by a proxy that cuts connections to the real database, and what
+holds a tournament up is a real lock of a foreign transaction.
+"""
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from typing import Final
+
+import asyncpg
+import pytest
+
+from api import answers, docket
+from api import desk as desk_module
+from api.desk import Desk, open_desk
+from api.docket import Receipt
+from engine import appender, log
+from engine import database as database_module
+from engine.commands import (
+    AddCompetition,
+    AddUnity,
+    CloseRanking,
+    Command,
+    CreateRanking,
+    ReopenRanking,
+)
+from engine.database import open_database
+from engine.errors import (
+    Conflict,
+    DatabaseUnavailable,
+    HistoryReplaced,
+    KeyReused,
+    OutcomeUnknown,
+    Overtaken,
+    QueueFull,
+    Refusal,
+    Rejected,
+    ShuttingDown,
+    TallybookError,
+    Unacceptable,
+)
+from engine.events import PointsAdded, RankingReopened
+from engine.terms import OPERATOR, CompetitionId, RankingId, Sequence, TournamentId, UnityId
+from tests.desks import (
+    HOLD_HEAD,
+    Arena,
+    desk_at,
+    desks_at,
+    fingerprint,
+    holding,
+    open_arena,
+    record,
+    recorded,
+    submit,
+    until,
+    waiting_for_locks,
+)
+from tests.poison import cut_tail
+from tests.proxy import Fault, proxy
+
+# ── A commit whose answer is lost ───────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("fault", [Fault.BEFORE, Fault.UNFINISHED, Fault.AFTER])
+async def test_an_append_whose_connection_is_lost_is_recorded_exactly_once_and_acknowledged(
+    dsn: str, fault: Fault
+) -> None:
+    async with proxy(dsn) as between, desk_at(between.dsn) as desk:
+        arena = await open_arena(desk.database)
+        between.strike(fault)
+        first = await submit(desk, arena.tournament_id, arena.points(1))
+        second = await submit(desk, arena.tournament_id, arena.points(2))
+        assert [first.sequence, second.sequence] == [5, 6]
+        assert (await recorded(desk.database, arena.tournament_id))[4:] == [first.event, second.event]
+
+
+async def test_every_command_is_recorded_once_however_often_connections_are_lost(dsn: str) -> None:
+    async with proxy(dsn) as between, desk_at(between.dsn) as desk:
+        arenas = [await open_arena(desk.database) for _ in range(5)]
+        chance = random.Random(5)
+        between.strike(*(chance.choice([Fault.BEFORE, Fault.UNFINISHED, Fault.AFTER]) for _ in range(40)))
+
+        async def ask_in_turn(arena: Arena, amounts: Iterable[int]) -> None:
+            for amount in amounts:
+                await submit(desk, arena.tournament_id, arena.points(amount))
+
+        await asyncio.gather(*(ask_in_turn(arena, range(n, 100, 4)) for arena in arenas for n in range(4)))
+        assert between.faults_left == 0
+        for arena in arenas:
+            assert sorted(await amounts_of(desk, arena)) == list(range(100))
+
+
+async def test_a_statement_that_arrives_long_after_it_was_given_up_is_not_applied_again(dsn: str) -> None:
+    async with proxy(dsn) as between, desk_at(between.dsn) as desk:
+        arena = await open_arena(desk.database)
+        between.strike(Fault.LATE)
+        receipt = await submit(desk, arena.tournament_id, arena.points())
+        forwarded = between.forwarded
+        between.release()
+        await until(lambda: between.forwarded > forwarded)
+        assert (await submit(desk, arena.tournament_id, arena.points())).sequence == receipt.sequence + 1
+        assert len(await recorded(desk.database, arena.tournament_id)) == 6
+
+
+async def test_a_forgotten_session_that_commits_late_is_waited_for_and_not_repeated(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    async with proxy(dsn) as between, desk_at(between.dsn) as desk:
+        arena, other = await open_arena(desk.database), await open_arena(desk.database)
+        between.strike(Fault.LATE_COMMIT)
+        asking = asyncio.create_task(submit(desk, arena.tournament_id, arena.points()))
+        await between.struck()
+        await until(lambda: waiting_for_locks(owner, "append_block"))
+        assert (await submit(desk, other.tournament_id, other.points())).sequence == 5
+        assert not asking.done()
+        between.release()
+        assert (await asking).sequence == 5
+        assert len(await recorded(desk.database, arena.tournament_id)) == 5
+
+
+@pytest.mark.parametrize("answers_only", [True, False])
+async def test_connections_that_fall_silent_are_given_up_and_what_was_on_them_is_recorded_once(
+    dsn: str, monkeypatch: pytest.MonkeyPatch, answers_only: bool
+) -> None:
+    monkeypatch.setattr(database_module, "STATEMENT_SECONDS_MAX", -1.7)  # the driver gives up 2 seconds later
+    async with proxy(dsn) as between, desk_at(between.dsn) as desk:
+        arenas = [await open_arena(desk.database) for _ in range(3)]
+        await asyncio.gather(*(submit(desk, arena.tournament_id, arena.points(1)) for arena in arenas))
+        between.fall_silent(answers_only=answers_only)
+        await asyncio.gather(*(submit(desk, arena.tournament_id, arena.points(2)) for arena in arenas))
+        await asyncio.gather(*(submit(desk, arena.tournament_id, arena.points(3)) for arena in arenas))
+        assert [await amounts_of(desk, arena) for arena in arenas] == [[1, 2, 3]] * 3
+
+
+async def test_what_may_have_been_applied_is_neither_refused_nor_sent_as_something_new(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    """The commit is lost, and the next attempt fails for another reason than a lost connection, for a while."""
+
+    async def revoke() -> None:
+        await owner.execute("REVOKE EXECUTE ON FUNCTION append_block FROM tallybook_service")
+
+    async def grant() -> None:
+        await owner.execute("GRANT EXECUTE ON FUNCTION append_block TO tallybook_service")
+
+    async with proxy(dsn) as between, desk_at(between.dsn) as desk:
+        arena = await open_arena(desk.database)
+        await submit(desk, arena.tournament_id, arena.points(1))
+        between.strike(Fault.AFTER, meanwhile=revoke)
+        between.strike(Fault.NONE)
+        between.strike(Fault.NONE, meanwhile=grant)
+        outcomes = await asyncio.gather(
+            *(submit(desk, arena.tournament_id, arena.points(amount)) for amount in (2, 3, 4)), return_exceptions=True
+        )
+        await grant()
+        assert await amounts_of(desk, arena) == [1, 2, 3, 4]
+        assert [type(outcome) for outcome in outcomes] == [OutcomeUnknown] * 3
+        await submit(desk, arena.tournament_id, arena.points(5))
+        assert await amounts_of(desk, arena) == [1, 2, 3, 4, 5]
+
+
+async def test_what_cannot_even_be_put_on_the_wire_is_rejected_alone(dsn: str) -> None:
+    async with desk_at(dsn) as desk:
+        arena, other = await open_arena(desk.database), await open_arena(desk.database)
+        unsendable = [submit(desk, arena.tournament_id, arena.points(13), key="\ud800") for _ in range(2)]
+        good = [submit(desk, a.tournament_id, a.points(n)) for n in range(5) for a in (arena, other)]
+        outcomes = await asyncio.gather(*unsendable, *good, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [Rejected] * 2 + [Receipt] * 10
+
+
+# ── Idempotency keys ────────────────────────────────────────────────────────────────────────────────────
+
+
+async def add_points(desk: Desk, arena: Arena) -> Command:
+    return arena.points(7)
+
+
+async def create_ranking(desk: Desk, arena: Arena) -> Command:
+    return CreateRanking(
+        ranking_id=RankingId(await desk.new_id()),
+        main_unity_id=UnityId(await desk.new_id()),
+        name="Away",
+        main_unity_name="Points",
+        participants=arena.competitors,
+    )
+
+
+async def add_competition(desk: Desk, arena: Arena) -> Command:
+    competition_id = CompetitionId(await desk.new_id())
+    return AddCompetition(competition_id=competition_id, group_id=1, participants=arena.competitors)
+
+
+async def add_unity(desk: Desk, arena: Arena) -> Command:
+    return AddUnity(ranking_id=arena.ranking_id, unity_id=UnityId(await desk.new_id()), name="Goals")
+
+
+async def close_ranking(desk: Desk, arena: Arena) -> Command:
+    return CloseRanking(ranking_id=arena.ranking_id)
+
+
+@pytest.mark.parametrize("command", [add_points, create_ranking, add_competition, add_unity, close_ranking])
+async def test_a_key_sent_twenty_times_in_parallel_to_two_desks_makes_one_event_and_twenty_equal_answers(
+    dsn: str, command: Callable[[Desk, Arena], Awaitable[Command]]
+) -> None:
+    async def ask(desk: Desk, arena: Arena) -> tuple[Receipt, bytes]:
+        async with desk.lives.pinned(arena.tournament_id) as live:
+            receipt = await desk.submit(
+                live,
+                await command(desk, arena),
+                actor=OPERATOR,
+                idempotency_key="once",
+                fingerprint=fingerprint("once"),
+            )
+            return receipt, answers.change(live, receipt.event)
+
+    async with desks_at(dsn) as desks:
+        for _ in range(5):
+            arena = await open_arena(desks[0].database)
+            answered = await asyncio.gather(*(ask(desk, arena) for _ in range(10) for desk in desks))
+            receipts = [receipt for receipt, _ in answered]
+            assert len({body for _, body in answered}) == 1
+            assert {receipt.sequence for receipt in receipts} == {5}
+            assert Counter(receipt.replayed for receipt in receipts) == {True: 19, False: 1}
+            assert await recorded(desks[0].database, arena.tournament_id) == [
+                *(await recorded(desks[1].database, arena.tournament_id))[:4],
+                receipts[0].event,
+            ]
+
+
+async def test_a_keyed_request_that_was_accepted_is_answered_as_accepted_after_the_ranking_was_closed(
+    dsn: str,
+) -> None:
+    async with desks_at(dsn) as desks:
+        arena = await open_arena(desks[0].database)
+        first = await submit(desks[0], arena.tournament_id, arena.points(), key="k")
+        await submit(desks[0], arena.tournament_id, CloseRanking(ranking_id=arena.ranking_id))
+        for desk in desks:
+            repeat = await submit(desk, arena.tournament_id, arena.points(), key="k")
+            assert repeat == Receipt(first.event, first.sequence, replayed=True)
+            with pytest.raises(Conflict):
+                await submit(desk, arena.tournament_id, arena.points())
+            with pytest.raises(Conflict):
+                await submit(desk, arena.tournament_id, arena.points(), key="new")
+            with pytest.raises(KeyReused):
+                await submit(desk, arena.tournament_id, arena.points(), key="k", request="other")
+        await submit(desks[1], arena.tournament_id, ReopenRanking(ranking_id=arena.ranking_id))
+        assert not (await submit(desks[0], arena.tournament_id, arena.points(), key="new")).replayed  # not used up
+        assert len(await recorded(desks[0].database, arena.tournament_id)) == 8
+
+
+async def test_a_key_belongs_to_the_request_that_used_it_first_and_to_its_tournament(dsn: str) -> None:
+    async with desks_at(dsn) as (one, other):
+        arena, elsewhere = await open_arena(one.database), await open_arena(one.database)
+        await submit(one, arena.tournament_id, arena.points(1), key="k")
+        for desk in (one, other):
+            with pytest.raises(KeyReused):
+                await submit(desk, arena.tournament_id, arena.points(2), key="k", request="other")
+        assert not (await submit(other, elsewhere.tournament_id, elsewhere.points(3), key="k")).replayed
+        assert [await amounts_of(one, a) for a in (arena, elsewhere)] == [[1], [3]]
+
+
+async def test_of_two_requests_with_one_key_at_once_one_is_recorded_and_the_other_told_so(dsn: str) -> None:
+    async with desks_at(dsn) as desks:
+        arena = await open_arena(desks[0].database)
+        for n in range(20):
+            asked = [
+                submit(desk, arena.tournament_id, arena.points(), key=f"k{n}", request=request)
+                for desk in desks
+                for request in ("a", "b")
+            ]
+            outcomes = Counter(map(type, await asyncio.gather(*asked, return_exceptions=True)))
+            assert outcomes == {Receipt: 2, KeyReused: 2}
+        assert len(await amounts_of(desks[0], arena)) == 20
+
+
+async def test_what_is_answered_to_a_repeat_is_shown_by_the_live_it_is_answered_from(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    """The ranking is reopened, and the twin recorded, between the look at the state and the look at the keys."""
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        await submit(desk, arena.tournament_id, CloseRanking(ranking_id=arena.ranking_id))
+        async with holding(dsn, "LOCK TABLE idempotency IN ACCESS EXCLUSIVE MODE") as elsewhere:
+            asking = asyncio.create_task(submit(desk, arena.tournament_id, arena.points(), key="k"))
+            await until(lambda: waiting_for_locks(owner, "FROM idempotency"))
+            await record(elsewhere, arena.tournament_id, RankingReopened(ranking_id=arena.ranking_id))
+            points = PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points().deltas)
+            await record(elsewhere, arena.tournament_id, points, key="k")
+            await elsewhere.execute("COMMIT; BEGIN")
+        assert await asking == Receipt(points, Sequence(7), replayed=True)
+
+
+# ── Refusals are of the present ─────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_refusal_or_an_acceptance_is_never_of_a_state_that_another_desk_has_changed(dsn: str) -> None:
+    """After every receipt of one desk, the other, whose live still shows what was before, is asked."""
+    chance = random.Random(11)
+    async with desks_at(dsn) as desks:
+        arena = await open_arena(desks[0].database)
+        closed, names = False, {"Points"}
+        counts: Counter[str] = Counter()
+
+        async def ask(desk: Desk, command: Command, refused: type[Refusal] | None) -> None:
+            counts["refused" if refused else "accepted"] += 1
+            if refused is None:
+                await submit(desk, arena.tournament_id, command)
+            else:
+                with pytest.raises(refused):
+                    await submit(desk, arena.tournament_id, command)
+
+        for n in range(250):
+            changing, asked = chance.sample(desks, 2)
+            name = f"unity {chance.randrange(n + 2)}"
+            unity = AddUnity(ranking_id=arena.ranking_id, unity_id=UnityId(await changing.new_id()), name=name)
+            if closed or chance.random() < 0.5:
+                toggle = ReopenRanking if closed else CloseRanking
+                await ask(changing, toggle(ranking_id=arena.ranking_id), None)
+                closed = not closed
+            else:
+                await ask(changing, unity, Unacceptable if name in names else None)
+                names.add(name)
+            again = AddUnity(ranking_id=arena.ranking_id, unity_id=UnityId(await asked.new_id()), name=name)
+            match chance.randrange(3):
+                case 0:
+                    await ask(asked, arena.points(), Conflict if closed else None)
+                case 1 if closed or name in names:
+                    await ask(asked, again, Conflict if closed else Unacceptable)
+                case 1:
+                    await ask(asked, again, None)
+                    names.add(name)
+                case 2:
+                    already = ReopenRanking if not closed else CloseRanking
+                    await ask(asked, already(ranking_id=arena.ranking_id), Conflict)
+        assert min(counts.values()) > 100
+
+
+async def test_a_command_that_is_overtaken_too_often_is_given_up_and_not_applied(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(docket, "JUDGED_MAX", 1)
+    async with desks_at(dsn) as (ahead, behind):
+        arena = await open_arena(ahead.database)
+        async with behind.lives.pinned(arena.tournament_id):
+            await submit(ahead, arena.tournament_id, await add_unity(ahead, arena))
+            with pytest.raises(Overtaken):
+                await submit(behind, arena.tournament_id, arena.points(1))
+            await submit(behind, arena.tournament_id, arena.points(2))
+        assert await amounts_of(ahead, arena) == [2]
+
+
+async def test_of_colliding_structural_commands_from_two_desks_exactly_one_wins_per_name(dsn: str) -> None:
+    async with desks_at(dsn) as desks:
+        arena = await open_arena(desks[0].database)
+
+        async def ask(desk: Desk, name: str) -> str:
+            command = AddUnity(ranking_id=arena.ranking_id, unity_id=UnityId(await desk.new_id()), name=name)
+            try:
+                await submit(desk, arena.tournament_id, command)
+            except Unacceptable:
+                return "taken"
+            return name
+
+        names = [f"unity {n}" for n in range(50)]
+        outcomes = await asyncio.gather(*(ask(desk, name) for name in names for desk in desks))
+        assert Counter(outcomes) == {"taken": 50} | dict.fromkeys(names, 1)
+        added = [event.name for event in (await recorded(desks[0].database, arena.tournament_id))[4:]]
+        assert sorted(added) == sorted(names)
+
+
+async def test_points_flow_while_another_desk_changes_the_structure(dsn: str) -> None:
+    """Points of one desk, unities of the other, at the same time: none is lost, none refused, none given up."""
+    async with desks_at(dsn) as (pointing, building):
+        arena = await open_arena(pointing.database)
+
+        async def point(n: int) -> None:
+            for m in range(20):
+                await submit(pointing, arena.tournament_id, arena.points(20 * n + m))
+
+        async def build() -> None:
+            for n in range(40):
+                unity_id = UnityId(await building.new_id())
+                name = f"unity {n}"
+                await submit(
+                    building,
+                    arena.tournament_id,
+                    AddUnity(ranking_id=arena.ranking_id, unity_id=unity_id, name=name),
+                )
+
+        await asyncio.gather(build(), *(point(n) for n in range(10)))
+        assert sorted(await amounts_of(pointing, arena)) == list(range(200))
+
+
+# ── One tournament that is held up, one request that is bad ─────────────────────────────────────────────
+
+_HOLD_HEADS: Final = "SELECT 1 FROM head WHERE tournament_id = ANY($1::bigint[]) FOR UPDATE"
+HELD_UP_SECONDS_MAX: Final = 0.4
+"""Less than lock_timeout: what takes no longer has not waited for anybody's lock."""
+
+
+@pytest.mark.parametrize("number_held", [1, appender.LANES_MAX + 2])
+async def test_tournaments_whose_heads_are_held_delay_nobody_else(dsn: str, number_held: int) -> None:
+    async with desk_at(dsn) as desk:
+        held = [await open_arena(desk.database) for _ in range(number_held)]
+        others = [await open_arena(desk.database) for _ in range(10)]
+        slowest = 0.0
+
+        async def ask(arena: Arena) -> None:
+            nonlocal slowest
+            for amount in range(20):
+                started_at = time.perf_counter()
+                await submit(desk, arena.tournament_id, arena.points(amount))
+                slowest = max(slowest, time.perf_counter() - started_at)
+
+        async with holding(dsn, _HOLD_HEADS, [arena.tournament_id for arena in held]):
+            asked = [asyncio.create_task(submit(desk, a.tournament_id, a.points(n))) for a in held for n in range(3)]
+            await asyncio.gather(*(ask(arena) for arena in others))
+            assert not any(task.done() for task in asked)
+        await asyncio.gather(*asked)
+        assert slowest < HELD_UP_SECONDS_MAX
+        assert [await amounts_of(desk, arena) for arena in held] == [[0, 1, 2]] * number_held
+        assert [await amounts_of(desk, arena) for arena in others] == [list(range(20))] * 10
+
+
+async def test_who_waits_too_long_for_a_held_head_is_told_so_and_the_tournament_works_again_afterwards(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(appender, "ATTEMPTS_MAX", 2)
+    async with desk_at(dsn) as desk:
+        held, other = await open_arena(desk.database), await open_arena(desk.database)
+        async with holding(dsn, HOLD_HEAD, held.tournament_id):
+            outcomes = await asyncio.gather(
+                *(submit(desk, held.tournament_id, held.points(n)) for n in range(3)), return_exceptions=True
+            )
+            assert [type(outcome) for outcome in outcomes] == [DatabaseUnavailable] * 3
+            await submit(desk, other.tournament_id, other.points())
+        await submit(desk, held.tournament_id, held.points(3))
+        assert await amounts_of(desk, held) == [3]
+
+
+async def test_a_caller_who_runs_out_of_time_is_told_what_is_certain(
+    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was on its way may be applied, and is; what was not yet judged certainly is not, and never will be."""
+    monkeypatch.setattr(desk_module, "SUBMIT_SECONDS_MAX", 0.3)
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        async with holding(dsn, HOLD_HEAD, arena.tournament_id):
+            sent = asyncio.create_task(submit(desk, arena.tournament_id, arena.points(1)))
+            await until(lambda: waiting_for_locks(owner, "append_block"))
+            waiting = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in (2, 3)]
+            with pytest.raises(OutcomeUnknown):
+                await sent
+            for task in waiting:
+                with pytest.raises(DatabaseUnavailable):
+                    await task
+        await submit(desk, arena.tournament_id, arena.points(4))
+        assert await amounts_of(desk, arena) == [1, 4]
+
+
+async def test_a_request_that_the_database_refuses_is_rejected_alone(dsn: str, owner: asyncpg.Connection) -> None:
+    await owner.execute("ALTER TABLE event ADD CHECK (strpos(body, '1313') = 0)")
+    async with desk_at(dsn) as desk:
+        arenas = [await open_arena(desk.database) for _ in range(3)]
+        amounts = [1, 2, 1313, 4, 1313, 6]
+        outcomes = await asyncio.gather(
+            *(submit(desk, arena.tournament_id, arena.points(amount)) for arena in arenas for amount in amounts),
+            return_exceptions=True,
+        )
+        assert [type(outcome) for outcome in outcomes] == [
+            Rejected if amount == 1313 else Receipt for _ in arenas for amount in amounts
+        ]
+        for arena in arenas:
+            assert sorted(await amounts_of(desk, arena)) == [1, 2, 4, 6]
+
+
+# ── Commits that are not what they should be ────────────────────────────────────────────────────────────
+
+
+async def test_a_commit_that_was_not_confirmed_is_of_unknown_outcome_and_not_sent_again(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    await owner.execute(
+        """
+        CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            RAISE WARNING 'canceling wait for synchronous replication due to user request';
+            RETURN NULL;
+        END $$;
+        CREATE CONSTRAINT TRIGGER unconfirmed AFTER INSERT ON event DEFERRABLE INITIALLY DEFERRED
+            FOR EACH ROW WHEN (strpos(NEW.body, '1313') > 0) EXECUTE FUNCTION warn();
+        """
+    )
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        await submit(desk, arena.tournament_id, arena.points(1))
+        with pytest.raises(OutcomeUnknown):
+            await submit(desk, arena.tournament_id, arena.points(1313), key="k")
+        assert await amounts_of(desk, arena) == [1, 1313]
+        repeat = await submit(desk, arena.tournament_id, arena.points(1313), key="k")
+        assert (repeat.sequence, repeat.replayed) == (6, True)
+        assert (await submit(desk, arena.tournament_id, arena.points(2))).sequence == 7
+
+
+# ── Bounds, leaving, closing ────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_full_docket_takes_no_more_but_other_tournaments_do(
+    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk_module, "DOCKET_WAITING_MAX", 3)
+    async with desk_at(dsn) as desk:
+        arena, other = await open_arena(desk.database), await open_arena(desk.database)
+        async with holding(dsn, HOLD_HEAD, arena.tournament_id):
+            taken = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(0)))]
+            await until(lambda: waiting_for_locks(owner, "append_block"))
+            taken += [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in (1, 2, 3)]
+            await until(lambda: desk._under_way == 4)
+            for _ in range(3):
+                with pytest.raises(QueueFull):
+                    await submit(desk, arena.tournament_id, arena.points(99))
+            await submit(desk, other.tournament_id, other.points())
+        await asyncio.gather(*taken)
+        assert await amounts_of(desk, arena) == [0, 1, 2, 3]
+
+
+async def test_a_full_desk_takes_no_more_and_keeps_nothing_of_what_it_turned_away(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk_module, "UNDER_WAY_MAX", 2)
+    async with desk_at(dsn) as desk:
+        arena, other = await open_arena(desk.database), await open_arena(desk.database)
+        async with holding(dsn, HOLD_HEAD, arena.tournament_id):
+            taken = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in (1, 2)]
+            await until(lambda: desk._under_way == 2)
+            with pytest.raises(QueueFull):
+                await submit(desk, other.tournament_id, other.points())
+        await asyncio.gather(*taken)
+        await submit(desk, arena.tournament_id, arena.points(3))
+        assert await amounts_of(desk, arena) == [1, 2, 3]
+        started_at = time.monotonic()
+        await desk.close()
+        assert time.monotonic() - started_at < 1
+
+
+async def test_a_closing_desk_settles_what_it_took_and_takes_no_more(dsn: str, owner: asyncpg.Connection) -> None:
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        async with holding(dsn, HOLD_HEAD, arena.tournament_id):
+            taken = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(1)))]
+            await until(lambda: waiting_for_locks(owner, "append_block"))
+            taken += [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in (2, 3)]
+            await until(lambda: desk._under_way == 3)
+            refused = asyncio.create_task(submit(desk, arena.tournament_id, ReopenRanking(ranking_id=arena.ranking_id)))
+            await until(lambda: desk._under_way == 4)
+            closing = asyncio.create_task(desk.close())
+            await until(lambda: desk._closing)
+            with pytest.raises(ShuttingDown):
+                await submit(desk, arena.tournament_id, arena.points(4))
+            assert not closing.done()
+        await closing
+        assert [(await receipt).sequence for receipt in taken] == [5, 6, 7]
+        with pytest.raises(Conflict):
+            await refused
+
+
+async def test_a_closing_desk_settles_what_was_taken_for_a_live_that_is_no_longer_used(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        async with holding(dsn, HOLD_HEAD, arena.tournament_id):
+            taken = asyncio.create_task(submit(desk, arena.tournament_id, arena.points()))
+            await until(lambda: waiting_for_locks(owner, "append_block"))
+            async with desk.lives.pinned(arena.tournament_id) as live:
+                desk.lives.drop(live)
+            with pytest.raises(Conflict):  # by another live, and thus on another docket
+                await submit(desk, arena.tournament_id, ReopenRanking(ranking_id=arena.ranking_id))
+            closing = asyncio.create_task(desk.close())
+            await until(lambda: desk._closing)
+            await submit_nothing(desk, arena)
+            assert not closing.done()
+        await closing
+        assert taken.done() or (await taken).sequence == 5
+
+
+async def submit_nothing(desk: Desk, arena: Arena) -> None:
+    """Lets everything else go on until it can go no further without the database."""
+    async with desk.database.connection() as connection:
+        await log.heads(connection, [arena.tournament_id])
+
+
+async def test_leaving_the_desk_settles_what_was_taken(dsn: str) -> None:
+    async with open_database(dsn, name="desk") as database:
+        arena = await open_arena(database)
+        async with open_desk(database) as desk:
+            taken = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in range(50)]
+            await until(lambda: desk._under_way > 0)
+        assert sorted(receipt.sequence for receipt in await asyncio.gather(*taken)) == list(range(5, 55))
+
+
+@pytest.mark.parametrize("cancelled_too", ["what was sent", "what waits"])
+async def test_a_caller_who_goes_away_takes_nothing_back(
+    dsn: str, owner: asyncpg.Connection, cancelled_too: str
+) -> None:
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        async with holding(dsn, HOLD_HEAD, arena.tournament_id):
+            sent = asyncio.create_task(submit(desk, arena.tournament_id, arena.points(1)))
+            await until(lambda: waiting_for_locks(owner, "append_block"))
+            waiting = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in (2, 3)]
+            await until(lambda: desk._under_way == 3)
+            gone = sent if cancelled_too == "what was sent" else waiting[0]
+            gone.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await gone
+        await asyncio.gather(*({sent, *waiting} - {gone}))
+        await submit(desk, arena.tournament_id, arena.points(4))
+        assert await amounts_of(desk, arena) == [1, 2, 3, 4]
+
+
+async def test_callers_who_come_and_go_at_random_leave_the_desk_whole(dsn: str) -> None:
+    """Cancelled at any moment, with keys, refusals, structure and another desk in between: what a caller was told
+    is in the log, and nothing stays pinned or pending (which every test checks at its end)."""
+    chance = random.Random(3)
+    async with desks_at(dsn) as desks:
+        arenas = [await open_arena(desks[0].database) for _ in range(3)]
+        told: list[tuple[TournamentId, Receipt]] = []
+
+        async def ask(n: int) -> None:
+            arena, desk = chance.choice(arenas), chance.choice(desks)
+            commands: list[Command] = [
+                arena.points(n),
+                AddUnity(ranking_id=arena.ranking_id, unity_id=UnityId(await desk.new_id()), name=f"{n % 20}"),
+                CloseRanking(ranking_id=arena.ranking_id),
+                ReopenRanking(ranking_id=arena.ranking_id),
+            ]
+            key = chance.choice([None, f"key {n % 50}"])
+            with suppress(Refusal, Overtaken):
+                receipt = await submit(desk, arena.tournament_id, chance.choice(commands), key=key)
+                told.append((arena.tournament_id, receipt))
+
+        tasks = []
+        for n in range(400):
+            tasks.append(asyncio.create_task(ask(n)))
+            if chance.random() < 0.3:
+                chance.choice(tasks).cancel()
+            if chance.random() < 0.3:
+                await submit_nothing(desks[0], arenas[0])
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} == {type(None), asyncio.CancelledError}
+        logs = {arena.tournament_id: await recorded(desks[0].database, arena.tournament_id) for arena in arenas}
+        assert len(told) > 50
+        for tournament_id, receipt in told:
+            assert logs[tournament_id][receipt.sequence - 1] == receipt.event
+
+
+# ── A log that was replaced ─────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_write_to_a_log_that_lost_its_tail_is_not_answered_from_the_lost_one(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    """As after a fail-over to a standby that was behind; nobody has read since."""
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        for amount in (1, 2, 3):
+            await submit(desk, arena.tournament_id, arena.points(amount))
+        await cut_tail(owner, arena.tournament_id, Sequence(5))
+        with pytest.raises((OutcomeUnknown, HistoryReplaced)):
+            await submit(desk, arena.tournament_id, arena.points(4))
+        assert await amounts_of(desk, arena) == [1, 4]
+        receipt = await submit(desk, arena.tournament_id, arena.points(5))
+        assert receipt.sequence == 7
+        async with desk.lives.pinned(arena.tournament_id) as live:
+            assert live.board.rankings[arena.ranking_id].unities[arena.unity_id].totals == {arena.competitors[0]: 10}
+
+
+async def test_a_repeat_of_what_the_log_has_lost_fails_alone(dsn: str, owner: asyncpg.Connection) -> None:
+    async with desk_at(dsn) as desk:
+        arena, other = await open_arena(desk.database), await open_arena(desk.database)
+        first = await submit(desk, arena.tournament_id, arena.points(1), key="k")
+        await submit(desk, arena.tournament_id, arena.points(2))
+        await owner.execute("ALTER TABLE event DISABLE TRIGGER append_only")
+        await owner.execute("DELETE FROM event WHERE sequence = $1", first.sequence)
+        with pytest.raises(TallybookError):
+            await submit(desk, arena.tournament_id, arena.points(1), key="k")
+        await submit(desk, arena.tournament_id, arena.points(3))
+        await submit(desk, other.tournament_id, other.points())
+
+
+async def amounts_of(desk: Desk, arena: Arena) -> list[int]:
+    """The deltas in the log, each event's first, in order."""
+    events = await recorded(desk.database, arena.tournament_id)
+    return [event.deltas[0].amount for event in events if isinstance(event, PointsAdded)]

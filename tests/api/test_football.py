@@ -1,0 +1,140 @@
+"""Whole seasons of football, played over HTTP by a client that knows nothing but the interface, come out right."""
+
+import asyncio
+import csv
+import json
+from collections import Counter
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from engine.database import Database
+from projections.worker import Worker
+from tests.api.service import Answer, Client
+
+FOOTBALL = Path(__file__).parents[3] / "shared" / "data" / "football"
+SEASONS = sorted(path.name.removesuffix(".expected.csv") for path in FOOTBALL.glob("*.expected.csv"))
+SORTS = {"points": "DESC", "goal difference": "DESC", "goals for": "DESC", "goals against": "ASC"}
+
+Standing = dict[tuple[str, str], tuple[int, int]]
+"""Position and total by unity and team."""
+
+
+@pytest.mark.skipif(not SEASONS, reason="the seasons' data is not beside the project")
+@pytest.mark.parametrize("season", SEASONS or ["no season"])
+async def test_a_season_ends_as_it_did(
+    season: str, client: Client, peers_client: Client, database: Database, owner: asyncpg.Connection
+) -> None:
+    matches = json.loads((FOOTBALL / f"{season}.json").read_text())["matches"]
+    matches.sort(key=lambda match: (match["date"], match["time"]))
+    deductions = json.loads((FOOTBALL / "deductions.json").read_text()).get(season, [])
+    with (FOOTBALL / f"{season}.expected.csv").open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    expected = {(line["unity"], line["team"]): (int(line["position"]), int(line["total"])) for line in lines}
+    assert {line["unity"]: line["sort"] for line in lines} == SORTS
+
+    league = await League.found(client, sorted({match["team1"] for match in matches}))
+    for _, of_a_day in groupby(matches, key=lambda match: match["date"]):
+        await asyncio.gather(*map(league.play, of_a_day))
+    for deduction in deductions:
+        await league.give({deduction["team"]: {"points": deduction["points"]}})
+
+    for asked in (client, peers_client):  # whichever service answers
+        listing = (await asked.get("competitions.json?per_page=1")).json["competitions"]
+        assert listing["total"] == len(matches)
+        answer = await league.left_as_it_is(asked)
+        assert league.standing(answer) == expected
+        assert league.versions(answer) == {unity: 1 + named for unity, named in league.named.items()}
+
+    await Worker(database).catch_up()
+    rows = await owner.fetch("SELECT unity, competitor, position, total, version FROM standing")
+    assert {(row["unity"], row["competitor"]): (row["position"], row["total"]) for row in rows} == expected
+    assert {(row["unity"], row["version"]) for row in rows} == set(league.versions(answer).items())
+
+
+class League:
+    """What a client keeps: the ids that it was told, and how many of its requests named each unity."""
+
+    def __init__(self, client: Client, ranking_id: int, teams: dict[str, int], unities: dict[str, int]) -> None:
+        self.named: Counter[str] = Counter()
+        self._client = client
+        self._ranking = f"rankings/{ranking_id}"
+        self._teams = teams
+        self._unities = unities
+
+    @classmethod
+    async def found(cls, client: Client, names: list[str]) -> "League":
+        """Registers the teams, and creates a ranking with all the unities."""
+        teams = {
+            name: (await client.post("competitors.json", {"name": name})).json["competitor"]["id"] for name in names
+        }
+        main, *others = SORTS
+        form = {"name": "League", "main_unity_name": main, "participants": ",".join(map(str, teams.values()))}
+        ranking = (await client.post("rankings.json", form)).json["ranking"]
+        unities = {main: ranking["unities"][0]["id"]}
+        for name in others:
+            answer = await client.post(f"rankings/{ranking['id']}/unities.json", {"name": name, "sort": SORTS[name]})
+            unities[name] = answer.json["unity"]["id"]
+        return cls(client, ranking["id"], teams, unities)
+
+    async def play(self, match: dict[str, Any]) -> None:
+        """Records the match with its score, and then what it gives the two teams."""
+        home, away = match["team1"], match["team2"]
+        goals, conceded = match["score"]["ft"]
+        form = {
+            "group_id": match["round"].removeprefix("Matchday "),
+            "started_at": f"{match['date']} {match['time']}:00",
+            "participants": f"{self._teams[home]},{self._teams[away]}",
+            "result": f"{goals}:{conceded}",
+        }
+        if goals != conceded:
+            form["winner"] = str(self._teams[home if goals > conceded else away])
+        answer = await self._client.post("competitions.json", form)
+        assert answer.status == 200, answer.body
+        await self.give(
+            {home: _gains(goals, conceded), away: _gains(conceded, goals)}, answer.json["competition"]["id"]
+        )
+
+    async def give(self, gains: dict[str, dict[str, int]], competition_id: int | None = None) -> None:
+        """Adds to the unities of teams; without a competition it is a free modification."""
+        delta = [
+            {
+                "competitor_id": self._teams[team],
+                "unities": [{"unity_id": self._unities[unity], "delta": f"{gain:+}"} for unity, gain in given.items()],
+            }
+            for team, given in gains.items()
+        ]
+        form = {"participants_delta": json.dumps(delta)}
+        if competition_id is not None:
+            form["competition_id"] = str(competition_id)
+        answer = await self._client.put(f"{self._ranking}/add.json", form)
+        assert answer.status == 200, answer.body
+        self.named.update({unity for given in gains.values() for unity in given})
+
+    async def left_as_it_is(self, client: Client) -> Answer:
+        """The answer to a modification that changes nothing: the ranking as it is."""
+        form = {"main_unity_name": "points", "participants": ",".join(map(str, self._teams.values()))}
+        answer = await client.put(f"{self._ranking}.json", form)
+        assert answer.status == 200, answer.body
+        return answer
+
+    def standing(self, answer: Answer) -> Standing:
+        names = {competitor["id"]: competitor["name"] for competitor in answer.json["ranking"]["competitors"]}
+        return {
+            (unity["name"], names[line["competitor_id"]]): (line["position"], line["total"])
+            for unity in answer.json["ranking"]["unities"]
+            for line in unity["competitors_ranking"]
+        }
+
+    def versions(self, answer: Answer) -> dict[str, int]:
+        return {unity["name"]: unity["version"] for unity in answer.json["ranking"]["unities"]}
+
+
+def _gains(goals: int, conceded: int) -> dict[str, int]:
+    """What a match gives a team, by unity. Points are given also where it is none; of goals, only what changes."""
+    points = 3 if goals > conceded else 1 if goals == conceded else 0
+    rest = {"goal difference": goals - conceded, "goals for": goals, "goals against": conceded}
+    return {"points": points} | {unity: gain for unity, gain in rest.items() if gain}

@@ -1,0 +1,183 @@
+"""Desks to test with, rankings to add points to, and ways to wait for what is under way elsewhere.
+
+Two desks on one database, each with a pool of its own, are to each other what two processes are.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import count
+from typing import TypeVar
+
+import asyncpg
+from msgspec import Struct
+
+from api.desk import Desk, open_desk
+from api.docket import Receipt
+from engine import log
+from engine.commands import AddPoints, Command
+from engine.database import Database, open_database
+from engine.events import CompetitorRegistered, Delta, Event, RankingCreated
+from engine.log import Appended, Block, Request
+from engine.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from projections.lives import LIVE_BYTES_MAX
+from tests.proxy import TASK
+from tests.tournaments import open_new_tournament
+
+_T = TypeVar("_T")
+_appends = count(1)
+
+
+# ── Waiting ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def until(condition: Callable[[], Awaitable[_T] | _T], seconds: float = 10) -> _T:
+    """The first true answer of `condition`, which is asked again and again for so long."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = condition()
+        if isinstance(answer, Awaitable):
+            answer = await answer
+        if answer:
+            return answer
+        assert time.monotonic() < deadline, "it never came true"
+        await asyncio.sleep(0.002)
+
+
+async def waiting_for_locks(owner: asyncpg.Connection, query: str = "") -> list[int]:
+    """The sessions in the database that wait for a lock with a statement that contains `query`."""
+    rows = await owner.fetch(
+        """
+        SELECT pid
+        FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND strpos(query, $1) > 0
+        """,
+        query,
+    )
+    return [row["pid"] for row in rows]
+
+
+@asynccontextmanager
+async def holding(dsn: str, statement: str, *args: object) -> AsyncIterator[asyncpg.Connection]:
+    """A foreign transaction, open for as long as the context lasts, that has executed `statement`; then rolled back."""
+    connection = await asyncpg.connect(dsn, server_settings={"search_path": "tallybook"})
+    try:
+        async with connection.transaction():
+            await connection.execute(statement, *args)
+            yield connection
+    finally:
+        await connection.close()
+
+
+HOLD_HEAD = "SELECT 1 FROM head WHERE tournament_id = $1 FOR UPDATE"
+
+
+# ── Rankings ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Arena(Struct, frozen=True):
+    """A tournament with two competitors and one ranking of both."""
+
+    tournament_id: TournamentId
+    ranking_id: RankingId
+    unity_id: UnityId
+    competitors: tuple[CompetitorId, CompetitorId]
+
+    def points(self, amount: int = 1) -> AddPoints:
+        return AddPoints(ranking_id=self.ranking_id, deltas=(Delta(self.competitors[0], self.unity_id, amount),))
+
+
+async def open_arena(database: Database) -> Arena:
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    async with database.connection() as connection:
+        first, second, ranking, unity = await log.next_ids(connection, 4)
+        arena = Arena(tournament_id, RankingId(ranking), UnityId(unity), (CompetitorId(first), CompetitorId(second)))
+        await record(
+            connection,
+            tournament_id,
+            CompetitorRegistered(competitor_id=arena.competitors[0], name="Ann"),
+            CompetitorRegistered(competitor_id=arena.competitors[1], name="Bob"),
+            RankingCreated(
+                ranking_id=arena.ranking_id,
+                name="Overall",
+                participants=arena.competitors,
+                main_unity_id=arena.unity_id,
+                main_unity_name="Points",
+            ),
+        )
+    return arena
+
+
+async def record(
+    connection: asyncpg.Connection, tournament_id: TournamentId, *events: Event, key: str | None = None
+) -> Appended:
+    """Has the log record `events`, as another process would; with the fingerprint that `submit` gives."""
+    request = Request(events=events, actor=OPERATOR, idempotency_key=key, fingerprint=fingerprint(key))
+    block = Block(tournament_id=tournament_id, judged_at=Sequence(2**62), requests=(request,))
+    (appended,) = await log.append(connection, [block], wait=True)
+    assert isinstance(appended, Appended)
+    return appended
+
+
+def fingerprint(key: str | None, request: str = "") -> bytes | None:
+    return None if key is None else f"{key}/{request}".encode("utf-8", "surrogatepass")
+
+
+# ── Desks ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@asynccontextmanager
+async def desk_at(dsn: str, *, live_bytes_max: int = LIVE_BYTES_MAX) -> AsyncIterator[Desk]:
+    """A desk with a pool of its own, which must have let go of everything when it is left."""
+    before = asyncio.all_tasks()
+    async with open_database(dsn, name="desk") as database:
+        async with open_desk(database, live_bytes_max=live_bytes_max) as desk:
+            yield desk
+            await until(lambda: is_idle(desk))
+        await until(lambda: not {task for task in asyncio.all_tasks() - before if task.get_name() != TASK})
+
+
+@asynccontextmanager
+async def desks_at(dsn: str, number: int = 2) -> AsyncIterator[list[Desk]]:
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(desk_at(dsn)) for _ in range(number)]
+
+
+def is_idle(desk: Desk) -> bool:
+    """Whether nothing is under way, and nothing is pinned that nobody needs."""
+    lives = desk.lives
+    return (
+        not desk._dockets
+        and not desk._working
+        and desk._under_way == 0
+        and not lives._waiting
+        and not lives._loading
+        and all(live.pins == 0 for live in lives._lives.values())
+    )
+
+
+async def submit(
+    desk: Desk,
+    tournament_id: TournamentId,
+    command: Command,
+    *,
+    key: str | None = None,
+    request: str = "",
+) -> Receipt:
+    """What one request does: pins, submits, and finds what it led to in the live."""
+    async with desk.lives.pinned(tournament_id) as live:
+        receipt = await desk.submit(
+            live, command, actor=OPERATOR, idempotency_key=key, fingerprint=fingerprint(key, request)
+        )
+        assert live.head.sequence >= receipt.sequence
+        return receipt
+
+
+async def recorded(database: Database, tournament_id: TournamentId) -> list[Event]:
+    """Every event of the tournament, in order; proved to be without a gap by the way it is read."""
+    async with database.connection() as connection:
+        tail = await log.tail(connection, tournament_id, log.beginning(tournament_id), blocks_max=10_000)
+        assert [r.sequence for r in tail.events] == list(range(1, len(tail.events) + 1))
+        assert (await log.heads(connection, [tournament_id]))[tournament_id] == tail.head
+    return [r.event for r in tail.events]

@@ -1,0 +1,334 @@
+"""The appender: what is ready together is committed together, what fails fails alone, and no outcome is guessed."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from itertools import count
+
+import asyncpg
+import pytest
+
+from engine import appender as appender_module
+from engine.appender import LANES_MAX, Appender, Outcome
+from engine.database import Database, open_database
+from engine.errors import DatabaseUnavailable, OutcomeUnknown, Rejected
+from engine.events import CompetitorRegistered, Event, RankingClosed
+from engine.log import Appended, Block, NotAppended, Request
+from engine.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId
+from tests.desks import HOLD_HEAD, holding, recorded, until, waiting_for_locks
+from tests.proxy import Fault, proxy
+from tests.tournaments import open_new_tournament
+
+_numbers = count(1)
+
+
+def registered(name: str = "Ann") -> Event:
+    return CompetitorRegistered(competitor_id=CompetitorId(next(_numbers)), name=name)
+
+
+class Queue:
+    """A source of blocks of one event each; it keeps what it is told, and never asks for two things at once."""
+
+    def __init__(self, appender: Appender, tournament_id: TournamentId, *events: Event, judged_at: int = 2**62) -> None:
+        self.tournament_id = tournament_id
+        self.outcomes: list[Outcome] = []
+        self._appender = appender
+        self._waiting = list(events)
+        self._judged_at = Sequence(judged_at)
+        self._under_way: Block | None = None
+        self._length = len(events)
+
+    def start(self) -> None:
+        self._appender.ready(self)
+
+    def next_block(self) -> Block | None:
+        assert self._under_way is None
+        if not self._waiting:
+            return None
+        request = Request(events=(self._waiting.pop(0),), actor=OPERATOR)
+        self._under_way = Block(tournament_id=self.tournament_id, judged_at=self._judged_at, requests=(request,))
+        return self._under_way
+
+    def settled(self, block: Block, outcome: Outcome) -> None:
+        assert block is self._under_way
+        self._under_way = None
+        self.outcomes.append(outcome)
+        if self._waiting:
+            self._appender.ready(self)
+
+    def is_done(self) -> bool:
+        return len(self.outcomes) == self._length
+
+    @property
+    def answers(self) -> list[object]:
+        """The sequence of each event that was appended; what else was said, where it was not."""
+        return [outcome.answers[0] if isinstance(outcome, Appended) else outcome for outcome in self.outcomes]
+
+
+@asynccontextmanager
+async def appending(database: Database) -> AsyncIterator[Appender]:
+    appender = Appender(database)
+    running = asyncio.create_task(appender.run())
+    try:
+        yield appender
+        assert not running.done()
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+    assert running.cancelled()
+
+
+async def run(queues: Iterable[Queue], seconds: float = 10) -> None:
+    queues = list(queues)
+    for queue in queues:
+        queue.start()
+    await until(lambda: all(queue.is_done() for queue in queues), seconds)
+
+
+@pytest.fixture
+async def ids(database: Database) -> list[TournamentId]:
+    return [await open_new_tournament(database, actor=OPERATOR) for _ in range(6)]
+
+
+async def commits(owner: asyncpg.Connection) -> int:
+    """In how many transactions what follows the openings was appended."""
+    number: int = await owner.fetchval("SELECT count(DISTINCT xmin::text) FROM event WHERE sequence > 1")
+    return number
+
+
+# ── Together ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_what_is_ready_together_is_committed_together_in_whatever_order_it_came(
+    database: Database, owner: asyncpg.Connection, ids: list[TournamentId]
+) -> None:
+    async with appending(database) as appender:
+        queues = [Queue(appender, tournament_id, registered()) for tournament_id in reversed(ids)]
+        await run(queues)
+        assert [queue.answers for queue in queues] == [[2]] * 6
+    assert await commits(owner) == 1
+
+
+async def test_what_comes_while_a_commit_is_on_its_way_leaves_with_the_next(
+    database: Database, owner: asyncpg.Connection, ids: list[TournamentId]
+) -> None:
+    async with appending(database) as appender:
+        queues = [Queue(appender, tournament_id, *[registered() for _ in range(5)]) for tournament_id in ids]
+        await run(queues)
+        assert [queue.answers for queue in queues] == [[2, 3, 4, 5, 6]] * 6
+    assert await commits(owner) == 5
+
+
+async def test_one_commit_takes_no_more_tournaments_than_its_bound(
+    database: Database, owner: asyncpg.Connection, ids: list[TournamentId], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(appender_module, "BATCH_BLOCKS_MAX", 2)
+    async with appending(database) as appender:
+        queues = [Queue(appender, tournament_id, registered()) for tournament_id in ids]
+        await run(queues)
+        assert [queue.answers for queue in queues] == [[2]] * 6
+    assert await commits(owner) == 3
+
+
+async def test_a_source_that_has_nothing_after_all_is_told_nothing(database: Database, ids: list[TournamentId]) -> None:
+    async with appending(database) as appender:
+        nothing = Queue(appender, ids[0])
+        nothing.start()
+        for _ in range(3):
+            await run([Queue(appender, ids[1], registered())])
+        assert nothing.outcomes == []
+
+
+async def test_two_sources_of_one_tournament_are_ordered_like_two_processes(
+    database: Database, ids: list[TournamentId]
+) -> None:
+    async with appending(database) as appender:
+        structural = Queue(appender, ids[0], RankingClosed(ranking_id=RankingId(1)), judged_at=1)
+        stale = Queue(appender, ids[0], registered(), judged_at=1)
+        await run([structural, stale])
+        assert (structural.answers, stale.answers) == ([2], [NotAppended.OVERTAKEN])
+
+
+async def test_two_appenders_with_the_same_tournaments_neither_deadlock_nor_lose_anything(
+    database: Database, dsn: str, ids: list[TournamentId]
+) -> None:
+    async with (
+        open_database(dsn, name="other") as other,
+        appending(database) as one,
+        appending(other) as two,
+    ):
+        queues = [
+            Queue(appender, tournament_id, *(registered() for _ in range(30)))
+            for appender, order in ((one, ids), (two, ids[::-1]))
+            for tournament_id in order
+        ]
+        await run(queues, 30)
+    for tournament_id in ids:
+        answers = [n for queue in queues if queue.tournament_id == tournament_id for n in queue.answers]
+        assert sorted(answers) == list(range(2, 62))
+
+
+# ── Alone ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_tournament_whose_head_is_held_goes_alone_and_a_few_such_at_a_time(
+    database: Database, dsn: str, owner: asyncpg.Connection, ids: list[TournamentId]
+) -> None:
+    held, free = ids[: LANES_MAX + 1], ids[LANES_MAX + 1]
+    async with appending(database) as appender:
+        waiting = [Queue(appender, tournament_id, registered()) for tournament_id in held]
+        passing = Queue(appender, free, *(registered() for _ in range(20)))
+        async with holding(dsn, "SELECT 1 FROM head WHERE tournament_id = ANY($1::bigint[]) FOR UPDATE", held):
+            for queue in waiting:
+                queue.start()
+            await run([passing])
+            await until(lambda: four_wait(owner))
+            assert not any(queue.outcomes for queue in waiting)
+        await until(lambda: all(queue.is_done() for queue in waiting))
+        assert [queue.answers for queue in waiting] == [[2]] * len(held)
+
+
+async def four_wait(owner: asyncpg.Connection) -> bool:
+    waiting = len(await waiting_for_locks(owner, "append_block"))
+    assert waiting <= LANES_MAX
+    return waiting == LANES_MAX
+
+
+async def test_a_bad_block_is_rejected_and_those_it_was_sent_with_are_not(
+    database: Database, owner: asyncpg.Connection, ids: list[TournamentId]
+) -> None:
+    await owner.execute("ALTER TABLE event ADD CHECK (strpos(body, '1313') = 0)")
+    async with appending(database) as appender:
+        queues = [Queue(appender, tournament_id, registered(), registered()) for tournament_id in ids[1:]]
+        bad = Queue(appender, ids[0], registered("1313"), registered())
+        await run([*queues, bad])
+        assert [queue.answers for queue in queues] == [[2, 3]] * 5
+        assert isinstance(bad.outcomes[0], Rejected)
+        assert bad.answers[1] == 2
+
+
+async def test_an_event_that_cannot_be_written_down_is_rejected_and_nobody_else(
+    database: Database, ids: list[TournamentId]
+) -> None:
+    """No name is like this one; should it ever be, the process is to outlive it."""
+    async with appending(database) as appender:
+        bad, good = Queue(appender, ids[0], registered("\ud800")), Queue(appender, ids[1], registered())
+        await run([bad, good])
+        assert isinstance(bad.outcomes[0], Rejected)
+        assert good.answers == [2]
+
+
+# ── Trouble ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_what_was_certainly_not_sent_is_given_up_after_some_attempts(
+    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(appender_module, "ATTEMPTS_MAX", 3)
+    async with proxy(dsn) as between, open_database(between.dsn, name="test") as database:
+        tournament_id = await open_new_tournament(database, actor=OPERATOR)
+        async with appending(database) as appender:
+            between.refusing = True
+            between.cut_all()
+            with pytest.raises(DatabaseUnavailable):  # by now the pool has noticed
+                async with database.connection() as connection:
+                    await connection.fetchval("SELECT 1")
+            queue = Queue(appender, tournament_id, registered(), registered())
+            queue.start()
+            await until(lambda: queue.outcomes)
+            assert isinstance(queue.outcomes[0], DatabaseUnavailable)
+            between.refusing = False
+            await until(queue.is_done)
+            assert queue.answers[1] == 2
+    assert await owner.fetchval("SELECT count(*) FROM event") == 2
+
+
+@pytest.mark.parametrize("fault", [Fault.BEFORE, Fault.UNFINISHED, Fault.AFTER])
+async def test_what_was_sent_on_a_connection_that_was_lost_is_sent_again_until_its_outcome_is_certain(
+    dsn: str, fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(appender_module, "ATTEMPTS_MAX", 1)
+    async with proxy(dsn) as between, open_database(between.dsn, name="test") as database:
+        ids = [await open_new_tournament(database, actor=OPERATOR) for _ in range(3)]
+        async with appending(database) as appender:
+            between.strike(*[fault] * 5)
+            queues = [Queue(appender, tournament_id, registered(), registered()) for tournament_id in ids]
+            await run(queues)
+            assert between.faults_left == 0
+            assert [queue.answers for queue in queues] == [[2, 3]] * 3
+        for tournament_id in ids:
+            assert len(await recorded(database, tournament_id)) == 3
+
+
+async def test_a_block_that_may_have_been_applied_is_not_given_up_while_its_session_lingers(
+    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(appender_module, "ATTEMPTS_MAX", 1)
+    async with proxy(dsn) as between, open_database(between.dsn, name="test") as database:
+        tournament_id = await open_new_tournament(database, actor=OPERATOR)
+        async with appending(database) as appender:
+            between.strike(Fault.LATE_COMMIT)
+            queue = Queue(appender, tournament_id, registered())
+            queue.start()
+            await between.struck()
+            (first,) = await until(lambda: waiting_for_locks(owner, "append_block"))
+            await until(lambda: nobody_waits(owner))  # it has given up waiting for the lock
+            assert await until(lambda: waiting_for_locks(owner, "append_block"))  # and comes again
+            assert not queue.outcomes
+            assert first
+            between.release()
+            await until(queue.is_done)
+            assert queue.answers == [2]
+        assert len(await recorded(database, tournament_id)) == 2
+
+
+async def nobody_waits(owner: asyncpg.Connection) -> bool:
+    return not await waiting_for_locks(owner, "append_block")
+
+
+async def test_an_unconfirmed_commit_is_of_unknown_outcome_for_all_that_it_holds_and_not_sent_again(
+    database: Database, owner: asyncpg.Connection, ids: list[TournamentId]
+) -> None:
+    await owner.execute(
+        """
+        CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            RAISE WARNING 'canceling wait for synchronous replication due to user request';
+            RETURN NULL;
+        END $$;
+        CREATE CONSTRAINT TRIGGER unconfirmed AFTER INSERT ON event DEFERRABLE INITIALLY DEFERRED
+            FOR EACH ROW WHEN (strpos(NEW.body, '1313') > 0) EXECUTE FUNCTION warn()
+        """
+    )
+    async with appending(database) as appender:
+        queues = [Queue(appender, ids[0], registered("1313")), Queue(appender, ids[1], registered(), registered())]
+        await run(queues)
+        assert [type(queue.outcomes[0]) for queue in queues] == [OutcomeUnknown] * 2
+        assert queues[1].answers[1] == 3
+    assert [len(await recorded(database, tournament_id)) for tournament_id in ids[:2]] == [2, 3]
+
+
+async def test_a_block_is_rejected_without_doubt_although_a_connection_was_lost_before(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    await owner.execute("ALTER TABLE event ADD CHECK (strpos(body, '1313') = 0)")
+    async with proxy(dsn) as between, open_database(between.dsn, name="test") as database:
+        tournament_id = await open_new_tournament(database, actor=OPERATOR)
+        async with appending(database) as appender:
+            between.strike(Fault.UNFINISHED)
+            queue = Queue(appender, tournament_id, registered("1313"), registered())
+            await run([queue])
+            assert isinstance(queue.outcomes[0], Rejected)
+            assert queue.answers[1] == 2
+
+
+async def test_a_cancelled_appender_leaves_nothing_running(
+    database: Database, dsn: str, owner: asyncpg.Connection, ids: list[TournamentId]
+) -> None:
+    before = asyncio.all_tasks()
+    async with holding(dsn, HOLD_HEAD, ids[0]), appending(database) as appender:
+        queue = Queue(appender, ids[0], registered())
+        queue.start()
+        await until(lambda: waiting_for_locks(owner, "append_block"))
+    await until(lambda: asyncio.all_tasks() <= before)
+    assert queue.outcomes == []

@@ -1,0 +1,162 @@
+"""Stored events: what was written can be read for ever, and nothing is read that was not written like that."""
+
+from pathlib import Path
+from typing import Final, get_args
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from msgspec import NODEFAULT, UNSET
+
+from engine import events
+from engine.codec import Undecodable, decode, encode, tags
+from engine.events import Event
+from engine.terms import Sort
+from tests.histories import any_event, histories, unhurried
+
+GOLDEN: Final = Path(__file__).parent / "golden"
+
+
+def golden_bodies(tag: str) -> list[str]:
+    """Bodies as they have been stored, one a line; a line never changes once it has been released."""
+    return GOLDEN.joinpath(f"{tag}.json").read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+ALL_GOLDEN: Final = [(file.stem, body) for file in sorted(GOLDEN.iterdir()) for body in golden_bodies(file.stem)]
+
+# ── There and back ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@settings(unhurried, max_examples=500)
+@given(any_event())
+def test_every_event_comes_back_as_it_was(event: Event) -> None:
+    tag, body = encode(event)
+    assert decode(tag, body) == event
+    assert encode(decode(tag, body)) == (tag, body)
+
+
+@settings(unhurried, max_examples=30)
+@given(histories())
+def test_every_event_of_a_history_comes_back_as_it_was(history: list[Event]) -> None:
+    assert [decode(*encode(event)) for event in history] == history
+
+
+@unhurried
+@given(any_event())
+def test_a_body_is_one_line_that_postgresql_can_hold(event: Event) -> None:
+    _, body = encode(event)
+    assert "\n" not in body
+    assert "\0" not in body
+
+
+# ── Golden files ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(("tag", "body"), ALL_GOLDEN)
+def test_what_was_ever_written_is_read_and_would_be_written_again(tag: str, body: str) -> None:
+    assert encode(decode(tag, body)) == (tag, body)
+
+
+def test_every_tag_has_a_golden_file() -> None:
+    assert {tag for tag, _ in ALL_GOLDEN} == tags()
+
+
+def test_every_kind_of_event_has_a_tag() -> None:
+    assert {type(decode(tag, body)) for tag, body in ALL_GOLDEN} == set(get_args(Event))
+
+
+@pytest.mark.parametrize("tag", sorted(tags()))
+def test_the_golden_file_shows_each_field_given_and_each_optional_one_left_out(tag: str) -> None:
+    bodies = [msgspec.json.decode(body) for body in golden_bodies(tag)]
+    for field in msgspec.structs.fields(type(decode(tag, golden_bodies(tag)[0]))):
+        assert any(field.name in body for body in bodies)
+        if not field.required:
+            assert any(field.name not in body for body in bodies)
+
+
+def test_what_is_left_out_means_the_same_for_ever() -> None:
+    defaults = {
+        (kind, field.name): field.default
+        for kind in get_args(Event)
+        for field in msgspec.structs.fields(kind)
+        if field.default is not NODEFAULT
+    }
+    assert defaults == {
+        (events.CompetitorRegistered, "tags"): (),
+        (events.CompetitorRegistered, "color"): "000000",
+        (events.CompetitorRegistered, "parent_id"): None,
+        (events.CompetitorChanged, "name"): None,
+        (events.CompetitorChanged, "tags"): None,
+        (events.CompetitorChanged, "color"): None,
+        (events.CompetitorChanged, "parent_id"): None,
+        (events.CompetitionAdded, "started_at"): None,
+        (events.CompetitionAdded, "location"): "",
+        (events.CompetitionAdded, "participants"): (),
+        (events.CompetitionAdded, "result"): None,
+        (events.CompetitionAdded, "winner_id"): None,
+        (events.CompetitionChanged, "started_at"): None,
+        (events.CompetitionChanged, "location"): None,
+        (events.CompetitionChanged, "result"): None,
+        (events.CompetitionChanged, "winner_id"): None,
+        (events.RankingCreated, "description"): None,
+        (events.RankingModified, "name"): None,
+        (events.RankingModified, "description"): UNSET,
+        (events.UnityAdded, "sort"): Sort.DESC,
+        (events.PointsAdded, "competition_id"): None,
+    }
+
+
+# ── What is not read ────────────────────────────────────────────────────────────────────────────────────
+
+DEEP: Final = 100_000
+
+UNDECODABLE: Final[dict[str, tuple[str, str]]] = {
+    "an unknown tag": ("PointsDoubled", "{}"),
+    "an empty tag": ("", "{}"),
+    "a tag in another case": ("rankingclosed", '{"ranking_id":30}'),
+    "an unknown field": ("RankingClosed", '{"ranking_id":30,"reason":"over"}'),
+    "a field in another case": ("RankingClosed", '{"Ranking_id":30}'),
+    "a missing field": ("RankingClosed", "{}"),
+    "another event's body": ("RankingClosed", '{"name":"Spring Open","slug":"spring-open"}'),
+    "no body": ("RankingClosed", ""),
+    "a body that is no JSON": ("RankingClosed", "{ranking_id:30}"),
+    "a body cut short": ("RankingClosed", '{"ranking_id":30'),
+    "a body with something behind it": ("RankingClosed", '{"ranking_id":30}{}'),
+    "a body that is null": ("RankingClosed", "null"),
+    "a body that is an array": ("RankingClosed", "[30]"),
+    "an id that is text": ("RankingClosed", '{"ranking_id":"30"}'),
+    "an id that is a fraction": ("RankingClosed", '{"ranking_id":30.0}'),
+    "an id that is a truth": ("RankingClosed", '{"ranking_id":true}'),
+    "an id that is null": ("RankingClosed", '{"ranking_id":null}'),
+    "a name that is a number": ("TournamentOpened", '{"name":1,"slug":"a"}'),
+    "a name that no UTF-8 can hold": ("TournamentOpened", '{"name":"\ud800","slug":"a"}'),
+    "half a character": ("TournamentOpened", '{"name":"\\ud800","slug":"a"}'),
+    "a sort that is none": ("UnityAdded", '{"ranking_id":30,"unity_id":41,"name":"a","sort":"UP"}'),
+    "tags that are text": ("CompetitorRegistered", '{"competitor_id":1,"name":"Anna","tags":"u18"}'),
+    "a time that is a number": ("CompetitionAdded", '{"competition_id":20,"group_id":7,"started_at":0}'),
+    "a time that is none": ("CompetitionAdded", '{"competition_id":20,"group_id":7,"started_at":"noon"}'),
+    "a result that is a number": ("CompetitionAdded", '{"competition_id":20,"group_id":7,"result":3}'),
+    "performances by name": ("CompetitionAdded", '{"competition_id":20,"group_id":7,"result":{"Anna":"1"}}'),
+    "performances that are numbers": ("CompetitionAdded", '{"competition_id":20,"group_id":7,"result":{"1":1}}'),
+    "a delta too large": ("PointsAdded", '{"ranking_id":30,"deltas":[[1,40,2147483648]]}'),
+    "a delta too small": ("PointsAdded", '{"ranking_id":30,"deltas":[[1,40,-2147483648]]}'),
+    "a delta that is text": ("PointsAdded", '{"ranking_id":30,"deltas":[[1,40,"3"]]}'),
+    "a delta of two": ("PointsAdded", '{"ranking_id":30,"deltas":[[1,40]]}'),
+    "a delta of four": ("PointsAdded", '{"ranking_id":30,"deltas":[[1,40,3,4]]}'),
+    "a delta that is an object": ("PointsAdded", '{"ranking_id":30,"deltas":[{"amount":3}]}'),
+    "nothing but arrays": ("RankingClosed", "[" * DEEP + "]" * DEEP),
+    "a field nested without end": ("RankingClosed", '{"ranking_id":' + "[" * DEEP + "]" * DEEP + "}"),
+    "an unknown field nested without end": ("RankingClosed", '{"ranking_id":30,"x":' + "[" * DEEP + "]" * DEEP + "}"),
+    "a result nested without end": (
+        "CompetitionAdded",
+        '{"competition_id":20,"group_id":7,"result":' + '{"1":' * DEEP + "1" + "}" * DEEP + "}",
+    ),
+}
+
+
+@pytest.mark.parametrize(("tag", "body"), UNDECODABLE.values(), ids=UNDECODABLE.keys())
+def test_undecodable(tag: str, body: str) -> None:
+    with pytest.raises(Undecodable) as undecodable:
+        decode(tag, body)
+    assert tag in str(undecodable.value)
+    assert len(str(undecodable.value)) < 200

@@ -1,0 +1,898 @@
+"""The log: one order per tournament, one answer per request, one door; and what happens without the lock."""
+
+import asyncio
+import importlib
+import json
+import pkgutil
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import count, groupby
+from types import ModuleType
+from typing import Any, Final
+from uuid import uuid4
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import api
+import engine
+import projections
+from engine import codec, digest, log
+from engine.database import Database, open_database
+from engine.errors import LogForked, LogUnreadable
+from engine.events import CompetitorRegistered, Event, RankingClosed, TournamentOpened
+from engine.log import Appended, Block, Head, NotAppended, Request, UnconfirmedCommit, UsedKey
+from engine.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, TournamentId
+from tests.desks import HOLD_HEAD, holding, until, waiting_for_locks
+from tests.poison import append_text
+from tests.tournaments import open_new_tournament
+
+_names = count(1)
+
+
+def registered(name: str = "") -> Event:
+    """An event that is not structural."""
+    number = next(_names)
+    return CompetitorRegistered(competitor_id=CompetitorId(number), name=name or f"Competitor {number}")
+
+
+def closed() -> Event:
+    """An event that is structural."""
+    return RankingClosed(ranking_id=RankingId(1))
+
+
+def request(*events: Event, key: str | None = None, fingerprint: bytes | None = b"f") -> Request:
+    return Request(
+        events=events or (registered(),),
+        actor=ActorId(7),
+        idempotency_key=key,
+        fingerprint=None if key is None else fingerprint,
+    )
+
+
+def block(tournament_id: TournamentId, *requests: Request, judged_at: int = 2**62) -> Block:
+    return Block(tournament_id=tournament_id, judged_at=Sequence(judged_at), requests=requests or (request(),))
+
+
+async def append(database: Database, *blocks: Block, wait: bool = False) -> list[Appended | NotAppended]:
+    async with database.raw_connection() as connection:
+        return await log.append(connection, blocks, wait=wait)
+
+
+async def appended(database: Database, one: Block) -> Appended:
+    (outcome,) = await append(database, one)
+    assert isinstance(outcome, Appended)
+    return outcome
+
+
+async def head_of(database: Database, tournament_id: TournamentId) -> Head:
+    async with database.connection() as connection:
+        return (await log.heads(connection, [tournament_id]))[tournament_id]
+
+
+async def whole(database: Database, tournament_id: TournamentId) -> list[Event]:
+    async with database.connection() as connection:
+        tail = await log.tail(connection, tournament_id, log.beginning(tournament_id), blocks_max=100_000)
+    assert [recorded.sequence for recorded in tail.events] == list(range(1, len(tail.events) + 1))
+    return [recorded.event for recorded in tail.events]
+
+
+# ── Sequences ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_every_request_is_answered_with_the_sequence_of_its_first_event(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    requests = [request(registered(), registered()), request(), request(registered(), registered(), registered())]
+    outcome = await appended(database, block(tournament_id, *requests))
+    assert outcome.answers == (2, 4, 5)
+    assert (outcome.first_sequence, outcome.last_sequence) == (2, 7)
+    assert (await whole(database, tournament_id))[1:] == [event for asked in requests for event in asked.events]
+    assert (await appended(database, block(tournament_id))).answers == (8,)
+
+
+async def test_several_tournaments_are_appended_to_in_one_commit_or_not_at_all(
+    database: Database, owner: asyncpg.Connection
+) -> None:
+    ids = [await open_new_tournament(database, actor=OPERATOR) for _ in range(3)]
+    outcomes = await append(database, *(block(tournament_id) for tournament_id in ids))
+    assert [outcome.answers for outcome in outcomes if isinstance(outcome, Appended)] == [(2,)] * 3
+    xids = await owner.fetch("SELECT DISTINCT xmin FROM event WHERE sequence = 2")
+    assert len(xids) == 1
+    await owner.execute("ALTER TABLE event ADD CHECK (strpos(body, '1313') = 0)")
+    blocks = [block(tournament_id) for tournament_id in ids[:2]] + [block(ids[2], request(registered("1313")))]
+    with pytest.raises(asyncpg.CheckViolationError):
+        await append(database, *blocks)
+    assert [(await head_of(database, tournament_id)).sequence for tournament_id in ids] == [2, 2, 2]
+
+
+async def test_a_block_that_is_not_appended_leaves_the_others_of_its_commit_alone(
+    database: Database, owner: asyncpg.Connection, dsn: str
+) -> None:
+    ids = [await open_new_tournament(database, actor=OPERATOR) for _ in range(3)]
+    overtaken, held, fine = ids
+    await appended(database, block(overtaken, request(closed())))
+    async with holding(dsn, HOLD_HEAD, held):
+        outcomes = await append(
+            database, block(overtaken, judged_at=1), block(held), block(fine), block(TournamentId(10**9))
+        )
+    assert outcomes[:2] + outcomes[3:] == [NotAppended.OVERTAKEN, NotAppended.BUSY, NotAppended.UNKNOWN]
+    assert isinstance(outcomes[2], Appended)
+    assert [(await head_of(database, tournament_id)).sequence for tournament_id in ids] == [2, 1, 2]
+
+
+class Model:
+    """What `append_block` says it does, without a database. (Digests are made by `engine/digest.py`.)"""
+
+    def __init__(self, tournament_id: TournamentId, opened: list[log.Recorded], head: Head) -> None:
+        self.tournament_id = tournament_id
+        self.head = head
+        self.structure = 1
+        self.recorded = opened
+        self.keys: dict[str, tuple[bytes | None, int]] = {}
+        self.said: dict[object, tuple[int, ...]] = {}
+
+    def append(self, asked: Block) -> tuple[int, ...] | NotAppended:
+        if asked.append_id in self.said:
+            return self.said[asked.append_id]
+        if self.structure > asked.judged_at:
+            return NotAppended.OVERTAKEN
+        answers = []
+        following = self.head.sequence + 1
+        for one in asked.requests:
+            if one.idempotency_key in self.keys:
+                fingerprint, sequence = self.keys[one.idempotency_key]
+                answers.append(-sequence if fingerprint == one.fingerprint else 0)
+                continue
+            if one.idempotency_key is not None:
+                self.keys[one.idempotency_key] = one.fingerprint, following
+            answers.append(following)
+            following += len(one.events)
+        if following > self.head.sequence + 1:
+            self.said[asked.append_id] = tuple(answers)
+            if asked.requests[-1].events[0].structural and answers[-1] > 0:
+                self.structure = following - 1
+        return tuple(answers)
+
+    def follow(self, asked: Block, outcome: Appended) -> None:
+        """Holds against the model what the database chose itself: times and digests."""
+        if outcome.last_sequence is None or outcome.last_sequence <= self.head.sequence:
+            return
+        assert outcome.recorded_at is not None
+        new = list(log.recorded_events(asked, outcome))
+        assert outcome.recorded_at >= self.recorded[-1].recorded_at
+        stored = [
+            digest.event_bytes(r.sequence, r.recorded_at, r.actor, *tagged(r.event, r.idempotency_key)) for r in new
+        ]
+        self.head = Head(new[-1].sequence, digest.chain(self.head.digest, stored))
+        assert outcome.digest == self.head.digest
+        self.recorded = self.recorded + new
+
+
+def tagged(event: Event, key: str | None) -> tuple[str, str | None, str]:
+    kind, body = codec.encode(event)
+    return kind, key, body
+
+
+requests = st.builds(
+    lambda names, key, fingerprint: request(*map(registered, names), key=key, fingerprint=fingerprint),
+    st.lists(st.sampled_from(["Ann", "Bob", "Cèé", "點"]), min_size=1, max_size=3),
+    st.none() | st.sampled_from(["k1", "k2", "k3"]),
+    st.sampled_from([b"a", b"b"]),
+)
+last_requests = requests | st.builds(
+    lambda key, fingerprint: request(closed(), key=key, fingerprint=fingerprint),
+    st.none() | st.sampled_from(["k1", "k2", "k3"]),
+    st.sampled_from([b"a", b"b"]),
+)
+steps = st.tuples(st.lists(requests, max_size=4), last_requests, st.integers(0, 3), st.booleans())
+
+
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(steps, min_size=1, max_size=8))
+async def test_whatever_is_appended_is_answered_and_stored_as_the_model_says(
+    database: Database, sequence_of_steps: list[tuple[list[Request], Request, int, bool]]
+) -> None:
+    """Keys repeated in a block and across blocks, stale judgements, blocks sent again: in any order."""
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    async with database.connection() as connection:
+        opened = await log.tail(connection, tournament_id, log.beginning(tournament_id), blocks_max=10)
+    model = Model(tournament_id, opened.events, opened.head)
+    sent: list[Block] = []
+    for first, last, lag, again in sequence_of_steps:
+        if again and sent:
+            asked = sent[len(first) % len(sent)]
+        else:
+            asked = block(tournament_id, *first, last, judged_at=max(0, model.head.sequence - lag))
+            sent.append(asked)
+        expected = model.append(asked)
+        (outcome,) = await append(database, asked)
+        assert (outcome.answers if isinstance(outcome, Appended) else outcome) == expected
+        if isinstance(outcome, Appended):
+            model.follow(asked, outcome)
+    async with database.connection() as connection:
+        tail = await log.tail(connection, tournament_id, log.beginning(tournament_id), blocks_max=100)
+    assert tail.events == model.recorded
+    assert tail.head == model.head == await head_of(database, tournament_id)
+
+
+# ── Blocks that are sent again ──────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_block_sent_again_is_answered_as_it_was_and_not_appended_again(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    await appended(database, block(tournament_id, request(key="old")))
+    asked = block(
+        tournament_id,
+        request(key="old"),
+        request(key="new"),
+        request(key="old", fingerprint=b"other"),
+        request(key="new"),
+        request(closed()),
+    )
+    first = await appended(database, asked)
+    assert first.answers == (-2, 3, 0, -3, 4)
+    await appended(database, block(tournament_id, request(closed())))  # by which it would now be overtaken
+    for _ in range(3):
+        again = await appended(database, asked)
+        assert again.previous_digest is None
+        for fact in ("answers", "first_sequence", "last_sequence", "recorded_at", "digest"):
+            assert getattr(again, fact) == getattr(first, fact)
+    assert len(await whole(database, tournament_id)) == 5
+
+
+async def test_an_append_id_belongs_to_its_tournament(database: Database, tournament_id: TournamentId) -> None:
+    elsewhere = await open_new_tournament(database, actor=OPERATOR)
+    append_id = uuid4()
+    for where in (tournament_id, elsewhere):
+        asked = Block(tournament_id=where, judged_at=Sequence(1), requests=(request(),), append_id=append_id)
+        assert (await appended(database, asked)).answers == (2,)
+
+
+async def test_a_block_sent_again_while_the_first_is_still_being_committed_waits_for_it(
+    database: Database, dsn: str, owner: asyncpg.Connection, tournament_id: TournamentId
+) -> None:
+    asked = block(tournament_id)
+    async with database.raw_connection() as connection:
+        transaction = connection.transaction()
+        await transaction.start()
+        (first,) = await log.append(connection, [asked], wait=False)
+        assert await append(database, asked) == [NotAppended.BUSY]
+        again = asyncio.create_task(append(database, asked, wait=True))
+        await until(lambda: waiting_for_locks(owner, "append_block"))
+        await transaction.commit()
+    assert isinstance(first, Appended)
+    assert (await again)[0].answers == first.answers
+    assert len(await whole(database, tournament_id)) == 2
+
+
+# ── Structure ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_block_judged_before_a_structural_event_of_another_process_is_refused(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    await appended(database, block(tournament_id, request(closed())))
+    assert await append(database, block(tournament_id, judged_at=1)) == [NotAppended.OVERTAKEN]
+    assert await append(database, block(tournament_id, request(closed()), judged_at=1)) == [NotAppended.OVERTAKEN]
+    assert len(await whole(database, tournament_id)) == 2
+    assert (await appended(database, block(tournament_id, judged_at=2))).answers == (3,)
+
+
+async def test_points_after_points_of_another_process_are_not_refused(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    for sequence in range(2, 6):
+        assert (await appended(database, block(tournament_id, judged_at=1))).answers == (sequence,)
+    assert (await appended(database, block(tournament_id, request(closed()), judged_at=1))).answers == (6,)
+    assert await append(database, block(tournament_id, judged_at=5)) == [NotAppended.OVERTAKEN]
+    assert (await appended(database, block(tournament_id, judged_at=6))).answers == (7,)
+
+
+async def test_the_structural_sequence_is_the_last_of_the_block_that_holds_the_event(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    """So that whoever knows the block knows the structure, and whoever knows less does not."""
+    outcome = await appended(database, block(tournament_id, request(), request(closed()), judged_at=1))
+    assert outcome.last_sequence == 3
+    assert await append(database, block(tournament_id, judged_at=2)) == [NotAppended.OVERTAKEN]
+    assert (await appended(database, block(tournament_id, judged_at=3))).answers == (4,)
+
+
+async def test_a_structural_request_that_is_a_repeat_changes_no_structure(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    await appended(database, block(tournament_id, request(closed(), key="k")))
+    outcome = await appended(database, block(tournament_id, request(), request(closed(), key="k"), judged_at=2))
+    assert outcome.answers == (3, -2)
+    assert (await appended(database, block(tournament_id, judged_at=2))).answers == (4,)
+
+
+# ── Keys ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_key_is_known_within_its_block_across_blocks_and_only_in_its_tournament(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    elsewhere = await open_new_tournament(database, actor=OPERATOR)
+    within = block(tournament_id, request(registered(), registered(), key="k"), request(), request(key="k"))
+    assert (await appended(database, within)).answers == (2, 4, -2)
+    across = block(tournament_id, request(key="k"), request(), request(key="k", fingerprint=b"other"))
+    assert (await appended(database, across)).answers == (-2, 5, 0)
+    assert (await appended(database, block(elsewhere, request(key="k", fingerprint=b"other")))).answers == (2,)
+    async with database.connection() as connection:
+        assert await log.used_key(connection, tournament_id, "k") == UsedKey(b"f", Sequence(2))
+        assert await log.used_key(connection, elsewhere, "k") == UsedKey(b"other", Sequence(2))
+        assert await log.used_key(connection, tournament_id, "K") is None
+
+
+async def test_a_block_of_nothing_but_repeats_is_answered_and_leaves_no_trace(
+    database: Database, tournament_id: TournamentId, owner: asyncpg.Connection
+) -> None:
+    await appended(database, block(tournament_id, request(key="a"), request(key="b")))
+    before = await head_of(database, tournament_id)
+    outcome = await appended(
+        database, block(tournament_id, request(key="b"), request(key="a"), request(key="b", fingerprint=b"other"))
+    )
+    assert outcome.answers == (-3, -2, 0)
+    assert (outcome.first_sequence, outcome.last_sequence, outcome.recorded_at, outcome.digest) == (None,) * 4
+    assert await head_of(database, tournament_id) == before
+    assert await owner.fetchval("SELECT count(*) FROM block WHERE tournament_id = $1", tournament_id) == 2
+
+
+async def test_a_key_that_was_not_committed_is_not_used(database: Database, tournament_id: TournamentId) -> None:
+    async with database.raw_connection() as connection:
+        transaction = connection.transaction()
+        await transaction.start()
+        await log.append(connection, [block(tournament_id, request(key="k"))], wait=False)
+        await transaction.rollback()
+    assert (await appended(database, block(tournament_id, request(key="k")))).answers == (2,)
+
+
+async def test_of_two_processes_with_one_key_at_once_the_second_is_told_of_the_first(
+    database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
+) -> None:
+    async with database.raw_connection() as connection:
+        transaction = connection.transaction()
+        await transaction.start()
+        await log.append(connection, [block(tournament_id, request(key="k"))], wait=False)
+        second = asyncio.create_task(append(database, block(tournament_id, request(key="k"), request()), wait=True))
+        await until(lambda: waiting_for_locks(owner, "append_block"))
+        await transaction.commit()
+    (outcome,) = await second
+    assert isinstance(outcome, Appended)
+    assert outcome.answers == (-2, 3)
+
+
+# ── Waiting for the head ────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_head_that_somebody_holds_is_not_waited_for_unless_asked_and_then_not_for_ever(
+    database: Database, dsn: str, owner: asyncpg.Connection, tournament_id: TournamentId
+) -> None:
+    async with holding(dsn, HOLD_HEAD, tournament_id) as holder:
+        assert await append(database, block(tournament_id)) == [NotAppended.BUSY]
+        with pytest.raises(asyncpg.LockNotAvailableError):
+            await append(database, block(tournament_id), wait=True)
+        waiting = asyncio.create_task(append(database, block(tournament_id), wait=True))
+        await until(lambda: waiting_for_locks(owner, "append_block"))
+        await holder.execute("ROLLBACK; BEGIN")
+        (outcome,) = await waiting
+        assert isinstance(outcome, Appended)
+    assert len(await whole(database, tournament_id)) == 2
+
+
+async def test_a_tournament_that_does_not_exist_is_unknown(database: Database) -> None:
+    for wait in (False, True):
+        assert await append(database, block(TournamentId(10**9)), wait=wait) == [NotAppended.UNKNOWN]
+
+
+async def test_a_commit_that_comes_with_a_warning_is_told_apart(
+    database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
+) -> None:
+    await owner.execute(
+        """
+        CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            RAISE WARNING 'canceling wait for synchronous replication due to user request';
+            RETURN NULL;
+        END $$;
+        CREATE CONSTRAINT TRIGGER unconfirmed AFTER INSERT ON event DEFERRABLE INITIALLY DEFERRED
+            FOR EACH ROW EXECUTE FUNCTION warn()
+        """
+    )
+    with pytest.raises(UnconfirmedCommit, match="canceling wait"):
+        await append(database, block(tournament_id))
+    assert len(await whole(database, tournament_id)) == 2
+    await owner.execute("DROP TRIGGER unconfirmed ON event")
+    assert (await appended(database, block(tournament_id))).answers == (3,)  # the same connection is not tainted
+
+
+# ── Time ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_recorded_at_never_falls_not_even_where_the_clock_was_set_back(
+    database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
+) -> None:
+    before = datetime.now(UTC) - timedelta(seconds=5)
+    first = await appended(database, block(tournament_id))
+    assert first.recorded_at is not None
+    assert before < first.recorded_at < datetime.now(UTC) + timedelta(seconds=5)
+    future = datetime(2101, 2, 3, 4, 5, 6, 789012, tzinfo=UTC)
+    await owner.execute("UPDATE head SET recorded_at = $1", future)
+    for _ in range(3):
+        assert (await appended(database, block(tournament_id))).recorded_at == future
+    async with database.connection() as connection:
+        tail = await log.tail(connection, tournament_id, log.beginning(tournament_id), blocks_max=10)
+    assert [recorded.recorded_at for recorded in tail.events[2:]] == [future] * 3
+
+
+# ── Opening ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def open_named(database: Database, slug: str) -> tuple[bool, TournamentId]:
+    async with database.connection() as connection:
+        (number,) = await log.next_ids(connection, 1)
+        tournament_id = TournamentId(number)
+        opened = await log.open_tournament(connection, tournament_id, name="A", slug=slug, actor=ActorId(3))
+        return opened, tournament_id
+
+
+async def test_opening_a_tournament_enters_it_and_records_it(database: Database) -> None:
+    opened, tournament_id = await open_named(database, "a")
+    assert opened
+    async with database.connection() as connection:
+        assert await log.tournament_named(connection, "a") == tournament_id
+        assert await log.tournament_named(connection, "A") is None
+        assert [r.tournament_id for r in await log.tournaments(connection)] == [tournament_id]
+        recorded = await log.event_at(connection, tournament_id, Sequence(1))
+    assert recorded.event == TournamentOpened(name="A", slug="a")
+    assert (recorded.actor, recorded.idempotency_key) == (3, None)
+
+
+async def test_a_slug_that_is_taken_opens_nothing(database: Database) -> None:
+    _, first = await open_named(database, "a")
+    assert (await open_named(database, "a"))[0] is False
+    async with database.connection() as connection:
+        assert len(await log.tournaments(connection)) == 1
+        assert await log.tournament_named(connection, "a") == first
+
+
+async def test_of_many_who_open_one_slug_at_once_exactly_one_does(database: Database) -> None:
+    outcomes = await asyncio.gather(*(open_named(database, "a") for _ in range(20)))
+    (winner,) = [tournament_id for opened, tournament_id in outcomes if opened]
+    async with database.connection() as connection:
+        assert [r.tournament_id for r in await log.tournaments(connection)] == [winner]
+
+
+async def test_ids_are_never_given_twice(database: Database) -> None:
+    async def take(size: int) -> list[int]:
+        async with database.connection() as connection:
+            return await log.next_ids(connection, size)
+
+    given_out = await asyncio.gather(*(take(size) for size in [1, 32, 5] * 10))
+    assert all(ids == sorted(ids) for ids in given_out)
+    assert len({number for ids in given_out for number in ids}) == 380
+
+
+# ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_tail_is_whole_blocks_up_to_a_bound_and_leads_to_the_head(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    for size in (1, 3, 2, 5):
+        await appended(database, block(tournament_id, *(request() for _ in range(size))))
+    async with database.connection() as connection:
+        at, sizes = log.beginning(tournament_id), []
+        while True:
+            tail = await log.tail(connection, tournament_id, at, blocks_max=2)
+            if not tail.events:
+                assert tail.head == at
+                break
+            assert [r.sequence for r in tail.events] == list(range(at.sequence + 1, tail.head.sequence + 1))
+            sizes.append(len(tail.events))
+            at = tail.head
+        assert sizes == [2, 5, 5]
+        assert at == await head_of(database, tournament_id)
+
+
+async def test_heads_are_those_of_the_tournaments_that_exist(database: Database, tournament_id: TournamentId) -> None:
+    other = await open_new_tournament(database, actor=OPERATOR)
+    outcome = await appended(database, block(other))
+    async with database.connection() as connection:
+        heads = await log.heads(connection, [tournament_id, other, TournamentId(10**9)])
+        assert heads.keys() == {tournament_id, other}
+        assert heads[other] == Head(Sequence(2), outcome.digest)
+        assert await log.heads(connection, []) == {}
+
+
+@pytest.mark.parametrize("after", [1, 2, 3, 9])
+async def test_a_log_without_a_block_that_ends_in_this_head_is_another_one(
+    database: Database, tournament_id: TournamentId, after: int
+) -> None:
+    await appended(database, block(tournament_id, request(registered(), registered())))
+    await appended(database, block(tournament_id))
+    async with database.connection() as connection:
+        with pytest.raises(LogForked) as raised:
+            await log.tail(connection, tournament_id, Head(Sequence(after), b"\0" * 32), blocks_max=10)
+        assert (raised.value.tournament_id, raised.value.sequence) == (tournament_id, after)
+        with pytest.raises(LogForked):  # the beginning of another tournament
+            await log.tail(connection, tournament_id, log.beginning(TournamentId(tournament_id + 1)), blocks_max=10)
+
+
+async def test_a_log_that_lacks_events_of_a_block_is_not_read_past_them(
+    database: Database, tournament_id: TournamentId, owner: asyncpg.Connection
+) -> None:
+    await appended(database, block(tournament_id, request(), request(), request()))
+    await owner.execute("ALTER TABLE event DISABLE TRIGGER append_only")
+    await owner.execute("DELETE FROM event WHERE sequence = 3")
+    async with database.connection() as connection:
+        with pytest.raises(LogForked):
+            await log.tail(connection, tournament_id, log.beginning(tournament_id), blocks_max=10)
+        with pytest.raises(LogForked):
+            await log.event_at(connection, tournament_id, Sequence(3))
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "reason"),
+    [
+        ("Nonsense", "{}", "unknown tag"),
+        ("RankingClosed", "{}", "missing required field"),
+        ("RankingClosed", '{"ranking_id":1,"why":"done"}', "unknown field"),
+        ("RankingClosed", '{"ranking_id":', "truncated"),
+        ("PointsAdded", '{"ranking_id":1,"deltas":[[1,1,2147483648]]}', "2147483647"),
+    ],
+)
+async def test_an_event_that_cannot_be_decoded_is_named_with_its_reason(
+    database: Database, tournament_id: TournamentId, owner: asyncpg.Connection, kind: str, body: str, reason: str
+) -> None:
+    await appended(database, block(tournament_id))
+    sequence = await append_text(owner, tournament_id, kind, body)
+    async with database.connection() as connection:
+        for reading in (
+            log.tail(connection, tournament_id, log.beginning(tournament_id), blocks_max=10),
+            log.event_at(connection, tournament_id, sequence),
+        ):
+            with pytest.raises(LogUnreadable, match=reason) as raised:
+                await reading
+            assert (raised.value.tournament_id, raised.value.sequence) == (tournament_id, 3)
+
+
+# ── A reader of "sequence > last" misses nothing ────────────────────────────────────────────────────────
+#
+# The classic bug of logs in PostgreSQL: numbers are drawn from a sequence, a transaction that drew the smaller one
+# commits later, and the reader, who has seen the larger one, never looks back. The same story is told three times:
+# with the log as it is; with its lock taken away; and with numbers from a sequence, as the classic has it.
+
+READ_AFTER: Final = "SELECT sequence FROM event WHERE tournament_id = $1 AND sequence > $2 ORDER BY sequence"
+
+
+async def overlapping_appends_are_read_in_full(
+    owner: asyncpg.Connection,
+    connections: tuple[asyncpg.Connection, asyncpg.Connection],
+    append_one: Callable[[asyncpg.Connection], Awaitable[object]],
+    read_after: Callable[[int], Awaitable[list[int]]],
+    already: int,
+) -> None:
+    """Two transactions append; the one that began first commits last. In between, the reader looks."""
+    first, second = connections
+    slow = first.transaction()
+    await slow.start()
+    await append_one(first)
+    appending = asyncio.create_task(append_one(second))
+    await until(lambda: appending.done() or waits(owner, second))
+    seen = await read_after(already)
+    await slow.commit()
+    await appending
+    seen += await read_after(max(seen, default=already))
+    assert seen == await read_after(already)
+    assert len(set(seen)) == 2
+
+
+async def waits(owner: asyncpg.Connection, connection: asyncpg.Connection) -> bool:
+    return connection.get_server_pid() in await waiting_for_locks(owner)
+
+
+@asynccontextmanager
+async def two_connections(dsn: str) -> Any:
+    connections = [await asyncpg.connect(dsn, server_settings={"search_path": "tallybook"}) for _ in range(2)]
+    try:
+        yield connections
+    finally:
+        for connection in connections:
+            await connection.close()
+
+
+async def tell(dsn: str, owner: asyncpg.Connection, tournament_id: TournamentId) -> None:
+    """The story with the log, such as it is in this database."""
+
+    async def append_one(connection: asyncpg.Connection) -> None:
+        (outcome,) = await log.append(connection, [block(tournament_id)], wait=True)
+        assert isinstance(outcome, Appended)
+
+    async def read_after(last: int) -> list[int]:
+        return [row["sequence"] for row in await owner.fetch(READ_AFTER, tournament_id, last)]
+
+    async with two_connections(dsn) as connections:
+        await overlapping_appends_are_read_in_full(owner, connections, append_one, read_after, already=1)
+
+
+async def take_the_lock_away(owner: asyncpg.Connection) -> None:
+    source: str = await owner.fetchval("SELECT pg_get_functiondef('append_block'::regproc)")
+    unlocked = source.replace("FOR UPDATE SKIP LOCKED", "").replace("FOR UPDATE", "")
+    assert unlocked.count("FOR UPDATE") < source.count("FOR UPDATE") == 2
+    await owner.execute(unlocked)
+
+
+async def test_a_reader_of_sequence_greater_than_last_misses_nothing(
+    dsn: str, owner: asyncpg.Connection, tournament_id: TournamentId
+) -> None:
+    await tell(dsn, owner, tournament_id)
+
+
+async def test_without_the_lock_the_log_is_not_what_it_says(
+    dsn: str, owner: asyncpg.Connection, tournament_id: TournamentId
+) -> None:
+    """Both draw the same number. That the second is refused, and nothing is lost, is owed to the primary key."""
+    await take_the_lock_away(owner)
+    with pytest.raises(asyncpg.UniqueViolationError, match="event_pkey"):
+        await tell(dsn, owner, tournament_id)
+
+
+async def test_without_lock_and_key_the_chain_forks(
+    dsn: str, owner: asyncpg.Connection, tournament_id: TournamentId
+) -> None:
+    await take_the_lock_away(owner)
+    for constraint in ("event DROP CONSTRAINT event_pkey", "block DROP CONSTRAINT block_pkey"):
+        await owner.execute(f"ALTER TABLE {constraint}")
+    with pytest.raises(AssertionError):
+        await tell(dsn, owner, tournament_id)
+
+
+async def test_numbers_from_a_sequence_lose_an_event(dsn: str, owner: asyncpg.Connection) -> None:
+    await owner.execute("CREATE TABLE classic (id bigserial PRIMARY KEY)")
+
+    async def append_one(connection: asyncpg.Connection) -> None:
+        await connection.execute("INSERT INTO classic DEFAULT VALUES")
+
+    async def read_after(last: int) -> list[int]:
+        return [row["id"] for row in await owner.fetch("SELECT id FROM classic WHERE id > $1 ORDER BY id", last)]
+
+    async with two_connections(dsn) as connections:
+        with pytest.raises(AssertionError, match=r"\[2\] == \[1, 2\]"):
+            await overlapping_appends_are_read_in_full(owner, connections, append_one, read_after, already=0)
+
+
+WRITERS: Final = 8
+BLOCKS_EACH: Final = 60
+
+
+async def test_readers_who_follow_many_appenders_see_every_event_once_and_in_order(
+    dsn: str, owner: asyncpg.Connection, database: Database
+) -> None:
+    """Appenders in processes of their own, some with two tournaments in a commit; and two kinds of readers."""
+    ids = sorted([await open_new_tournament(database, actor=OPERATOR) for _ in range(2)])
+    expected = 1 + WRITERS * BLOCKS_EACH
+
+    async def write(number: int) -> None:
+        async with open_database(dsn, name=f"writer {number}", connections_max=1) as process:
+            for n in range(BLOCKS_EACH):
+                events = [registered(f"{number}/{n}") for _ in ids]
+                blocks = [block(where, request(event)) for where, event in zip(ids, events, strict=True)]
+                if number % 2:
+                    assert all(isinstance(outcome, Appended) for outcome in await append(process, *blocks, wait=True))
+                else:
+                    for one in blocks:
+                        await append(process, one, wait=True)
+
+    async def read_plainly(where: TournamentId) -> list[int]:
+        seen = [0]
+        async with database.connection() as connection:
+            while len(seen) <= expected:
+                seen += [row["sequence"] for row in await connection.fetch(READ_AFTER, where, seen[-1])]
+        return seen[1:]
+
+    async def follow(where: TournamentId) -> list[str]:
+        names: list[str] = []
+        at = log.beginning(where)
+        async with database.connection() as connection:
+            while len(names) < expected:
+                tail = await log.tail(connection, where, at, blocks_max=5)
+                names += [getattr(recorded.event, "name", "") for recorded in tail.events]
+                at = tail.head
+        return names
+
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        for number in range(WRITERS):
+            tasks.create_task(write(number))
+        plain = [tasks.create_task(read_plainly(where)) for where in ids]
+        following = [tasks.create_task(follow(where)) for where in ids]
+    for reader in plain:
+        assert reader.result() == list(range(1, expected + 1))
+    for reader in following:
+        pairs = [tuple(map(int, name.split("/"))) for name in reader.result()[1:]]
+        for _, of_one in groupby(sorted(pairs, key=lambda pair: pair[0]), key=lambda pair: pair[0]):
+            assert [n for _, n in of_one] == list(range(BLOCKS_EACH))
+
+
+# ── Append only ─────────────────────────────────────────────────────────────────────────────────────────
+
+LOG_TABLES: Final = ("tournament", "head", "event", "block", "idempotency")
+
+
+def changes_of(table: str) -> dict[str, str]:
+    return {
+        "INSERT": f"INSERT INTO {table} DEFAULT VALUES",
+        "UPDATE": f"UPDATE {table} SET tournament_id = tournament_id",
+        "DELETE": f"DELETE FROM {table}",
+        "TRUNCATE": f"TRUNCATE {table}",
+        "LOCK": f"SELECT 1 FROM {table} FOR UPDATE",
+    }
+
+
+@pytest.mark.parametrize("table", LOG_TABLES)
+async def test_the_service_may_change_the_log_in_no_way_also_where_it_logs_in_as_the_owner(
+    database: Database, tournament_id: TournamentId, table: str
+) -> None:
+    async with database.raw_connection() as connection:
+        assert await connection.fetchval("SELECT current_user") == "tallybook_service"
+        for statement in changes_of(table).values():
+            with pytest.raises(asyncpg.InsufficientPrivilegeError, match=f"permission denied for table {table}"):
+                await connection.execute(statement)
+        for statement in (f"ALTER TABLE {table} DISABLE TRIGGER ALL", f"DROP TABLE {table}"):
+            with pytest.raises(asyncpg.InsufficientPrivilegeError, match="must be owner"):
+                await connection.execute(statement)
+        assert await connection.fetchval(f"SELECT count(*) FROM {table} WHERE tournament_id = $1", tournament_id) <= 1
+
+
+@pytest.mark.parametrize("table", LOG_TABLES)
+async def test_the_owners_slips_are_refused(
+    owner: asyncpg.Connection, database: Database, tournament_id: TournamentId, table: str
+) -> None:
+    await appended(database, block(tournament_id, request(key="k")))
+    refused = ["DELETE", "TRUNCATE"] if table == "head" else ["UPDATE", "DELETE", "TRUNCATE"]
+    for kind in refused:
+        with pytest.raises(asyncpg.InsufficientPrivilegeError, match=f"append-only: {kind} on {table} is refused"):
+            await owner.execute(changes_of(table)[kind])
+
+
+async def test_nobody_else_may_call_the_door(owner: asyncpg.Connection) -> None:
+    doors = await owner.fetch(
+        """
+        SELECT proname, proconfig, has_function_privilege('public', oid, 'EXECUTE') AS anybody
+        FROM pg_proc
+        WHERE pronamespace = 'tallybook'::regnamespace AND prosecdef
+        ORDER BY proname
+        """
+    )
+    fixed = ["search_path=tallybook, pg_temp"]
+    assert [tuple(row) for row in doors] == [("append_block", fixed, False), ("open_tournament", fixed, False)]
+
+
+# ── Statements ──────────────────────────────────────────────────────────────────────────────────────────
+
+VERBS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "CREATE", "GRANT", "SET", "LOCK", "COPY")
+OWNERS_OWN: Final = {"engine.migrator", "engine.embedded"}
+"""Modules whose statements are not executed as the service's role."""
+
+
+def modules() -> Iterator[ModuleType]:
+    for package in (engine, projections, api):
+        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            yield importlib.import_module(found.name)
+
+
+def statements_of(module: ModuleType) -> Iterator[tuple[str, str]]:
+    """The SQL among a module's own constants, by their names; one at a time."""
+    for name, value in vars(module).items():
+        texts = value if isinstance(value, tuple) else (value,)
+        if name.lstrip("_").isupper() and all(isinstance(text, str) for text in texts):
+            sql = [text for text in texts if text.split()[:1] and text.split()[0] in VERBS]
+            for n, statement in enumerate(";".join(sql).split(";") if sql else ()):
+                yield f"{module.__name__}.{name}/{n}", statement
+
+
+def statements() -> dict[str, str]:
+    return dict(pair for module in modules() for pair in statements_of(module))
+
+
+def test_the_statements_of_every_module_are_found() -> None:
+    by_module = {name.rpartition(".")[0] for name in statements()}
+    expected = {"engine.log", "engine.migrator", "projections.tables", "projections.wakeup", "api.auth"}
+    assert expected <= by_module
+    assert len(statements()) > 50
+
+
+async def test_every_statement_fits_the_migrated_schema_and_the_rights_of_whom_it_is_for(
+    database: Database, owner: asyncpg.Connection
+) -> None:
+    async with database.raw_connection() as service:
+        can_explain = service.get_server_version().major >= 16
+        for name, statement in statements().items():
+            migrates = name.rpartition(".")[0] in OWNERS_OWN
+            try:
+                await (owner if migrates else service).prepare(statement)
+                if (
+                    can_explain
+                    and not migrates
+                    and statement.split()[0] in ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
+                ):
+                    # PostgreSQL looks at rights when a statement is about to be executed; EXPLAIN goes as far.
+                    await service.execute(f"EXPLAIN (GENERIC_PLAN) {statement}")
+            except asyncpg.PostgresError as error:
+                pytest.fail(f"{name}: {error}")
+
+
+# ── Plans ───────────────────────────────────────────────────────────────────────────────────────────────
+
+TOURNAMENTS: Final = 400
+EVENTS_EACH: Final = 250
+
+
+HOT_READS: Final = [
+    ("_EVENTS", (200, 240, 250), "event_pkey", 10),
+    ("_EVENTS", (200, 0, 250), "event_pkey", 250),
+    ("_EVENTS", (200, 250, 250), "event_pkey", 0),
+    ("_EVENT", (200, 250), "event_pkey", 1),
+    ("_BLOCKS", (200, 240, 2_001), "block_pkey", 3),
+    ("_BLOCKS", (200, 0, 11), "block_pkey", 11),
+    ("_HEADS", ([7, 200, 333],), "head_pkey", 3),
+    ("_KEY", (200, "key 50"), "idempotency_pkey", 1),
+    ("_BY_SLUG", ("slug-50",), "tournament_slug_key", 1),
+]
+"""Statement, arguments, the index that is to be used, the rows that may be scanned for it."""
+
+
+@pytest.mark.parametrize("plan_cache_mode", ["force_custom_plan", "force_generic_plan"])
+async def test_hot_reads_use_their_index_and_scan_what_they_return(
+    owner: asyncpg.Connection, plan_cache_mode: str
+) -> None:
+    await fill(owner)
+    await owner.execute(f"SET plan_cache_mode = {plan_cache_mode}")
+    for name, arguments, index, rows_max in HOT_READS:
+        explained = await owner.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) {getattr(log, name)}", *arguments)
+        nodes = list(flattened(json.loads(explained)[0]["Plan"]))
+        assert index in {node.get("Index Name") for node in nodes}, name
+        assert "Seq Scan" not in {node["Node Type"] for node in nodes}, name
+        assert sum(map(rows_scanned, nodes)) <= rows_max, name
+
+
+async def fill(owner: asyncpg.Connection) -> None:
+    """A log of many tournaments with many events each, in blocks of 5, of which the planner knows."""
+    tournaments = f"generate_series(1, {TOURNAMENTS}) AS t (id)"
+    events = f"generate_series(1, {EVENTS_EACH}) AS s (n)"
+    await owner.execute(
+        f"""
+        INSERT INTO tournament (tournament_id, slug, name)
+        SELECT id, 'slug-' || id, 'T' FROM generate_series(1, {20 * TOURNAMENTS}) AS id;
+        INSERT INTO head (tournament_id, sequence, structure_sequence, recorded_at, digest)
+        SELECT t.id, {EVENTS_EACH}, 0, now(), sha256('') FROM {tournaments};
+        INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, body)
+        SELECT t.id, s.n, now(), 0, 'Nonsense', repeat('x', 100) FROM {tournaments}, {events};
+        INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, append_id, answers)
+        SELECT t.id, s.n, s.n - 4, now(), sha256(''), gen_random_uuid(), '{{}}' FROM {tournaments}, {events}
+        WHERE s.n % 5 = 0;
+        INSERT INTO idempotency (tournament_id, idempotency_key, fingerprint, sequence)
+        SELECT t.id, 'key ' || s.n, '', s.n FROM {tournaments}, {events} WHERE s.n % 10 = 0;
+        ANALYZE
+        """
+    )
+
+
+def flattened(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for below in plan.get("Plans", ()):
+        yield from flattened(below)
+
+
+def rows_scanned(node: dict[str, Any]) -> float:
+    if "Relation Name" not in node:
+        return 0
+    removed = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
+    rows: float = (node["Actual Rows"] + removed) * node["Actual Loops"]
+    return rows

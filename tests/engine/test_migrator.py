@@ -1,0 +1,265 @@
+"""Migrations: each is applied once, however many processes start at once; what does not fit is refused."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+
+from engine import migrator
+from engine.database import open_database
+from engine.embedded import embedded_postgres
+from engine.errors import StartupRefused
+from engine.migrator import Migration, migrate, shipped
+from engine.terms import OPERATOR
+from tests.desks import until, waiting_for_locks
+from tests.tournaments import open_new_tournament
+
+_numbers = count(1)
+
+MIGRATE = """
+import asyncio, sys
+from engine.migrator import migrate
+
+print(len(asyncio.run(migrate(sys.argv[1]))))
+"""
+
+
+def with_database(dsn: str, name: str) -> str:
+    return urlunsplit(urlsplit(dsn)._replace(path=f"/{name}"))
+
+
+@asynccontextmanager
+async def session(dsn: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(dsn, server_settings={"search_path": "tallybook"})
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+@pytest.fixture
+async def empty(cluster: str) -> AsyncIterator[str]:
+    """The address of a database that nobody has migrated."""
+    name = f"empty_{next(_numbers)}"
+    async with session(cluster) as connection:
+        await connection.execute(f"CREATE DATABASE {name}")
+        yield with_database(cluster, name)
+        await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+async def register(dsn: str) -> list[tuple[int, str]]:
+    async with session(dsn) as connection:
+        return [tuple(row) for row in await connection.fetch("SELECT number, name FROM migration ORDER BY number")]
+
+
+SHIPPED = [(migration.number, migration.name) for migration in shipped()]
+
+
+def test_shipped_migrations_are_numbered_from_one_without_a_gap() -> None:
+    assert [number for number, _ in SHIPPED] == list(range(1, len(SHIPPED) + 1))
+
+
+def test_every_migration_opens_with_why_it_is_there() -> None:
+    assert [migration.name for migration in shipped() if not migration.sql.startswith("-- ")] == []
+
+
+# ── At once ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_of_five_that_start_at_once_each_succeeds_and_each_migration_is_applied_once(empty: str) -> None:
+    applied = await asyncio.gather(*(migrate(empty) for _ in range(5)))
+    assert sorted(map(len, applied)) == [0, 0, 0, 0, len(SHIPPED)]
+    assert await register(empty) == SHIPPED
+    async with open_database(empty, name="test") as database:
+        await open_new_tournament(database, actor=OPERATOR)
+
+
+async def test_of_five_processes_that_start_at_once_each_succeeds(empty: str) -> None:
+    processes = [
+        await asyncio.create_subprocess_exec(sys.executable, "-c", MIGRATE, empty, stdout=subprocess.PIPE)
+        for _ in range(5)
+    ]
+    said = [(await process.communicate())[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * 5
+    assert sorted(map(int, said)) == [0, 0, 0, 0, len(SHIPPED)]
+    assert await register(empty) == SHIPPED
+
+
+async def test_five_databases_of_a_new_cluster_are_migrated_at_once(tmp_path: Path) -> None:
+    """They share the service's role, which does not exist before."""
+    async with embedded_postgres(tmp_path) as cluster:
+        async with session(cluster.dsn) as connection:
+            for n in range(5):
+                await connection.execute(f"CREATE DATABASE d{n}")
+        dsns = [with_database(cluster.dsn, f"d{n}") for n in range(5)]
+        applied = await asyncio.gather(*(migrate(dsn) for dsn in dsns))
+        assert [len(one) for one in applied] == [len(SHIPPED)] * 5
+        for dsn in dsns:
+            async with open_database(dsn, name="test"):
+                pass
+
+
+async def test_an_owner_who_is_no_superuser_can_migrate_and_serve(tmp_path: Path) -> None:
+    """As with a PostgreSQL that somebody else administers; the owner creates the service's role."""
+    async with embedded_postgres(tmp_path) as cluster:
+        async with session(cluster.dsn) as connection:
+            await connection.execute("CREATE ROLE landlord LOGIN CREATEROLE")
+            await connection.execute("CREATE DATABASE estate OWNER landlord")
+        dsn = urlunsplit(urlsplit(with_database(cluster.dsn, "estate"))._replace(netloc="landlord@"))
+        assert len(await migrate(dsn)) == len(SHIPPED)
+        async with open_database(dsn, name="test") as database:
+            await open_new_tournament(database, actor=OPERATOR)
+
+
+# ── What does not fit ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_migrating_again_changes_nothing(dsn: str) -> None:
+    assert await migrate(dsn) == []
+    assert await register(dsn) == SHIPPED
+
+
+async def refused(dsn: str) -> tuple[str, str]:
+    """What migrating and what serving is refused with."""
+    with pytest.raises(StartupRefused) as migrating:
+        await migrate(dsn)
+    return migrating.value.message, await refused_to_serve(dsn)
+
+
+async def refused_to_serve(dsn: str) -> str:
+    with pytest.raises(StartupRefused) as serving:
+        async with open_database(dsn, name="test"):
+            pass
+    return serving.value.message
+
+
+async def test_a_file_that_was_edited_after_it_was_applied_is_refused(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *others = shipped()
+    edited = Migration(number=first.number, name=first.name, sql=first.sql, sha256=sha256(b"edited").hexdigest())
+    monkeypatch.setattr(migrator, "shipped", lambda: [edited, *others])
+    for message in await refused(dsn):
+        assert message.startswith("Migration 0001 log was edited after it had been applied; install the version")
+    assert await register(dsn) == SHIPPED
+
+
+async def test_a_database_newer_than_the_code_is_refused(dsn: str, owner: asyncpg.Connection) -> None:
+    await owner.execute("INSERT INTO migration (number, name, sha256) VALUES (9999, 'future', 'x')")
+    for message in await refused(dsn):
+        assert message == "The database has migration 9999, which this version does not know; run a newer version."
+
+
+async def test_a_database_that_lacks_migrations_is_not_served(
+    empty: str, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = ", ".join(f"{number:04} {name}" for number, name in SHIPPED)
+    assert await refused_to_serve(empty) == f"The database lacks migrations ({named}); run `tallybook migrate`."
+    one_more = Migration(number=len(SHIPPED) + 1, name="more", sql="CREATE TABLE more ()", sha256="x")
+    known = shipped()
+    monkeypatch.setattr(migrator, "shipped", lambda: [*known, one_more])
+    assert "run `tallybook migrate`" in await refused_to_serve(dsn)
+    assert await migrate(dsn) == [one_more]
+    async with open_database(dsn, name="test"):
+        pass
+
+
+async def test_a_migration_that_fails_is_undone_whole_and_can_be_tried_again(
+    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = shipped()
+
+    def ship(sql: str) -> Migration:
+        more = Migration(number=len(before) + 1, name="more", sql=sql, sha256=sha256(sql.encode()).hexdigest())
+        monkeypatch.setattr(migrator, "shipped", lambda: [*before, more])
+        return more
+
+    ship("CREATE TABLE more (); SELECT 1 / 0")
+    with pytest.raises(StartupRefused, match=r"was taken back \(division by zero\)"):
+        await migrate(dsn)
+    assert await owner.fetchval("SELECT to_regclass('more')") is None
+    assert await register(dsn) == SHIPPED
+    better = ship("CREATE TABLE more ()")
+    assert await migrate(dsn) == [better]
+    assert await owner.fetchval("SELECT to_regclass('more')") == "more"
+
+
+async def test_a_login_that_may_not_migrate_is_told_so(cluster: str, empty: str) -> None:
+    guest = f"guest_{next(_numbers)}"
+    async with session(cluster) as connection:
+        await connection.execute(f"CREATE ROLE {guest} LOGIN")
+        try:
+            with pytest.raises(StartupRefused, match=r"may not migrate the database .* as its owner"):
+                await migrate(urlunsplit(urlsplit(empty)._replace(netloc=f"{guest}@")))
+        finally:
+            await connection.execute(f"DROP ROLE {guest}")
+
+
+async def test_a_database_that_is_not_there_is_told_so(cluster: str) -> None:
+    for address in (with_database(cluster, "nowhere"), "postgresql://tallybook@/x?host=/nonexistent", "nonsense"):
+        with pytest.raises(StartupRefused, match="Cannot connect to the database"):
+            await migrate(address)
+
+
+# ── Waiting for the turn ────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_who_waits_for_the_turn_is_given_it_when_the_other_is_gone(empty: str) -> None:
+    async with session(empty) as holder, session(empty) as owner:
+        await migrator._lock(holder)
+        waiting = asyncio.create_task(migrate(empty))
+        await until(lambda: owner.fetchval(POLLING))
+        assert await owner.fetchval("SELECT to_regnamespace('tallybook')") is None
+        holder.terminate()  # it crashes: nobody is left to give the lock back
+        assert len(await waiting) == len(SHIPPED)
+
+
+async def test_who_waits_too_long_for_the_turn_gives_up_in_a_sentence(
+    empty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrator, "LOCK_SECONDS_MAX", 0.3)
+    async with session(empty) as holder:
+        await migrator._lock(holder)
+        with pytest.raises(StartupRefused, match="Another process has been migrating"):
+            await migrate(empty)
+
+
+POLLING = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND query = 'SELECT pg_try_advisory_lock($1)' AND state = 'idle'
+        AND pid <> pg_backend_pid()
+"""
+
+
+async def test_those_who_wait_for_the_turn_do_not_hold_up_an_index_that_is_built_concurrently(empty: str) -> None:
+    async with session(empty) as holder, session(empty) as owner:
+        await holder.execute("CREATE TABLE public.big AS SELECT generate_series(1, 1000) AS n")
+        await migrator._lock(holder)
+        waiting = [asyncio.create_task(migrate(empty)) for _ in range(3)]
+        await until(lambda: owner.fetchval(POLLING))
+        await holder.execute("SET lock_timeout = '5s'")
+        await holder.execute("CREATE INDEX CONCURRENTLY ON public.big (n)")
+        await holder.close()
+        assert sum(map(len, await asyncio.gather(*waiting))) == len(SHIPPED)
+
+
+async def test_those_who_would_wait_inside_the_database_would_hold_it_up(empty: str) -> None:
+    """Why the lock is polled: a session that waits in pg_advisory_lock() holds a snapshot, for as long as it waits."""
+    async with session(empty) as holder, session(empty) as waiter, session(empty) as owner:
+        await holder.execute("CREATE TABLE public.big AS SELECT generate_series(1, 1000) AS n")
+        await migrator._lock(holder)
+        waiting = asyncio.create_task(waiter.execute("SELECT pg_advisory_lock($1)", migrator._LOCK_KEY))
+        await until(lambda: waiting_for_locks(owner, "pg_advisory_lock"))
+        await holder.execute("SET lock_timeout = '300ms'")
+        with pytest.raises((asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)):
+            await holder.execute("CREATE INDEX CONCURRENTLY ON public.big (n)")
+        await holder.close()
+        await waiting

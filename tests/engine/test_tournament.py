@@ -1,0 +1,770 @@
+"""Decisions as tables: given what has happened, when this is asked, then that is recorded, or refused for this."""
+
+from copy import deepcopy
+from datetime import UTC, datetime
+from typing import Any, Final, get_args
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from msgspec import UNSET
+
+from engine import commands, events
+from engine.commands import Command
+from engine.errors import Conflict, Fault, NotFound, Refusal, Unacceptable
+from engine.events import Delta, Event
+from engine.terms import (
+    DELTA_MAX,
+    DELTAS_MAX,
+    DESCRIPTION_CHARACTERS_MAX,
+    NAME_CHARACTERS_MAX,
+    PARTICIPANTS_MAX,
+    TAGS_MAX,
+    Sort,
+)
+from engine.tournament import Tournament, decide, evolve
+from tests.histories import EVENTS, commands_for, histories, tournament_of, unhurried
+
+ANNA, BEN, CARA, DORA, EMIL = 1, 2, 3, 4, 5
+NOBODY = 99
+FRIENDLY, DUEL, RACE = 20, 21, 22  # of none, of two, of four
+OVERALL, FINISHED = 30, 31
+POINTS, GOALS, TIMES = 40, 41, 42
+NEW, NEW_TOO = 50, 51
+KICK_OFF = datetime(2024, 5, 4, 18, 30, tzinfo=UTC)
+
+# ── Given ───────────────────────────────────────────────────────────────────────────────────────────────
+
+GIVEN: Final[tuple[Event, ...]] = (
+    events.TournamentOpened(name="Spring Open", slug="spring-open"),
+    events.CompetitorRegistered(competitor_id=ANNA, name="Anna"),
+    events.CompetitorRegistered(competitor_id=BEN, name="Ben", parent_id=ANNA),
+    events.CompetitorRegistered(competitor_id=CARA, name="Cara", parent_id=BEN),
+    events.CompetitorRegistered(competitor_id=DORA, name="Dora"),
+    events.CompetitorRegistered(competitor_id=EMIL, name="Emil"),
+    events.CompetitionAdded(competition_id=FRIENDLY, group_id=1),
+    events.CompetitionAdded(competition_id=DUEL, group_id=1, participants=(ANNA, BEN)),
+    events.CompetitionAdded(competition_id=RACE, group_id=1, participants=(ANNA, BEN, CARA, DORA)),
+    events.RankingCreated(
+        ranking_id=OVERALL,
+        name="Overall",
+        participants=(ANNA, BEN, CARA),
+        main_unity_id=POINTS,
+        main_unity_name="Points",
+    ),
+    events.UnityAdded(ranking_id=OVERALL, unity_id=GOALS, name="Goals"),
+    events.RankingCreated(
+        ranking_id=FINISHED,
+        name="Finished",
+        participants=(ANNA, DORA),
+        main_unity_id=TIMES,
+        main_unity_name="Times",
+    ),
+    events.RankingClosed(ranking_id=FINISHED),
+)
+"""Anna is above Ben, who is above Cara. The ranking Overall is open, Finished is closed."""
+
+CROWD: Final = tuple(range(1_000, 1_000 + PARTICIPANTS_MAX + 1))
+CROWDED: Final[Tournament] = Tournament(competitors=dict.fromkeys(CROWD))
+"""A tournament of one competitor more than a list may name."""
+
+
+@pytest.fixture
+def state() -> Tournament:
+    return tournament_of(GIVEN)
+
+
+def register(**said: Any) -> Command:
+    return commands.RegisterCompetitor(**{"competitor_id": NEW, "name": "Finn"} | said)
+
+
+def registered(**facts: Any) -> Event:
+    return events.CompetitorRegistered(**{"competitor_id": NEW, "name": "Finn"} | facts)
+
+
+def change(**said: Any) -> Command:
+    return commands.ChangeCompetitor(**{"competitor_id": BEN} | said)
+
+
+def changed(**facts: Any) -> Event:
+    return events.CompetitorChanged(**{"competitor_id": BEN} | facts)
+
+
+def compete(*participants: int, **said: Any) -> Command:
+    return commands.AddCompetition(competition_id=NEW, group_id=7, participants=participants, **said)
+
+
+def competed(*participants: int, **facts: Any) -> Event:
+    return events.CompetitionAdded(competition_id=NEW, group_id=7, participants=participants, **facts)
+
+
+def report(competition_id: int, **said: Any) -> Command:
+    return commands.ChangeCompetition(competition_id=competition_id, **said)
+
+
+def reported(competition_id: int, **facts: Any) -> Event:
+    return events.CompetitionChanged(competition_id=competition_id, **facts)
+
+
+def create(*participants: int, **said: Any) -> Command:
+    usual = {"ranking_id": NEW, "main_unity_id": NEW_TOO, "name": "Juniors", "main_unity_name": "Points"}
+    return commands.CreateRanking(participants=participants, **usual | said)
+
+
+def created(*participants: int, **facts: Any) -> Event:
+    usual = {"ranking_id": NEW, "main_unity_id": NEW_TOO, "name": "Juniors", "main_unity_name": "Points"}
+    return events.RankingCreated(participants=participants, **usual | facts)
+
+
+def modify(*participants: int, **said: Any) -> Command:
+    usual = {"ranking_id": OVERALL, "main_unity_name": "Points"}
+    return commands.ModifyRanking(participants=participants, **usual | said)
+
+
+def modified(*participants: int, **facts: Any) -> Event:
+    usual = {"ranking_id": OVERALL, "main_unity_name": "Points"}
+    return events.RankingModified(participants=participants, **usual | facts)
+
+
+def measure(name: str, **said: Any) -> Command:
+    return commands.AddUnity(**{"ranking_id": OVERALL, "unity_id": NEW, "name": name} | said)
+
+
+def measured(name: str, **facts: Any) -> Event:
+    return events.UnityAdded(**{"ranking_id": OVERALL, "unity_id": NEW, "name": name} | facts)
+
+
+def add(*deltas: tuple[int, int, int], **said: Any) -> Command:
+    lines = tuple(Delta(*delta) for delta in deltas)
+    return commands.AddPoints(**{"ranking_id": OVERALL, "deltas": lines} | said)
+
+
+def added(*deltas: tuple[int, int, int], **facts: Any) -> Event:
+    lines = tuple(Delta(*delta) for delta in deltas)
+    return events.PointsAdded(**{"ranking_id": OVERALL, "deltas": lines} | facts)
+
+
+LONGEST_NAME: Final = "é" * NAME_CHARACTERS_MAX
+LONGEST_DESCRIPTION: Final = "é" * DESCRIPTION_CHARACTERS_MAX
+MOST_TAGS: Final = tuple(f"tag {number}" for number in range(TAGS_MAX))
+
+# ── What is accepted ────────────────────────────────────────────────────────────────────────────────────
+
+ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
+    # competitors
+    "a competitor needs nothing but a name": (register(), registered()),
+    "a competitor's name is trimmed": (register(name=" \tFinn\n"), registered(name="Finn")),
+    "a name may have 255 characters": (register(name=LONGEST_NAME), registered(name=LONGEST_NAME)),
+    "a name is measured after trimming": (register(name=f" {LONGEST_NAME} "), registered(name=LONGEST_NAME)),
+    "a name may be another competitor's": (register(name="Anna"), registered(name="Anna")),
+    "a name may be of any script": (
+        register(name="Łukasz 選手 \N{FOX FACE}"),
+        registered(name="Łukasz 選手 \N{FOX FACE}"),
+    ),
+    "tags are trimmed and keep their order": (register(tags=("u18", " north ")), registered(tags=("u18", "north"))),
+    "a competitor may have 100 tags": (register(tags=MOST_TAGS), registered(tags=MOST_TAGS)),
+    "a color has either case": (register(color="fF00aA"), registered(color="fF00aA")),
+    "without a color it is the default": (register(color=None), registered(color="000000")),
+    "a competitor may be below another": (register(parent_id=CARA), registered(parent_id=CARA)),
+    "a change may say nothing": (change(), changed()),
+    "a change trims names": (change(name=" Benjamin "), changed(name="Benjamin")),
+    "a change may replace the tags": (change(tags=("u21 ",)), changed(tags=("u21",))),
+    "a change may take all tags away": (change(tags=()), changed(tags=())),
+    "a change may set the color": (change(color="00ff00"), changed(color="00ff00")),
+    "a competitor may move below another": (change(parent_id=DORA), changed(parent_id=DORA)),
+    "a competitor may stay where it is": (change(parent_id=ANNA), changed(parent_id=ANNA)),
+    "one without a parent may be put below another": (
+        change(competitor_id=ANNA, parent_id=DORA),
+        changed(competitor_id=ANNA, parent_id=DORA),
+    ),
+    # competitions
+    "a competition needs nothing but a group": (compete(), competed()),
+    "participants keep the order sent": (compete(CARA, ANNA, BEN), competed(CARA, ANNA, BEN)),
+    "a competition may have a time and a place": (
+        compete(started_at=KICK_OFF, location=" Hall 2 "),
+        competed(started_at=KICK_OFF, location="Hall 2"),
+    ),
+    "a competition may have an empty place": (compete(location=""), competed(location="")),
+    "of none, the result is a score": (compete(result="cancelled"), competed(result="cancelled")),
+    "of one, the result is a score": (compete(ANNA, result="9.58"), competed(ANNA, result="9.58")),
+    "of two, the result is a score": (compete(ANNA, BEN, result="3-1"), competed(ANNA, BEN, result="3-1")),
+    "a score is trimmed": (compete(ANNA, BEN, result=" 3-1\n"), competed(ANNA, BEN, result="3-1")),
+    "of two, a score that looks like JSON is a score": (
+        compete(ANNA, BEN, result='{"1": "3"}'),
+        competed(ANNA, BEN, result='{"1": "3"}'),
+    ),
+    "of three, the result is a performance each": (
+        compete(ANNA, BEN, CARA, result={ANNA: "9.58", BEN: "9.69", CARA: "9.72"}),
+        competed(ANNA, BEN, CARA, result={ANNA: "9.58", BEN: "9.69", CARA: "9.72"}),
+    ),
+    "of three, the result may be JSON text": (
+        compete(ANNA, BEN, CARA, result=' {"1": "9.58", "2": "9.69"} '),
+        competed(ANNA, BEN, CARA, result={ANNA: "9.58", BEN: "9.69"}),
+    ),
+    "of three, not all need a performance": (
+        compete(ANNA, BEN, CARA, result={CARA: "9.72"}),
+        competed(ANNA, BEN, CARA, result={CARA: "9.72"}),
+    ),
+    "performances are trimmed": (
+        compete(ANNA, BEN, CARA, result={CARA: " 9.72 "}),
+        competed(ANNA, BEN, CARA, result={CARA: "9.72"}),
+    ),
+    "an object without performances is no result": (compete(ANNA, BEN, CARA, result={}), competed(ANNA, BEN, CARA)),
+    "a participant may be the winner": (compete(ANNA, BEN, winner_id=BEN), competed(ANNA, BEN, winner_id=BEN)),
+    "a report may say nothing": (report(DUEL), reported(DUEL)),
+    "a result may come later": (
+        report(DUEL, result="3-1", winner_id=ANNA),
+        reported(DUEL, result="3-1", winner_id=ANNA),
+    ),
+    "a fixture may move": (
+        report(FRIENDLY, started_at=KICK_OFF, location=" Hall 2"),
+        reported(FRIENDLY, started_at=KICK_OFF, location="Hall 2"),
+    ),
+    "a place may be taken away": (report(DUEL, location=""), reported(DUEL, location="")),
+    "performances may come later": (
+        report(RACE, result={BEN: "9.69", ANNA: "9.58"}),
+        reported(RACE, result={BEN: "9.69", ANNA: "9.58"}),
+    ),
+    "performances may come later as JSON text": (
+        report(RACE, result='{"4": "10.1"}', winner_id=DORA),
+        reported(RACE, result={DORA: "10.1"}, winner_id=DORA),
+    ),
+    # rankings
+    "a ranking needs a name, a main unity and one competitor": (create(ANNA), created(ANNA)),
+    "a ranking's list keeps the order sent": (create(CARA, ANNA, EMIL), created(CARA, ANNA, EMIL)),
+    "a ranking's names are trimmed": (create(ANNA, name=" Juniors ", main_unity_name="\tPoints "), created(ANNA)),
+    "a ranking may have another's names": (create(ANNA, name="Overall"), created(ANNA, name="Overall")),
+    "a ranking may have a description": (create(ANNA, description="U18"), created(ANNA, description="U18")),
+    "a description may have lines and tabs": (
+        create(ANNA, description="one\r\n\ttwo "),
+        created(ANNA, description="one\r\n\ttwo "),
+    ),
+    "a description may have 10,000 characters": (
+        create(ANNA, description=LONGEST_DESCRIPTION),
+        created(ANNA, description=LONGEST_DESCRIPTION),
+    ),
+    "a ranking may be modified into what it is": (modify(ANNA, BEN, CARA), modified(ANNA, BEN, CARA)),
+    "a modification replaces the list": (modify(DORA, ANNA), modified(DORA, ANNA)),
+    "a modification may name the ranking": (modify(ANNA, name=" All "), modified(ANNA, name="All")),
+    "a modification may name the main unity": (
+        modify(ANNA, main_unity_name=" Score "),
+        modified(ANNA, main_unity_name="Score"),
+    ),
+    "a modification may describe the ranking": (modify(ANNA, description="U18"), modified(ANNA, description="U18")),
+    "a modification may take the description away": (modify(ANNA, description=None), modified(ANNA, description=None)),
+    "a modification need not speak of the description": (modify(ANNA), modified(ANNA, description=UNSET)),
+    "a modification may set 10,000 characters": (
+        modify(ANNA, description=LONGEST_DESCRIPTION),
+        modified(ANNA, description=LONGEST_DESCRIPTION),
+    ),
+    "a unity sorts descending unless it is said": (measure("Fair play"), measured("Fair play", sort=Sort.DESC)),
+    "a unity may sort ascending": (measure("Strokes", sort=Sort.ASC), measured("Strokes", sort=Sort.ASC)),
+    "a unity's name is trimmed": (measure("\nStrokes "), measured("Strokes")),
+    "a unity may have the name of another ranking's": (measure("Times"), measured("Times")),
+    "an open ranking may be closed": (
+        commands.CloseRanking(ranking_id=OVERALL),
+        events.RankingClosed(ranking_id=OVERALL),
+    ),
+    "a closed ranking may be reopened": (
+        commands.ReopenRanking(ranking_id=FINISHED),
+        events.RankingReopened(ranking_id=FINISHED),
+    ),
+    # points
+    "points may be added": (add((ANNA, POINTS, 5)), added((ANNA, POINTS, 5))),
+    "points may be taken": (add((ANNA, POINTS, -5)), added((ANNA, POINTS, -5))),
+    "no points are recorded too": (add((ANNA, POINTS, 0)), added((ANNA, POINTS, 0))),
+    "a delta may be as large as it gets": (add((ANNA, POINTS, DELTA_MAX)), added((ANNA, POINTS, DELTA_MAX))),
+    "a delta may be as small as it gets": (add((ANNA, POINTS, -DELTA_MAX)), added((ANNA, POINTS, -DELTA_MAX))),
+    "several may get points in several unities": (
+        add((CARA, GOALS, 2), (ANNA, POINTS, 3), (CARA, POINTS, 1)),
+        added((CARA, GOALS, 2), (ANNA, POINTS, 3), (CARA, POINTS, 1)),
+    ),
+    "both lines of the same competitor and unity are kept": (
+        add((ANNA, POINTS, 3), (ANNA, POINTS, 3)),
+        added((ANNA, POINTS, 3), (ANNA, POINTS, 3)),
+    ),
+    "a competition may be the cause": (
+        add((ANNA, POINTS, 3), competition_id=DUEL),
+        added((ANNA, POINTS, 3), competition_id=DUEL),
+    ),
+    "the cause may be a competition of others": (
+        add((CARA, POINTS, 3), competition_id=FRIENDLY),
+        added((CARA, POINTS, 3), competition_id=FRIENDLY),
+    ),
+    "10,000 deltas may be added at once": (
+        add(*[(ANNA, POINTS, 1)] * DELTAS_MAX),
+        added(*[(ANNA, POINTS, 1)] * DELTAS_MAX),
+    ),
+}
+
+
+@pytest.mark.parametrize(("when", "then"), ACCEPTED.values(), ids=ACCEPTED.keys())
+def test_accepted(state: Tournament, when: Command, then: Event) -> None:
+    assert decide(state, when) == (then,)
+
+
+def test_a_list_may_name_10_000_competitors() -> None:
+    assert decide(CROWDED, compete(*CROWD[1:])) == (competed(*CROWD[1:]),)
+    assert decide(CROWDED, create(*CROWD[1:])) == (created(*CROWD[1:]),)
+
+
+# ── What is refused ─────────────────────────────────────────────────────────────────────────────────────
+
+EMPTY: Final = "must not be empty"
+TOO_LONG: Final = "must have at most 255 characters"
+NUL: Final = "must not contain the control character U+0000"
+NEXT_LINE: Final = "must not contain the control character U+0085"
+NO_COLOR: Final = "must be 6 hexadecimal characters, without a leading #"
+NO_OBJECT: Final = "must be, with more than two participants, an object of strings by competitor id"
+NO_SCORE: Final = "must be a string, the score, with up to two participants"
+
+UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
+    # names
+    "a competitor without a name": (register(name=""), [("name", EMPTY)]),
+    "a name of nothing but blanks": (register(name=" \t\n"), [("name", EMPTY)]),
+    "a name of 256 characters": (register(name=LONGEST_NAME + "e"), [("name", TOO_LONG)]),
+    "a name with a control character": (register(name="Fi\0nn"), [("name", NUL)]),
+    "a name with a control character that is not ASCII": (register(name="Fi\x85nn"), [("name", NEXT_LINE)]),
+    "a name of two lines": (register(name="Fi\nnn"), [("name", "must not contain the control character U+000A")]),
+    "a name that no UTF-8 can hold": (
+        register(name="Finn \ud800"),
+        [("name", "must not contain the control character U+D800")],
+    ),
+    "a change to an empty name": (change(name=" "), [("name", EMPTY)]),
+    "a change to a name too long": (change(name=LONGEST_NAME + "e"), [("name", TOO_LONG)]),
+    "a ranking without a name": (create(ANNA, name=" "), [("name", EMPTY)]),
+    "a ranking with a name too long": (create(ANNA, name=LONGEST_NAME + "e"), [("name", TOO_LONG)]),
+    "a ranking without a main unity": (create(ANNA, main_unity_name=""), [("main_unity_name", EMPTY)]),
+    "a main unity with a name too long": (
+        create(ANNA, main_unity_name=LONGEST_NAME + "e"),
+        [("main_unity_name", TOO_LONG)],
+    ),
+    "a modification to an empty name": (modify(ANNA, name=""), [("name", EMPTY)]),
+    "a modification to no main unity": (modify(ANNA, main_unity_name=" "), [("main_unity_name", EMPTY)]),
+    "a modification to a control character": (modify(ANNA, main_unity_name="a\0"), [("main_unity_name", NUL)]),
+    "a unity without a name": (measure(" "), [("name", EMPTY)]),
+    "a unity with a name too long": (measure(LONGEST_NAME + "e"), [("name", TOO_LONG)]),
+    "a unity with a control character": (measure("a\0b"), [("name", NUL)]),
+    # unity names
+    "a unity named as the main one": (measure("Points"), [("name", "this ranking has a unity 'Points' already")]),
+    "a unity named as another": (measure("Goals"), [("name", "this ranking has a unity 'Goals' already")]),
+    "a unity named as another but for blanks": (
+        measure(" Goals "),
+        [("name", "this ranking has a unity 'Goals' already")],
+    ),
+    "a main unity renamed to another's name": (
+        modify(ANNA, main_unity_name=" Goals"),
+        [("main_unity_name", "this ranking has a unity 'Goals' already")],
+    ),
+    # descriptions
+    "a description too long": (
+        create(ANNA, description=LONGEST_DESCRIPTION + "e"),
+        [("description", "must have at most 10000 characters")],
+    ),
+    "a description with a control character": (create(ANNA, description="a\0b"), [("description", NUL)]),
+    "a modification to a description too long": (
+        modify(ANNA, description=LONGEST_DESCRIPTION + "e"),
+        [("description", "must have at most 10000 characters")],
+    ),
+    "a modification to a description with a control character": (
+        modify(ANNA, description="a\x85b"),
+        [("description", NEXT_LINE)],
+    ),
+    # tags, colors, parents
+    "an empty tag": (register(tags=("u18", " ")), [("tags", EMPTY)]),
+    "several empty tags": (change(tags=("", "u18")), [("tags", EMPTY)]),
+    "a tag too long": (register(tags=(LONGEST_NAME + "e",)), [("tags", TOO_LONG)]),
+    "a tag with a control character": (register(tags=("a\0b",)), [("tags", NUL)]),
+    "a repeated tag": (register(tags=("a", "b", "a", "a")), [("tags", "tag 'a' is given more than once")]),
+    "a tag repeated but for blanks": (change(tags=("a", " a")), [("tags", "tag 'a' is given more than once")]),
+    "101 tags": (register(tags=(*MOST_TAGS, "one more")), [("tags", "must be at most 100")]),
+    "a color with a hash": (register(color="#ff000"), [("color", NO_COLOR)]),
+    "a color of 5 characters": (register(color="ff000"), [("color", NO_COLOR)]),
+    "a color of 7 characters": (change(color="ff00000"), [("color", NO_COLOR)]),
+    "a color and a new line": (change(color="ff0000\n"), [("color", NO_COLOR)]),
+    "a color of other digits": (register(color="\u0661" * 6), [("color", NO_COLOR)]),
+    "a color that is none": (change(color="orange"), [("color", NO_COLOR)]),
+    "an unknown parent": (
+        register(parent_id=NOBODY),
+        [("parent", "competitor 99 is not in this tournament")],
+    ),
+    "a change to an unknown parent": (
+        change(parent_id=NOBODY),
+        [("parent", "competitor 99 is not in this tournament")],
+    ),
+    "a new competitor below itself": (
+        register(parent_id=NEW),
+        [("parent", f"competitor {NEW} is not in this tournament")],
+    ),
+    "a competitor below itself": (
+        change(competitor_id=DORA, parent_id=DORA),
+        [("parent", f"competitor {DORA} is below competitor {DORA}")],
+    ),
+    "a circle of two": (
+        change(competitor_id=ANNA, parent_id=BEN),
+        [("parent", f"competitor {BEN} is below competitor {ANNA}")],
+    ),
+    "a circle of three": (
+        change(competitor_id=ANNA, parent_id=CARA),
+        [("parent", f"competitor {CARA} is below competitor {ANNA}")],
+    ),
+    # competitions
+    "a participant nobody knows": (
+        compete(ANNA, NOBODY),
+        [("participants", "competitor 99 is not in this tournament")],
+    ),
+    "a participant named thrice": (
+        compete(ANNA, BEN, ANNA, ANNA),
+        [("participants", f"competitor {ANNA} is named more than once")],
+    ),
+    "a winner who did not take part": (
+        compete(ANNA, BEN, winner_id=CARA),
+        [("winner", f"competitor {CARA} is not a participant")],
+    ),
+    "a winner of nobody": (compete(winner_id=ANNA), [("winner", f"competitor {ANNA} is not a participant")]),
+    "a place with a control character": (compete(location="Hall\0"), [("location", NUL)]),
+    "a place too long": (compete(location=LONGEST_NAME + "e"), [("location", TOO_LONG)]),
+    "a place of nothing but blanks": (report(DUEL, location=" "), [("location", EMPTY)]),
+    "an empty score": (compete(ANNA, BEN, result=" "), [("result", EMPTY)]),
+    "a score too long": (compete(ANNA, BEN, result="3" * 256), [("result", TOO_LONG)]),
+    "a score with a control character": (compete(ANNA, BEN, result="3\0001"), [("result", NUL)]),
+    "performances of none": (compete(result={}), [("result", NO_SCORE)]),
+    "performances of one": (compete(ANNA, result={ANNA: "9.58"}), [("result", NO_SCORE)]),
+    "performances of two": (compete(ANNA, BEN, result={ANNA: "3", BEN: "1"}), [("result", NO_SCORE)]),
+    "a score of three": (compete(ANNA, BEN, CARA, result="3-1"), [("result", NO_OBJECT)]),
+    "a number of three": (compete(ANNA, BEN, CARA, result="3"), [("result", NO_OBJECT)]),
+    "a list of three": (compete(ANNA, BEN, CARA, result='["9.58"]'), [("result", NO_OBJECT)]),
+    "performances by name": (compete(ANNA, BEN, CARA, result='{"Anna": "9.58"}'), [("result", NO_OBJECT)]),
+    "performances that are numbers": (compete(ANNA, BEN, CARA, result='{"1": 9.58}'), [("result", NO_OBJECT)]),
+    "performances nested without end": (compete(ANNA, BEN, CARA, result="[" * 100_000), [("result", NO_OBJECT)]),
+    "performances that no UTF-8 can hold": (
+        compete(ANNA, BEN, CARA, result='{"1": "\ud800"}'),
+        [("result", NO_OBJECT)],
+    ),
+    "a performance of who did not take part": (
+        compete(ANNA, BEN, CARA, result={DORA: "1", ANNA: "2"}),
+        [("result", f"competitor {DORA} is not a participant")],
+    ),
+    "a performance, in JSON text, of who did not take part": (
+        compete(ANNA, BEN, CARA, result='{"99": "1"}'),
+        [("result", "competitor 99 is not a participant")],
+    ),
+    "an empty performance": (compete(ANNA, BEN, CARA, result={ANNA: ""}), [("result", EMPTY)]),
+    "a performance with a control character": (
+        compete(ANNA, BEN, CARA, result='{"1": "a\\u0000"}'),
+        [("result", NUL)],
+    ),
+    "a report of a winner who did not take part": (
+        report(DUEL, winner_id=CARA),
+        [("winner", f"competitor {CARA} is not a participant")],
+    ),
+    "a report of performances of two": (report(DUEL, result={ANNA: "3"}), [("result", NO_SCORE)]),
+    "a report of a score of four": (report(RACE, result="3-1"), [("result", NO_OBJECT)]),
+    "a report of a performance of who did not take part": (
+        report(RACE, result={EMIL: "1"}),
+        [("result", f"competitor {EMIL} is not a participant")],
+    ),
+    # lists of rankings
+    "a ranking of nobody": (create(), [("participants", "must name at least one competitor")]),
+    "a modification to nobody": (modify(), [("participants", "must name at least one competitor")]),
+    "a ranking of one nobody knows": (
+        create(ANNA, NOBODY),
+        [("participants", "competitor 99 is not in this tournament")],
+    ),
+    "a ranking that names one twice": (
+        create(ANNA, BEN, ANNA),
+        [("participants", f"competitor {ANNA} is named more than once")],
+    ),
+    "a modification to one nobody knows": (
+        modify(98, NOBODY, ANNA),
+        [
+            ("participants", "competitor 98 is not in this tournament"),
+            ("participants", "competitor 99 is not in this tournament"),
+        ],
+    ),
+    "a modification that names two twice": (
+        modify(BEN, ANNA, BEN, ANNA),
+        [
+            ("participants", f"competitor {BEN} is named more than once"),
+            ("participants", f"competitor {ANNA} is named more than once"),
+        ],
+    ),
+    # points
+    "points of nobody": (add(), [("participants_delta", "must hold at least one delta")]),
+    "10,001 deltas": (
+        add(*[(ANNA, POINTS, 1)] * (DELTAS_MAX + 1)),
+        [("participants_delta", "must hold at most 10000 deltas")],
+    ),
+    "points of one who is not in the ranking": (
+        add((DORA, POINTS, 1)),
+        [("participants_delta", f"competitor {DORA} is not in this ranking")],
+    ),
+    "points in another ranking's unity": (
+        add((ANNA, TIMES, 1)),
+        [("participants_delta", f"unity {TIMES} is not in this ranking")],
+    ),
+    "points for an unknown competition": (
+        add((ANNA, POINTS, 1), competition_id=NOBODY),
+        [("competition_id", "competition 99 is not in this tournament")],
+    ),
+    "a delta too large": (
+        add((ANNA, POINTS, DELTA_MAX + 1)),
+        [("participants_delta", "delta 2147483648 is not within ±2147483647")],
+    ),
+    "a delta too small": (
+        add((ANNA, POINTS, -DELTA_MAX - 1)),
+        [("participants_delta", "delta -2147483648 is not within ±2147483647")],
+    ),
+    # every fault, each once, in the order of the fields
+    "a competitor with everything wrong": (
+        register(name="", tags=("a", "a", ""), color="red", parent_id=NOBODY),
+        [
+            ("name", EMPTY),
+            ("tags", EMPTY),
+            ("tags", "tag 'a' is given more than once"),
+            ("color", NO_COLOR),
+            ("parent", "competitor 99 is not in this tournament"),
+        ],
+    ),
+    "a change with everything wrong": (
+        change(competitor_id=ANNA, name="", tags=("",), color="red", parent_id=CARA),
+        [
+            ("name", EMPTY),
+            ("tags", EMPTY),
+            ("color", NO_COLOR),
+            ("parent", f"competitor {CARA} is below competitor {ANNA}"),
+        ],
+    ),
+    "a competition with everything wrong": (
+        compete(ANNA, NOBODY, ANNA, NOBODY, location="\0", result={EMIL: ""}, winner_id=EMIL),
+        [
+            ("participants", "competitor 99 is not in this tournament"),
+            ("participants", f"competitor {ANNA} is named more than once"),
+            ("participants", "competitor 99 is named more than once"),
+            ("location", NUL),
+            ("result", f"competitor {EMIL} is not a participant"),
+            ("result", EMPTY),
+            ("winner", f"competitor {EMIL} is not a participant"),
+        ],
+    ),
+    "a report with everything wrong": (
+        report(DUEL, location="\0", result={}, winner_id=EMIL),
+        [("location", NUL), ("result", NO_SCORE), ("winner", f"competitor {EMIL} is not a participant")],
+    ),
+    "a ranking with everything wrong": (
+        create(NOBODY, name="", main_unity_name="\0", description="\0"),
+        [
+            ("name", EMPTY),
+            ("main_unity_name", NUL),
+            ("participants", "competitor 99 is not in this tournament"),
+            ("description", NUL),
+        ],
+    ),
+    "a modification with everything wrong": (
+        modify(name="", main_unity_name="Goals", description="\0"),
+        [
+            ("name", EMPTY),
+            ("main_unity_name", "this ranking has a unity 'Goals' already"),
+            ("participants", "must name at least one competitor"),
+            ("description", NUL),
+        ],
+    ),
+    "points with everything wrong": (
+        add((DORA, POINTS, 1), (ANNA, TIMES, 1), (DORA, TIMES, DELTA_MAX + 1), competition_id=NOBODY),
+        [
+            ("participants_delta", f"competitor {DORA} is not in this ranking"),
+            ("participants_delta", f"unity {TIMES} is not in this ranking"),
+            ("participants_delta", "delta 2147483648 is not within ±2147483647"),
+            ("competition_id", "competition 99 is not in this tournament"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("when", "then"), UNACCEPTABLE.values(), ids=UNACCEPTABLE.keys())
+def test_unacceptable(state: Tournament, when: Command, then: list[tuple[str, str]]) -> None:
+    with pytest.raises(Unacceptable) as refused:
+        decide(state, when)
+    assert refused.value.faults == tuple(Fault(*fault) for fault in then)
+
+
+def test_a_list_may_not_name_10_001_competitors() -> None:
+    for when in (compete(*CROWD), create(*CROWD)):
+        with pytest.raises(Unacceptable) as refused:
+            decide(CROWDED, when)
+        assert refused.value.faults == (Fault("participants", "must be at most 10000"),)
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        pytest.param(change(competitor_id=NOBODY), id="a competitor to change"),
+        pytest.param(change(competitor_id=NOBODY, name=""), id="a competitor, whatever else is wrong"),
+        pytest.param(report(NOBODY), id="a competition to change"),
+        pytest.param(report(NOBODY, winner_id=NOBODY), id="a competition, whatever else is wrong"),
+        pytest.param(modify(ANNA, ranking_id=NOBODY), id="a ranking to modify"),
+        pytest.param(modify(ranking_id=NOBODY), id="a ranking, whatever else is wrong"),
+        pytest.param(measure("Strokes", ranking_id=NOBODY), id="a ranking to add a unity to"),
+        pytest.param(add((ANNA, POINTS, 1), ranking_id=NOBODY), id="a ranking to add points to"),
+        pytest.param(commands.CloseRanking(ranking_id=NOBODY), id="a ranking to close"),
+        pytest.param(commands.ReopenRanking(ranking_id=NOBODY), id="a ranking to reopen"),
+    ],
+)
+def test_what_does_not_exist_is_not_found(state: Tournament, when: Command) -> None:
+    with pytest.raises(NotFound, match=r"This tournament has no (competitor|competition|ranking) 99\."):
+        decide(state, when)
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        pytest.param(modify(ANNA, ranking_id=FINISHED, main_unity_name="Times"), id="modified"),
+        pytest.param(measure("Strokes", ranking_id=FINISHED), id="given another unity"),
+        pytest.param(add((ANNA, TIMES, 1), ranking_id=FINISHED), id="given points"),
+        pytest.param(commands.CloseRanking(ranking_id=FINISHED), id="closed again"),
+    ],
+)
+def test_until_it_is_reopened_a_closed_ranking_cannot_be(state: Tournament, when: Command) -> None:
+    with pytest.raises(Conflict, match="is closed"):
+        decide(state, when)
+    evolve(state, events.RankingReopened(ranking_id=FINISHED))
+    assert decide(state, when)
+
+
+def test_that_a_ranking_is_closed_comes_before_whatever_else_is_wrong(state: Tournament) -> None:
+    with pytest.raises(Conflict) as refused:
+        decide(state, add((NOBODY, NOBODY, DELTA_MAX + 1), ranking_id=FINISHED))
+    assert refused.value.faults == ()
+
+
+def test_an_open_ranking_cannot_be_reopened(state: Tournament) -> None:
+    with pytest.raises(Conflict, match="is open"):
+        decide(state, commands.ReopenRanking(ranking_id=OVERALL))
+
+
+# ── What facts change for later decisions ───────────────────────────────────────────────────────────────
+
+REMEMBERED: Final[list[tuple[str, Event, Command]]] = [
+    ("a competitor that was registered", registered(), create(NEW)),
+    ("a competitor that moved", changed(parent_id=DORA), change(competitor_id=ANNA, parent_id=CARA)),
+    ("a competition that was added", competed(ANNA, BEN), report(NEW, result="3-1", winner_id=BEN)),
+    ("a ranking that was created", created(EMIL), add((EMIL, NEW_TOO, 1), ranking_id=NEW)),
+    ("a ranking's new list", modified(EMIL), add((EMIL, POINTS, 1))),
+    ("a main unity's new name, and its old one is free", modified(ANNA, main_unity_name="Score"), measure("Points")),
+    ("a unity that was added", measured("Strokes"), add((ANNA, NEW, 1))),
+    ("a ranking that was closed", events.RankingClosed(ranking_id=OVERALL), commands.ReopenRanking(ranking_id=OVERALL)),
+    (
+        "a ranking that was reopened",
+        events.RankingReopened(ranking_id=FINISHED),
+        add((ANNA, TIMES, 1), ranking_id=FINISHED),
+    ),
+]
+
+
+@pytest.mark.parametrize(("fact", "when"), [row[1:] for row in REMEMBERED], ids=[row[0] for row in REMEMBERED])
+def test_remembered(state: Tournament, fact: Event, when: Command) -> None:
+    with pytest.raises(Refusal):
+        decide(state, when)
+    evolve(state, fact)
+    assert decide(state, when)
+
+
+def test_who_left_a_ranking_cannot_be_given_points_until_they_are_back(state: Tournament) -> None:
+    evolve(state, modified(ANNA))
+    with pytest.raises(Unacceptable):
+        decide(state, add((BEN, POINTS, 1)))
+    evolve(state, modified(BEN, ANNA))
+    assert decide(state, add((BEN, POINTS, 1)))
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        pytest.param(GIVEN[0], id="the opening"),
+        pytest.param(added((ANNA, POINTS, 1)), id="points"),
+        pytest.param(reported(DUEL, result="3-1", winner_id=ANNA), id="a result"),
+        pytest.param(changed(name="Benjamin", tags=(), color="ff0000"), id="a competitor's new name"),
+    ],
+)
+def test_no_decision_depends_on(state: Tournament, fact: Event) -> None:
+    before = deepcopy(state)
+    evolve(state, fact)
+    assert state == before
+
+
+# ── Rules of all decisions ──────────────────────────────────────────────────────────────────────────────
+
+
+def laid_out(state: Tournament) -> object:
+    """All that the state holds, in the order in which it is held."""
+    rankings = [(ranking_id, list(ranking.unities)) for ranking_id, ranking in state.rankings.items()]
+    return deepcopy(state), list(state.competitors), list(state.competitions), rankings
+
+
+def outcome(state: Tournament, command: Command) -> tuple[Event, ...] | Refusal:
+    try:
+        return decide(state, command)
+    except Refusal as refusal:
+        return refusal
+
+
+def told(said: tuple[Event, ...] | Refusal) -> object:
+    return (type(said), said.message, said.faults) if isinstance(said, Refusal) else said
+
+
+@settings(unhurried, max_examples=60)
+@given(history=histories(), data=st.data())
+def test_deciding_changes_nothing_and_decides_the_same_again(history: list[Event], data: st.DataObject) -> None:
+    state = tournament_of(history)
+    command = data.draw(commands_for(state))
+    before = laid_out(state)
+    first = outcome(state, command)
+    assert laid_out(state) == before
+    assert told(outcome(state, command)) == told(first)
+
+
+@settings(unhurried, max_examples=60)
+@given(history=histories(), data=st.data())
+def test_a_refusal_names_each_fault_once(history: list[Event], data: st.DataObject) -> None:
+    state = tournament_of(history)
+    command = data.draw(commands_for(state))
+    match outcome(state, command):
+        case tuple() as decided:
+            assert decided
+        case Unacceptable(faults=faults):
+            assert faults
+            assert len(set(faults)) == len(faults)
+        case Refusal(faults=faults):
+            assert not faults
+
+
+@settings(unhurried, max_examples=60)
+@given(history=histories(), data=st.data())
+def test_an_event_that_is_not_structural_overtakes_no_decision(history: list[Event], data: st.DataObject) -> None:
+    """Why the log may accept a block that was judged before another process's points landed."""
+    state = tournament_of(history)
+    command, overtaking = data.draw(commands_for(state)), data.draw(commands_for(state))
+    try:
+        decided, landed = decide(state, command), decide(state, overtaking)
+    except Refusal:
+        assume(False)
+    assume(not any(event.structural for event in landed))
+    for event in landed:
+        evolve(state, event)
+    assert decide(state, command) == decided
+
+
+def test_every_command_has_cases() -> None:
+    accepted = {type(when) for when, _ in ACCEPTED.values()}
+    refused = {type(when) for when, _ in UNACCEPTABLE.values()}
+    assert accepted == set(get_args(Command))
+    assert refused == set(get_args(Command)) - {commands.CloseRanking, commands.ReopenRanking}  # they have no fields
+
+
+def test_every_event_has_cases() -> None:
+    assert {type(then) for _, then in ACCEPTED.values()} == set(get_args(Event)) - {events.TournamentOpened}
+    assert {type(fact) for fact in GIVEN} | {type(fact) for _, fact, _ in REMEMBERED} >= set(get_args(Event)) - {
+        events.PointsAdded,  # these two are of no consequence for decisions, see above
+        events.CompetitionChanged,
+    }
+    assert set(EVENTS) == set(get_args(Event))

@@ -1,0 +1,87 @@
+"""Logs that are not as the service would have written them: events that cannot be folded, tails that were lost."""
+
+from typing import Final
+
+import asyncpg
+
+from engine.terms import Sequence, TournamentId
+from tests.desks import Arena
+
+POISONS: Final = {
+    "unknown tag": ("Nonsense", "{}"),
+    "not JSON": ("PointsAdded", '{"ranking_id":'),
+    "unknown field": ("RankingClosed", '{"ranking_id":%(ranking)d,"why":"done"}'),
+    "field of an odd name": ("RankingClosed", '{"ranking_id":%(ranking)d,"\\u0000":1}'),
+    "missing field": ("RankingClosed", "{}"),
+    "delta too big": (
+        "PointsAdded",
+        '{"ranking_id":%(ranking)d,"deltas":[[%(competitor)d,%(unity)d,2147483648]]}',
+    ),
+    "unknown ranking": ("RankingClosed", '{"ranking_id":999999}'),
+    "unknown unity": ("PointsAdded", '{"ranking_id":%(ranking)d,"deltas":[[%(competitor)d,999999,1]]}'),
+}
+"""Tag and body of events that this code cannot fold, by what is wrong with them."""
+
+
+async def poison(owner: asyncpg.Connection, arena: Arena, name: str) -> Sequence:
+    """Appends one of POISONS, chained as if all were well; answers its sequence."""
+    kind, body = POISONS[name]
+    ids = {"ranking": arena.ranking_id, "unity": arena.unity_id, "competitor": arena.competitors[0]}
+    return await append_text(owner, arena.tournament_id, kind, body % ids)
+
+
+async def append_text(owner: asyncpg.Connection, tournament_id: TournamentId, kind: str, body: str) -> Sequence:
+    """Appends whatever it is given; answers its sequence."""
+    sequence: Sequence = await owner.fetchval(
+        """
+        SELECT last_sequence
+        FROM append_block(
+            $1, gen_random_uuid(), 9223372036854775807, false, true, ARRAY[1], ARRAY[NULL], ARRAY[NULL::bytea],
+            ARRAY[0], ARRAY[$2], ARRAY[$3]
+        )
+        """,
+        tournament_id,
+        kind,
+        body,
+    )
+    return sequence
+
+
+async def repair(owner: asyncpg.Connection, arena: Arena, sequence: Sequence, amount: int) -> None:
+    """Makes an event one that adds points. (The chain does not verify any more; nobody asks it here.)"""
+    body = f'{{"ranking_id":{arena.ranking_id},"deltas":[[{arena.competitors[0]},{arena.unity_id},{amount}]]}}'
+    async with owner.transaction():
+        await owner.execute("ALTER TABLE event DISABLE TRIGGER append_only")
+        await owner.execute(
+            "UPDATE event SET kind = 'PointsAdded', body = $3 WHERE tournament_id = $1 AND sequence = $2",
+            arena.tournament_id,
+            sequence,
+            body,
+        )
+        await owner.execute("ALTER TABLE event ENABLE TRIGGER append_only")
+
+
+_CUT: Final = (
+    "DELETE FROM event WHERE tournament_id = $1 AND sequence > $2",
+    "DELETE FROM block WHERE tournament_id = $1 AND last_sequence > $2",
+    "DELETE FROM idempotency WHERE tournament_id = $1 AND sequence > $2",
+    """
+    UPDATE head
+    SET sequence = last_sequence, digest = block.digest, recorded_at = block.recorded_at,
+        structure_sequence = least(structure_sequence, last_sequence)
+    FROM block
+    WHERE head.tournament_id = $1 AND block.tournament_id = $1 AND last_sequence = $2
+    """,
+)
+
+
+async def cut_tail(owner: asyncpg.Connection, tournament_id: TournamentId, last: Sequence) -> None:
+    """Takes away what the log holds beyond `last`, which must end a block: as if a standby had been behind."""
+    tables = ("event", "block", "idempotency")
+    async with owner.transaction():
+        for table in tables:
+            await owner.execute(f"ALTER TABLE {table} DISABLE TRIGGER append_only")
+        for statement in _CUT:
+            await owner.execute(statement, tournament_id, last)
+        for table in tables:
+            await owner.execute(f"ALTER TABLE {table} ENABLE TRIGGER append_only")

@@ -1,0 +1,357 @@
+"""The board, against what its log says when it is counted by hand."""
+
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import events
+from engine.events import Delta, Event, Recorded
+from engine.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, UnityId
+from engine.tournament import Tournament, evolve
+from projections.board import Board, Revisions, fold
+from projections.live import judged
+from projections.standing import standings
+from tests.histories import board_of, logs, tournament_of, unhurried
+
+every_log = settings(unhurried, max_examples=60)
+
+# ── Folding ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def laid_out(board: Board) -> object:
+    """The board with the order of everything whose order is shown."""
+    return (
+        board,
+        list(board.competitors),
+        [(competition_id, shown_result(c.result)) for competition_id, c in board.competitions.items()],
+        [(ranking_id, list(ranking.unities)) for ranking_id, ranking in board.rankings.items()],
+    )
+
+
+def shown_result(result: object) -> object:
+    return list(result.items()) if isinstance(result, dict) else result
+
+
+@every_log
+@given(log=logs(), data=st.data())
+def test_folding_in_two_parts_is_folding_at_once(log: list[Recorded], data: st.DataObject) -> None:
+    split = data.draw(st.integers(0, len(log)))
+    first_part = board_of(log[:split])
+    resumed = deepcopy(first_part)
+    for recorded in log[split:]:
+        fold(resumed, Revisions(), recorded)
+    assert laid_out(resumed) == laid_out(board_of(log))
+    assert laid_out(first_part) == laid_out(board_of(log[:split]))
+
+
+@every_log
+@given(log=logs(), data=st.data())
+def test_a_tournament_state_too_may_be_folded_in_two_parts(log: list[Recorded], data: st.DataObject) -> None:
+    split = data.draw(st.integers(0, len(log)))
+    history = [recorded.event for recorded in log]
+    resumed = deepcopy(tournament_of(history[:split]))
+    for event in history[split:]:
+        evolve(resumed, event)
+    assert resumed == tournament_of(history)
+
+
+@every_log
+@given(logs())
+def test_what_requests_are_judged_by_can_be_made_from_the_board_at_any_moment(log: list[Recorded]) -> None:
+    state, board = Tournament(), Board()
+    for recorded in log:
+        evolve(state, recorded.event)
+        fold(board, Revisions(), recorded)
+        from_board = judged(board)
+        assert from_board == state
+        for ranking_id, ranking in state.rankings.items():
+            assert list(from_board.rankings[ranking_id].unities) == list(ranking.unities)  # the main one first
+
+
+@every_log
+@given(logs())
+def test_everything_is_numbered_in_the_order_of_its_creation(log: list[Recorded]) -> None:
+    board = board_of(log)
+    lists = [board.competitors, board.competitions, board.rankings, *[r.unities for r in board.rankings.values()]]
+    for made in lists:
+        assert [thing.number for thing in made.values()] == list(range(1, len(made) + 1))
+
+
+# ── Versions and totals ─────────────────────────────────────────────────────────────────────────────────
+
+
+def recounted_versions(log: list[Recorded]) -> dict[UnityId, int]:
+    """1 at its creation, and one more for every event that names the unity in a delta or changes its name, its sort
+    or its ranking's list."""
+    versions: dict[UnityId, int] = {}
+    for number, recorded in enumerate(log):
+        event = recorded.event
+        match event:
+            case events.RankingCreated():
+                versions[event.main_unity_id] = 1
+            case events.UnityAdded():
+                versions[event.unity_id] = 1
+            case events.PointsAdded() | events.RankingModified():
+                before, after = shown(log[:number]), shown(log[: number + 1])
+                for unity_id in versions:
+                    named = isinstance(event, events.PointsAdded) and unity_id in [d.unity_id for d in event.deltas]
+                    versions[unity_id] += named or before[unity_id] != after[unity_id]
+    return versions
+
+
+def shown(log: list[Recorded]) -> dict[UnityId, tuple[str, Sort, tuple[CompetitorId, ...]]]:
+    """Name, sort and list of every unity, by the last event that said so."""
+    ranking_of: dict[UnityId, RankingId] = {}
+    main: dict[RankingId, UnityId] = {}
+    names: dict[UnityId, str] = {}
+    sorts: dict[UnityId, Sort] = {}
+    lists: dict[RankingId, tuple[CompetitorId, ...]] = {}
+    for event in [recorded.event for recorded in log]:
+        match event:
+            case events.RankingCreated():
+                main[event.ranking_id] = event.main_unity_id
+                ranking_of[event.main_unity_id] = event.ranking_id
+                names[event.main_unity_id], sorts[event.main_unity_id] = event.main_unity_name, Sort.DESC
+                lists[event.ranking_id] = event.participants
+            case events.UnityAdded():
+                ranking_of[event.unity_id] = event.ranking_id
+                names[event.unity_id], sorts[event.unity_id] = event.name, event.sort
+            case events.RankingModified():
+                names[main[event.ranking_id]] = event.main_unity_name
+                lists[event.ranking_id] = event.participants
+    return {unity_id: (names[unity_id], sorts[unity_id], lists[r]) for unity_id, r in ranking_of.items()}
+
+
+@every_log
+@given(logs())
+def test_a_version_counts_the_events_that_shaped_the_unity(log: list[Recorded]) -> None:
+    board = board_of(log)
+    versions = {u: unity.version for ranking in board.rankings.values() for u, unity in ranking.unities.items()}
+    assert versions == recounted_versions(log)
+
+
+@every_log
+@given(logs())
+def test_a_unity_shows_what_was_said_of_it_last(log: list[Recorded]) -> None:
+    assert shown(log) == {
+        unity_id: (unity.name, unity.sort, ranking.participants)
+        for ranking in board_of(log).rankings.values()
+        for unity_id, unity in ranking.unities.items()
+    }
+
+
+@every_log
+@given(logs())
+def test_a_total_is_the_sum_of_all_its_deltas(log: list[Recorded]) -> None:
+    deltas = [d for r in log if isinstance(r.event, events.PointsAdded) for d in r.event.deltas]
+    summed = {
+        (d.unity_id, d.competitor_id): sum(
+            e.amount for e in deltas if (e.unity_id, e.competitor_id) == (d.unity_id, d.competitor_id)
+        )
+        for d in deltas
+    }
+    assert summed == {
+        (unity_id, competitor_id): total
+        for ranking in board_of(log).rankings.values()
+        for unity_id, unity in ranking.unities.items()
+        for competitor_id, total in unity.totals.items()
+    }
+
+
+@every_log
+@given(logs())
+def test_whatever_is_shown_changes_with_a_version_or_a_revision(log: list[Recorded]) -> None:
+    """So that what was rendered may be kept for as long as these stay."""
+    board, revisions = Board(), Revisions()
+    before = rendered(board, revisions)
+    for recorded in log:
+        fold(board, revisions, recorded)
+        after = rendered(board, revisions)
+        for stamp in before.keys() & after.keys():
+            assert before[stamp] == after[stamp]
+        before = after
+
+
+def rendered(board: Board, revisions: Revisions) -> dict[object, object]:
+    """What is shown of the board, by what says whether it still holds."""
+    lists = [
+        (
+            ranking_id,
+            ranking.name,
+            ranking.description,
+            ranking.closed_at,
+            ranking.participants,
+            [(unity_id, unity.number, unity.name, unity.sort) for unity_id, unity in ranking.unities.items()],
+        )
+        for ranking_id, ranking in board.rankings.items()
+    ]
+    by_unity = {
+        ("unity", unity_id, unity.version): (unity.name, standings(ranking.participants, unity.totals, unity.sort))
+        for ranking in board.rankings.values()
+        for unity_id, unity in ranking.unities.items()
+    }
+    return {
+        ("competitors", revisions.competitors): dict(board.competitors),
+        ("competitions", revisions.competitions): dict(board.competitions),
+        ("rankings", revisions.rankings): lists,
+        **by_unity,
+    }
+
+
+# ── Examples ────────────────────────────────────────────────────────────────────────────────────────────
+
+ANNA, BEN, CARA = map(CompetitorId, (1, 2, 3))
+RACE, OVERALL, POINTS, GOALS = 20, RankingId(30), UnityId(40), UnityId(41)
+OPENED_AT = datetime(2024, 5, 4, 12, tzinfo=UTC)
+
+ENTRIES: tuple[Event, ...] = tuple(
+    events.CompetitorRegistered(competitor_id=competitor_id, name=name, tags=("u18",), color="ff0000")
+    for competitor_id, name in ((ANNA, "Anna"), (BEN, "Ben"), (CARA, "Cara"))
+)
+CREATED = events.RankingCreated(
+    ranking_id=OVERALL,
+    name="Overall",
+    participants=(ANNA, BEN),
+    main_unity_id=POINTS,
+    main_unity_name="Points",
+    description="all of it",
+)
+GOALS_ADDED = events.UnityAdded(ranking_id=OVERALL, unity_id=GOALS, name="Goals", sort=Sort.ASC)
+
+
+def at(sequence: int) -> datetime:
+    """When the event of this sequence was recorded, where there is an event a minute."""
+    return OPENED_AT + timedelta(minutes=sequence)
+
+
+def board_after(*history: Event) -> Board:
+    return board_of(Recorded(Sequence(n), at(n), OPERATOR, None, event) for n, event in enumerate(history, start=1))
+
+
+def points(*deltas: tuple[CompetitorId, UnityId, int]) -> Event:
+    return events.PointsAdded(ranking_id=OVERALL, deltas=tuple(Delta(*delta) for delta in deltas))
+
+
+def modified(*participants: CompetitorId, main_unity_name: str = "Points", **facts: object) -> Event:
+    return events.RankingModified(
+        ranking_id=OVERALL, participants=participants, main_unity_name=main_unity_name, **facts
+    )
+
+
+@pytest.mark.parametrize(
+    ("history", "versions"),
+    [
+        pytest.param([], (1, 1), id="1 at its creation"),
+        pytest.param([points((ANNA, POINTS, 3))], (2, 1), id="points in one unity"),
+        pytest.param([points((ANNA, POINTS, 0))], (2, 1), id="no points, but named"),
+        pytest.param([points((ANNA, POINTS, 1), (BEN, POINTS, 1), (ANNA, GOALS, 1))], (2, 2), id="one an event"),
+        pytest.param([modified(ANNA, BEN)], (1, 1), id="a modification that changes nothing"),
+        pytest.param([modified(ANNA, BEN, name="All", description=None)], (1, 1), id="another name of the ranking"),
+        pytest.param([modified(ANNA, BEN, main_unity_name="Score")], (2, 1), id="another name of the main unity"),
+        pytest.param([modified(ANNA)], (2, 2), id="another list"),
+        pytest.param([modified(BEN, ANNA)], (2, 2), id="the list in another order"),
+        pytest.param([modified(BEN, main_unity_name="Score")], (2, 2), id="one an event, however much it changes"),
+        pytest.param([modified(ANNA), modified(ANNA, BEN)], (3, 3), id="there and back again"),
+        pytest.param(
+            [events.RankingClosed(ranking_id=OVERALL), events.RankingReopened(ranking_id=OVERALL)],
+            (1, 1),
+            id="closing and reopening",
+        ),
+        pytest.param([events.CompetitorChanged(competitor_id=ANNA, name="Anne")], (1, 1), id="a competitor's name"),
+    ],
+)
+def test_versions_after(history: list[Event], versions: tuple[int, int]) -> None:
+    unities = board_after(*ENTRIES, CREATED, GOALS_ADDED, *history).rankings[OVERALL].unities
+    assert (unities[POINTS].version, unities[GOALS].version) == versions
+
+
+def test_who_leaves_a_ranking_keeps_the_total_and_has_it_back_on_return() -> None:
+    history = [*ENTRIES, CREATED, points((ANNA, POINTS, 3), (BEN, POINTS, 5)), modified(ANNA)]
+
+    def lines(board: Board) -> list[tuple[CompetitorId, int]]:
+        ranking = board.rankings[OVERALL]
+        unity = ranking.unities[POINTS]
+        return [(line.competitor_id, line.total) for line in standings(ranking.participants, unity.totals, unity.sort)]
+
+    assert lines(board_after(*history)) == [(ANNA, 3)]
+    assert lines(board_after(*history, modified(CARA, BEN, ANNA))) == [(BEN, 5), (ANNA, 3), (CARA, 0)]
+
+
+def test_a_modification_leaves_what_it_does_not_speak_of() -> None:
+    ranking = board_after(*ENTRIES, CREATED, modified(CARA)).rankings[OVERALL]
+    assert (ranking.name, ranking.description, ranking.participants) == ("Overall", "all of it", (CARA,))
+    ranking = board_after(*ENTRIES, CREATED, modified(CARA, name="All", description="U18")).rankings[OVERALL]
+    assert (ranking.name, ranking.description) == ("All", "U18")
+    ranking = board_after(*ENTRIES, CREATED, modified(CARA, description=None)).rankings[OVERALL]
+    assert (ranking.name, ranking.description) == ("Overall", None)
+
+
+def test_a_ranking_shows_since_when_it_is_closed() -> None:
+    closed, reopened = events.RankingClosed(ranking_id=OVERALL), events.RankingReopened(ranking_id=OVERALL)
+    assert board_after(*ENTRIES, CREATED).rankings[OVERALL].closed_at is None
+    assert board_after(*ENTRIES, CREATED, closed).rankings[OVERALL].closed_at == at(5)
+    assert board_after(*ENTRIES, CREATED, closed, reopened).rankings[OVERALL].closed_at is None
+    assert board_after(*ENTRIES, CREATED, closed, reopened, closed).rankings[OVERALL].closed_at == at(7)
+
+
+def test_a_changed_competitor_keeps_what_the_change_does_not_speak_of() -> None:
+    board = board_after(*ENTRIES, events.CompetitorChanged(competitor_id=BEN, name="Benjamin", parent_id=ANNA))
+    ben = board.competitors[BEN]
+    assert (ben.name, ben.tags, ben.color, ben.parent_id) == ("Benjamin", ("u18",), "ff0000", ANNA)
+    assert (ben.number, ben.created_at, ben.updated_at) == (2, at(2), at(4))
+    ben = board_after(*ENTRIES, events.CompetitorChanged(competitor_id=BEN, tags=(), color="00ff00")).competitors[BEN]
+    assert (ben.name, ben.tags, ben.color, ben.parent_id) == ("Ben", (), "00ff00", None)
+
+
+def test_a_competition_of_no_known_time_started_when_it_was_recorded() -> None:
+    race = board_after(events.CompetitionAdded(competition_id=RACE, group_id=7)).competitions[RACE]
+    assert (race.started_at, race.created_at, race.updated_at) == (at(1), at(1), at(1))
+    noon = datetime(2024, 6, 1, 12, tzinfo=UTC)
+    race = board_after(events.CompetitionAdded(competition_id=RACE, group_id=7, started_at=noon)).competitions[RACE]
+    assert (race.started_at, race.created_at) == (noon, at(1))
+
+
+def test_a_changed_competition_keeps_what_the_change_does_not_speak_of() -> None:
+    duel = events.CompetitionAdded(
+        competition_id=RACE, group_id=7, location="Hall 2", participants=(ANNA, BEN), result="3-1", winner_id=ANNA
+    )
+    race = board_after(duel, events.CompetitionChanged(competition_id=RACE, result="3-3")).competitions[RACE]
+    assert (race.location, race.result, race.winner_id, race.started_at) == ("Hall 2", "3-3", ANNA, at(1))
+    assert (race.created_at, race.updated_at) == (at(1), at(2))
+    race = board_after(duel, events.CompetitionChanged(competition_id=RACE, location="")).competitions[RACE]
+    assert (race.location, race.result) == ("", "3-1")
+
+
+def test_performances_are_shown_in_the_order_of_the_participants_not_in_the_order_sent() -> None:
+    """The tables keep each with its participant, so that the order sent could not be had back from them."""
+    sent = {CARA: "9.72", ANNA: "9.58", BEN: "9.69"}
+    added = events.CompetitionAdded(competition_id=RACE, group_id=7, participants=(BEN, CARA, ANNA), result=sent)
+    assert shown_result(board_after(added).competitions[RACE].result) == [(BEN, "9.69"), (CARA, "9.72"), (ANNA, "9.58")]
+    changed = events.CompetitionChanged(competition_id=RACE, result={ANNA: "9.57", CARA: "9.71"})
+    assert shown_result(board_after(added, changed).competitions[RACE].result) == [(CARA, "9.71"), (ANNA, "9.57")]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        events.CompetitorChanged(competitor_id=ANNA),
+        events.CompetitionChanged(competition_id=RACE),
+        modified(ANNA),
+        GOALS_ADDED,
+        points((ANNA, POINTS, 1)),
+        events.RankingClosed(ranking_id=OVERALL),
+        events.RankingReopened(ranking_id=OVERALL),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_an_event_that_names_what_does_not_exist_is_not_folded_in_silence(event: Event) -> None:
+    with pytest.raises(KeyError):
+        board_after(event)
+
+
+def test_points_in_a_unity_that_does_not_exist_are_not_folded_in_silence() -> None:
+    with pytest.raises(KeyError):
+        board_after(*ENTRIES, CREATED, points((ANNA, GOALS, 1)))

@@ -1,0 +1,368 @@
+"""Lives: read by a barrier that misses nothing acknowledged, loaded once, kept within bounds, dropped when untrue."""
+
+import asyncio
+import gc
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engine.database import Database, open_database
+from engine.errors import DatabaseUnavailable, HistoryReplaced, TournamentStopped
+from engine.events import PointsAdded
+from engine.telemetry import FORKED, LIVES_LOADED
+from engine.terms import Sequence, TournamentId
+from projections import lives as lives_module
+from projections.live import Live
+from projections.lives import Lives, open_lives
+from tests.desks import Arena, desks_at, holding, open_arena, record, submit, until, waiting_for_locks
+from tests.poison import POISONS, cut_tail, poison, repair
+from tests.proxy import proxy
+
+
+class Counting(Database):
+    """Counts how often a connection is asked for."""
+
+    connections = 0
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[asyncpg.Connection]:
+        self.connections += 1
+        async with super().connection() as connection:
+            yield connection
+
+
+@pytest.fixture
+async def counting(database: Database) -> Counting:
+    return Counting(database._pool)
+
+
+async def add(connection: asyncpg.Connection, arena: Arena, amount: int) -> None:
+    """Another process adds points."""
+    points = PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points(amount).deltas)
+    await record(connection, arena.tournament_id, points)
+
+
+def total(live: Live, arena: Arena) -> int:
+    return live.board.rankings[arena.ranking_id].unities[arena.unity_id].totals.get(arena.competitors[0], 0)
+
+
+async def read(lives: Lives, arena: Arena) -> int:
+    async with lives.pinned(arena.tournament_id) as live:
+        await lives.current(live)
+        return total(live, arena)
+
+
+# ── The read barrier ────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_read_that_began_after_another_desks_receipt_shows_it(dsn: str) -> None:
+    """A thousand times, on five tournaments at once, which desk writes and which one reads being left to chance."""
+    chance = random.Random(1)
+    async with desks_at(dsn, 3) as desks:
+
+        async def check(arena: Arena) -> None:
+            expected = 0
+            for _ in range(200):
+                writing, reading = chance.choices(desks, k=2)
+                await submit(writing, arena.tournament_id, arena.points(amount := chance.randrange(10)))
+                expected += amount
+                assert await read(reading.lives, arena) == expected
+
+        await asyncio.gather(*[check(await open_arena(desks[0].database)) for _ in range(5)])
+
+
+async def test_readers_who_come_together_share_one_query(counting: Counting) -> None:
+    async with open_lives(counting) as lives, AsyncExitStack() as pins:
+        arenas = [await open_arena(counting) for _ in range(10)]
+        pinned = [await pins.enter_async_context(lives.pinned(arena.tournament_id)) for arena in arenas]
+        before = counting.connections
+        await asyncio.gather(*(lives.current(live) for live in pinned * 20))
+        assert counting.connections - before == 1
+
+
+async def test_readers_who_come_while_a_query_is_under_way_share_the_next(
+    counting: Counting, dsn: str, owner: asyncpg.Connection
+) -> None:
+    arena = await open_arena(counting)
+    async with open_lives(counting) as lives, lives.pinned(arena.tournament_id) as live:
+        before = counting.connections
+        async with holding(dsn, "LOCK TABLE head IN ACCESS EXCLUSIVE MODE"):
+            first = asyncio.create_task(lives.current(live))
+            await until(lambda: waiting_for_locks(owner, "FROM head"))
+            later = [asyncio.create_task(lives.current(live)) for _ in range(50)]
+            await until(lambda: len(lives._waiting.get(live, ())) == 50)
+        await asyncio.gather(first, *later)
+        assert counting.connections - before == 2
+
+
+async def test_many_who_read_a_live_that_is_being_brought_up_to_date_take_no_connections_from_others(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    async with open_database(dsn, name="test", connections_max=3) as database, open_lives(database) as lives:
+        behind, other = await open_arena(database), await open_arena(database)
+        async with lives.pinned(behind.tournament_id) as live, lives.pinned(other.tournament_id) as others:
+            await add(owner, behind, 5)
+            async with holding(dsn, "LOCK TABLE event IN ACCESS EXCLUSIVE MODE"):
+                reading = []
+                for _ in range(5):  # each in a round of its own
+                    reading.append(asyncio.create_task(lives.current(live)))
+                    await asyncio.wait_for(lives.current(others), 0.3)
+                await until(lambda: waiting_for_locks(owner, "FROM event"))
+            await asyncio.gather(*reading)
+            assert total(live, behind) == 5
+
+
+async def test_a_read_fails_while_the_database_is_away_and_succeeds_when_it_is_back(dsn: str) -> None:
+    async with (
+        proxy(dsn) as between,
+        open_database(between.dsn, name="test") as database,
+        open_lives(database) as lives,
+    ):
+        arena = await open_arena(database)
+        assert await read(lives, arena) == 0
+        between.refusing = True
+        between.cut_all()
+        for _ in range(3):
+            with pytest.raises(DatabaseUnavailable):
+                await read(lives, arena)
+        between.refusing = False
+        assert await read(lives, arena) == 0
+
+
+# ── In and out of memory ────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_whoever_asks_meanwhile_shares_the_loading(database: Database) -> None:
+    async with open_lives(database) as lives:
+        arenas = [await open_arena(database) for _ in range(5)]
+        before = LIVES_LOADED._value.get()
+        pinned = await asyncio.gather(*(lives.pin(arena.tournament_id) for arena in arenas for _ in range(20)))
+        assert LIVES_LOADED._value.get() - before == 5
+        assert len(set(pinned)) == 5
+        assert all(live.pins == 20 for live in pinned)
+
+
+async def test_who_goes_away_does_not_take_the_loading_with_them(
+    database: Database, dsn: str, owner: asyncpg.Connection
+) -> None:
+    arena = await open_arena(database)
+    async with open_lives(database) as lives:
+        async with holding(dsn, "LOCK TABLE checkpoint IN ACCESS EXCLUSIVE MODE"):
+            first, second = (asyncio.create_task(lives.pin(arena.tournament_id)) for _ in range(2))
+            await until(lambda: waiting_for_locks(owner, "FROM checkpoint"))
+            first.cancel()
+        assert (await second).pins == 1
+        assert first.cancelled()
+
+
+async def test_a_loading_that_nobody_waits_for_any_more_fails_in_silence(dsn: str, owner: asyncpg.Connection) -> None:
+    complaints: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+    before = asyncio.all_tasks()
+    async with open_database(dsn, name="test") as database:
+        arena = await open_arena(database)
+        async with open_lives(database) as lives, holding(dsn, "LOCK TABLE checkpoint IN ACCESS EXCLUSIVE MODE"):
+            asking = asyncio.create_task(lives.pin(arena.tournament_id))
+            (pid,) = await until(lambda: waiting_for_locks(owner, "FROM checkpoint"))
+            asking.cancel()
+            await asyncio.wait([asking])
+            await owner.execute("SELECT pg_terminate_backend($1)", pid)
+            await until(lambda: not lives._loading)
+    await until(lambda: asyncio.all_tasks() <= before)
+    del asking
+    gc.collect()
+    assert complaints == []
+
+
+async def test_the_least_recently_used_are_forgotten_and_the_pinned_are_not(database: Database) -> None:
+    arenas = [await open_arena(database) for _ in range(6)]
+    async with open_lives(database) as measuring, measuring.pinned(arenas[0].tournament_id) as live:
+        size_bytes = live.size_bytes()
+    ids = [arena.tournament_id for arena in arenas]
+    async with open_lives(database, bytes_max=3 * size_bytes) as lives:
+        async with lives.pinned(ids[0]):
+            for tournament_id in ids[1:]:
+                await look_at(lives, tournament_id)
+            assert list(lives._lives) == [ids[0], *ids[-2:]]
+            await look_at(lives, ids[-2])
+            await look_at(lives, ids[1])
+            assert list(lives._lives) == [ids[0], ids[-2], ids[1]]
+            async with lives.pinned(ids[1]), lives.pinned(ids[2]), lives.pinned(ids[3]):
+                assert list(lives._lives) == [ids[0], ids[-2], ids[1], ids[2], ids[3]]
+            assert len(lives._lives) == 3
+        assert lives._bytes == 3 * size_bytes
+
+
+async def look_at(lives: Lives, tournament_id: TournamentId) -> None:
+    async with lives.pinned(tournament_id) as live:
+        assert live.head.sequence > 0
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 4), st.integers(1, 4)), max_size=12),
+    lives_max=st.integers(0, 3),
+)
+async def test_whatever_is_pinned_at_once_the_sizes_are_those_of_what_is_kept(
+    database: Database, steps: list[tuple[int, int]], lives_max: int
+) -> None:
+    """Also where what has just been loaded is too much, and leaves before those who asked have it."""
+    if not hasattr(database, "arenas"):
+        database.arenas = [await open_arena(database) for _ in range(5)]
+    arenas: list[Arena] = database.arenas
+    async with open_lives(database, bytes_max=lives_max * 6_000) as lives:
+
+        async def look(arena: Arena) -> None:
+            async with lives.pinned(arena.tournament_id) as live:
+                assert lives._lives[arena.tournament_id] is live
+                await lives.current(live)
+
+        await asyncio.gather(*(look(arenas[n]) for n, times in steps for _ in range(times)))
+        assert lives._sizes.keys() == lives._lives.keys()
+        assert lives._bytes == sum(live.size_bytes() for live in lives._lives.values()) <= lives._bytes_max
+
+
+# ── Another history ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def change_digest(owner: asyncpg.Connection, arena: Arena) -> None:
+    """The last block is another one of the same length."""
+    async with owner.transaction():
+        await owner.execute("ALTER TABLE block DISABLE TRIGGER append_only")
+        await owner.execute(
+            """
+            WITH changed AS (
+                UPDATE block SET digest = sha256(block.digest)
+                FROM head
+                WHERE head.tournament_id = $1 AND block.tournament_id = $1 AND last_sequence = head.sequence
+                RETURNING block.digest
+            )
+            UPDATE head SET digest = changed.digest FROM changed WHERE tournament_id = $1
+            """,
+            arena.tournament_id,
+        )
+        await owner.execute("ALTER TABLE block ENABLE TRIGGER append_only")
+
+
+async def become_shorter(owner: asyncpg.Connection, arena: Arena) -> None:
+    await cut_tail(owner, arena.tournament_id, Sequence(5))
+
+
+async def become_shorter_and_longer(owner: asyncpg.Connection, arena: Arena) -> None:
+    await cut_tail(owner, arena.tournament_id, Sequence(5))
+    for amount in (100, 200, 300, 400):
+        await add(owner, arena, amount)
+
+
+@pytest.mark.parametrize(
+    ("replace", "expected"), [(change_digest, 7), (become_shorter, 1), (become_shorter_and_longer, 1001)]
+)
+async def test_a_log_that_was_replaced_is_noticed_once_and_then_read_anew(
+    database: Database,
+    owner: asyncpg.Connection,
+    replace: Callable[[asyncpg.Connection, Arena], Awaitable[None]],
+    expected: int,
+) -> None:
+    async with open_lives(database) as lives:
+        arena, other = await open_arena(database), await open_arena(database)
+        for amount in (1, 2, 4):
+            await add(owner, arena, amount)
+        assert await read(lives, arena) == 7
+        assert await read(lives, other) == 0
+        async with lives.pinned(other.tournament_id) as others, lives.pinned(arena.tournament_id) as before:
+            forks = FORKED._value.get()
+            await replace(owner, arena)
+            with pytest.raises(HistoryReplaced):
+                await read(lives, arena)
+            assert before.dropped
+            assert FORKED._value.get() - forks == 1
+            assert await read(lives, arena) == expected
+            assert await read(lives, other) == 0
+            assert not others.dropped
+        assert FORKED._value.get() - forks == 1
+
+
+# ── Poison ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", POISONS)
+@pytest.mark.parametrize("loaded_before", [True, False])
+async def test_an_event_that_cannot_be_folded_stops_its_tournament_alone_until_it_is_repaired(
+    database: Database,
+    owner: asyncpg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    loaded_before: bool,
+) -> None:
+    monkeypatch.setattr(lives_module, "STOPPED_SECONDS", 0.05)
+    async with open_lives(database) as lives:
+        arena, other = await open_arena(database), await open_arena(database)
+        if loaded_before:
+            await read(lives, arena)
+        sequence = await poison(owner, arena, name)
+        for _ in range(3):
+            with pytest.raises(TournamentStopped):
+                await read(lives, arena)
+            assert await read(lives, other) == 0
+        await until(lambda: stopped(owner, arena, sequence))
+        await repair(owner, arena, sequence, 3)
+        await until(lambda: can_be_read(lives, arena))
+        assert await read(lives, arena) == 3
+        await until(lambda: nothing_is_stopped(owner))
+
+
+async def test_a_stopped_tournament_is_not_tried_again_at_once(database: Database, owner: asyncpg.Connection) -> None:
+    async with open_lives(database) as lives:
+        arena = await open_arena(database)
+        await poison(owner, arena, "unknown tag")
+        before = LIVES_LOADED._value.get()
+        for _ in range(20):
+            with pytest.raises(TournamentStopped):
+                await lives.pin(arena.tournament_id)
+        assert LIVES_LOADED._value.get() - before == 1
+
+
+async def test_events_without_a_block_are_no_continuation_of_the_log(
+    database: Database, owner: asyncpg.Connection
+) -> None:
+    """Somebody wrote into the tables of the log, past the function that chains."""
+    async with open_lives(database) as lives:
+        arena, other = await open_arena(database), await open_arena(database)
+        await read(lives, arena)
+        await owner.execute(
+            """
+            INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, body)
+            SELECT h.tournament_id, h.sequence + 1, now(), 0, e.kind, e.body
+            FROM head AS h
+            JOIN event AS e ON e.tournament_id = h.tournament_id AND e.sequence = 1
+            WHERE h.tournament_id = $1
+            """,
+            arena.tournament_id,
+        )
+        await owner.execute("UPDATE head SET sequence = sequence + 1 WHERE tournament_id = $1", arena.tournament_id)
+        for _ in range(2):
+            with pytest.raises(HistoryReplaced):
+                await read(lives, arena)
+            assert await read(lives, other) == 0
+
+
+async def stopped(owner: asyncpg.Connection, arena: Arena, sequence: Sequence) -> bool:
+    rows = await owner.fetch("SELECT tournament_id, sequence, reason FROM stopped")
+    return [tuple(row[:2]) for row in rows] == [(arena.tournament_id, sequence)] and bool(rows[0]["reason"])
+
+
+async def nothing_is_stopped(owner: asyncpg.Connection) -> bool:
+    return await owner.fetchval("SELECT count(*) FROM stopped") == 0
+
+
+async def can_be_read(lives: Lives, arena: Arena) -> bool:
+    try:
+        await read(lives, arena)
+    except TournamentStopped:
+        return False
+    return True

@@ -1,0 +1,343 @@
+"""Live = tables = replay, on the real database: whatever way a tournament's state comes about, it is the same state."""
+
+import asyncio
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from itertools import chain, cycle
+from typing import Final
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from engine import log
+from engine.database import Database
+from engine.events import CompetitionAdded, Event, Recorded
+from engine.log import Appended, Block, Request
+from engine.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.tournament import Tournament
+from projections import live, tables
+from projections.board import FOLD_VERSION, Board
+from projections.live import Live
+from projections.standing import standings
+from projections.worker import Worker
+from tests.histories import board_of, histories, runs, tournament_of, unhurried
+from tests.projections.test_board import laid_out
+from tests.tournaments import open_new_tournament
+
+# The database is the same for all examples; each has a tournament of its own in it. A failing history is shown as it
+# was found: shrinking takes minutes here, in which one would rather copy it to where it can be looked at.
+on_the_database = settings(
+    unhurried,
+    max_examples=20,
+    phases=[phase for phase in Phase if phase not in (Phase.shrink, Phase.explain)],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+rich_histories: Final = histories(commands_max=60)
+block_sizes: Final = st.lists(st.integers(1, 8), min_size=1, max_size=5)
+everything_at_once: Final = (1_000,)
+
+# ── Given ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def append(database: Database, tournament_id: TournamentId, run: list[Event]) -> Sequence:
+    """Appends one block, a request each event; answers the head."""
+    requests = tuple(Request(events=(event,), actor=OPERATOR) for event in run)
+    async with database.connection() as connection:
+        judged_at = (await log.heads(connection, [tournament_id]))[tournament_id].sequence
+        block = Block(tournament_id=tournament_id, judged_at=judged_at, requests=requests)
+        (appended,) = await log.append(connection, [block], wait=True)
+    assert isinstance(appended, Appended)
+    assert appended.last_sequence == judged_at + len(run)
+    return appended.last_sequence
+
+
+async def written(database: Database, history: list[Event], sizes: Iterable[int]) -> TournamentId:
+    """A new tournament with this history, in blocks of these sizes."""
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    for run in runs(history, cycle(sizes)):
+        await append(database, tournament_id, run)
+    return tournament_id
+
+
+async def whole_log(database: Database, tournament_id: TournamentId) -> list[Recorded]:
+    recorded: list[Recorded] = []
+    head = log.beginning(tournament_id)
+    async with database.connection() as connection:
+        while True:
+            tail = await log.tail(connection, tournament_id, head, blocks_max=7)
+            if not tail.events:
+                return recorded
+            recorded += tail.events
+            head = tail.head
+
+
+async def in_tables(database: Database, tournament_id: TournamentId) -> tuple[Sequence, Board]:
+    """The checkpoint's sequence, and the board that the rows make up."""
+    async with database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
+        checkpoint = await tables.checkpoint(connection, tournament_id)
+        board = await tables.load_board(connection, tournament_id)
+    return (Sequence(0) if checkpoint is None else checkpoint.head.sequence), board
+
+
+async def loaded(database: Database, tournament_id: TournamentId) -> Live:
+    async with database.connection() as connection:
+        return await live.load(connection, tournament_id)
+
+
+async def assert_tables_show_the_log(database: Database, tournament_id: TournamentId) -> None:
+    replayed = await whole_log(database, tournament_id)
+    sequence, board = await in_tables(database, tournament_id)
+    assert sequence == len(replayed)
+    assert laid_out(board) == laid_out(board_of(replayed))
+
+
+async def assert_live_shows_the_log(database: Database, tournament_id: TournamentId) -> None:
+    replayed = await whole_log(database, tournament_id)
+    loaded_live = await loaded(database, tournament_id)
+    async with database.connection() as connection:
+        heads = await log.heads(connection, [tournament_id])
+    assert loaded_live.head == heads[tournament_id]
+    assert loaded_live.head.sequence == len(replayed)
+    assert laid_out(loaded_live.board) == laid_out(board_of(replayed))
+    assert loaded_live.tournament == tournament_of(recorded.event for recorded in replayed)
+    assert main_unities(loaded_live.tournament) == main_unities(tournament_of(r.event for r in replayed))
+
+
+def main_unities(state: Tournament) -> dict[RankingId, UnityId]:
+    return {ranking_id: ranking.main_unity_id for ranking_id, ranking in state.rankings.items()}
+
+
+# ── Tables = replay ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@on_the_database
+@given(history=rich_histories, sizes=block_sizes)
+async def test_the_tables_show_what_the_log_says(database: Database, history: list[Event], sizes: list[int]) -> None:
+    tournament_id = await written(database, history, sizes)
+    assert await Worker(database).catch_up() == len(history) + 1
+    await assert_tables_show_the_log(database, tournament_id)
+    assert await Worker(database).catch_up() == 0
+
+
+@on_the_database
+@given(
+    history=rich_histories,
+    sizes=block_sizes,
+    turns=st.lists(st.sampled_from([None, None, 0, 1]), min_size=1, max_size=12),
+)
+async def test_the_tables_show_it_whichever_worker_folds_and_whenever(
+    database: Database, history: list[Event], sizes: list[int], turns: list[int | None]
+) -> None:
+    workers = [Worker(database), Worker(database)]  # each keeps boards, which the other one's work makes stale
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    for run, turn in zip(runs(history, cycle(sizes)), cycle(turns), strict=False):
+        head = await append(database, tournament_id, run)
+        if turn is not None:
+            await workers[turn].catch_up()
+            assert (await in_tables(database, tournament_id))[0] == head
+            await assert_tables_show_the_log(database, tournament_id)
+    await asyncio.gather(*[worker.catch_up() for worker in workers])
+    await assert_tables_show_the_log(database, tournament_id)
+
+
+@settings(on_the_database, max_examples=8)
+@given(history=rich_histories, sizes=block_sizes)
+async def test_while_the_log_grows_and_workers_run_nothing_is_lost_or_doubled_and_every_live_is_of_one_moment(
+    database: Database, history: list[Event], sizes: list[int]
+) -> None:
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    grown = asyncio.Event()
+
+    async def grow() -> None:
+        for run in runs(history, cycle(sizes)):
+            await append(database, tournament_id, run)
+        grown.set()
+
+    async def work() -> int:
+        worker = Worker(database)
+        folded = 0
+        while not grown.is_set():
+            folded += await worker.catch_up()
+        return folded + await worker.catch_up()
+
+    async def look() -> list[Live]:
+        lives = []
+        while not grown.is_set():
+            lives.append(await loaded(database, tournament_id))
+        return lives
+
+    _, lives, *folded = await asyncio.gather(grow(), look(), work(), work(), work())
+    assert sum(folded) == len(history) + 1
+    await assert_tables_show_the_log(database, tournament_id)
+    replayed = await whole_log(database, tournament_id)
+    for loaded_live in lives:
+        seen = replayed[: loaded_live.head.sequence]
+        assert laid_out(loaded_live.board) == laid_out(board_of(seen))
+        assert loaded_live.tournament == tournament_of(recorded.event for recorded in seen)
+
+
+@pytest.mark.parametrize("year", [1, 9999])
+async def test_a_competition_may_have_started_in_any_year(
+    database: Database, tournament_id: TournamentId, year: int
+) -> None:
+    started_at = datetime(year, 1, 1, tzinfo=UTC)
+    added = CompetitionAdded(competition_id=CompetitionId(1), group_id=1, started_at=started_at)
+    await append(database, tournament_id, [added])
+    await Worker(database).catch_up()
+    await assert_tables_show_the_log(database, tournament_id)
+
+
+# ── Live = replay ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@on_the_database
+@given(history=rich_histories, sizes=block_sizes, data=st.data())
+async def test_a_live_is_what_a_replay_gives_however_far_the_tables_are(
+    database: Database, history: list[Event], sizes: list[int], data: st.DataObject
+) -> None:
+    blocks = list(runs(history, cycle(sizes)))
+    in_time = data.draw(st.integers(0, len(blocks)))
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    await assert_live_shows_the_log(database, tournament_id)  # there are no tables yet
+    for number, run in enumerate(blocks):
+        if number == in_time:
+            await Worker(database).catch_up()
+        await append(database, tournament_id, run)
+    await assert_live_shows_the_log(database, tournament_id)
+    await Worker(database).catch_up()
+    await assert_live_shows_the_log(database, tournament_id)
+
+
+@on_the_database
+@given(history=rich_histories, sizes=block_sizes, data=st.data())
+async def test_a_live_that_follows_the_log_stays_what_a_replay_gives(
+    database: Database, history: list[Event], sizes: list[int], data: st.DataObject
+) -> None:
+    """Loaded somewhere in the middle, it folds the rest in steps; what it is given twice it folds once."""
+    blocks = list(runs(history, cycle(sizes)))
+    loaded_at = data.draw(st.integers(0, len(blocks)))
+    tournament_id = await written(database, list(chain(*blocks[:loaded_at])), everything_at_once)
+    followed = await loaded(database, tournament_id)
+    for run in blocks[loaded_at:]:
+        head = await append(database, tournament_id, run)
+        async with database.connection() as connection:
+            await followed.catch_up(connection, head)
+    replayed = await whole_log(database, tournament_id)
+    followed.fold(replayed, followed.head)
+    assert followed.head.sequence == len(replayed)
+    assert laid_out(followed.board) == laid_out(board_of(replayed))
+    assert followed.tournament == tournament_of(recorded.event for recorded in replayed)
+
+
+# ── What SQL shows ──────────────────────────────────────────────────────────────────────────────────────
+
+_STANDING = """
+    SELECT ranking_id, unity_id, competitor_id, position, total, version, tournament, ranking, unity, competitor
+    FROM standing
+    WHERE tournament_id = $1
+    ORDER BY ranking_id, unity_id, position, enrolled
+"""
+
+
+@on_the_database
+@given(history=rich_histories)
+async def test_the_view_of_standings_shows_what_answers_show(database: Database, history: list[Event]) -> None:
+    tournament_id = await written(database, history, everything_at_once)
+    await Worker(database).catch_up()
+    async with database.connection() as connection:
+        rows = await connection.fetch(_STANDING, tournament_id)
+        slug = await connection.fetchval("SELECT slug FROM tournament WHERE tournament_id = $1", tournament_id)
+    board = board_of(await whole_log(database, tournament_id))
+    assert [tuple(row) for row in rows] == [
+        (
+            ranking_id,
+            unity_id,
+            line.competitor_id,
+            line.position,
+            line.total,
+            unity.version,
+            slug,
+            ranking.name,
+            unity.name,
+            board.competitors[CompetitorId(line.competitor_id)].name,
+        )
+        for ranking_id, ranking in sorted(board.rankings.items())
+        for unity_id, unity in sorted(ranking.unities.items())
+        for line in standings(ranking.participants, unity.totals, unity.sort)
+    ]
+
+
+# ── Other versions of the fold ──────────────────────────────────────────────────────────────────────────
+
+_SPOIL: Final = (
+    "UPDATE competitor SET name = 'spoilt' WHERE tournament_id = $1",
+    "UPDATE unity SET version = version + 100 WHERE tournament_id = $1",
+    "UPDATE total SET total = total + 100 WHERE tournament_id = $1",
+    "UPDATE enrolment SET number = number + 100 WHERE tournament_id = $1",
+    "INSERT INTO total (tournament_id, unity_id, competitor_id, total) VALUES ($1, -1, -1, 5)",
+    "INSERT INTO competition SELECT $1, -1, 999, 7, now(), '', NULL, NULL, now(), now()",
+)
+_MADE_BY = "UPDATE checkpoint SET fold_version = $2 WHERE tournament_id = $1"
+_CHECKPOINT = "SELECT sequence, digest, fold_version FROM checkpoint WHERE tournament_id = $1"
+_STRAY_TOTALS = "SELECT count(*) FROM total WHERE tournament_id = $1 AND unity_id = -1"
+
+a_few_times = settings(on_the_database, max_examples=5)
+
+
+async def made_by_fold(version: int, owner: asyncpg.Connection, tournament_id: TournamentId) -> None:
+    """The tables are now those of another version of the fold, which saw everything differently."""
+    for statement in _SPOIL:
+        await owner.execute(statement, tournament_id)
+    await owner.execute(_MADE_BY, tournament_id, version)
+
+
+@a_few_times
+@given(history=rich_histories, sizes=block_sizes, more=st.booleans())
+async def test_tables_of_an_older_fold_are_made_anew_from_the_beginning(
+    database: Database, owner: asyncpg.Connection, history: list[Event], sizes: list[int], more: bool
+) -> None:
+    tournament_id = await written(database, history[:-1] if more else history, sizes)
+    worker = Worker(database)
+    await worker.catch_up()
+    await made_by_fold(FOLD_VERSION - 1, owner, tournament_id)
+    if more:
+        await append(database, tournament_id, history[-1:])
+    await assert_live_shows_the_log(database, tournament_id)  # also before a worker came to it
+    assert await worker.catch_up() == len(history) + 1
+    await assert_tables_show_the_log(database, tournament_id)
+    await assert_live_shows_the_log(database, tournament_id)
+    assert await owner.fetchval(_STRAY_TOTALS, tournament_id) == 0
+    assert (await owner.fetchrow(_CHECKPOINT, tournament_id))["fold_version"] == FOLD_VERSION
+
+
+@a_few_times
+@given(history=rich_histories, sizes=block_sizes)
+async def test_tables_of_a_newer_fold_are_left_alone_and_the_live_is_replayed(
+    database: Database, owner: asyncpg.Connection, history: list[Event], sizes: list[int]
+) -> None:
+    tournament_id = await written(database, history[:-1], sizes)
+    worker = Worker(database)
+    await worker.catch_up()
+    await made_by_fold(FOLD_VERSION + 1, owner, tournament_id)
+    await append(database, tournament_id, history[-1:])
+    before = await owner.fetchrow(_CHECKPOINT, tournament_id), await in_tables(database, tournament_id)
+    assert await worker.catch_up() == 0
+    assert await worker._fold_one(tournament_id) == 0  # as where a hint names it
+    assert await Worker(database)._fold_one(tournament_id) == 0
+    after = await owner.fetchrow(_CHECKPOINT, tournament_id), await in_tables(database, tournament_id)
+    assert after == before
+    await assert_live_shows_the_log(database, tournament_id)
+
+
+async def test_tables_of_a_newer_fold_do_not_stand_in_the_way_of_others(
+    database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
+) -> None:
+    """A worker looks at so many candidates at a time: those which it must not touch are none."""
+    await Worker(database).catch_up()
+    await made_by_fold(FOLD_VERSION + 1, owner, tournament_id)
+    await append(database, tournament_id, [(await whole_log(database, tournament_id))[0].event])
+    other_id = await open_new_tournament(database, actor=OPERATOR)
+    async with database.connection() as connection:
+        assert await tables.behind(connection, stopped_seconds=0, limit=10) == [other_id]
