@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator, Callable
 from hashlib import sha256
 from io import BytesIO
+from random import Random
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -520,6 +521,32 @@ async def test_repeats_at_once_by_two_services_count_once(
     assert len({answer.headers["Tallybook-Sequence"] for answer in answers}) == 1
     assert sum("Idempotency-Replayed" in answer.headers for answer in answers) == 9
     assert await log.length() == before + 1
+
+
+async def test_each_of_many_keys_counts_once_however_often_it_comes_and_by_whichever_service(
+    season: Season, peers_client: Client, log: Log
+) -> None:
+    before, random = await log.length(), Random(28)
+    add, register_one = WRITES[0], "POST competitors.json"
+    sent = [f"{name}-{n}" for n in range(100) for name in ("add", "register") for _ in range(random.randint(1, 10))]
+    random.shuffle(sent)
+
+    async def send(key: str) -> tuple[str, str | int, bool]:
+        name = add if key.startswith("add") else register_one
+        answer = await ask(name, season, random.choice([season.client, peers_client]), keyed(key))
+        assert answer.status == 200
+        # Points are answered with the current standing, which others change meanwhile.
+        shown = answer.headers["Tallybook-Sequence"] if name == add else answer.json["competitor"]["id"]
+        return key, shown, "Idempotency-Replayed" in answer.headers
+
+    answers = await asyncio.gather(*map(send, sent))
+    assert len({(key, shown) for key, shown, _ in answers}) == 200
+    assert sorted(key for key, _, replayed in answers if not replayed) == sorted(set(sent))
+    assert await log.length() == before + 200
+    same = await season.client.put(
+        f"{season.path}.json", {"main_unity_name": "points", "participants": listed(season.ids)}
+    )
+    assert totals(same)[season.ids[0]] == 100 * 3
 
 
 async def test_a_repeat_shows_the_same_resource_as_it_is_now(season: Season) -> None:
