@@ -1,5 +1,6 @@
 """Connections to PostgreSQL: how they are set up, what their errors mean, and which databases are refused."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final
@@ -56,14 +57,24 @@ class Database:
     async def connection(self) -> AsyncIterator[Connection]:
         """A connection of the service's role. Trouble of the database's becomes DatabaseUnavailable."""
         with unavailable():
-            async with self._pool.acquire(timeout=ACQUIRE_SECONDS_MAX) as connection:
+            async with self.raw_connection() as connection:
                 yield connection
 
     @asynccontextmanager
     async def raw_connection(self) -> AsyncIterator[Connection]:
-        """A connection whose errors come as they are, for those who must tell them apart."""
-        async with self._pool.acquire(timeout=ACQUIRE_SECONDS_MAX) as connection:
-            yield connection
+        """A connection whose errors come as they are, for those who must tell them apart.
+
+        Where a task is cancelled and then giving the connection back fails, because it was lost, that error would
+        stand in for the cancellation; who takes it for trouble and tries again would never end.
+        """
+        try:
+            async with self._pool.acquire(timeout=ACQUIRE_SECONDS_MAX) as connection:
+                yield connection
+        except (*DATABASE_TROUBLE, asyncpg.PostgresError) as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise asyncio.CancelledError from error
+            raise
 
 
 @contextmanager

@@ -127,7 +127,8 @@ def decide(state: Tournament, command: Command) -> tuple[Event, ...]:
         case commands.AddUnity():
             return (_add_unity(state, command),)
         case commands.CloseRanking():
-            _open_ranking(state, command.ranking_id)
+            if _ranking(state, command.ranking_id).closed:
+                raise Conflict(f"Ranking {command.ranking_id} is closed already.")
             return (events.RankingClosed(ranking_id=command.ranking_id),)
         case commands.ReopenRanking():
             if not _ranking(state, command.ranking_id).closed:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import pytest
+from hypothesis import settings
 
 from api.desk import Desk, open_desk
 from engine.database import Database, open_database
@@ -20,6 +21,10 @@ from engine.embedded import embedded_postgres
 from engine.migrator import migrate
 from engine.terms import OPERATOR, TournamentId
 from tests.tournaments import open_new_tournament
+
+# A busy machine is no failure; what takes long is the tests' timeout's matter.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 _TEMPLATE = "tallybook_template"
 _numbers = count(1)
