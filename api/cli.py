@@ -3,7 +3,6 @@
 Data goes to standard output, talk to standard error. Exit codes: 0 done, 1 refused with a reason, 2 usage.
 """
 
-import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -515,14 +514,10 @@ def main() -> None:
     log_json()
     try:
         app(exit_on_error=False)
-        sys.stdout.flush()
     except cyclopts.CycloptsError:
         sys.exit(2)
     except TallybookError as error:
         printing.refused(error)
-        sys.exit(1)
-    except BrokenPipeError:  # whoever reads what we print has seen enough; the rest goes nowhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -18,7 +18,7 @@ from engine.appender import Appender
 from engine.background import background
 from engine.commands import Command
 from engine.database import Database
-from engine.errors import DatabaseUnavailable, OutcomeUnknown, QueueFull, ShuttingDown
+from engine.errors import QueueFull, ShuttingDown
 from engine.telemetry import WAITING_REQUESTS
 from engine.terms import ActorId, TournamentId
 from projections.live import Live
@@ -30,6 +30,7 @@ UNDER_WAY_MAX: Final = 10_000
 DOCKET_WAITING_MAX: Final = 2_000
 """Of these, waiting for one tournament: one that is held up must not take the room of all."""
 SUBMIT_SECONDS_MAX: Final = 15.0
+GAUGE_SECONDS: Final = 1.0
 IDS_RESERVED: Final = 32
 """Ids that a process fetches at a time; it forgets those left over when it ends."""
 
@@ -75,17 +76,13 @@ class Desk:
             raise QueueFull
         case = Case(command, actor, idempotency_key, fingerprint)
         self._docket(live).put(case)
-        self._count(+1)
+        expiry = asyncio.get_running_loop().call_later(SUBMIT_SECONDS_MAX, case.expire)
+        self._under_way += 1
         try:
-            async with asyncio.timeout(SUBMIT_SECONDS_MAX):
-                return await case.receipt
-        except TimeoutError:
-            if case.sent:
-                raise OutcomeUnknown from None
-            case.withdrawn = True
-            raise DatabaseUnavailable from None
+            return await case.receipt
         finally:
-            self._count(-1)
+            self._under_way -= 1
+            expiry.cancel()
 
     async def new_id(self) -> int:
         """An id that nothing else in the service has or will have."""
@@ -123,9 +120,11 @@ class Desk:
         if self._dockets.get(docket.tournament_id) is docket:
             del self._dockets[docket.tournament_id]
 
-    def _count(self, change: int) -> None:
-        self._under_way += change
-        WAITING_REQUESTS.set(self._under_way)
+    async def show_waiting(self) -> None:
+        """Sets the gauge once in a while: to do it at every command takes longer than counting."""
+        while True:
+            WAITING_REQUESTS.set(self._under_way)
+            await asyncio.sleep(GAUGE_SECONDS)
 
 
 @asynccontextmanager
@@ -138,6 +137,7 @@ async def open_desk(
         running = [tasks.create_task(appender.run()), tasks.create_task(waker.run())]
         means = Means(database=database, lives=lives, appender=appender, waker=waker, tasks=tasks)
         desk = Desk(means, ids_reserved=ids_reserved)
+        running.append(tasks.create_task(desk.show_waiting()))
         yield desk
         await desk.close()
         for task in running:

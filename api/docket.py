@@ -24,6 +24,7 @@ from engine.appender import Appender, Outcome
 from engine.commands import Command
 from engine.database import Database
 from engine.errors import (
+    DatabaseUnavailable,
     HistoryReplaced,
     KeyReused,
     OutcomeUnknown,
@@ -33,7 +34,7 @@ from engine.errors import (
     TallybookError,
     Unavailable,
 )
-from engine.events import Event
+from engine.events import CompetitionAdded, Event, PointsAdded, RankingCreated, RankingModified
 from engine.log import Appended, Block, NotAppended, Request
 from engine.telemetry import APPEND_REQUESTS
 from engine.terms import ActorId, Sequence, TournamentId
@@ -43,6 +44,9 @@ from projections.lives import Lives
 from projections.wakeup import Waker
 
 BLOCK_REQUESTS_MAX: Final = 512
+BLOCK_LINES_MAX: Final = 20_000
+"""Deltas and participants in the requests of one block, when another one is added: they take PostgreSQL some
+microseconds each, and other tournaments wait for the same commit."""
 JUDGED_MAX: Final = 100
 """How often a command is judged before it is given up as overtaken; some tenths of a second, if another process
 changes the structure without a pause."""
@@ -105,6 +109,14 @@ class Case:
         if not self.receipt.done():
             self.receipt.set_exception(error)
 
+    def expire(self) -> None:
+        """It has taken too long. What was not sent yet never will be; of what was, the outcome is not known."""
+        if self.sent:
+            self.fail(OutcomeUnknown())
+        else:
+            self.withdrawn = True
+            self.fail(DatabaseUnavailable())
+
     def request(self) -> Request:
         return Request(
             events=self.events,
@@ -158,13 +170,15 @@ class Docket:
     def next_block(self) -> Block | None:
         """The cases that wait, judged, up to the first structural one. None: none of them was accepted."""
         taken: list[Case] = []
-        while self._waiting and len(taken) < BLOCK_REQUESTS_MAX:
+        lines = 0
+        while self._waiting and len(taken) < BLOCK_REQUESTS_MAX and lines < BLOCK_LINES_MAX:
             if self._waiting[0].alone and taken:
                 break
             case = self._waiting.popleft()
             if case.withdrawn or not self._judge(case):
                 continue
             taken.append(case)
+            lines += sum(map(_lines, case.events))
             if case.alone or case.events[-1].structural:
                 break
         if not taken:
@@ -326,6 +340,16 @@ class Docket:
 
         self._beside += 1
         self._means.tasks.create_task(do())
+
+
+def _lines(event: Event) -> int:
+    match event:
+        case PointsAdded():
+            return len(event.deltas)
+        case RankingCreated() | RankingModified() | CompetitionAdded():
+            return len(event.participants)
+        case _:
+            return 1
 
 
 def _fail(cases: Iterable[Case], error: TallybookError) -> None:

@@ -1,5 +1,6 @@
 """What the command line prints: data on standard output, as tables or JSON, and talk on standard error."""
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Items
@@ -41,11 +42,17 @@ def say(sentence: str) -> None:
 
 
 def line(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    """As rich does it for tables: who has read enough and gone makes this the end, and no error of ours."""
+    try:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
 
 
 def json(value: object) -> None:
-    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+    line(msgspec.json.encode(value).decode())
 
 
 def rows(values: Items[Mapping[str, object]], columns: Items[str], *, as_json: bool) -> None:

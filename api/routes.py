@@ -174,10 +174,13 @@ class Operations:
         async def handle(request: web.Request) -> web.Response:
             token = await self.authenticated(request, Scope.READ)
             tournament_id = await self._tournament(request, token)
-            answer = route.answer(list(request.query.items()))
-            async with self._desk.lives.pinned(tournament_id) as live:
+            answer = route.answer(_query(request))
+            live = await self._desk.lives.pin(tournament_id)
+            try:
                 await self._desk.lives.current(live)
                 listing = answer(live)
+            finally:
+                self._desk.lives.unpin(live)
             return _list_response(request, listing)
 
         return handle
@@ -186,11 +189,12 @@ class Operations:
         async def handle(request: web.Request) -> web.Response:
             token = await self.authenticated(request, route.scope)
             tournament_id = await self._tournament(request, token)
-            wire.parse_no_query(list(request.query.items()))
+            wire.parse_no_query(_query(request))
             key = _idempotency_key(request)
             form = await read_form(request)
             command = await route.command(self._desk, form, _ids(request))
-            async with self._desk.lives.pinned(tournament_id) as live:
+            live = await self._desk.lives.pin(tournament_id)
+            try:
                 receipt = await self._desk.submit(
                     live,
                     command,
@@ -199,6 +203,8 @@ class Operations:
                     fingerprint=None if key is None else fingerprint(request.method, request.path, form),
                 )
                 body = answers.change(live, receipt.event)
+            finally:
+                self._desk.lives.unpin(live)
             facts_of(request)["sequence"] = receipt.sequence
             headers = {"Tallybook-Sequence": str(receipt.sequence)}
             if receipt.replayed:
@@ -227,6 +233,10 @@ def _ids(request: web.Request) -> Ids:
                 raise NotFound(f"This tournament has no {name.removesuffix('_id')} {text[:40]!r}.")
             ids[name] = number
     return ids
+
+
+def _query(request: web.Request) -> Query:
+    return list(request.query.items()) if request.query_string else []
 
 
 def _idempotency_key(request: web.Request) -> str | None:

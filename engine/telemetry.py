@@ -17,7 +17,7 @@ Log events (structlog, one JSON object a line; ids as keywords, never bodies or 
 
 Metrics (Prometheus; several processes are added up)
 
-    tallybook_requests_total{route,status}, tallybook_request_seconds{route}
+    tallybook_request_seconds{route,status}
     tallybook_append_seconds, tallybook_append_blocks, tallybook_append_requests, tallybook_appends_resent_total
     tallybook_barrier_seconds, tallybook_waiting_requests, tallybook_live_tournaments, tallybook_live_bytes
     tallybook_lives_loaded_total, tallybook_stopped_total, tallybook_forked_total
@@ -35,8 +35,12 @@ from prometheus_client import Counter, Gauge, Histogram
 _SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _COUNTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
-REQUESTS: Final = Counter("tallybook_requests", "Finished requests", ["route", "status"])
-REQUEST_SECONDS: Final = Histogram("tallybook_request_seconds", "Time to answer", ["route"], buckets=_SECONDS)
+REQUEST_SECONDS: Final = Histogram(
+    "tallybook_request_seconds",
+    "Time to answer; its count is that of finished requests",
+    ["route", "status"],
+    buckets=_SECONDS,
+)
 
 APPEND_SECONDS: Final = Histogram("tallybook_append_seconds", "Time of one group commit", buckets=_SECONDS)
 APPEND_BLOCKS: Final = Histogram("tallybook_append_blocks", "Tournaments of one group commit", buckets=_COUNTS)

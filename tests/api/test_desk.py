@@ -23,6 +23,7 @@ from engine import appender, log
 from engine import database as database_module
 from engine.commands import (
     AddCompetition,
+    AddPoints,
     AddUnity,
     CloseRanking,
     Command,
@@ -45,7 +46,7 @@ from engine.errors import (
     Unacceptable,
 )
 from engine.events import PointsAdded, RankingReopened
-from engine.terms import OPERATOR, CompetitionId, RankingId, Sequence, TournamentId, UnityId
+from engine.terms import DELTAS_MAX, OPERATOR, CompetitionId, RankingId, Sequence, TournamentId, UnityId
 from tests.desks import (
     HOLD_HEAD,
     Arena,
@@ -463,6 +464,22 @@ async def test_a_caller_who_runs_out_of_time_is_told_what_is_certain(
         assert await amounts_of(desk, arena) == [1, 4]
 
 
+async def test_who_sends_much_does_not_have_it_all_committed_at_once(dsn: str, owner: asyncpg.Connection) -> None:
+    """Other tournaments wait for the same commit."""
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        much = AddPoints(ranking_id=arena.ranking_id, deltas=arena.points().deltas * DELTAS_MAX)
+        async with holding(dsn, HOLD_HEAD, arena.tournament_id):
+            asked = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points()))]
+            await until(lambda: waiting_for_locks(owner, "append_block"))
+            asked += [asyncio.create_task(submit(desk, arena.tournament_id, much)) for _ in range(5)]
+            asked += [asyncio.create_task(submit(desk, arena.tournament_id, arena.points())) for _ in range(30)]
+            await until(lambda: desk._under_way == 36)
+        await asyncio.gather(*asked)
+        blocks = await owner.fetch("SELECT last_sequence - first_sequence + 1 AS size FROM block OFFSET 2")
+        assert [row["size"] for row in blocks] == [1, 2, 2, 31]
+
+
 async def test_a_request_that_the_database_refuses_is_rejected_alone(dsn: str, owner: asyncpg.Connection) -> None:
     await owner.execute("ALTER TABLE event ADD CHECK (strpos(body, '1313') = 0)")
     async with desk_at(dsn) as desk:
@@ -658,6 +675,37 @@ async def test_callers_who_come_and_go_at_random_leave_the_desk_whole(dsn: str) 
         assert len(told) > 50
         for tournament_id, receipt in told:
             assert logs[tournament_id][receipt.sequence - 1] == receipt.event
+
+
+# ── What else goes on in the database ───────────────────────────────────────────────────────────────────
+
+
+async def test_a_database_that_takes_no_hints_is_written_to_all_the_same(dsn: str, owner: asyncpg.Connection) -> None:
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        await owner.execute("REVOKE EXECUTE ON FUNCTION pg_notify FROM PUBLIC")
+        for amount in range(3):
+            await submit(desk, arena.tournament_id, arena.points(amount))
+            await until(lambda: not desk._means.waker._appended_to)  # the hint was tried
+        assert await amounts_of(desk, arena) == [0, 1, 2]
+
+
+async def test_columns_that_a_newer_version_adds_disturb_nobody(dsn: str, owner: asyncpg.Connection) -> None:
+    async with desks_at(dsn) as desks:
+        arena = await open_arena(desks[0].database)
+
+        async def work(desk: Desk, n: int) -> None:
+            for m in range(20):
+                await submit(desk, arena.tournament_id, arena.points(20 * n + m), key=f"{n}/{m}")
+                async with desk.lives.pinned(arena.tournament_id) as live:
+                    await desk.lives.current(live)
+
+        working = [asyncio.create_task(work(desk, n)) for n, desk in enumerate(desks * 3)]
+        for table in ("tournament", "head", "event", "block", "idempotency", "checkpoint", "total"):
+            await owner.execute(f"ALTER TABLE {table} ADD COLUMN added text NOT NULL DEFAULT 'new'")
+            await submit_nothing(desks[0], arena)
+        await asyncio.gather(*working)
+        assert sorted(await amounts_of(desks[0], arena)) == list(range(120))
 
 
 # ── A log that was replaced ─────────────────────────────────────────────────────────────────────────────

@@ -228,7 +228,7 @@ async def test_metrics_are_for_admins(service: Service, client: Client, subtests
             answer = await reader.send("GET", "/metrics")
             if scope is Scope.ADMIN:
                 assert answer.status == 200
-                assert b"tallybook_requests_total{" in answer.body
+                assert b"tallybook_request_seconds_count{" in answer.body
             else:
                 refused(answer, 403)
 
