@@ -26,6 +26,7 @@ Metrics (Prometheus; several processes are added up)
 
 import logging
 import sys
+from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
@@ -59,21 +60,28 @@ FOLDED_EVENTS: Final = Counter("tallybook_folded_events", "Events folded into ta
 FOLD_SECONDS: Final = Histogram("tallybook_fold_seconds", "Time of one batch into tables", buckets=_SECONDS)
 
 
-def log_json(stream: object = None) -> None:
-    """Has structlog write one JSON object a line to `stream` (standard error by default)."""
+def log_json() -> None:
+    """Has structlog write one JSON object a line to standard error."""
     structlog.configure(
         processors=[
-            structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _timestamp,
             structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(serializer=_dumps),
+            _line,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.BytesLoggerFactory(file=stream or sys.stderr.buffer),  # type: ignore[arg-type]
+        logger_factory=structlog.BytesLoggerFactory(file=sys.stderr.buffer),
         cache_logger_on_first_use=True,
     )
 
 
-def _dumps(fields: object, **_: object) -> bytes:
-    return msgspec.json.encode(fields, enc_hook=repr)
+_encode: Final = msgspec.json.Encoder(enc_hook=repr).encode
+
+
+def _timestamp(_logger: object, _method: str, fields: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    fields["timestamp"] = datetime.now(UTC)
+    return fields
+
+
+def _line(_logger: object, _method: str, fields: structlog.typing.EventDict) -> bytes:
+    return _encode(fields)
