@@ -21,7 +21,7 @@ import asyncpg
 import structlog
 
 from engine import log
-from engine.database import DATABASE_TROUBLE, Database
+from engine.database import DATABASE_TROUBLE, Database, is_lost
 from engine.errors import DatabaseUnavailable, OutcomeUnknown, Rejected, Unavailable
 from engine.log import Appended, Block, NotAppended, UnconfirmedCommit
 from engine.telemetry import APPEND_BLOCKS, APPEND_SECONDS, APPENDS_RESENT
@@ -153,7 +153,7 @@ class Appender:
                     return await log.append(connection, blocks, wait=wait)
                 except asyncpg.PostgresError as error:
                     # An error that the server reports means that it rolled back, unless it hung up with it.
-                    sent = isinstance(error, _HANGING_UP) or _is_lost(connection)
+                    sent = isinstance(error, _HANGING_UP) or is_lost(connection)
                     raise
                 except ValueError:
                     sent = False  # it could not be put on the wire
@@ -171,13 +171,6 @@ _HANGING_UP: Final = (
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
 )
-
-
-def _is_lost(connection: asyncpg.Connection) -> bool:
-    try:
-        return bool(connection.is_closed())
-    except asyncpg.InterfaceError:  # so much so that the pool has taken it back already
-        return True
 
 
 # What a block meets with because of what it holds, and would meet with again.

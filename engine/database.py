@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final
 
 import asyncpg
@@ -77,6 +77,14 @@ class Database:
             raise
 
 
+def is_lost(connection: Connection) -> bool:
+    """Whether the connection is gone, perhaps so much so that the pool has taken it back already."""
+    try:
+        return bool(connection.is_closed())
+    except asyncpg.InterfaceError:
+        return True
+
+
 @contextmanager
 def unavailable() -> Iterator[None]:
     """Turns DATABASE_TROUBLE into DatabaseUnavailable. Not for writes: it says nothing about their outcome."""
@@ -147,6 +155,7 @@ async def _keep(connection: Connection) -> None:
 
 async def _close(pool: Pool) -> None:
     try:
-        await pool.close()
+        with suppress(*DATABASE_TROUBLE):  # it may be gone before us
+            await pool.close()
     finally:
         pool.terminate()

@@ -291,9 +291,9 @@ def _turns(seconds: float) -> Iterator[None]:
 async def _answers(dsn: str) -> bool:
     try:
         connection = await asyncpg.connect(dsn, timeout=5)
-    except (OSError, asyncpg.PostgresError):
+        await connection.close(timeout=5)
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):
         return False
-    await connection.close(timeout=5)
     return True
 
 

@@ -196,6 +196,10 @@ def _outcome(row: Any) -> Appended | NotAppended:
 # ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
+TAIL_EVENTS_MAX: Final = 10_000
+"""Events that are read, decoded and folded at once: while that is done, nothing else is."""
+
+
 class Head(Struct, frozen=True):
     """The last sequence of a tournament, and the digest of its last block."""
 
@@ -222,7 +226,7 @@ async def heads(connection: Connection, tournament_ids: Iterable[TournamentId]) 
 
 
 async def tail(connection: Connection, tournament_id: TournamentId, after: Head, *, blocks_max: int) -> Tail:
-    """The events of up to `blocks_max` blocks that follow `after`.
+    """The events of up to `blocks_max` blocks that follow `after`: TAIL_EVENTS_MAX at most, unless the first has more.
 
     Raises LogForked unless the log has a block that ends in just this head (or `after` is the beginning), and
     LogUnreadable for an event that cannot be decoded. Two queries see one truth, because what has been
@@ -236,6 +240,7 @@ async def tail(connection: Connection, tournament_id: TournamentId, after: Head,
         raise LogForked(tournament_id, after.sequence)
     if len(ends) == 1:
         return Tail([], after)
+    ends = [end for n, end in enumerate(ends) if n == 1 or end.sequence <= after.sequence + TAIL_EVENTS_MAX]
     rows = await connection.fetch(_EVENTS, tournament_id, after.sequence, ends[-1].sequence)
     if len(rows) != ends[-1].sequence - after.sequence:
         raise LogForked(tournament_id, after.sequence)

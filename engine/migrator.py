@@ -8,6 +8,7 @@ in the session that has the lock would wait for that snapshot for ever.
 import asyncio
 import hashlib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib.resources import files
 from typing import Final
 
@@ -20,6 +21,7 @@ CONNECT_SECONDS_MAX: Final = 5.0
 LOCK_SECONDS_MAX: Final = 60.0
 _LOCK_POLL_SECONDS: Final = 0.1
 _LOCK_KEY: Final = 0x7A11_B00C  # any number that no other program takes locks by
+_TROUBLE: Final = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 
 _TRY_LOCK: Final = "SELECT pg_try_advisory_lock($1)"
 _CREATE_REGISTER: Final = """
@@ -74,7 +76,7 @@ async def migrate(dsn: str) -> list[Migration]:
     """
     try:
         connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS_MAX)
-    except (OSError, TimeoutError, ValueError, OverflowError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except (*_TROUBLE, ValueError, OverflowError) as error:
         raise StartupRefused(f"Cannot connect to the database: {error}. Is its address right, is it up?") from error
     try:
         await _lock(connection)
@@ -83,12 +85,14 @@ async def migrate(dsn: str) -> list[Migration]:
         raise StartupRefused(
             f"This login may not migrate the database ({error}); run `tallybook migrate` as its owner."
         ) from error
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except _TROUBLE as error:
         raise StartupRefused(
-            f"A migration did not go through and was taken back ({error}); put that right and run `tallybook migrate`."
+            f"Bringing the schema up to date failed ({error}), and what was begun was taken back; "
+            "put that right and try again."
         ) from error
     finally:
-        await connection.close()  # which gives the lock back
+        with suppress(*_TROUBLE):
+            await connection.close()  # which gives the lock back
 
 
 async def refuse_unmigrated(connection: asyncpg.Connection) -> None:

@@ -27,7 +27,7 @@ Metrics (Prometheus; several processes are added up)
 import logging
 import sys
 from datetime import UTC, datetime
-from typing import Final
+from typing import BinaryIO, Final
 
 import msgspec
 import structlog
@@ -60,8 +60,8 @@ FOLDED_EVENTS: Final = Counter("tallybook_folded_events", "Events folded into ta
 FOLD_SECONDS: Final = Histogram("tallybook_fold_seconds", "Time of one batch into tables", buckets=_SECONDS)
 
 
-def log_json() -> None:
-    """Has structlog write one JSON object a line to standard error."""
+def log_json(stream: BinaryIO | None = None) -> None:
+    """Has structlog write one JSON object a line to `stream`, or to standard error."""
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -70,7 +70,7 @@ def log_json() -> None:
             _line,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.BytesLoggerFactory(file=sys.stderr.buffer),
+        logger_factory=structlog.BytesLoggerFactory(file=stream or sys.stderr.buffer),
         cache_logger_on_first_use=True,
     )
 

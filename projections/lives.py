@@ -16,15 +16,17 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 import structlog
+from asyncpg import Connection
 
 from engine import log
 from engine.background import background
-from engine.database import Database
+from engine.database import ACQUIRE_SECONDS_MAX, Database, unavailable
 from engine.errors import (
     DatabaseUnavailable,
     HistoryReplaced,
     LogForked,
     LogUnreadable,
+    ShuttingDown,
     TallybookError,
     TournamentStopped,
 )
@@ -34,6 +36,8 @@ from engine.terms import Sequence, TournamentId
 from projections import tables
 from projections.live import Live, load
 
+READERS_MAX: Final = 5
+"""Connections of a process that read logs at the same time; the others are for those who append or ask for heads."""
 LIVE_BYTES_MAX: Final = 512 * 1024 * 1024
 """Of all lives of a process, estimated; those in use may exceed it."""
 STOPPED_SECONDS: Final = 1.0
@@ -53,9 +57,11 @@ class Lives:
         self._sizes: dict[TournamentId, int] = {}
         self._bytes = 0
         self._loading: dict[TournamentId, asyncio.Task[None]] = {}
+        self._readers = asyncio.Semaphore(READERS_MAX)
         self._stopped_at: dict[TournamentId, float] = {}
         self._waiting: dict[Live, list[asyncio.Future[None]]] = {}
         self._somebody_waits = asyncio.Event()
+        self._closed = False
 
     # ── In and out of memory ────────────────────────────────────────────────────────────────────────────
 
@@ -105,7 +111,7 @@ class Lives:
     async def _load(self, tournament_id: TournamentId) -> None:
         LIVES_LOADED.inc()
         try:
-            async with self._database.connection() as connection:
+            async with self._reading() as connection:
                 live = await load(connection, tournament_id)
         except LogForked as fork:
             self._alarm_fork(fork)
@@ -113,11 +119,24 @@ class Lives:
         except LogUnreadable as cause:
             await self._alarm_stop(cause)
             raise TournamentStopped from cause
-        if self._stopped_at.pop(tournament_id, None) is not None:
+        if tournament_id in self._stopped_at:
             async with self._database.connection() as connection:
                 await tables.resume(connection, tournament_id)
+            del self._stopped_at[tournament_id]
         self._lives[tournament_id] = live
         self._account(tournament_id, live.size_bytes())
+
+    @asynccontextmanager
+    async def _reading(self) -> AsyncIterator[Connection]:
+        """A connection for reading a log, when it is one's turn."""
+        with unavailable():
+            async with asyncio.timeout(ACQUIRE_SECONDS_MAX):
+                await self._readers.acquire()
+        try:
+            async with self._database.connection() as connection:
+                yield connection
+        finally:
+            self._readers.release()
 
     def _account(self, tournament_id: TournamentId, size_bytes: int) -> None:
         if size_bytes == self._sizes.get(tournament_id):
@@ -151,33 +170,45 @@ class Lives:
     async def current(self, live: Live) -> None:
         """Returns when `live` shows everything acknowledged anywhere before the call.
 
-        Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable.
+        Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and ShuttingDown.
         """
+        if self._closed:
+            raise ShuttingDown
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(live, []).append(waiter)
         self._somebody_waits.set()
         await waiter
 
     async def _barriers(self) -> None:
-        while True:
-            await self._somebody_waits.wait()
-            self._somebody_waits.clear()
-            waiting, self._waiting = self._waiting, {}
-            stood_at = {live: live.head for live in waiting}
-            try:
-                with BARRIER_SECONDS.time():
-                    async with self._database.connection() as connection:
-                        heads = await log.heads(connection, [live.tournament_id for live in waiting])
-            except DatabaseUnavailable as error:
-                for waiters in waiting.values():
-                    _fail(waiters, error)
-                continue
-            for live, waiters in waiting.items():
-                head = heads.get(live.tournament_id)
-                if head is not None and _continues(stood_at[live], head) and live.head.sequence >= head.sequence:
-                    _release(waiters)
-                else:
-                    self._tasks.create_task(self._reach(live, stood_at[live], head, waiters))
+        waiting: dict[Live, list[asyncio.Future[None]]] = {}
+        try:
+            while True:
+                await self._somebody_waits.wait()
+                self._somebody_waits.clear()
+                waiting, self._waiting = self._waiting, {}
+                await self._barrier(waiting)
+                waiting = {}
+        finally:
+            self._closed = True
+            for waiters in (*waiting.values(), *self._waiting.values()):
+                _fail(waiters, ShuttingDown())
+
+    async def _barrier(self, waiting: dict[Live, list[asyncio.Future[None]]]) -> None:
+        stood_at = {live: live.head for live in waiting}
+        try:
+            with BARRIER_SECONDS.time():
+                async with self._database.connection() as connection:
+                    heads = await log.heads(connection, [live.tournament_id for live in waiting])
+        except DatabaseUnavailable as error:
+            for waiters in waiting.values():
+                _fail(waiters, error)
+            return
+        for live, waiters in waiting.items():
+            head = heads.get(live.tournament_id)
+            if head is not None and _continues(stood_at[live], head) and live.head.sequence >= head.sequence:
+                _release(waiters)
+            else:
+                self._tasks.create_task(self._reach(live, stood_at[live], head, waiters))
 
     async def _reach(self, live: Live, stood_at: Head, head: Head | None, waiters: list[asyncio.Future[None]]) -> None:
         try:
@@ -198,7 +229,7 @@ class Lives:
         with self._watched(live):
             async with live.catching_up:
                 if live.head.sequence < to:
-                    async with self._database.connection() as connection:
+                    async with self._reading() as connection:
                         await live.catch_up(connection, to)
 
     def fold_appended(self, live: Live, block: Block, appended: Appended) -> bool:

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
 
+from asyncpg import PostgresError
+
 from engine.database import Database
 from engine.errors import DatabaseUnavailable
 from engine.terms import TournamentId
@@ -40,7 +42,8 @@ class Waker:
             await self._something.wait()
             self._something.clear()
             tournament_ids, self._appended_to = self._appended_to, set()
-            with suppress(DatabaseUnavailable):  # then a hint is lost; the workers' poll finds what it was about
+            # Where that fails, for whatever reason, a hint is lost; the workers' poll finds what it was about.
+            with suppress(DatabaseUnavailable, PostgresError):
                 async with self._database.connection() as connection:
                     await connection.execute(_NOTIFY, CHANNEL, _hint(tournament_ids))
             await asyncio.sleep(INTERVAL_SECONDS)

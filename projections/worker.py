@@ -18,7 +18,7 @@ import structlog
 from asyncpg import Connection, DataError, IntegrityConstraintViolationError, LockNotAvailableError
 
 from engine import log
-from engine.database import DATABASE_TROUBLE, Database
+from engine.database import DATABASE_TROUBLE, Database, is_lost
 from engine.errors import DatabaseUnavailable, LogForked, LogUnreadable
 from engine.log import Head
 from engine.telemetry import FOLD_SECONDS, FOLDED_EVENTS, FORKED, STOPPED
@@ -71,7 +71,7 @@ class Worker:
     async def _work(self, listener: Connection) -> None:
         """Rounds over what hints name and, once in POLL_SECONDS, over all that is behind; until hints are lost."""
         self._polled_at = 0.0
-        while not listener.is_closed():
+        while not is_lost(listener):
             if time.monotonic() >= self._polled_at + POLL_SECONDS:
                 self._polled_at = time.monotonic()
                 self._hinted.update(await self._candidates())
@@ -111,7 +111,7 @@ class Worker:
             try:
                 yield connection
             finally:
-                if not connection.is_closed():
+                if not is_lost(connection):
                     await connection.remove_listener(CHANNEL, self._hint)
 
     def _hint(self, _connection: object, _pid: int, _channel: str, payload: str) -> None:

@@ -501,6 +501,22 @@ async def test_a_tail_is_whole_blocks_up_to_a_bound_and_leads_to_the_head(
         assert at == await head_of(database, tournament_id)
 
 
+async def test_a_tail_holds_no_more_events_than_its_bound_unless_one_block_has_more(
+    database: Database, tournament_id: TournamentId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "TAIL_EVENTS_MAX", 4)
+    for size in (3, 1, 9, 2, 2, 1):
+        await appended(database, block(tournament_id, *(request() for _ in range(size))))
+    sizes = []
+    async with database.connection() as connection:
+        at = log.beginning(tournament_id)
+        while (tail := await log.tail(connection, tournament_id, at, blocks_max=100)).events:
+            sizes.append(len(tail.events))
+            at = tail.head
+    assert sizes == [4, 1, 9, 4, 1]
+    assert at == await head_of(database, tournament_id)
+
+
 async def test_heads_are_those_of_the_tournaments_that_exist(database: Database, tournament_id: TournamentId) -> None:
     other = await open_new_tournament(database, actor=OPERATOR)
     outcome = await appended(database, block(other))

@@ -183,7 +183,7 @@ async def test_a_migration_that_fails_is_undone_whole_and_can_be_tried_again(
         return more
 
     ship("CREATE TABLE more (); SELECT 1 / 0")
-    with pytest.raises(StartupRefused, match=r"was taken back \(division by zero\)"):
+    with pytest.raises(StartupRefused, match="division by zero"):
         await migrate(dsn)
     assert await owner.fetchval("SELECT to_regclass('more')") is None
     assert await register(dsn) == SHIPPED

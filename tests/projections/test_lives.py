@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.database import Database, open_database
-from engine.errors import DatabaseUnavailable, HistoryReplaced, TournamentStopped
+from engine.errors import DatabaseUnavailable, HistoryReplaced, ShuttingDown, TournamentStopped
 from engine.events import PointsAdded
 from engine.telemetry import FORKED, LIVES_LOADED
 from engine.terms import Sequence, TournamentId
@@ -117,6 +117,24 @@ async def test_many_who_read_a_live_that_is_being_brought_up_to_date_take_no_con
             assert total(live, behind) == 5
 
 
+async def test_nobody_is_left_waiting_when_the_lives_are_left(
+    database: Database, dsn: str, owner: asyncpg.Connection
+) -> None:
+    arena = await open_arena(database)
+    async with holding(dsn, "LOCK TABLE head IN ACCESS EXCLUSIVE MODE"):
+        async with open_lives(database) as lives:
+            live = await lives.pin(arena.tournament_id)
+            reading = [asyncio.create_task(lives.current(live))]
+            await until(lambda: waiting_for_locks(owner, "FROM head"))
+            reading.append(asyncio.create_task(lives.current(live)))
+            await until(lambda: live in lives._waiting)
+        for task in reading:
+            with pytest.raises(ShuttingDown):
+                await task
+        with pytest.raises(ShuttingDown):
+            await lives.current(live)
+
+
 async def test_a_read_fails_while_the_database_is_away_and_succeeds_when_it_is_back(dsn: str) -> None:
     async with (
         proxy(dsn) as between,
@@ -145,6 +163,38 @@ async def test_whoever_asks_meanwhile_shares_the_loading(database: Database) -> 
         assert LIVES_LOADED._value.get() - before == 5
         assert len(set(pinned)) == 5
         assert all(live.pins == 20 for live in pinned)
+
+
+async def test_many_loadings_at_once_leave_connections_to_those_who_need_none_of_them(
+    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lives_module, "READERS_MAX", 2)
+    async with open_database(dsn, name="test", connections_max=3) as database, open_lives(database) as lives:
+        arenas, other = [await open_arena(database) for _ in range(8)], await open_arena(database)
+        async with lives.pinned(other.tournament_id) as live:
+            async with holding(dsn, "LOCK TABLE checkpoint IN ACCESS EXCLUSIVE MODE"):
+                loading = [asyncio.create_task(lives.pin(arena.tournament_id)) for arena in arenas]
+                await until(lambda: waiting_for_locks(owner, "FROM checkpoint"))
+                for _ in range(10):
+                    await asyncio.wait_for(lives.current(live), 0.3)
+                assert not any(task.done() for task in loading)
+            assert all(live.pins == 1 for live in await asyncio.gather(*loading))
+
+
+async def test_whoever_waits_too_long_for_a_loading_is_told_so(
+    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lives_module, "READERS_MAX", 1)
+    monkeypatch.setattr(lives_module, "ACQUIRE_SECONDS_MAX", 0.1)
+    async with open_database(dsn, name="test") as database, open_lives(database) as lives:
+        first, second = [await open_arena(database) for _ in range(2)]
+        async with holding(dsn, "LOCK TABLE checkpoint IN ACCESS EXCLUSIVE MODE"):
+            loading = asyncio.create_task(lives.pin(first.tournament_id))
+            await until(lambda: waiting_for_locks(owner, "FROM checkpoint"))
+            with pytest.raises(DatabaseUnavailable):
+                await lives.pin(second.tournament_id)
+        assert (await loading).pins == 1
+        assert (await lives.pin(second.tournament_id)).pins == 1
 
 
 async def test_who_goes_away_does_not_take_the_loading_with_them(
