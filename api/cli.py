@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import cyclopts
+from asyncpg import Connection
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 from rich.progress import Progress
@@ -27,9 +28,9 @@ from api.process import stop_on_signals, work
 from api.processes import PROCESSES_MAX, run_service
 from engine import log
 from engine.commands import AddUnity, CloseRanking, Command, RegisterCompetitor, ReopenRanking
-from engine.database import Database, open_database, unavailable
+from engine.database import DATABASE_TROUBLE, Database, open_database, unavailable
 from engine.embedded import embedded_postgres
-from engine.errors import NotFound, StartupRefused, TallybookError, Unacceptable
+from engine.errors import NotFound, OutcomeUnknown, StartupRefused, TallybookError, Unacceptable
 from engine.migrator import migrate as apply_migrations
 from engine.telemetry import log_json
 from engine.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId, name_fault
@@ -136,15 +137,16 @@ async def demo(*, host: str = "127.0.0.1", port: Port = 8080, where: Where = HER
     """
     async with _located(where, joinable=True) as dsn:
         async with open_database(dsn, name="tallybook demo") as database, open_desk(database, ids_reserved=1) as desk:
-            registered = await _registered(database, slugify(six_nations.NAME))
-            if registered is None:
+            slug = slugify(six_nations.NAME)
+            tournament_id = await _find(database, slug)
+            if tournament_id is None:
                 printing.say(f"Playing {six_nations.NAME}: {len(six_nations.MATCHES)} matches …")
-                registered = await _open_tournament(desk, six_nations.NAME)
-            async with desk.lives.pinned(registered.tournament_id) as live:
+                tournament_id = (await _open_tournament(desk, six_nations.NAME)).tournament_id
+            async with desk.lives.pinned(tournament_id) as live:
                 ranking_id = await six_nations.play(desk, live)
                 printing.standings(live, ranking_id)
-            token = await _make_token(database, "demo", Scope.ADMIN, [registered.tournament_id], expires_in_days=7)
-            say = partial(printing.demo, token[1], registered.slug, ranking_id, live)
+            token = await _make_token(database, "demo", Scope.ADMIN, [tournament_id], expires_in_days=7)
+            say = partial(printing.demo, token[1], slug, ranking_id, live)
         await _serve(dsn, host=host, port=port, processes=1, worker=True, open_metrics=False, on_ready=say)
 
 
@@ -375,7 +377,7 @@ async def create_token(
     """
     async with _database(where) as database:
         slugs = tournament or []
-        bound = [(await _known(database, slug)).tournament_id for slug in slugs] if slugs else None
+        bound = [await _known(database, slug) for slug in slugs] if slugs else None
         token, text = await _make_token(database, name, Scope[scope.upper()], bound, expires_in_days=expires_in_days)
     if json:
         printing.json(
@@ -452,25 +454,33 @@ async def _at_the_desk(where: Where) -> AsyncIterator[Desk]:
 @asynccontextmanager
 async def _tournament(desk: Desk, slug: str) -> AsyncIterator[Live]:
     """The tournament, as it is now."""
-    registered = await _known(desk.database, slug)
-    async with desk.lives.pinned(registered.tournament_id) as live:
+    async with desk.lives.pinned(await _known(desk.database, slug)) as live:
         await desk.lives.current(live)
         yield live
 
 
-async def _registered(database: Database, slug: str) -> log.Registered | None:
+@asynccontextmanager
+async def _writing(database: Database) -> AsyncIterator[Connection]:
+    """A connection for a write that goes past the desk: if it is lost, nobody knows what became of it."""
+    async with database.connection() as connection:
+        try:
+            yield connection
+        except DATABASE_TROUBLE as error:
+            raise OutcomeUnknown from error
+
+
+async def _find(database: Database, slug: str) -> TournamentId | None:
     if name_fault(slug):  # it may hold what no column can
         return None
     async with database.connection() as connection:
-        tournament_id = await log.tournament_named(connection, slug)
-    return None if tournament_id is None else log.Registered(tournament_id, slug, slug, Sequence(0))
+        return await log.tournament_named(connection, slug)
 
 
-async def _known(database: Database, slug: str) -> log.Registered:
-    registered = await _registered(database, slug)
-    if registered is None:
+async def _known(database: Database, slug: str) -> TournamentId:
+    tournament_id = await _find(database, slug)
+    if tournament_id is None:
         raise NotFound(f"There is no tournament {slug!r}; `tallybook tournament list` shows them.")
-    return registered
+    return tournament_id
 
 
 async def _open_tournament(desk: Desk, name: str) -> log.Registered:
@@ -483,7 +493,7 @@ async def _open_tournament(desk: Desk, name: str) -> log.Registered:
     if not stem:
         raise Unacceptable("Nothing of this name is left for its address; use letters or digits in it.")
     tournament_id = TournamentId(await desk.new_id())
-    async with desk.database.connection() as connection:
+    async with _writing(desk.database) as connection:
         for number in range(1, SLUG_ATTEMPTS_MAX + 1):
             slug = stem if number == 1 else f"{stem}-{number}"
             if await log.open_tournament(connection, tournament_id, name=name, slug=slug, actor=OPERATOR):
@@ -499,7 +509,7 @@ async def _make_token(
     *,
     expires_in_days: int | None,
 ) -> tuple[auth.Token, str]:
-    async with database.connection() as connection:
+    async with _writing(database) as connection:
         return await auth.create(
             connection, name=name, scope=scope, tournament_ids=tournament_ids, expires_in_days=expires_in_days
         )

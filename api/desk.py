@@ -100,7 +100,7 @@ class Desk:
                 for docket in list(self._working):
                     await docket.idle.wait()
         except TimeoutError:
-            return  # their callers have been answered with OutcomeUnknown
+            return  # their callers have been told that it took too long
 
     def _waiting_for(self, live: Live) -> int:
         docket = self._dockets.get(live.tournament_id)
@@ -109,10 +109,9 @@ class Desk:
     def _docket(self, live: Live) -> Docket:
         docket = self._dockets.get(live.tournament_id)
         if docket is None or docket.idle.is_set() or docket.live is not live:
-            docket = Docket(self._means, live)
+            docket = Docket(self._means, live, retire=self._retire)
             self._dockets[live.tournament_id] = docket
             self._working.add(docket)
-            docket.idle_callbacks.append(self._retire)
         return docket
 
     def _retire(self, docket: Docket) -> None:

@@ -127,13 +127,13 @@ class Case:
 
 
 class Docket:
-    """An `appender.Source`. It keeps its live pinned until it is `idle`, which it then stays."""
+    """An `appender.Source`. It keeps its live pinned until it is `idle`; then it says `retire`, and stays so."""
 
-    def __init__(self, means: Means, live: Live) -> None:
+    def __init__(self, means: Means, live: Live, *, retire: Callable[["Docket"], None]) -> None:
         self.live = live
         self.idle = asyncio.Event()
-        self.idle_callbacks: list[Callable[[Docket], None]] = []
         self._means = means
+        self._retire = retire
         self._waiting: deque[Case] = deque()
         self._under_way: list[Case] = []
         self._busy = False  # it is ready, or its block is under way or being folded
@@ -162,8 +162,7 @@ class Docket:
         elif not self._beside:
             self.idle.set()
             self._means.lives.unpin(self.live)
-            for callback in self.idle_callbacks:
-                callback(self)
+            self._retire(self)
 
     # ── Judging ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -230,8 +229,8 @@ class Docket:
         try:
             async with self._means.database.connection() as connection:
                 used = await log.used_key(connection, self.tournament_id, case.idempotency_key)
-        except TallybookError as error:
-            case.fail(error)
+        except TallybookError:
+            case.fail(OutcomeUnknown())  # of an earlier sending, if there was one
             return
         if used is None:
             case.fail(refusal)
@@ -247,8 +246,8 @@ class Docket:
                 await self._means.lives.catch_up(self.live, sequence)
             async with self._means.database.connection() as connection:
                 recorded = await log.event_at(connection, self.tournament_id, sequence)
-        except TallybookError as error:
-            case.fail(error)
+        except TallybookError:
+            case.fail(OutcomeUnknown())  # it was applied, only not by this sending: a 503 would say it was not
         else:
             case.succeed(Receipt(recorded.event, sequence, replayed=True))
 

@@ -20,7 +20,7 @@ from msgspec import Struct
 from api.desk import Desk
 from engine import log
 from engine.commands import RegisterCompetitor
-from engine.errors import Fault, Refusal, Unacceptable, Unreadable
+from engine.errors import Fault, Refusal, TallybookError, Unacceptable, Unreadable
 from engine.terms import OPERATOR, CompetitorId
 from engine.tournament import Tournament, decide, evolve
 from projections.live import Live
@@ -43,8 +43,8 @@ class Line(Struct, frozen=True, forbid_unknown_fields=True):
 async def register_competitors(desk: Desk, live: Live, path: Path, *, progress: Callable[[int, int], None]) -> int:
     """Registers every competitor of the file, in its order, and returns how many there were.
 
-    Raises Unreadable or Unacceptable, naming the lines, before anything is registered. `progress` is told how many
-    of how many are done.
+    Raises Unreadable or Unacceptable, naming the lines, before anything is registered, and BrokenOff where something
+    came between. `progress` is told how many of how many are done.
     """
     lines = read(path)
     async with desk.database.connection() as connection:
@@ -53,10 +53,26 @@ async def register_competitors(desk: Desk, live: Live, path: Path, *, progress: 
     registrations = _judged(live, lines, ids)
     done = 0
     for window in _windows(registrations):
-        await asyncio.gather(*(desk.submit(live, command, actor=OPERATOR) for command in window))
-        done += len(window)
+        submitted = (desk.submit(live, command, actor=OPERATOR) for command in window)
+        outcomes = await asyncio.gather(*submitted, return_exceptions=True)
+        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        done += len(window) - len(failures)
+        if failures:
+            raise BrokenOff(done, len(registrations)) from failures[0]
         progress(done, len(registrations))
     return done
+
+
+class BrokenOff(TallybookError):
+    """Some competitors of the file are registered, others are not."""
+
+    code = "broken_off"
+
+    def __init__(self, done: int, total: int) -> None:
+        super().__init__(
+            f"At least {done} of {total} competitors are registered, then the database failed; "
+            "list them, and import the missing ones."
+        )
 
 
 def read(path: Path) -> dict[int, Line]:

@@ -11,6 +11,7 @@ input ends (whoever started it is gone), finishes what it has taken, and ends wi
 import asyncio
 import gc
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -36,6 +37,8 @@ _logger = structlog.get_logger()
 
 def main() -> int:
     log_json()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a descriptor for each connection
     kind, *arguments = sys.argv[1:]
     dsn = os.environ[DSN_VARIABLE]
     try:

@@ -106,8 +106,8 @@ class _Child:
             await asyncio.sleep(RESTART_SECONDS)
             try:
                 await self.start()
-            except StartupRefused as refused:
-                _logger.error("process_died", kind=self.kind, reason=refused.message)
+            except (StartupRefused, OSError) as error:
+                _logger.error("process_died", kind=self.kind, reason=str(error))
 
     async def stop(self) -> None:
         """Has it finish what it has taken; after STOP_SECONDS_MAX it is killed."""
@@ -155,10 +155,8 @@ def _listen(host: str, port: int, processes: int) -> list[socket.socket]:
             listener.bind((host, port))
             listener.listen(BACKLOG)
             port = listener.getsockname()[1]
-    except OSError as error:
-        raise StartupRefused(
-            f"Cannot listen on {host}, port {port}: {error.strerror}; choose another with --port."
-        ) from error
+    except (OSError, UnicodeError) as error:
+        raise StartupRefused(f"Cannot listen on {host}, port {port}: {error}. Choose another with --port.") from error
     return listeners
 
 

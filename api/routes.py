@@ -20,7 +20,7 @@ from api.desk import Desk
 from api.forms import Form, fingerprint, parse_id
 from engine import log
 from engine.commands import Command
-from engine.errors import Forbidden, NotFound, Unreadable
+from engine.errors import Forbidden, HistoryReplaced, NotFound, Unreadable
 from engine.terms import CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
 from projections.live import Live
 
@@ -137,7 +137,7 @@ class Operations:
     def __init__(self, desk: Desk, guard: Guard) -> None:
         self._desk = desk
         self._guard = guard
-        self._slugs: dict[str, TournamentId] = {}  # a slug never changes its tournament, so there is nothing to clear
+        self._slugs: dict[str, TournamentId] = {}  # for good, unless the database is replaced by another
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         for route in ROUTES:
@@ -179,6 +179,9 @@ class Operations:
             try:
                 await self._desk.lives.current(live)
                 listing = answer(live)
+            except HistoryReplaced:
+                self._slugs.clear()
+                raise
             finally:
                 self._desk.lives.unpin(live)
             return _list_response(request, listing)
@@ -203,6 +206,9 @@ class Operations:
                     fingerprint=None if key is None else fingerprint(request.method, request.path, form),
                 )
                 body = answers.change(live, receipt.event)
+            except HistoryReplaced:
+                self._slugs.clear()
+                raise
             finally:
                 self._desk.lives.unpin(live)
             facts_of(request)["sequence"] = receipt.sequence

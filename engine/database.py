@@ -23,6 +23,7 @@ _SERVICE_SETTINGS: Final = {
     "role": SERVICE_ROLE,
     "search_path": "tallybook",
     "timezone": "UTC",
+    "client_min_messages": "warning",
     "lock_timeout": "500ms",
     "statement_timeout": f"{int(STATEMENT_SECONDS_MAX * 1000)}ms",
     "idle_in_transaction_session_timeout": "10s",

@@ -1,7 +1,7 @@
 """Everything that Tallybook refuses or fails at, in one tree.
 
     TallybookError
-    ├── Refusal                    the request is not done, and never will be as it is
+    ├── Refusal                    the request is not done, as it and things are
     │   ├── Unreadable             it could not be read
     │   │   ├── BodyTooLarge
     │   │   ├── BodyTooSlow
@@ -13,7 +13,7 @@
     │   ├── Conflict               against the state of things: a closed ranking
     │   └── Unacceptable           readable, but not acceptable
     │       └── KeyReused          the idempotency key belongs to another request
-    ├── Unavailable                certainly not applied; the same request may succeed later
+    ├── Unavailable                certainly not applied by this attempt; the same request may succeed later
     │   ├── QueueFull
     │   ├── Overtaken              judged again too often
     │   ├── DatabaseUnavailable
@@ -130,14 +130,14 @@ class QueueFull(Unavailable):
     code = "queue_full"
 
     def __init__(self) -> None:
-        super().__init__("Too many requests are waiting; nothing was applied, try again shortly.")
+        super().__init__("Too many requests are waiting; this attempt changed nothing, try again shortly.")
 
 
 class Overtaken(Unavailable):
     code = "overtaken"
 
     def __init__(self) -> None:
-        super().__init__("The tournament is being changed too fast; nothing was applied, try again.")
+        super().__init__("The tournament is being changed too fast; this attempt changed nothing, try again.")
 
 
 class DatabaseUnavailable(Unavailable):
@@ -145,7 +145,7 @@ class DatabaseUnavailable(Unavailable):
     retry_after_seconds = 2
 
     def __init__(self) -> None:
-        super().__init__("The database does not answer; nothing was applied, try again shortly.")
+        super().__init__("The database does not answer; this attempt changed nothing, try again shortly.")
 
 
 class Rejected(Unavailable):
@@ -153,14 +153,14 @@ class Rejected(Unavailable):
     retry_after_seconds = 60
 
     def __init__(self) -> None:
-        super().__init__("The database refused this change; nothing was applied. The operator must look at it.")
+        super().__init__("The database refused this change; it was not applied. The operator must look at it.")
 
 
 class HistoryReplaced(Unavailable):
     code = "history_replaced"
 
     def __init__(self) -> None:
-        super().__init__("The tournament's log was replaced while the service ran; nothing was applied, try again.")
+        super().__init__("The tournament's log was replaced meanwhile; this attempt changed nothing, try again.")
 
 
 class TournamentStopped(Unavailable):
@@ -168,14 +168,14 @@ class TournamentStopped(Unavailable):
     retry_after_seconds = 60
 
     def __init__(self) -> None:
-        super().__init__("This tournament is stopped until its operator repairs it; nothing was applied.")
+        super().__init__("This tournament is stopped until its operator repairs it; this attempt changed nothing.")
 
 
 class ShuttingDown(Unavailable):
     code = "shutting_down"
 
     def __init__(self) -> None:
-        super().__init__("This server is shutting down; nothing was applied, try again.")
+        super().__init__("This server is shutting down; this attempt changed nothing, try again.")
 
 
 class OutcomeUnknown(TallybookError):

@@ -47,6 +47,11 @@ _EVENTS: Final = """
     WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
     ORDER BY sequence
 """
+_BODY_BYTES: Final = """
+    SELECT coalesce(sum(octet_length(body)), 0)::bigint
+    FROM event
+    WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
+"""
 _EVENT: Final = """
     SELECT sequence, recorded_at, actor, kind, idempotency_key, body
     FROM event
@@ -197,7 +202,9 @@ def _outcome(row: Any) -> Appended | NotAppended:
 
 
 TAIL_EVENTS_MAX: Final = 10_000
-"""Events that are read, decoded and folded at once: while that is done, nothing else is."""
+TAIL_BYTES_MAX: Final = 4 * 1024 * 1024
+"""Events, and bytes of their bodies, that are read, decoded and folded at once: while that is done, nothing else is."""
+_TAIL_EVENTS_UNWEIGHED: Final = 64
 
 
 class Head(Struct, frozen=True):
@@ -226,7 +233,8 @@ async def heads(connection: Connection, tournament_ids: Iterable[TournamentId]) 
 
 
 async def tail(connection: Connection, tournament_id: TournamentId, after: Head, *, blocks_max: int) -> Tail:
-    """The events of up to `blocks_max` blocks that follow `after`: TAIL_EVENTS_MAX at most, unless the first has more.
+    """The events of up to `blocks_max` blocks that follow `after`: at most TAIL_EVENTS_MAX events and about
+    TAIL_BYTES_MAX bytes, unless the first block has more.
 
     Raises LogForked unless the log has a block that ends in just this head (or `after` is the beginning), and
     LogUnreadable for an event that cannot be decoded. Two queries see one truth, because what has been
@@ -241,10 +249,21 @@ async def tail(connection: Connection, tournament_id: TournamentId, after: Head,
     if len(ends) == 1:
         return Tail([], after)
     ends = [end for n, end in enumerate(ends) if n == 1 or end.sequence <= after.sequence + TAIL_EVENTS_MAX]
+    ends = await _within_bytes(connection, tournament_id, ends)
     rows = await connection.fetch(_EVENTS, tournament_id, after.sequence, ends[-1].sequence)
     if len(rows) != ends[-1].sequence - after.sequence:
         raise LogForked(tournament_id, after.sequence)
     return Tail([_recorded(tournament_id, row) for row in rows], ends[-1])
+
+
+async def _within_bytes(connection: Connection, tournament_id: TournamentId, ends: list[Head]) -> list[Head]:
+    """As many of the `ends` of blocks as their bodies are not too heavy for; the first is where they start from."""
+    while len(ends) > 2 and ends[-1].sequence - ends[0].sequence > _TAIL_EVENTS_UNWEIGHED:
+        size = await connection.fetchval(_BODY_BYTES, tournament_id, ends[0].sequence, ends[-1].sequence)
+        if size <= TAIL_BYTES_MAX:
+            break
+        ends = ends[: max(2, min(len(ends) - 1, len(ends) * TAIL_BYTES_MAX // size))]
+    return ends
 
 
 async def event_at(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Recorded:

@@ -8,6 +8,7 @@ parts are frozen. It holds only what some decision looks at: totals, for one, ar
 ever refused for what it would add up to.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable
@@ -362,6 +363,8 @@ def _parent_faults(state: Tournament, parent_id: CompetitorId | None) -> list[Fa
 def _circle_faults(state: Tournament, competitor_id: CompetitorId, parent_id: CompetitorId | None) -> list[Fault]:
     if parent_id not in state.competitors or competitor_id not in _line_of(state, parent_id):
         return []
+    if parent_id == competitor_id:
+        return [Fault("parent", "must be another competitor")]
     return [Fault("parent", f"competitor {parent_id} is below competitor {competitor_id}")]
 
 
@@ -410,7 +413,9 @@ def _result(result: Result | None, participants: tuple[CompetitorId, ...]) -> tu
         return None, [Fault("result", "must be a string, the score, with up to two participants")]
     if isinstance(result, str):
         try:
-            result = msgspec.json.decode(result, type=dict[CompetitorId, str])
+            text, result = result, msgspec.json.decode(result, type=dict[CompetitorId, str])
+            if len(json.loads(text, object_pairs_hook=list)) != len(result):
+                return None, [Fault("result", "names a competitor more than once")]
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return None, [
                 Fault(

@@ -119,10 +119,9 @@ class Lives:
         except LogUnreadable as cause:
             await self._alarm_stop(cause)
             raise TournamentStopped from cause
-        if tournament_id in self._stopped_at:
-            async with self._database.connection() as connection:
-                await tables.resume(connection, tournament_id)
-            del self._stopped_at[tournament_id]
+        async with self._database.connection() as connection:  # perhaps somebody who could not read it noted a stop
+            await tables.resume(connection, tournament_id, live.head)
+        self._stopped_at.pop(tournament_id, None)
         self._lives[tournament_id] = live
         self._account(tournament_id, live.size_bytes())
 

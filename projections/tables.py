@@ -51,6 +51,7 @@ _BEHIND: Final = """
     LEFT JOIN stopped AS s ON s.tournament_id = h.tournament_id
     WHERE (c.sequence IS NULL OR c.fold_version < $1 OR (c.fold_version = $1 AND c.sequence < h.sequence))
         AND (s.stopped_at IS NULL OR s.stopped_at < now() - $2 * interval '1 second')
+    ORDER BY c.recorded_at NULLS FIRST
     LIMIT $3
 """
 
@@ -99,7 +100,7 @@ _STOP: Final = """
     ON CONFLICT (tournament_id) DO UPDATE
     SET sequence = excluded.sequence, reason = excluded.reason, stopped_at = now()
 """
-_RESUME: Final = "DELETE FROM stopped WHERE tournament_id = $1"
+_RESUME: Final = "DELETE FROM stopped WHERE tournament_id = $1 AND sequence <= $2"
 _STOPPED: Final = "SELECT count(*) FROM stopped"
 
 
@@ -109,9 +110,9 @@ async def stop(connection: Connection, cause: LogUnreadable) -> None:
     await connection.execute(_STOP, cause.tournament_id, cause.sequence, reason)
 
 
-async def resume(connection: Connection, tournament_id: TournamentId) -> None:
-    """Takes the note away: the tournament can be folded again."""
-    await connection.execute(_RESUME, tournament_id)
+async def resume(connection: Connection, tournament_id: TournamentId, head: Head) -> None:
+    """Takes the note away if it is of an event up to `head`: that can be folded again."""
+    await connection.execute(_RESUME, tournament_id, head.sequence)
 
 
 async def stopped_count(connection: Connection) -> int:

@@ -86,8 +86,9 @@ class Worker:
         """As `_fold_one`. A defect that one tournament meets is written down, and does not hold up the others."""
         try:
             return await self._fold_one(tournament_id)
-        except (DatabaseUnavailable, *DATABASE_TROUBLE):
-            raise
+        except DatabaseUnavailable as error:  # of one tournament, or of all: then the listener is lost as well
+            _logger.warning("worker_failed", tournament_id=tournament_id, error=repr(error.__cause__))
+            return 0
         except Exception:  # the worker's outer loop: the tables stay where they are, nothing is lost or skipped
             _logger.exception("worker_failed", tournament_id=tournament_id)
             return 0
@@ -165,14 +166,16 @@ class Worker:
         checkpoint = await tables.claim(connection, tournament_id)
         if checkpoint is None or checkpoint.fold_version > FOLD_VERSION:
             return 0, None, None
-        if checkpoint.fold_version < FOLD_VERSION:
-            await tables.clear(connection, tournament_id)
-            head, board = log.beginning(tournament_id), Board()
-        else:
-            head, board = await self._board_at(connection, tournament_id, checkpoint.head)
+        anew = checkpoint.fold_version < FOLD_VERSION
+        head = log.beginning(tournament_id) if anew else checkpoint.head
         tail = await log.tail(connection, tournament_id, head, blocks_max=BATCH_BLOCKS_MAX)
         if not tail.events:
             return 0, None, None
+        if anew:
+            await tables.clear(connection, tournament_id)
+            board = Board()
+        else:
+            board = await self._board_at(connection, tournament_id, head)
         touched = Touched()
         for recorded in tail.events:
             try:
@@ -186,15 +189,15 @@ class Worker:
             reason = f"the tables cannot hold what the events up to it lead to: {error}"
             raise LogUnreadable(tournament_id, tail.head.sequence, reason) from error
         await tables.advance(connection, tournament_id, tail.head)
-        await tables.resume(connection, tournament_id)
+        await tables.resume(connection, tournament_id, tail.head)
         return len(tail.events), tail.head, board
 
-    async def _board_at(self, connection: Connection, tournament_id: TournamentId, head: Head) -> tuple[Head, Board]:
+    async def _board_at(self, connection: Connection, tournament_id: TournamentId, head: Head) -> Board:
         """The board that the tables hold. The kept one is taken out: it is put back when it has been saved."""
         kept = self._boards.pop(tournament_id, None)
         if kept is not None and kept[0] == head:
-            return kept
-        return head, await tables.load_board(connection, tournament_id)
+            return kept[1]
+        return await tables.load_board(connection, tournament_id)
 
     def _keep(self, tournament_id: TournamentId, head: Head, board: Board) -> None:
         self._boards[tournament_id] = head, board

@@ -398,7 +398,7 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
     ),
     "a competitor below itself": (
         change(competitor_id=DORA, parent_id=DORA),
-        [("parent", f"competitor {DORA} is below competitor {DORA}")],
+        [("parent", "must be another competitor")],
     ),
     "a circle of two": (
         change(competitor_id=ANNA, parent_id=BEN),
