@@ -912,3 +912,30 @@ def rows_scanned(node: dict[str, Any]) -> float:
     removed = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
     rows: float = (node["Actual Rows"] + removed) * node["Actual Loops"]
     return rows
+
+
+async def test_a_tail_is_bounded_in_bytes_and_is_still_read_whole(
+    database: Database, tournament_id: TournamentId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "TAIL_BYTES_MAX", 50_000)
+    for _ in range(4):
+        await appended(database, block(tournament_id, *(request(registered("x" * 200)) for _ in range(100))))
+    sizes, head = [], log.beginning(tournament_id)
+    async with database.connection() as connection:
+        while (tail := await log.tail(connection, tournament_id, head, blocks_max=100)).events:
+            assert tail.events[0].sequence == head.sequence + 1
+            sizes.append(len(tail.events))
+            head = tail.head
+    assert head == await head_of(database, tournament_id)
+    assert len(sizes) > 1
+    assert sum(sizes) == 401
+
+
+async def test_what_a_server_tells_its_clients_besides_warnings_is_no_unconfirmed_commit(
+    dsn: str, owner: asyncpg.Connection, tournament_id: TournamentId
+) -> None:
+    name = await owner.fetchval("SELECT current_database()")
+    await owner.execute(f"ALTER DATABASE {name} SET client_min_messages = debug1")
+    await owner.execute(f"ALTER DATABASE {name} SET log_min_duration_statement = 0")
+    async with open_database(dsn, name="talkative") as database:
+        assert (await appended(database, block(tournament_id, request(registered())))).answers == (2,)

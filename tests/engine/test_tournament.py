@@ -445,6 +445,10 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
         compete(ANNA, BEN, CARA, result={DORA: "1", ANNA: "2"}),
         [("result", f"competitor {DORA} is not a participant")],
     ),
+    "two performances of one, in JSON text": (
+        compete(ANNA, BEN, CARA, result='{"1": "a", "1": "b"}'),
+        [("result", "names a competitor more than once")],
+    ),
     "a performance, in JSON text, of who did not take part": (
         compete(ANNA, BEN, CARA, result='{"99": "1"}'),
         [("result", "competitor 99 is not a participant")],

@@ -15,6 +15,7 @@ from engine.events import PointsAdded
 from engine.terms import TournamentId
 from projections import live, tables
 from projections import worker as worker_module
+from projections.board import Board
 from projections.wakeup import CHANNEL, TOURNAMENTS_MAX, Waker
 from projections.worker import Worker
 from tests.desks import Arena, holding, open_arena, record, until, waiting_for_locks
@@ -343,3 +344,22 @@ async def test_a_worker_survives_a_database_that_is_away_for_a_while(
             assert not await are_up_to_date(owner, arena)
             between.refusing = False
             await until(lambda: are_up_to_date(owner, arena))
+
+
+async def test_a_worker_keeps_the_board_that_it_has_saved(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    arena = await open_arena(database)
+    loaded = []
+    load_board = tables.load_board
+
+    async def counted(connection: asyncpg.Connection, tournament_id: TournamentId) -> Board:
+        loaded.append(tournament_id)
+        return await load_board(connection, tournament_id)
+
+    monkeypatch.setattr(tables, "load_board", counted)
+    worker = Worker(database)
+    for amount in range(10):
+        async with database.connection() as connection:
+            await add(connection, arena, amount)
+        await worker.catch_up()
+    assert len(loaded) <= 1
+    await assert_the_tables_are_the_log(database, arena.tournament_id)
