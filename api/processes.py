@@ -156,7 +156,8 @@ def _listen(host: str, port: int, processes: int) -> list[socket.socket]:
             listener.listen(BACKLOG)
             port = listener.getsockname()[1]
     except (OSError, UnicodeError) as error:
-        raise StartupRefused(f"Cannot listen on {host}, port {port}: {error}. Choose another with --port.") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise StartupRefused(f"Cannot listen on {host}, port {port}: {reason}; choose another with --port.") from error
     return listeners
 
 

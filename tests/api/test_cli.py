@@ -1,0 +1,694 @@
+"""The command line: data on standard output, talk on standard error, a code that says how it went.
+
+Most commands are run in this process, as `main` runs them, against the session's cluster; those whose streams, signals
+or environment are the point are run as what they are, processes.
+"""
+
+import asyncio
+import fcntl
+import io
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+from collections.abc import AsyncIterator
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import cyclopts
+import pytest
+from rich.console import Console
+
+from api import auth, printing
+from api.cli import SLUG_CHARACTERS_MAX, app
+from api.desk import Desk
+from engine import log
+from engine.commands import AddPoints, CreateRanking, RegisterCompetitor
+from engine.database import Database
+from engine.errors import TallybookError
+from engine.events import Delta
+from engine.migrator import _CREATE_REGISTER, shipped
+from engine.terms import NAME_CHARACTERS_MAX, OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
+from tests.api.service import create_ranking, deltas, make_token, register, serve
+from tests.desks import until
+from tests.running import TALLYBOOK, Said, environment, lives, said, started
+
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+
+
+@pytest.fixture
+async def unmigrated(cluster: str, dsn: str) -> AsyncIterator[str]:
+    """The address of a database with nothing in it."""
+    name = f"{dsn.partition('/test_')[2].partition('?')[0]}"
+    connection = await asyncpg.connect(cluster)
+    await connection.execute(f"CREATE DATABASE unmigrated_{name} TEMPLATE template0")
+    yield dsn.replace(f"/test_{name}?", f"/unmigrated_{name}?")
+    await connection.execute(f"DROP DATABASE unmigrated_{name} WITH (FORCE)")
+    await connection.close()
+
+
+class Tallybook:
+    """The command line, with one database."""
+
+    def __init__(self, dsn: str) -> None:
+        self.dsn = dsn
+
+    async def __call__(self, *arguments: str) -> Said:
+        """What the command says, run in this process."""
+        return await asyncio.to_thread(_said_here, [*arguments, "--database-url", self.dsn])
+
+    async def done(self, *arguments: str) -> str:
+        """What it put out, without the end of the line; it must have gone well."""
+        said = await self(*arguments)
+        assert said.code == 0, said.err
+        return said.out.removesuffix("\n")
+
+    async def json(self, *arguments: str) -> Any:
+        return json.loads(await self.done(*arguments, "--json"))
+
+    async def refused(self, *arguments: str) -> list[str]:
+        """The lines of the reason, after exit code 1 and nothing put out."""
+        said = await self(*arguments)
+        assert (said.code, said.out) == (1, "")
+        return said.err.splitlines()
+
+
+def _said_here(arguments: list[str]) -> Said:
+    out, err = io.StringIO(), io.StringIO()
+    code = 0
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            app(arguments, exit_on_error=False, console=Console(file=out, width=400))
+        except cyclopts.CycloptsError:
+            code = 2
+        except TallybookError as error:
+            printing.refused(error)
+            code = 1
+    return Said(code, out.getvalue(), err.getvalue())
+
+
+@pytest.fixture
+def tallybook(dsn: str) -> Tallybook:
+    return Tallybook(dsn)
+
+
+@pytest.fixture
+async def slug(tallybook: Tallybook) -> str:
+    return await tallybook.done("tournament", "create", "Cup")
+
+
+async def ranked(desk: Desk, slug: str, *, name: str = "Season", competitors: tuple[str, ...] = ("Ann", "Bob")) -> str:
+    """The id of a new ranking in which the first of new competitors has 3 points, the second 2, and so on."""
+    async with desk.database.connection() as connection:
+        tournament_id = await log.tournament_named(connection, slug)
+        unity_id, ranking_id, *ids = await log.next_ids(connection, 2 + len(competitors))
+    assert tournament_id is not None
+    commands = [
+        *(RegisterCompetitor(competitor_id=CompetitorId(i), name=n) for i, n in zip(ids, competitors, strict=True)),
+        CreateRanking(
+            ranking_id=RankingId(ranking_id),
+            main_unity_id=UnityId(unity_id),
+            name=name,
+            main_unity_name="points",
+            participants=tuple(CompetitorId(i) for i in ids),
+        ),
+        AddPoints(
+            ranking_id=RankingId(ranking_id),
+            deltas=tuple(Delta(CompetitorId(i), UnityId(unity_id), 3 - n) for n, i in enumerate(ids)),
+        ),
+    ]
+    async with desk.lives.pinned(tournament_id) as live:
+        for command in commands:
+            await desk.submit(live, command, actor=OPERATOR)
+    return str(ranking_id)
+
+
+# ── Tournaments ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_creating_a_tournament_puts_out_its_slug_and_nothing_else(tallybook: Tallybook) -> None:
+    assert await tallybook("tournament", "create", "Chess Club Ladder") == Said(0, "chess-club-ladder\n", "")
+
+
+async def test_with_json_it_puts_out_id_name_and_slug(tallybook: Tallybook) -> None:
+    created = await tallybook.json("tournament", "create", "  Chess Club Ladder ")
+    assert created == {"id": created["id"], "name": "Chess Club Ladder", "slug": "chess-club-ladder"}
+    assert type(created["id"]) is int
+
+
+async def test_a_slug_that_is_taken_is_numbered(tallybook: Tallybook) -> None:
+    slugs = [await tallybook.done("tournament", "create", name) for name in ("Cup", "cup!", "CUP", "Cup 2", "Cup")]
+    assert slugs == ["cup", "cup-2", "cup-3", "cup-2-2", "cup-4"]
+
+
+async def test_tournaments_of_one_name_that_are_created_at_once_have_a_slug_each(dsn: str) -> None:
+    create = ["tournament", "create", "Cup", "--database-url", dsn]
+    ended = await asyncio.gather(*(asyncio.to_thread(said, *create) for _ in range(4)))
+    assert sorted(it.out for it in ended) == ["cup\n", "cup-2\n", "cup-3\n", "cup-4\n"]
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [("Städte-Pokal München", "stadte-pokal-munchen"), ("Кубок", "kubok"), ("東京", "dong-jing"), ("1. FC 🏆", "1-fc")],
+)
+async def test_a_name_may_be_in_any_script_and_its_slug_is_ascii(tallybook: Tallybook, name: str, slug: str) -> None:
+    assert await tallybook.json("tournament", "create", name) == {
+        "id": (await tallybook.json("tournament", "list"))[0]["id"],
+        "name": name,
+        "slug": slug,
+    }
+
+
+async def test_the_slug_of_a_long_name_is_cut(tallybook: Tallybook) -> None:
+    slug = await tallybook.done("tournament", "create", "x" * NAME_CHARACTERS_MAX)
+    assert slug == "x" * SLUG_CHARACTERS_MAX
+
+
+@pytest.mark.parametrize("name", ["🏆", "!?", "—", ""])
+async def test_a_name_of_which_nothing_is_left_is_refused(tallybook: Tallybook, name: str) -> None:
+    (reason,) = await tallybook.refused("tournament", "create", name)
+    assert "letters or digits" in reason or "empty" in reason
+    assert await tallybook.json("tournament", "list") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("   ", "must not be empty"),
+        ("a\tb", "control character U+0009"),
+        ("a\udcff", "control character U+DCFF"),
+        ("x" * (NAME_CHARACTERS_MAX + 1), "at most 255 characters"),
+    ],
+)
+async def test_a_name_that_cannot_be_one_is_refused(tallybook: Tallybook, name: str, fault: str) -> None:
+    (reason,) = await tallybook.refused("tournament", "create", name)
+    assert fault in reason
+
+
+async def test_a_name_may_begin_with_a_dash_after_two(tallybook: Tallybook) -> None:
+    assert await asyncio.to_thread(
+        _said_here, ["tournament", "create", "--database-url", tallybook.dsn, "--", "-20 Cup"]
+    ) == Said(0, "20-cup\n", "")
+
+
+async def test_tournaments_are_listed_oldest_first_with_the_number_of_their_events(tallybook: Tallybook) -> None:
+    assert await tallybook.json("tournament", "list") == []
+    cup, ladder = [await tallybook.json("tournament", "create", name) for name in ("Cup", "Ladder")]
+    await tallybook.done("competitor", "add", "ladder", "Ann")
+    assert await tallybook.json("tournament", "list") == [
+        {"id": cup["id"], "slug": "cup", "name": "Cup", "events": 1},
+        {"id": ladder["id"], "slug": "ladder", "name": "Ladder", "events": 2},
+    ]
+    table = await tallybook.done("tournament", "list")
+    assert [cell in table for cell in ("id", "slug", "events", "ladder", "Cup")] == [True] * 5
+
+
+# ── Competitors ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_adding_a_competitor_puts_out_the_id_alone(tallybook: Tallybook, slug: str) -> None:
+    added = await tallybook("competitor", "add", slug, "Ann")
+    assert re.fullmatch(r"[1-9][0-9]*\n", added.out)
+    assert (added.code, added.err) == (0, "")
+
+
+async def test_with_json_adding_a_competitor_puts_out_id_and_name(tallybook: Tallybook, slug: str) -> None:
+    added = await tallybook.json("competitor", "add", slug, " Ann ")
+    assert added == {"id": added["id"], "name": "Ann"}
+
+
+async def test_competitors_are_listed_in_the_order_of_their_registration(tallybook: Tallybook, slug: str) -> None:
+    ann = int(await tallybook.done("competitor", "add", slug, "Ann", "--tag", "a b", "--tag", "ü", "--color", "c0FFee"))
+    bob = int(await tallybook.done("competitor", "add", slug, "[bold]Bob :heart:[/]", "--parent", str(ann)))
+    assert await tallybook.json("competitor", "list", slug) == [
+        {"id": ann, "name": "Ann", "tags": ["a b", "ü"], "color": "c0FFee", "parent": None},
+        {"id": bob, "name": "[bold]Bob :heart:[/]", "tags": [], "color": "000000", "parent": ann},
+    ]
+    table = await tallybook.done("competitor", "list", slug)
+    assert "a b, ü" in table
+    assert "[bold]Bob :heart:[/]" in table
+
+
+async def test_every_fault_of_a_competitor_is_listed(tallybook: Tallybook, slug: str) -> None:
+    wrong = ["--tag", "x", "--tag", "x", "--color", "red", "--parent", "99"]
+    assert await tallybook.refused("competitor", "add", slug, "", *wrong) == [
+        "The request cannot be accepted as it is; correct the fields named.",
+        "  name: must not be empty",
+        "  tags: tag 'x' is given more than once",
+        "  color: must be 6 hexadecimal characters, without a leading #",
+        "  parent: competitor 99 is not in this tournament",
+    ]
+    assert await tallybook.json("competitor", "list", slug) == []
+
+
+async def test_competitors_are_imported_and_counted_aside(tallybook: Tallybook, slug: str, tmp_path: Path) -> None:
+    file = tmp_path / "some.csv"
+    file.write_text("name,parent\nAnn,\nBob,Ann\n")
+    assert await tallybook("competitor", "import", slug, str(file)) == Said(0, "", "2 competitors registered\n")
+    ann, bob = await tallybook.json("competitor", "list", slug)
+    assert (ann["name"], bob["name"], bob["parent"]) == ("Ann", "Bob", ann["id"])
+
+
+async def test_an_import_that_is_refused_names_the_lines(tallybook: Tallybook, slug: str, tmp_path: Path) -> None:
+    file = tmp_path / "some.csv"
+    file.write_text("name,color\nAnn,\n,red\n")
+    assert await tallybook.refused("competitor", "import", slug, str(file)) == [
+        "Nothing was imported; correct these lines.",
+        "  line 3, name: must not be empty",
+        "  line 3, color: must be 6 hexadecimal characters, without a leading #",
+    ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["competitor", "add", "cap", "Ann"],
+        ["competitor", "import", "cap", "file.csv"],
+        ["competitor", "list", "cap"],
+        ["competitor", "list", ""],
+        ["competitor", "list", "\udcff"],
+        ["unity", "add", "cap", "1", "fouls"],
+        ["ranking", "close", "cap", "1"],
+        ["ranking", "reopen", "cap", "1"],
+        ["ranking", "list", "cap"],
+        ["standings", "cap", "1"],
+        ["token", "create", "Ann", "--scope", "read", "--tournament", "cap"],
+    ],
+)
+async def test_an_unknown_tournament_is_refused_by_its_slug(
+    tallybook: Tallybook, slug: str, command: list[str]
+) -> None:
+    (reason,) = await tallybook.refused(*command)
+    assert re.fullmatch(r"There is no tournament '.*'; `tallybook tournament list` shows them\.", reason)
+
+
+# ── Rankings and unities ────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_rankings_are_listed_with_their_unities(tallybook: Tallybook, desk: Desk, slug: str) -> None:
+    first, second = await ranked(desk, slug), await ranked(desk, slug, name="[b]2nd[/x]", competitors=("Cid",))
+    fouls = await tallybook.json("unity", "add", slug, first, " fouls ", "--sort", "ASC")
+    assert fouls == {"id": fouls["id"], "name": "fouls", "sort": "ASC"}
+    cards = await tallybook.done("unity", "add", slug, first, "cards")
+    listed = await tallybook.json("ranking", "list", slug)
+    unities = [list(ranking.pop("unities").items()) for ranking in listed]
+    assert unities[0][1:] == [(str(fouls["id"]), "fouls"), (cards, "cards")]
+    assert [name for _, name in [unities[0][0], *unities[1]]] == ["points", "points"]
+    assert listed == [
+        {"id": int(first), "name": "Season", "competitors": 2, "closed_at": None},
+        {"id": int(second), "name": "[b]2nd[/x]", "competitors": 1, "closed_at": None},
+    ]
+    assert "[b]2nd[/x]" in await tallybook.done("ranking", "list", slug)
+
+
+async def test_a_unity_of_a_name_that_is_taken_is_refused(tallybook: Tallybook, desk: Desk, slug: str) -> None:
+    ranking_id = await ranked(desk, slug)
+    reason = await tallybook.refused("unity", "add", slug, ranking_id, "points")
+    assert reason[1:] == ["  name: this ranking has a unity 'points' already"]
+
+
+async def test_a_closed_ranking_refuses_change_until_it_is_reopened(
+    tallybook: Tallybook, desk: Desk, slug: str
+) -> None:
+    ranking_id = await ranked(desk, slug)
+    assert await tallybook("ranking", "close", slug, ranking_id) == Said(0, "", f"ranking {ranking_id} is closed\n")
+    (ranking,) = await tallybook.json("ranking", "list", slug)
+    assert TIMESTAMP.fullmatch(ranking["closed_at"])
+    (reason,) = await tallybook.refused("unity", "add", slug, ranking_id, "fouls")
+    assert reason == f"Ranking {ranking_id} is closed; have it reopened first."
+    assert await tallybook("ranking", "reopen", slug, ranking_id) == Said(0, "", f"ranking {ranking_id} is open\n")
+    await tallybook.done("unity", "add", slug, ranking_id, "fouls")
+
+
+@pytest.mark.parametrize(
+    "command", [["unity", "add", "cup", "7", "x"], ["ranking", "close", "cup", "7"], ["ranking", "reopen", "cup", "7"]]
+)
+async def test_an_unknown_ranking_is_refused(tallybook: Tallybook, slug: str, command: list[str]) -> None:
+    assert await tallybook.refused(*command) == ["This tournament has no ranking 7."]
+
+
+# ── Standings ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_standings_show_position_name_and_total(tallybook: Tallybook, desk: Desk, slug: str) -> None:
+    names = ("Ann", "[red]Bob[/red]", ":heart: Cid")
+    ranking_id = await ranked(desk, slug, name="All [/] of :heart: them", competitors=names)
+    await tallybook.done("unity", "add", slug, ranking_id, "fouls", "--sort", "ASC")
+    table = await tallybook.done("standings", slug, ranking_id)
+    rows = [re.split(r"\s*│\s*", line)[1:4] for line in table.splitlines() if line.startswith("│")]
+    points = [[str(n + 1), name, str(3 - n)] for n, name in enumerate(names)]
+    assert rows == [*points, *(["1", name, "0"] for name in names)]
+    assert "All [/] of :heart: them: points" in table
+    assert "All [/] of :heart: them: fouls" in table
+
+
+async def test_standings_in_json_are_the_modification_shape_and_what_it_is_of(
+    tallybook: Tallybook, dsn: str, slug: str
+) -> None:
+    async with serve(dsn) as service:
+        client = service.client(slug, await make_token(service.database))
+        ids = await register(client, "Ann", "Bob")
+        ranking = await create_ranking(client, ids, description="All of it")
+        points = ranking["unities"][0]["id"]
+        added = await client.put(
+            f"rankings/{ranking['id']}/add.json", {"participants_delta": deltas((ids[0], points, -5))}
+        )
+    standings = await tallybook.json("standings", slug, str(ranking["id"]))
+    recorded_at = standings.pop("recorded_at")
+    assert TIMESTAMP.fullmatch(recorded_at)
+    assert standings.pop("sequence") == int(added.headers["Tallybook-Sequence"])
+    assert standings == added.json["ranking"]
+    assert list(standings) == ["id", "name", "description", "closed_at", "competitors", "unities"]
+
+
+async def test_standings_may_be_of_one_unity(tallybook: Tallybook, desk: Desk, slug: str) -> None:
+    ranking_id = await ranked(desk, slug)
+    await tallybook.done("unity", "add", slug, ranking_id, "fouls")
+    standings = await tallybook.json("standings", slug, ranking_id, "--unity", "fouls")
+    assert [unity["name"] for unity in standings["unities"]] == ["fouls"]
+    assert "points" not in await tallybook.done("standings", slug, ranking_id, "--unity", "fouls")
+    assert await tallybook.refused("standings", slug, ranking_id, "--unity", "cards") == [
+        f"Ranking {ranking_id} has no unity 'cards'."
+    ]
+    assert await tallybook.refused("standings", slug, "-1") == ["This tournament has no ranking -1."]
+
+
+# ── Tokens ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_new_token_is_put_out_alone(tallybook: Tallybook) -> None:
+    made = await tallybook("token", "create", "scorer", "--scope", "write")
+    assert auth.well_formed(made.out.removesuffix("\n"))
+    assert (made.code, made.err) == (0, "Keep it; it is not shown again.\n")
+
+
+async def test_with_json_a_new_token_says_what_it_is_for(tallybook: Tallybook, slug: str) -> None:
+    made = await tallybook.json("token", "create", "scorer", "--scope", "write")
+    text = made.pop("token")
+    assert auth.well_formed(text)
+    assert made == {"id": made["id"], "scope": "write", "tournaments": None, "expires_at": None}
+    bound = await tallybook.json(
+        "token", "create", "b", "--scope", "read", "--tournament", slug, "--expires-in-days", "7"
+    )
+    assert TIMESTAMP.fullmatch(bound.pop("expires_at"))
+    assert (bound["scope"], bound["tournaments"], bound["token"] != text) == ("read", [slug], True)
+
+
+async def test_tokens_are_listed_without_their_texts(tallybook: Tallybook, slug: str) -> None:
+    other = await tallybook.done("tournament", "create", "Other")
+    bind = ["--tournament", slug, "--tournament", other]
+    made = [
+        await tallybook.json("token", "create", "scorer", "--scope", "write"),
+        await tallybook.json("token", "create", "both", "--scope", "admin", *bind),
+    ]
+    await tallybook.done("token", "revoke", str(made[0]["id"]))
+    listed = await tallybook.json("token", "list")
+    assert TIMESTAMP.fullmatch(listed[0].pop("revoked_at"))
+    assert listed[1].pop("revoked_at") is None
+    assert all(TIMESTAMP.fullmatch(token.pop("created_at")) for token in listed)
+    assert listed == [
+        {"id": made[0]["id"], "name": "scorer", "scope": "write", "tournaments": None, "expires_at": None},
+        {"id": made[1]["id"], "name": "both", "scope": "admin", "tournaments": ["cup", "other"], "expires_at": None},
+    ]
+    shown = await tallybook.done("token", "list") + json.dumps(listed)
+    assert not [token for token in made if token["token"] in shown or token["token"][3:20] in shown]
+
+
+async def test_a_token_is_revoked_once(tallybook: Tallybook, database: Database) -> None:
+    made = await tallybook.json("token", "create", "scorer", "--scope", "write")
+    guard = auth.Guard(database)
+    assert (await guard.token_of(f"Bearer {made['token']}")).token_id == made["id"]
+    assert await tallybook("token", "revoke", str(made["id"])) == Said(0, "", f"token {made['id']} is revoked\n")
+    for token_id in (str(made["id"]), "99", "-1", "9" * 40):
+        assert await tallybook.refused("token", "revoke", token_id) == [f"There is no token {token_id} in use."]
+
+
+async def test_every_fault_of_a_token_is_listed_and_none_is_made(tallybook: Tallybook, slug: str) -> None:
+    reason = await tallybook.refused("token", "create", " ", "--scope", "read", "--expires-in-days", "0")
+    assert reason[1:] == ["  name: must not be empty", "  expires_in_days: must be from 1 to 36500"]
+    await tallybook.refused("token", "create", "x", "--scope", "read", "--tournament", slug, "--tournament", "cap")
+    assert await tallybook.json("token", "list") == []
+
+
+@pytest.mark.parametrize("option", ["--empty-tournament", "--no-tournament"])
+async def test_a_token_for_no_tournament_cannot_be_asked_for_and_become_one_for_all(
+    tallybook: Tallybook, option: str
+) -> None:
+    assert (await tallybook("token", "create", "x", "--scope", "read", option)).code == 2
+    assert await tallybook.json("token", "list") == []
+
+
+# ── Usage and help ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "nonsense",
+        "tournament nonsense",
+        "tournament create",
+        "tournament create a b",
+        "tournament create a --colour red",
+        "tournament list --database-url",
+        "token create a",
+        "token create a --scope owner",
+        "token create a --scope read --expires-in-days soon",
+        "unity add cup one fouls",
+        "unity add cup 1 fouls --sort asc",
+        "standings cup",
+        "serve --port http",
+        "serve --port 65536",
+        "serve --port -1",
+        "serve --processes 0",
+        "serve --processes 65",
+        "demo --port 65536",
+        "migrate now",
+    ],
+)
+def test_wrong_usage_ends_with_2_and_says_why_on_standard_error(arguments: str) -> None:
+    ended = _said_here(arguments.split())
+    assert (ended.code, ended.out) == (2, "")
+    assert "Error" in ended.err
+
+
+COMMANDS = [
+    "serve",
+    "worker",
+    "migrate",
+    "demo",
+    "tournament create",
+    "tournament list",
+    "competitor add",
+    "competitor import",
+    "competitor list",
+    "unity add",
+    "ranking close",
+    "ranking reopen",
+    "ranking list",
+    "token create",
+    "token list",
+    "token revoke",
+    "standings",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_and_every_option_can_be_an_environment_variable(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    shown = _said_here([*command.split(), "--help"])
+    assert (shown.code, shown.err) == (0, "")
+    assert f"Usage: tallybook {command}" in shown.out
+    options = re.findall(r"^│[ *]*--([a-z-]+).*?\[env var: (\w+)\]", shown.out, re.MULTILINE)
+    assert [f"TALLYBOOK_{name.upper().replace('-', '_')}" for name, _ in options] == [
+        variable for _, variable in options
+    ]
+    assert {"database-url", "data-dir"} <= {name for name, _ in options}
+    assert len(options) == len(re.findall(r"^│[ *]*--(?!help|version)", shown.out, re.MULTILINE))
+
+
+def test_without_a_command_the_commands_are_shown() -> None:
+    shown = said()
+    assert (shown.code, shown.err) == (0, "")
+    assert not [name for name in COMMANDS if name.split()[0] not in shown.out]
+    assert said("--version") == Said(0, "0.1.0\n", "")
+
+
+def test_options_come_from_the_environment(dsn: str) -> None:
+    assert said("tournament", "create", "Cup", TALLYBOOK_DATABASE_URL=dsn, TALLYBOOK_JSON="true").json["slug"] == "cup"
+    made = said("token", "create", "a", "--json", TALLYBOOK_DATABASE_URL=dsn, TALLYBOOK_SCOPE="admin")
+    assert made.json["scope"] == "admin"
+    assert said("tournament", "list", TALLYBOOK_DATABASE_URL="nonsense").code == 1
+    assert said("serve", TALLYBOOK_DATABASE_URL=dsn, TALLYBOOK_PORT="http").code == 2
+    given = said("tournament", "list", "--json", "--database-url", dsn, TALLYBOOK_DATABASE_URL="nonsense")
+    assert [t["slug"] for t in given.json] == ["cup"], "the command line is stronger"
+
+
+# ── Migrating, and databases that are not as they should be ─────────────────────────────────────────────
+
+
+async def test_an_empty_database_is_migrated_once(unmigrated: str) -> None:
+    migrations = [f"applied {migration.number:04} {migration.name}\n" for migration in shipped()]
+    migrate = Tallybook(unmigrated)
+    assert await migrate("migrate") == Said(0, "", "".join(migrations))
+    assert await migrate("migrate") == Said(0, "", "nothing to do\n")
+    assert await migrate.json("tournament", "list") == []
+
+
+async def test_a_database_that_is_not_migrated_is_refused_in_a_sentence(unmigrated: str) -> None:
+    missing = ", ".join(f"{migration.number:04} {migration.name}" for migration in shipped())
+    sentence = f"The database lacks migrations ({missing}); run `tallybook migrate`."
+    assert await Tallybook(unmigrated).refused("tournament", "list") == [sentence]
+    assert said("serve", "--port", "0", TALLYBOOK_DATABASE_URL=unmigrated) == Said(1, "", f"{sentence}\n")
+    assert said("worker", TALLYBOOK_DATABASE_URL=unmigrated) == Said(1, "", f"{sentence}\n")
+
+
+async def test_a_database_in_the_midst_of_its_first_migration_is_refused_in_the_same_sentence(unmigrated: str) -> None:
+    connection = await asyncpg.connect(unmigrated)
+    await connection.execute(_CREATE_REGISTER)
+    await connection.close()
+    (sentence,) = await Tallybook(unmigrated).refused("tournament", "list")
+    assert sentence.startswith("The database lacks migrations (0001 log")
+
+
+@pytest.mark.parametrize("command", ["migrate", "tournament list", "serve --port 0"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "nonsense",
+        "mysql://db/tallybook",
+        "postgresql://127.0.0.1:1/x",
+        "postgresql://127.0.0.1:99999/x",
+        "postgresql://127.0.0.1:http/x",
+        "postgresql:///x?host=/nowhere",
+        "postgresql:///x?sslmode=perhaps",
+        "postgresql://somebody:s3cret@nowhere.invalid/x",
+    ],
+)
+def test_a_bad_address_of_the_database_is_refused_in_a_sentence(command: str, address: str) -> None:
+    ended = _said_here([*command.split(), "--database-url", address])
+    assert (ended.code, ended.out) == (1, "")
+    (sentence,) = ended.err.splitlines()
+    assert "address" in sentence
+    assert "s3cret" not in sentence
+
+
+async def test_a_database_that_does_not_exist_is_refused(tallybook: Tallybook) -> None:
+    for command in ("migrate", "tournament list"):
+        (sentence,) = await Tallybook(tallybook.dsn.replace("/test_", "/no_")).refused(*command.split())
+        assert "does not exist" in sentence
+
+
+# ── Streams ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_who_reads_no_further_is_no_error(dsn: str, form: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run(
+        [TALLYBOOK, "tournament", "list", *form, "--database-url", dsn],
+        check=False,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (1, "")
+
+
+def test_on_a_terminal_a_table_is_as_wide_as_the_terminal(dsn: str) -> None:
+    said("tournament", "create", "The Long Name of a Cup " * 5, "--database-url", dsn)
+    shown, code = _said_on_a_terminal([TALLYBOOK, "tournament", "list", "--database-url", dsn], columns=40)
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in shown.splitlines()]
+    assert (code, max(map(len, lines))) == (0, 40)
+    assert "┃" in lines[1]
+
+
+def _said_on_a_terminal(command: list[str], *, columns: int) -> tuple[str, int]:
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    variables = {name: value for name, value in environment().items() if name not in ("COLUMNS", "NO_COLOR")}
+    with subprocess.Popen(command, env=variables | {"TERM": "xterm"}, stdin=theirs, stdout=theirs, stderr=theirs) as it:
+        os.close(theirs)
+        shown = b""
+        while chunk := _read(ours):
+            shown += chunk
+    os.close(ours)
+    return shown.decode(), it.returncode
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # what a terminal says when its last user has gone
+        return b""
+
+
+# ── The embedded database ───────────────────────────────────────────────────────────────────────────────
+
+
+def test_without_an_address_the_database_is_in_the_data_directory(tmp_path: Path) -> None:
+    created = said("tournament", "create", "Cup", cwd=tmp_path)
+    assert created == Said(0, "cup\n", "")
+    assert (tmp_path / "tallybook-data" / "postgres").is_dir()
+    elsewhere = said("tournament", "list", "--json", TALLYBOOK_DATA_DIR=str(tmp_path / "tallybook-data"))
+    assert [t["slug"] for t in elsewhere.json] == ["cup"]
+    assert said("migrate", cwd=tmp_path) == Said(0, "", "nothing to do\n")
+
+
+async def test_commands_at_once_in_a_new_data_directory_are_all_done(tmp_path: Path) -> None:
+    create = ["tournament", "create", "Cup", "--data-dir", str(tmp_path / "data")]
+    ended = await asyncio.gather(*(asyncio.to_thread(said, *create) for _ in range(4)))
+    assert {(it.code, it.err) for it in ended} == {(0, "")}
+    assert sorted(it.out for it in ended) == ["cup\n", "cup-2\n", "cup-3\n", "cup-4\n"]
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "link"])
+def test_a_data_directory_that_cannot_be_one_is_refused_in_a_sentence(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("/dev/null")
+    ended = said("tournament", "list", "--data-dir", str(tmp_path / place))
+    assert (ended.code, ended.out) == (1, "")
+    (sentence,) = ended.err.splitlines()
+    assert "choose a data directory that this user can write to" in sentence
+
+
+async def test_ctrl_c_ends_a_command_that_waits_for_the_data_directory(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    data_dir.mkdir()
+    with (data_dir / "lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with started(tmp_path, "tournament", "list", "--data-dir", str(data_dir)) as waiting:
+            await until(lambda: _has_open(waiting.pid, data_dir / "lock"))
+            waiting.press_ctrl_c()
+            assert await waiting.ended() == 130
+            assert (waiting.out, waiting.err) == ("", "")
+
+
+def _has_open(pid: int, path: Path) -> bool:
+    assert lives(pid)
+    descriptors = Path(f"/proc/{pid}/fd").iterdir()
+    return str(path) in {os.readlink(descriptor) for descriptor in descriptors if descriptor.is_symlink()}
+
+
+# ── A worker of its own ─────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_worker_keeps_the_tables_until_it_is_stopped(
+    dsn: str, owner: asyncpg.Connection, tournament_id: TournamentId, tmp_path: Path
+) -> None:
+    with started(tmp_path, "worker", TALLYBOOK_DATABASE_URL=dsn) as worker:
+        await until(lambda: owner.fetchval("SELECT count(*) FROM checkpoint WHERE sequence = 1"), 30)
+        assert await worker.stopped() == 0
+        assert worker.out == ""
+        assert "Keeping the tables. Stop with Ctrl-C." in worker.err

@@ -1,0 +1,363 @@
+"""Competitors from files: all of them in the order of the file, or none and every wrong line named."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from api import imports
+from api.desk import Desk
+from api.imports import UNDER_WAY_MAX, register_competitors
+from engine import log
+from engine.commands import RegisterCompetitor
+from engine.errors import Refusal, Unacceptable, Unreadable
+from engine.terms import OPERATOR, TAGS_MAX, CompetitorId, TournamentId
+
+BOM = b"\xef\xbb\xbf"
+COLUMNS = "The first line must name the columns: name, then any of tags, color, parent."
+CORRECT = "Nothing was imported; correct these lines."
+
+
+class Import:
+    """A tournament with nobody in it, and a folder for files."""
+
+    def __init__(self, desk: Desk, tournament_id: TournamentId, folder: Path) -> None:
+        self._desk = desk
+        self._tournament_id = tournament_id
+        self._folder = folder
+        self.progress: list[tuple[int, int]] = []
+
+    async def __call__(self, content: str | bytes, *, name: str = "file.csv") -> int:
+        """Imports a file of this content."""
+        file = self._folder / name
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return await self.file(file)
+
+    async def file(self, file: Path) -> int:
+        self.progress.clear()
+        async with self._desk.lives.pinned(self._tournament_id) as live:
+            return await register_competitors(
+                self._desk, live, file, progress=lambda done, total: self.progress.append((done, total))
+            )
+
+    async def ndjson(self, *rows: object) -> int:
+        return await self("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), name="file.ndjson")
+
+    async def refused(self, content: str | bytes, *, name: str = "file.csv") -> list[tuple[str, str]]:
+        """The faults, after which there must be nobody more than before."""
+        before = await self.names()
+        with pytest.raises(Refusal) as caught:
+            await self(content, name=name)
+        assert await self.names() == before
+        if not caught.value.faults:
+            return [("", caught.value.message)]
+        assert caught.value.message == CORRECT
+        return [(fault.field, fault.message) for fault in caught.value.faults]
+
+    async def add(self, name: str) -> int:
+        """Registers one by hand."""
+        async with self._desk.lives.pinned(self._tournament_id) as live:
+            competitor_id = CompetitorId(await self._desk.new_id())
+            await self._desk.submit(live, RegisterCompetitor(competitor_id=competitor_id, name=name), actor=OPERATOR)
+        return competitor_id
+
+    async def names(self) -> list[str]:
+        return list(await self.parents())
+
+    async def parents(self) -> dict[str, str | None]:
+        """Who is below whom, in the order of registration; for names that nobody shares."""
+        async with self._desk.lives.pinned(self._tournament_id) as live:
+            await self._desk.lives.current(live)
+            everybody = live.board.competitors
+            return {c.name: None if c.parent_id is None else everybody[c.parent_id].name for c in everybody.values()}
+
+    async def details(self) -> list[tuple[str, tuple[str, ...], str]]:
+        """Name, tags and color."""
+        async with self._desk.lives.pinned(self._tournament_id) as live:
+            await self._desk.lives.current(live)
+            return [(c.name, c.tags, c.color) for c in live.board.competitors.values()]
+
+
+@pytest.fixture
+def imported(desk: Desk, tournament_id: TournamentId, tmp_path: Path) -> Import:
+    return Import(desk, tournament_id, tmp_path)
+
+
+# ── What a file may hold ────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_names_alone_are_enough(imported: Import) -> None:
+    assert await imported("name\nAnn\n  Bob \nAnn of the Hill\n") == 3
+    assert await imported.details() == [
+        ("Ann", (), "000000"),
+        ("Bob", (), "000000"),
+        ("Ann of the Hill", (), "000000"),
+    ]
+
+
+async def test_csv_has_tags_color_and_parent_in_any_order(imported: Import) -> None:
+    assert await imported('name,parent,color,tags\nAnn,,,\n"Bob, ""B""",Ann,C0ffee,junior | left-handed|\n') == 2
+    assert await imported.details() == [
+        ("Ann", (), "000000"),
+        ('Bob, "B"', ("junior", "left-handed"), "C0ffee"),
+    ]
+    assert (await imported.parents())['Bob, "B"'] == "Ann"
+
+
+async def test_ndjson_has_the_same_with_tags_also_as_an_array(imported: Import) -> None:
+    ann = {"name": "Ann", "tags": ["junior", "with | in it", " "], "color": "00ff00"}
+    assert await imported.ndjson(ann, {"tags": "a|b", "name": "Bob", "parent": "Ann"}, {"name": "Cid"}) == 3
+    assert await imported.details() == [
+        ("Ann", ("junior", "with | in it"), "00ff00"),
+        ("Bob", ("a", "b"), "000000"),
+        ("Cid", (), "000000"),
+    ]
+
+
+async def test_csv_and_ndjson_of_the_same_people_are_the_same(imported: Import) -> None:
+    names = ["Zoë", "李四", "🏆", "O'Neil; DROP", 'q"q', "a,b", "|", "#1"]
+    await imported("name\n" + "".join('"{}"\n'.format(name.replace('"', '""')) for name in names))
+    await imported.ndjson(*({"name": name} for name in names))
+    assert [name for name, _, _ in await imported.details()] == names * 2
+
+
+@pytest.mark.parametrize("name", ["a\u2028b", "a\u2029b"])
+async def test_only_line_ends_end_a_line(imported: Import, name: str) -> None:
+    await imported(f"name\n{name}\n")
+    await imported.ndjson({"name": f"json {name}"})
+    assert await imported.names() == [name, f"json {name}"]
+
+
+@pytest.mark.parametrize("character", ["\n", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\t", "\0"])
+async def test_a_name_with_a_control_character_is_refused_and_not_split_or_joined(
+    imported: Import, character: str
+) -> None:
+    ((_, message),) = await imported.refused(f'name\n"A{character}B"\n')
+    assert message == f"must not contain the control character U+{ord(character[0]):04X}"
+    row = json.dumps({"name": f"A{character}B"}, ensure_ascii=character < " ")
+    assert await imported.refused(row, name="file.ndjson") == [("line 1, name", message)]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+async def test_lines_may_end_as_on_any_system_and_the_last_one_not_at_all(imported: Import, end: str) -> None:
+    assert await imported(end.join(["name,tags", "Ann,a", "", "Bob,b"])) == 2
+    assert await imported.details() == [("Ann", ("a",), "000000"), ("Bob", ("b",), "000000")]
+
+
+async def test_ndjson_lines_may_be_blank_and_end_with_a_carriage_return(imported: Import) -> None:
+    assert await imported('\r\n{"name": "Ann"}\r\n \n{"name": "Bob"}', name="file.ndjson") == 2
+    assert await imported.names() == ["Ann", "Bob"]
+
+
+@pytest.mark.parametrize(("content", "name"), [(b"name\nAnn\n", "a.csv"), (b'{"name":"Ann"}\n', "b.NDJSON")])
+async def test_a_byte_order_mark_is_not_part_of_the_file(imported: Import, content: bytes, name: str) -> None:
+    assert await imported(BOM + content, name=name) == 1
+    assert await imported.names() == ["Ann"]
+
+
+@pytest.mark.parametrize(("content", "name"), [("name,tags\n", "a.csv"), ("", "a.ndjson"), ("\n \n", "b.ndjson")])
+async def test_a_file_of_nobody_registers_nobody(imported: Import, content: str, name: str) -> None:
+    assert await imported(content, name=name) == 0
+    assert await imported.names() == []
+
+
+# ── Parents ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_parent_is_a_name_or_an_id_of_the_tournament_or_a_name_of_an_earlier_line(imported: Import) -> None:
+    club = await imported.add("Club")
+    rows = ["name,parent", "Team A,Club", f"Team B,{club}", "Ann, Team A ", f"Bob,0{club}"]
+    assert await imported("\n".join(rows)) == 4
+    assert await imported.ndjson({"name": "Cid", "parent": club}, {"name": "Dan", "parent": "Cid"}) == 2
+    assert await imported.parents() == {
+        "Club": None,
+        "Team A": "Club",
+        "Team B": "Club",
+        "Ann": "Team A",
+        "Bob": "Club",
+        "Cid": "Club",
+        "Dan": "Cid",
+    }
+
+
+async def test_a_name_is_stronger_than_an_id(imported: Import) -> None:
+    club = await imported.add("Club")
+    await imported(f"name,parent\n{club},\nAnn,{club}\n")
+    assert (await imported.parents())["Ann"] == str(club)
+
+
+@pytest.mark.parametrize(
+    "parent",
+    ["Nobody", "Later", "Ann", "7", "-1", "1.0", "٣", "9" * 19, "9" * 40, "1" + "0" * 5_000, "Dup"],
+)
+async def test_a_parent_that_is_not_one_competitor_is_refused(imported: Import, parent: str) -> None:
+    for _ in range(2):
+        await imported.add("Dup")
+    ((field, message),) = await imported.refused(f"name,parent\nAnn,{parent}\nLater,\n")
+    assert field == "line 2, parent"
+    assert message.startswith(f"{parent!r}: ")
+    assert ("give the id" in message) == (parent == "Dup")
+
+
+async def test_a_chain_as_deep_as_many_windows_is_registered_in_its_order(imported: Import) -> None:
+    depth = 200
+    rows = [f"{n},{n - 1 if n else ''}" for n in range(depth)]
+    assert await imported("\n".join(["name,parent", *rows])) == depth
+    assert await imported.parents() == {str(n): str(n - 1) if n else None for n in range(depth)}
+    assert imported.progress == [(n + 1, depth) for n in range(depth)]
+
+
+async def test_a_parent_may_stand_anywhere_in_the_window_before(imported: Import) -> None:
+    """Families of one parent and as many children as leave a window's border in every place of a family."""
+    names = [f"{family}.{child}" for family in range(2 * UNDER_WAY_MAX // 7) for child in range(7)]
+    rows = [f"{name},{'' if name.endswith('.0') else name[:-1] + '0'}" for name in names]
+    assert await imported("\n".join(["name,parent", *rows])) == len(names)
+    parents = await imported.parents()
+    assert list(parents) == names
+    assert parents == {name: None if name.endswith(".0") else name[:-1] + "0" for name in names}
+
+
+# ── What is refused ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_every_wrong_line_is_named_by_its_number_and_nobody_is_registered(imported: Import) -> None:
+    await imported.add("Club")
+    rows = ["name,tags,color,parent", "Ann,,,Club", ",,red,", "", "Bob,a|a,,Nobody", "Cid,,,Ann", f"{'x' * 256},,,"]
+    assert await imported.refused("\n".join(rows)) == [
+        ("line 3, name", "must not be empty"),
+        ("line 3, color", "must be 6 hexadecimal characters, without a leading #"),
+        ("line 5, parent", "'Nobody': no competitor has this name or id"),
+        ("line 7, name", "must have at most 255 characters"),
+    ]
+
+
+async def test_tags_are_judged_as_everywhere(imported: Import) -> None:
+    many = "|".join(map(str, range(TAGS_MAX + 1)))
+    assert await imported.refused(f"name,tags\nAnn,a|b|a\nBob,{many}\n") == [
+        ("line 2, tags", "tag 'a' is given more than once"),
+        ("line 3, tags", f"must be at most {TAGS_MAX}"),
+    ]
+
+
+async def test_who_is_below_somebody_refused_is_named_too(imported: Import) -> None:
+    assert await imported.refused("name,color,parent\nAnn,red,\nBob,,Ann\n") == [
+        ("line 2, color", "must be 6 hexadecimal characters, without a leading #"),
+        ("line 3, parent", "'Ann': no competitor has this name or id"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["", "\n", "tags,name", "Name", "name,age", "name,tags,tags", "name,name", "name;tags", " name", "name,", "\0"],
+)
+async def test_the_first_line_must_name_known_columns_once_and_name_first(imported: Import, header: str) -> None:
+    assert await imported.refused(f"{header}\nAnn\n" if header else "") == [("", COLUMNS)]
+
+
+async def test_a_row_of_too_many_or_too_few_fields_is_named(imported: Import) -> None:
+    fault = "it does not have as many fields as the first line has columns"
+    rows = ["name,tags", "Ann", "Bob,a,b", "Cid,", "Dan,a,"]
+    assert await imported.refused("\n".join(rows)) == [("line 2", fault), ("line 3", fault), ("line 5", fault)]
+
+
+@pytest.mark.parametrize(
+    ("content", "number"),
+    [
+        ('name,"tags', 1),
+        ('name\n"Ann', 2),
+        ('name\n"Ann"x\n', 2),
+        ("name\nAnn\n" + "x" * 200_000 + "\n", 3),
+    ],
+)
+async def test_what_is_not_csv_is_refused_with_the_line(imported: Import, content: str, number: int) -> None:
+    ((_, reason),) = await imported.refused(content)
+    assert reason.startswith("The file is not CSV: ")
+    assert reason.endswith(f" (line {number}).")
+
+
+async def test_every_line_that_is_not_a_competitor_in_json_is_named(imported: Import) -> None:
+    rows = [
+        '{"name": "Ann"}',
+        "Ann",
+        '"Ann"',
+        "[]",
+        "{}",
+        '{"name": 1}',
+        '{"name": "Bob", "age": 3}',
+        '{"name": "Bob", "tags": [1]}',
+        '{"name": "Bob", "parent": 1.5}',
+        '{"name": "Bob"} {"name": "Cid"}',
+        '{"name": "' + "\\" + 'ud800"}',
+        '{"name":' + "[" * 100_000,
+        '{"name": "Bob", "parent": ' + "1" * 5_000 + "}",
+    ]
+    faults = await imported.refused("\n".join(rows), name="file.ndjson")
+    assert [field for field, _ in faults] == [f"line {number}" for number in range(2, len(rows) + 1)]
+    assert all(message for _, message in faults)
+
+
+@pytest.mark.parametrize(
+    ("content", "position"),
+    [(b"name\nAnn\xff\n", 8), ("name\nZoë\n".encode("latin-1"), 7), ("name\n".encode("utf-16"), 0), (b"\xc0\x80", 0)],
+)
+async def test_what_is_not_utf_8_is_refused_with_the_place(imported: Import, content: bytes, position: int) -> None:
+    assert await imported.refused(content) == [("", f"The file is not UTF-8 (at byte {position}).")]
+
+
+async def test_only_csv_and_ndjson_that_can_be_read_are_imported(imported: Import, tmp_path: Path) -> None:
+    assert await imported.refused("name\nAnn\n", name="file.txt") == [("", "The file must be .csv or .ndjson.")]
+    (tmp_path / "folder.csv").mkdir()
+    for name in ("folder.csv", "nowhere.csv"):
+        with pytest.raises(Unreadable, match=r"^The file cannot be read: "):
+            await imported.file(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["file.csv", "file.ndjson"])
+async def test_as_many_competitors_as_the_limit_says_and_not_one_more(
+    imported: Import, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(imports, "LINES_MAX", 10)
+    rows = [f'{{"name": "{n}"}}' if name.endswith("json") else str(n) for n in range(11)]
+    header = [] if name.endswith("json") else ["name"]
+    assert await imported.refused("\n".join([*header, *rows]), name=name) == [
+        ("", "The file has 11 competitors; import at most 10 at a time.")
+    ]
+    assert await imported("\n".join([*header, *rows[:10], ""]), name=name) == 10
+
+
+# ── As a whole ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_file_is_imported_again_as_others_of_the_same_names(imported: Import) -> None:
+    content = "name,parent\nAnn,\nBob,\n"
+    assert (await imported(content), await imported(content)) == (2, 2)
+    assert [name for name, _, _ in await imported.details()] == ["Ann", "Bob", "Ann", "Bob"]
+
+
+async def test_ids_are_those_of_nobody_else(imported: Import, desk: Desk) -> None:
+    before = await desk.new_id()
+    await imported("name\n" + "".join(f"{n}\n" for n in range(100)))
+    after = await desk.new_id()
+    async with desk.database.connection() as connection:
+        taken = await connection.fetch("SELECT body FROM event WHERE kind <> 'tournament-opened'")
+        (fresh,) = await log.next_ids(connection, 1)
+    ids = [body["competitor_id"] for body in (json.loads(row["body"]) for row in taken) if "competitor_id" in body]
+    assert len(set(ids)) == 100
+    assert not {before, after, fresh} & set(ids)
+
+
+async def test_twenty_thousand_competitors_are_imported_while_one_waits(imported: Import) -> None:
+    rows = (f"Player {n},a|b,00ff00,{f'Player {n - 1000}' if n >= 1000 else ''}\n" for n in range(20_000))
+    content = "name,tags,color,parent\n" + "".join(rows)
+    async with asyncio.timeout(30):
+        assert await imported(content) == 20_000
+    assert imported.progress[-1] == (20_000, 20_000)
+    assert await imported.names() == [f"Player {n}" for n in range(20_000)]
+
+
+async def test_the_refusal_of_what_is_readable_is_another_than_that_of_what_is_not(imported: Import) -> None:
+    with pytest.raises(Unacceptable):
+        await imported("name\n \n")
+    with pytest.raises(Unreadable):
+        await imported("name\nAnn,\n")
