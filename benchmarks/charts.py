@@ -1,0 +1,110 @@
+"""The pictures of the results page, as SVG. Imported only where matplotlib is installed."""
+
+import re
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import matplotlib as mpl
+from matplotlib import pyplot
+from matplotlib.patches import Patch
+from matplotlib.ticker import NullLocator
+
+from benchmarks.report import Run
+from benchmarks.table import Outcome
+
+WIDTH_INCHES: Final = 9.0
+_ADDS: Final = re.compile(r"add\.json, (ceiling|crud|redis|ours), (\d+) competitors")
+_FIXED_RATE: Final = re.compile(r"fixed rate, (ceiling|ours): (p50|p90|p99)")
+_PROPORTIONS: Final = (0.25, 0.5, 1, 2, 4, 8)
+_GOOD: Final = "#3b6ea5"
+_BAD: Final = "#bf616a"
+_COLORS: Final = {"ceiling": "#9aa5b1", "crud": "#d08770", "redis": "#bf616a", "ours": "#3b6ea5"}
+_STYLE: Final[Any] = {
+    "svg.hashsalt": "tallybook",  # the same figures give the same file
+    "svg.fonttype": "none",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.constrained_layout.use": True,
+}
+
+
+def drawn(run: Run, directory: Path) -> list[Path]:
+    """The pictures that this run has figures for."""
+    mpl.use("svg")
+    directory.mkdir(exist_ok=True)
+    with mpl.rc_context(_STYLE):
+        figures = {"rows": _rows(run.outcomes), "adds": _adds(run), "fixed-rate": _fixed_rate(run)}
+        files = []
+        for name, figure in figures.items():
+            if figure is not None:
+                files.append(directory / f"{name}.svg")
+                figure.savefig(files[-1], metadata={"Date": None})
+    return files
+
+
+def _rows(outcomes: list[Outcome]) -> Any:
+    """How each row stands to what must be reached: a bar to the right is good."""
+    measured = [outcome for outcome in reversed(outcomes) if outcome.value]
+    if not measured:
+        return None
+    figure, axes = pyplot.subplots(figsize=(WIDTH_INCHES, 0.28 * len(measured) + 1))
+    for place, outcome in enumerate(measured):
+        row = outcome.row
+        low, middle, high = sorted(_reached(outcome, v) for v in (outcome.lowest, outcome.value, outcome.highest))
+        axes.barh(place, middle - 1, left=1, color=_GOOD if outcome.is_good else _BAD, height=0.6)
+        axes.plot([low, high], [place, place], color="black", linewidth=1)
+        if row.aim is not None:
+            axes.plot(_reached(outcome, row.aim), place, marker="D", color="black", markersize=4)
+    axes.axvline(1, color="black", linewidth=1)
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(measured)), [f"{o.row.key}  {o.row.question}" for o in measured])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xticks(_PROPORTIONS, [f"{proportion:g}" for proportion in _PROPORTIONS])
+    axes.set_xlabel("median of the rounds / must (line: all rounds; diamond: aim)")
+    return figure
+
+
+def _reached(outcome: Outcome, value: float | None) -> float:
+    assert value
+    return outcome.row.must / value if outcome.row.at_most else value / outcome.row.must
+
+
+def _adds(run: Run) -> Any:
+    """Adds a second by the number of competitors, on a logarithmic scale."""
+    rates: dict[str, dict[str, float]] = {}
+    for figure in run.figures:
+        if found := _ADDS.fullmatch(figure.name):
+            rates.setdefault(found[2], {})[found[1]] = median(figure.samples)
+    return _grouped(rates, "adds a second", "competitors", logarithmic=True)
+
+
+def _fixed_rate(run: Run) -> Any:
+    """Latency at half of the highest load."""
+    latencies: dict[str, dict[str, float]] = {}
+    for figure in run.figures:
+        if found := _FIXED_RATE.fullmatch(figure.name):
+            latencies.setdefault(found[2], {})[found[1]] = median(figure.samples)
+    return _grouped(latencies, "ms from when it was due", "percentile of answers", logarithmic=False)
+
+
+def _grouped(groups: dict[str, dict[str, float]], values: str, names: str, *, logarithmic: bool) -> Any:
+    """Bars in groups, one for each who was measured; None without any."""
+    if not groups:
+        return None
+    figure, axes = pyplot.subplots(figsize=(WIDTH_INCHES, 3.5))
+    known = [who for who in _COLORS if any(who in group for group in groups.values())]
+    width = 0.8 / len(known)
+    for place, group in enumerate(groups.values()):
+        for offset, who in enumerate(known):
+            if who in group:
+                bar = axes.bar(place + (offset - (len(known) - 1) / 2) * width, group[who], width, color=_COLORS[who])
+                axes.bar_label(bar, fmt="{:,.0f}" if logarithmic else "{:.1f}", fontsize=8)
+    axes.legend([Patch(color=_COLORS[who]) for who in known], known, frameon=False)
+    axes.set_xticks(range(len(groups)), list(groups))
+    axes.set_xlabel(names)
+    axes.set_ylabel(values)
+    if logarithmic:
+        axes.set_yscale("log")
+    return figure

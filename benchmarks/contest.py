@@ -1,0 +1,132 @@
+"""One run of the product over HTTP, with what belongs to it: the ledger, the lag of the tables, the costs."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from benchmarks import costs, ledger
+from benchmarks.costs import Costs
+from benchmarks.ledger import WrongAnswer, check_peer, peer_recorded
+from benchmarks.load import CONNECTIONS, Load
+from benchmarks.rounds import Contestant
+from benchmarks.service import Service, owner
+from benchmarks.setting import Setting
+from benchmarks.table import Findings, percentile
+from benchmarks.traffic import REQUESTS, adds
+from benchmarks.world import Field, Tournament, open_tournaments, seeding
+
+LAG_EVERY_SECONDS: Final = 0.05
+LAG_REST: Final = 20
+"""So many times as long as a look at the lag takes nobody looks, so that looking costs the load next to nothing."""
+SIZE_TOLERANCE: Final = 0.1
+"""By so much may answers of two contestants differ in size: their headers do."""
+QUESTION_1: Final = Field(competitors=20, competitions=50)
+SEED: Final = 1
+
+
+class Observed(Struct, frozen=True, kw_only=True):
+    """A run with what was seen beside it. `lag_events`: samples of how many events the tables lacked."""
+
+    load: Load
+    lag_events: list[int]
+    caught_up_seconds: float
+    costs: Costs
+
+
+async def ours(
+    setting: Setting,
+    service: Service,
+    tournaments: list[Tournament],
+    requests: Path,
+    *,
+    connections: int = CONNECTIONS,
+    seconds: int | None = None,
+) -> Load:
+    """One run of the product, found right. Raises WrongAnswer."""
+    before = await ledger.opened(service, tournaments)
+    load = await setting.load(service.url, requests, connections=connections, seconds=seconds)
+    await before.close(acknowledged=load.adds_acknowledged, sent=load.adds_sent)
+    return load
+
+
+async def ours_observed(setting: Setting, service: Service, tournaments: list[Tournament], requests: Path) -> Observed:
+    """As `ours`, with an eye on the tables and on the costs."""
+    before = await ledger.opened(service, tournaments)
+    await setting.cluster.checkpoint()
+    meter = await costs.started(service)
+    async with _lag_sampled(service, tournaments) as lag_events:
+        load = await setting.load(service.url, requests)
+    async with owner(service.dsn) as connection:
+        seconds = await ledger.caught_up(connection, tournaments)
+    measured = await meter.stopped(load)
+    await before.close(acknowledged=load.adds_acknowledged, sent=load.adds_sent)
+    return Observed(load=load, lag_events=lag_events, caught_up_seconds=seconds, costs=measured)
+
+
+def add_to(findings: Findings, name: str, observed: list[Observed]) -> None:
+    """Puts what was seen beside several runs of the load `name` among the figures."""
+    for share in (50, 99):
+        lag_events = [percentile(one.lag_events, share) for one in observed]
+        findings.figure(f"{name}: tables behind, p{share}", "events", lag_events)
+        lag_ms = [lag / one.load.rate * 1e3 for lag, one in zip(lag_events, observed, strict=True)]
+        findings.figure(f"{name}: tables behind, p{share} at the rate of the load", "ms", lag_ms)
+    caught_up_ms = [one.caught_up_seconds * 1e3 for one in observed]
+    findings.figure(f"{name}: tables caught up after it stopped", "ms", caught_up_ms)
+    costs.add_to(findings, name, [one.costs for one in observed])
+
+
+async def peer(setting: Setting, url: str, token: str, requests: Path) -> Load:
+    """One run of a peer that keeps a ledger, found right. Raises WrongAnswer."""
+    before = await peer_recorded(url, token)
+    load = await setting.load(url, requests)
+    after = await peer_recorded(url, token)
+    check_peer(before, after, acknowledged=load.adds_acknowledged, sent=load.adds_sent)
+    return load
+
+
+def against(findings: Findings, key: str, ours: list[Load], other: list[Load]) -> None:
+    """Sets a row to the ratio of two rates, round by round. Raises WrongAnswer where the answers were not as large."""
+    for one, another in zip(ours, other, strict=True):
+        if not 1 - SIZE_TOLERANCE <= one.answer_bytes / another.answer_bytes <= 1 + SIZE_TOLERANCE:
+            raise WrongAnswer(f"row {key}: answers of {one.answer_bytes:.0f} and {another.answer_bytes:.0f} bytes")
+    findings.ratio(key, [load.rate for load in ours], [load.rate for load in other])
+
+
+@asynccontextmanager
+async def _lag_sampled(service: Service, tournaments: list[Tournament]) -> AsyncIterator[list[int]]:
+    samples: list[int] = []
+
+    async def sample() -> None:
+        async with owner(service.dsn) as connection:
+            while True:
+                started_at = time.perf_counter()
+                samples.append(await ledger.lag_events(connection, tournaments))
+                took = time.perf_counter() - started_at
+                await asyncio.sleep(max(LAG_EVERY_SECONDS, LAG_REST * took))
+
+    sampling = asyncio.create_task(sample())
+    try:
+        yield samples
+    finally:
+        sampling.cancel()
+        await asyncio.gather(sampling, return_exceptions=True)
+
+
+@asynccontextmanager
+async def question_1(setting: Setting, name: str) -> AsyncIterator[Contestant[float]]:
+    """The load of question 1 in a database of its own, as a contestant of other questions: adds a second."""
+    dsn = await setting.database(f"{name}_beside")
+    async with seeding(dsn) as connection:
+        tournaments = await open_tournaments(connection, "beside", 1, QUESTION_1)
+    async with setting.service(dsn, f"{name}-beside") as service:
+        requests = setting.requests(f"{name}-beside", adds(tournaments * REQUESTS, service.token, seed=SEED))
+
+        async def rate() -> float:
+            return (await ours(setting, service, tournaments, requests)).rate
+
+        yield rate

@@ -1,0 +1,191 @@
+"""Whether a run was right: what was acknowledged is in the log, totals are exact, the tables have caught up.
+
+A ledger is opened before a run and closed after it. A fast wrong answer is a failed run: WrongAnswer.
+"""
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import asyncpg
+import msgspec
+
+from benchmarks.asking import Asker, standings
+from benchmarks.peers.serving import Ledger as PeerLedger
+from benchmarks.service import Service, owner
+from benchmarks.world import Tournament
+
+CATCH_UP_SECONDS_MAX: Final = 60.0
+POLL_SECONDS: Final = 0.01
+QUIET_SECONDS: Final = 0.3
+SEED: Final = 1
+ANSWERS_COMPARED: Final = 8
+"""Tournaments whose answer is compared with the log; the sums of all are."""
+
+_HEADS: Final = "SELECT tournament_id, sequence FROM head WHERE tournament_id = ANY($1::bigint[])"
+_LAG: Final = """
+    SELECT coalesce(sum(h.sequence - coalesce(c.sequence, 0)), 0)::bigint
+    FROM head AS h
+    LEFT JOIN checkpoint AS c ON c.tournament_id = h.tournament_id
+    WHERE h.tournament_id = ANY($1::bigint[])
+"""
+_ADDS: Final = """
+    SELECT count(*)
+    FROM unnest($1::bigint[], $2::bigint[]) AS since (tournament_id, sequence)
+    JOIN event AS e ON e.tournament_id = since.tournament_id AND e.sequence > since.sequence
+    WHERE e.kind = 'PointsAdded'
+"""
+_SUMS: Final = """
+    SELECT (d.delta ->> 1)::bigint AS unity_id, (d.delta ->> 0)::bigint AS competitor_id,
+        sum((d.delta ->> 2)::bigint)::bigint AS total
+    FROM unnest($1::bigint[], $2::bigint[]) AS since (tournament_id, sequence)
+    JOIN event AS e ON e.tournament_id = since.tournament_id AND e.sequence > since.sequence
+    CROSS JOIN LATERAL json_array_elements(e.body::json -> 'deltas') AS d (delta)
+    WHERE e.kind = 'PointsAdded'
+    GROUP BY 1, 2
+"""
+_TOTALS: Final = """
+    SELECT unity_id, competitor_id, total
+    FROM total
+    WHERE tournament_id = ANY($1::bigint[])
+"""
+
+Totals = Counter[tuple[int, int]]
+"""By unity and competitor."""
+
+
+class WrongAnswer(Exception):
+    """A run whose figures do not count; says what was wrong."""
+
+
+class Ledger:
+    """What stood in the log and in the tables of some tournaments before a run."""
+
+    def __init__(
+        self, service: Service, tournaments: list[Tournament], heads: Mapping[int, int], totals: Totals
+    ) -> None:
+        self._service = service
+        self._tournaments = tournaments
+        self._heads = heads
+        self._totals = totals
+
+    async def close(self, *, acknowledged: int, sent: int) -> None:
+        """Checks that each add which was acknowledged is one event, and that nothing else is but what was sent and cut
+        off at the end; then the totals. Raises WrongAnswer."""
+        async with owner(self._service.dsn) as connection:
+            await _quiet(connection, self._tournaments)
+            await caught_up(connection, self._tournaments)
+            async with connection.transaction(isolation="repeatable_read", readonly=True):
+                events = await connection.fetchval(_ADDS, *self._since())
+                expected = await self._expected(connection)
+                in_tables = await _totals(connection, self._tournaments)
+        if not acknowledged <= events <= sent:
+            raise WrongAnswer(f"{sent} adds were sent and {acknowledged} acknowledged, but {events} are in the log")
+        if _nonzero(in_tables) != _nonzero(expected):
+            raise WrongAnswer("the totals in the tables are not the sums of the deltas in the log")
+        await self._check_answers(expected)
+
+    async def _expected(self, connection: asyncpg.Connection) -> Totals:
+        """The totals before, and the deltas that the log holds since."""
+        expected = self._totals.copy()
+        for unity_id, competitor_id, total in await connection.fetch(_SUMS, *self._since()):
+            expected[unity_id, competitor_id] += total
+        return expected
+
+    async def _check_answers(self, expected: Totals) -> None:
+        count = min(ANSWERS_COMPARED, len(self._tournaments))
+        drawn = random.Random(SEED).sample(self._tournaments, count)
+        for tournament, shown in zip(drawn, await standings(self._service, drawn), strict=True):
+            for unity_id, unity in zip(tournament.unity_ids, shown["unities"], strict=True):
+                _compare(unity, unity_id, expected)
+
+    def _since(self) -> tuple[list[int], list[int]]:
+        return list(self._heads), list(self._heads.values())
+
+
+async def opened(service: Service, tournaments: list[Tournament]) -> Ledger:
+    """A ledger of the tournaments as they are now, with their tables caught up."""
+    async with owner(service.dsn) as connection:
+        await caught_up(connection, tournaments)
+        heads = {row["tournament_id"]: row["sequence"] for row in await connection.fetch(_HEADS, _ids(tournaments))}
+        return Ledger(service, tournaments, heads, await _totals(connection, tournaments))
+
+
+async def check_tables(dsn: str, tournaments: list[Tournament]) -> None:
+    """Checks that the tables lack nothing and hold the sums of all deltas in the log. Raises WrongAnswer."""
+    async with owner(dsn) as connection:
+        lag = await lag_events(connection, tournaments)
+        ids = _ids(tournaments)
+        rows = await connection.fetch(_SUMS, ids, [0] * len(ids))
+        expected = Counter({(row["unity_id"], row["competitor_id"]): row["total"] for row in rows})
+        in_tables = await _totals(connection, tournaments)
+    if lag or _nonzero(in_tables) != _nonzero(expected):
+        raise WrongAnswer(f"the tables lack {lag} events, or their totals are not the sums of the deltas in the log")
+
+
+async def lag_events(connection: asyncpg.Connection, tournaments: list[Tournament]) -> int:
+    """How many events the tables of the tournaments lack."""
+    lag: int = await connection.fetchval(_LAG, _ids(tournaments))
+    return lag
+
+
+async def caught_up(connection: asyncpg.Connection, tournaments: list[Tournament]) -> float:
+    """Waits until the tables lack nothing; returns for how many seconds. Raises WrongAnswer if that takes too long."""
+    started_at = time.perf_counter()
+    while lag := await lag_events(connection, tournaments):
+        if time.perf_counter() - started_at > CATCH_UP_SECONDS_MAX:
+            raise WrongAnswer(f"after {CATCH_UP_SECONDS_MAX:.0f} seconds the tables still lack {lag} events")
+        await asyncio.sleep(POLL_SECONDS)
+    return time.perf_counter() - started_at
+
+
+async def _quiet(connection: asyncpg.Connection, tournaments: list[Tournament]) -> None:
+    """Waits until nothing more is appended: what wrk left without an answer may still be on its way."""
+    before: list[asyncpg.Record] = []
+    while (heads := await connection.fetch(_HEADS, _ids(tournaments))) != before:
+        before = heads
+        await asyncio.sleep(QUIET_SECONDS)
+
+
+async def peer_recorded(url: str, token: str) -> int:
+    """How many changes a peer has recorded, once nothing is on its way any more.
+
+    Raises WrongAnswer where its totals are not their sums.
+    """
+    async with Asker(url, token) as asker:
+        before = b""
+        while (recorded := await asker.get("/recorded")) != before:
+            before = recorded
+            await asyncio.sleep(QUIET_SECONDS)
+        found = msgspec.json.decode(await asker.get("/ledger"), type=PeerLedger)
+    if not found.exact:
+        raise WrongAnswer("the totals of the peer are not the sums of the deltas it has recorded")
+    return found.recorded
+
+
+def check_peer(before: int, after: int, *, acknowledged: int, sent: int) -> None:
+    """Holds what a peer acknowledged against what it has recorded since. Raises WrongAnswer."""
+    if not acknowledged <= after - before <= sent:
+        raise WrongAnswer(f"the peer was sent {sent} adds, acknowledged {acknowledged} and recorded {after - before}")
+
+
+async def _totals(connection: asyncpg.Connection, tournaments: list[Tournament]) -> Totals:
+    rows = await connection.fetch(_TOTALS, _ids(tournaments))
+    return Counter({(row["unity_id"], row["competitor_id"]): row["total"] for row in rows})
+
+
+def _compare(unity: dict[str, Any], unity_id: int, expected: Totals) -> None:
+    for line in unity["competitors_ranking"]:
+        if line["total"] != expected[unity_id, line["competitor_id"]]:
+            raise WrongAnswer(f"an answer shows {line}, but the log says {expected[unity_id, line['competitor_id']]}")
+
+
+def _nonzero(totals: Totals) -> dict[tuple[int, int], int]:
+    return {line: total for line, total in totals.items() if total}
+
+
+def _ids(tournaments: Iterable[Tournament]) -> list[int]:
+    return [tournament.tournament_id for tournament in tournaments]

@@ -1,0 +1,70 @@
+"""A load of HTTP requests by wrk: real sockets on the loopback, one thread, keep-alive connections, percentiles.
+
+wrk is a closed loop: each connection sends its next request when it has the answer to the last. It corrects its
+percentiles for what it did not send meanwhile. A load at a fixed rate is `openloop.py`'s matter.
+"""
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from benchmarks.processes import ProgramFailed
+
+CONNECTIONS: Final = 64
+ANSWER_SECONDS_MAX: Final = 10
+_SCRIPT: Final = Path(__file__).with_name("load.lua")
+
+
+class Load(Struct, frozen=True, kw_only=True):
+    """What wrk saw. `refused` are answers with a status of 400 and above, `broken` connections that failed.
+
+    `adds_sent` counts what was sent, so at its end up to one per connection is without an answer.
+    """
+
+    answers: int
+    seconds: float
+    bytes: int
+    adds_sent: int
+    refused: int
+    broken: int
+    p50_us: int
+    p90_us: int
+    p99_us: int
+    connections: int = CONNECTIONS
+
+    @property
+    def rate(self) -> float:
+        """Answers a second."""
+        return self.answers / self.seconds
+
+    @property
+    def answer_bytes(self) -> float:
+        """The mean size of an answer, its headers included."""
+        return self.bytes / self.answers
+
+    @property
+    def adds_acknowledged(self) -> int:
+        """How many adds were answered; where reads are among the requests, how many at least."""
+        return self.answers if self.adds_sent >= self.answers else self.adds_sent - self.connections
+
+
+async def measured(url: str, requests: Path, *, seconds: int, connections: int = CONNECTIONS) -> Load:
+    """Loads a server for so long. Raises ProgramFailed unless every answer was a good one."""
+    process = await asyncio.create_subprocess_exec(
+        *("wrk", "--threads", "1", "--connections", str(connections), "--duration", f"{seconds}s", "--latency"),
+        *("--timeout", f"{ANSWER_SECONDS_MAX}s", "--script", str(_SCRIPT), url, "--", str(requests)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    said = (await process.communicate())[0].decode()
+    found = re.search(r"^FIGURES (.*)$", said, re.MULTILINE)
+    if found is None:
+        raise ProgramFailed(f"wrk failed:\n{said}")
+    load = msgspec.convert(msgspec.json.decode(found[1]) | {"connections": connections}, Load)
+    if load.refused or load.broken or not load.answers:
+        raise ProgramFailed(f"Not every request was answered well: {load}")
+    return load

@@ -1,0 +1,55 @@
+"""pgbench with the product's append function: what PostgreSQL makes of it when no Python is on the other side.
+
+One client that calls `append_block` for one tournament over and over, as many one-delta events to a block as the
+product had. The arrays are built in the statement, because pgbench cannot bring any; that is in the figure, too.
+"""
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Final
+
+from benchmarks.processes import ProgramFailed
+from benchmarks.world import Tournament
+
+_STATEMENT: Final = """
+SELECT status
+FROM (
+    SELECT array_agg(1) AS counts, array_agg(NULL::text) AS keys, array_agg(NULL::bytea) AS fingerprints,
+        array_agg(0::bigint) AS actors, array_agg('PointsAdded'::text) AS kinds,
+        array_agg(format('{{"ranking_id":%s,"deltas":[[%s,%s,%s]]}}', {ranking_id}, {competitor_id}, {unity_id}, n))
+            AS bodies
+    FROM generate_series(1, {size}) AS n
+) AS new,
+LATERAL append_block({tournament_id}, gen_random_uuid(), {judged_at}, false, false, new.counts, new.keys,
+    new.fingerprints, new.actors, new.kinds, new.bodies);
+"""
+
+
+async def measured(
+    pgbench: str, dsn: str, tournament: Tournament, *, size: int, seconds: int, directory: Path
+) -> float:
+    """Events a second. Raises ProgramFailed, also where the function is no longer called like this."""
+    script = directory / "append.sql"
+    script.write_text(
+        _STATEMENT.format(
+            size=size,
+            tournament_id=tournament.tournament_id,
+            ranking_id=tournament.ranking_id,
+            competitor_id=tournament.competitor_ids[0],
+            unity_id=tournament.unity_ids[0],
+            judged_at=1 + len(tournament.competitor_ids) + len(tournament.unity_ids),
+        )
+    )
+    process = await asyncio.create_subprocess_exec(
+        *(pgbench, "--no-vacuum", "--client", "1", "--time", str(seconds), "--protocol", "prepared"),
+        *("--file", str(script), dsn),
+        env={"PGOPTIONS": "-c search_path=tallybook"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    said = (await process.communicate())[0].decode()
+    found = re.search(r"tps = ([\d.]+)", said)
+    if process.returncode != 0 or found is None:
+        raise ProgramFailed(f"pgbench failed:\n{said}")
+    return float(found[1]) * size

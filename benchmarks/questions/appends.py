@@ -1,0 +1,137 @@
+"""Question 10: how many events does `engine.log` append in a second, without HTTP, folds or worker?
+
+10a, 10b: one-delta events of one tournament, 256 to a commit (`trials/append.py`), against `COPY` of the very rows that
+were appended, as many to a commit (`peers/raw_copy.py`), and against the event store of the library `eventsourcing`
+with the same events, as many to a commit (`peers/eventsourcing_library.py`). For comparison, the library's recorder
+alone, and pgbench calling the append function.
+
+10c: 64 to a commit, drawn Zipf-distributed over 1,000 tournaments, against the rate of question 1, measured in the
+same rounds.
+
+All of them over one connection, commit after commit.
+"""
+
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import Final
+
+from benchmarks import contest
+from benchmarks.cluster import find_pgbench
+from benchmarks.peers import pgbench
+from benchmarks.rounds import Contestant, interleaved
+from benchmarks.setting import Setting, missing_command, missing_package
+from benchmarks.table import Findings
+from benchmarks.world import Field, Tournament, open_tournaments, seeding, settle
+
+NUMBERS: Final = (10,)
+NEEDS: Final = ()
+SIZE: Final = 256
+COMMITS: Final = 800
+QUICK_COMMITS: Final = 200
+EVENTSOURCING_SHARE: Final = 4
+"""It is given fewer commits than the product, because it is slower and its rate does not depend on their number."""
+ZIPF_TOURNAMENTS: Final = 1_000
+ZIPF_SIZE: Final = 64
+ZIPF_COMMITS: Final = 1_000
+ZIPF_QUICK_COMMITS: Final = 150
+
+OURS: Final = "engine.log, 256 a commit, one tournament"
+COPY: Final = "COPY of the same rows, 256 a commit"
+EVENTSOURCING: Final = "eventsourcing, the same events, 256 a commit"
+RECORDER: Final = "eventsourcing, its recorder alone, 256 a commit"
+PGBENCH: Final = "pgbench with the append function, 256 a commit"
+ADDS: Final = "question 1, beside question 10"
+ZIPF: Final = "engine.log, 64 a commit, 1,000 tournaments"
+
+
+async def measure(setting: Setting) -> Findings:
+    dsn = await setting.database("appends")
+    async with seeding(dsn) as connection:
+        rounds = await open_tournaments(connection, "round", setting.rounds, Field())
+        many = await open_tournaments(connection, "many", ZIPF_TOURNAMENTS, Field())
+        (for_pgbench,) = await open_tournaments(connection, "pgbench", 1, Field())
+    await settle(dsn)
+    race = _Race(setting, dsn, rounds)
+    async with AsyncExitStack() as stack:
+        contestants = race.contestants() | {ZIPF: partial(race.zipf, many)}
+        if program := find_pgbench():
+            contestants[PGBENCH] = partial(race.pgbench, program, for_pgbench)
+        if missing_command("wrk") is None:
+            contestants[ADDS] = await stack.enter_async_context(contest.question_1(setting, "appends"))
+        rates = await interleaved(setting.rounds, contestants)
+    findings = _findings(rates)
+    if race.recorder_rates:
+        findings.figure(RECORDER, "a second", race.recorder_rates)
+    return findings
+
+
+class _Race:
+    """Who runs, and on what. Every round appends to a tournament of its own; peers take the rows of that round."""
+
+    def __init__(self, setting: Setting, dsn: str, tournaments: list[Tournament]) -> None:
+        self.recorder_rates: list[float] = []
+        self._setting = setting
+        self._dsn = dsn
+        self._commits = setting.scaled(COMMITS, quick=QUICK_COMMITS)
+        self._unused = list(tournaments)
+        self._tournament = tournaments[0]
+
+    def contestants(self) -> dict[str, Contestant[float]]:
+        contestants: dict[str, Contestant[float]] = {OURS: self.ours, COPY: self.copy}
+        if missing_package("eventsourcing") is None:
+            contestants[EVENTSOURCING] = self.eventsourcing
+        return contestants
+
+    async def ours(self) -> float:
+        self._tournament = self._unused.pop()
+        return await self._append([self._tournament], size=SIZE, commits=self._commits)
+
+    async def zipf(self, tournaments: list[Tournament]) -> float:
+        commits = self._setting.scaled(ZIPF_COMMITS, quick=ZIPF_QUICK_COMMITS)
+        return await self._append(tournaments, size=ZIPF_SIZE, commits=commits)
+
+    async def copy(self) -> float:
+        settings = {"database": self._dsn, "tournament_id": self._tournament.tournament_id, "size": SIZE}
+        return float((await self._setting.peer_trial("raw_copy", settings))["events_per_second"])
+
+    async def eventsourcing(self) -> float:
+        settings = {
+            "database": self._dsn,
+            "tournament_id": self._tournament.tournament_id,
+            "size": SIZE,
+            "commits": self._commits // EVENTSOURCING_SHARE,
+        }
+        figures = await self._setting.peer_trial("eventsourcing_library", settings)
+        self.recorder_rates.append(figures["recorder"])
+        return float(figures["store"])
+
+    async def pgbench(self, program: str, tournament: Tournament) -> float:
+        await self._setting.cluster.checkpoint()
+        return await pgbench.measured(
+            program,
+            self._dsn,
+            tournament,
+            size=SIZE,
+            seconds=self._setting.seconds,
+            directory=self._setting.directory,
+        )
+
+    async def _append(self, tournaments: list[Tournament], *, size: int, commits: int) -> float:
+        settings = {"database": self._dsn, "tournaments": tournaments, "size": size, "commits": commits}
+        return float((await self._setting.trial("append", settings))["events_per_second"])
+
+
+def _findings(rates: dict[str, list[float]]) -> Findings:
+    findings = Findings()
+    for name, samples in rates.items():
+        findings.figure(name, "a second", samples)
+    findings.ratio("10a", rates[OURS], rates[COPY])
+    if EVENTSOURCING in rates:
+        findings.ratio("10b", rates[OURS], rates[EVENTSOURCING])
+    else:
+        findings.missing["10b"] = missing_package("eventsourcing") or ""
+    if ADDS in rates:
+        findings.ratio("10c", rates[ZIPF], rates[ADDS])
+    else:
+        findings.missing["10c"] = missing_command("wrk") or ""
+    return findings

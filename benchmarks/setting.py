@@ -1,0 +1,122 @@
+"""What every question is given: the cluster, the product, the tools, and how much there is to be done."""
+
+import importlib.util
+import shutil
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from benchmarks import load
+from benchmarks.cluster import Cluster
+from benchmarks.load import CONNECTIONS, Load
+from benchmarks.peers.serving import Settings
+from benchmarks.processes import figures_of, running
+from benchmarks.service import Product, Service, serving
+from benchmarks.traffic import Request, store
+
+ROUNDS: Final = 3
+SECONDS: Final = 8
+QUICK_SECONDS: Final = 1
+
+
+class Peer(Struct, frozen=True):
+    """A running peer: where it answers, and its process."""
+
+    url: str
+    pid: int
+
+
+class Setting(Struct, frozen=True, kw_only=True):
+    """`directory` is for files of this run. `say` tells whoever waits what is being done."""
+
+    cluster: Cluster
+    product: Product
+    directory: Path
+    rounds: int
+    quick: bool
+    say: Callable[[str], None]
+
+    @property
+    def seconds(self) -> int:
+        """Of one run of one contestant."""
+        return self.scaled(SECONDS, quick=QUICK_SECONDS)
+
+    def scaled(self, full: int, *, quick: int) -> int:
+        """How much of something: all of it, or what fits into a quick run."""
+        return quick if self.quick else full
+
+    def log(self, name: str) -> Path:
+        return self.directory / f"{name}.log"
+
+    async def database(self, name: str) -> str:
+        """A new database that is migrated as a user migrates it."""
+        dsn = await self.cluster.database(name)
+        self.product.run("migrate", dsn=dsn)
+        return dsn
+
+    @asynccontextmanager
+    async def service(self, dsn: str, name: str) -> AsyncIterator[Service]:
+        async with serving(self.product, dsn, log=self.log(f"service-{name}")) as service:
+            yield service
+
+    @asynccontextmanager
+    async def peer(self, name: str, settings: Settings) -> AsyncIterator[Peer]:
+        """A running peer, which is a module of benchmarks.peers."""
+        async with running(
+            [sys.executable, "-m", f"benchmarks.peers.{name}"],
+            log=self.log(f"peer-{name}"),
+            ready=r"Listening on (http://\S+)",
+            stdin=msgspec.json.encode(settings),
+        ) as process:
+            yield Peer(process.said[1], process.pid)
+
+    @asynccontextmanager
+    async def redis(self) -> AsyncIterator[str]:
+        """The unix socket of a Redis that syncs before it confirms."""
+        directory = self.directory / "redis"
+        directory.mkdir(exist_ok=True)
+        socket = str(directory / "s")
+        command = ["redis-server", "--port", "0", "--unixsocket", socket, "--dir", str(directory)]
+        durable = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""]
+        async with running([*command, *durable], log=self.log("redis"), ready="ready to accept connections"):
+            yield socket
+
+    def requests(self, name: str, requests: list[Request]) -> Path:
+        """A file of requests for loads."""
+        return store(requests, self.directory / f"{name}.requests")
+
+    async def load(
+        self, url: str, requests: Path, *, connections: int = CONNECTIONS, seconds: int | None = None
+    ) -> Load:
+        """One run of wrk against a server, from a state in which nothing waits to be written out."""
+        await self.cluster.checkpoint()
+        return await load.measured(url, requests, seconds=seconds or self.seconds, connections=connections)
+
+    async def trial(self, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The figures of a trial of the product's."""
+        await self.cluster.checkpoint()
+        return await figures_of(self.product.trial(name), settings, log=self.log(f"trial-{name}"))
+
+    async def peer_trial(self, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The figures of a trial of a peer's."""
+        await self.cluster.checkpoint()
+        command = [sys.executable, "-m", f"benchmarks.peers.{name}"]
+        return await figures_of(command, settings, log=self.log(f"peer-{name}"))
+
+
+def missing_redis() -> str | None:
+    """What is missing for measuring against Redis, if anything is."""
+    return missing_command("redis-server") or missing_package("redis")
+
+
+def missing_command(name: str) -> str | None:
+    return None if shutil.which(name) else f"{name} is not installed"
+
+
+def missing_package(name: str) -> str | None:
+    return None if importlib.util.find_spec(name) else f"the Python package {name} is not installed"

@@ -1,0 +1,175 @@
+"""The table: what each question asks, what must be reached and what is aimed at; and what came of it.
+
+The rows are those of the plan for heavy delta load. A row's value is a ratio, or a size, whose two sides were
+measured in the same round; it holds when the median of the rounds does.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from statistics import median
+from typing import Final
+
+from msgspec import Struct, field
+
+TIMES: Final = "×"  # noqa: RUF001 - the sign that ratios are written with
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """`at_most`: the value must not be above `must`, else not below. `unit` is of the value."""
+
+    key: str
+    question: str
+    must: float
+    aim: float | None = None
+    at_most: bool = False
+    unit: str = TIMES
+
+    @property
+    def number(self) -> int:
+        """Of the question that the row belongs to."""
+        return int(self.key.rstrip("abcdefgh"))
+
+    def reaches(self, value: float, bound: float) -> bool:
+        return value <= bound if self.at_most else value >= bound
+
+
+ROWS: Final = (
+    Row(key="1", question="add.json, 20 competitors, one delta / ceiling", must=0.55, aim=0.75),
+    Row(key="2a", question="the same, 200 competitors / ceiling", must=0.55, aim=0.75),
+    Row(key="2b", question="the same, 1,000 competitors / ceiling", must=0.55, aim=0.75),
+    Row(key="3a", question="add.json, 20 competitors / crud", must=4),
+    Row(key="3b", question="add.json, 1,000 competitors / crud", must=20),
+    Row(key="4", question="add.json, 20 competitors / redis with AOF always", must=1.5),
+    Row(key="5a", question="GET rankings.json / ceiling", must=0.8, aim=0.9),
+    Row(key="5b", question="GET competitions.json, 100 a page / ceiling", must=0.8, aim=0.9),
+    Row(key="6", question="add.json, 1,000 tournaments, Zipf-distributed / ceiling", must=0.45, aim=0.65),
+    Row(key="7", question="1,000 deltas in one request / the decoders alone", must=0.4, aim=0.6),
+    Row(
+        key="8",
+        question="one connection: p50 / (2.5 times the ceiling's + p50 of one append)",
+        must=1,
+        at_most=True,
+    ),
+    Row(key="9", question="half of the highest load: p99 / ceiling's p99 at that rate", must=4, at_most=True),
+    Row(
+        key="10a", question="engine.log alone, 256 a batch, one tournament / COPY of the same rows", must=0.5, aim=0.75
+    ),
+    Row(key="10b", question="the same / eventsourcing", must=5),
+    Row(
+        key="10c",
+        question="engine.log alone, 64 a batch over 1,000 tournaments / rate of question 1",
+        must=1.5,
+        aim=3,
+    ),
+    Row(key="11", question="full replay / plain SELECT of the same rows", must=0.5, aim=0.8),
+    Row(key="12a", question="worker catching up, one tournament / rate of question 1", must=8, aim=15),
+    Row(key="12b", question="worker catching up, 1,000 tournaments / rate of question 1", must=2, aim=5),
+    Row(key="13a", question="add.json with 10 million events in the log / with an empty database", must=0.9),
+    Row(key="13b", question="add.json with 10,000 tournaments / with an empty database", must=0.9),
+    Row(key="14a", question="memory per competitor with one unity", must=1_024, at_most=True, unit="bytes"),
+    Row(key="14b", question="memory per competitor and further unity", must=160, at_most=True, unit="bytes"),
+    Row(key="14c", question="memory per competition of two", must=1_536, at_most=True, unit="bytes"),
+    Row(key="14d", question="memory of an idle API process", must=120, at_most=True, unit="MiB"),
+    Row(
+        key="15",
+        question="first answer, cold, 1 million point events / 1,000 point events",
+        must=3,
+        at_most=True,
+    ),
+    Row(key="16", question="90 % reads, 10 % adds / ceiling", must=0.65),
+)
+
+
+class Figure(Struct, frozen=True, kw_only=True):
+    """Something that was measured, once per round."""
+
+    name: str
+    unit: str
+    samples: list[float]
+
+
+class HotSpot(Struct, frozen=True):
+    """A place where a process spends its time: shares of all samples, in it alone and in all that it calls."""
+
+    place: str
+    own: float
+    whole: float
+
+
+class Findings(Struct):
+    """What a question found. `values` are those of its rows, by their keys, one per round; `missing` says of a row
+    why it was not measured, `failed` why its figures do not count."""
+
+    values: dict[str, list[float]] = field(default_factory=dict)
+    figures: list[Figure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    profile: list[HotSpot] = field(default_factory=list)
+
+    def add(self, other: "Findings") -> None:
+        self.values |= other.values
+        self.figures += other.figures
+        self.notes += other.notes
+        self.missing |= other.missing
+        self.failed |= other.failed
+        self.profile += other.profile
+
+    def figure(self, name: str, unit: str, samples: Iterable[float]) -> None:
+        self.figures.append(Figure(name=name, unit=unit, samples=list(samples)))
+
+    def ratio(self, key: str, above: Iterable[float], below: Iterable[float]) -> None:
+        """Sets a row to the ratio of two figures, round by round."""
+        self.values[key] = [a / b for a, b in zip(above, below, strict=True)]
+
+
+def percentile(samples: Sequence[float], share: int) -> float:
+    """The smallest sample that `share` per cent of all do not exceed."""
+    ordered = sorted(samples)
+    return ordered[max(0, -(-len(ordered) * share // 100) - 1)]
+
+
+class Verdict(StrEnum):
+    AIM = "aim reached"
+    MET = "met"
+    SHORT = "falls short"
+    FAILED = "failed"
+    MISSING = "not measured"
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What came of a row. Without a value where it failed or is missing; then `reason` says why."""
+
+    row: Row
+    verdict: Verdict
+    value: float | None = None
+    lowest: float | None = None
+    highest: float | None = None
+    reason: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        return self.verdict in (Verdict.AIM, Verdict.MET)
+
+
+def outcomes(findings: Findings, numbers: Iterable[int]) -> list[Outcome]:
+    """What came of the rows of these questions."""
+    asked = set(numbers)
+    return [_outcome(row, findings) for row in ROWS if row.number in asked]
+
+
+def _outcome(row: Row, findings: Findings) -> Outcome:
+    if row.key in findings.failed:
+        return Outcome(row=row, verdict=Verdict.FAILED, reason=findings.failed[row.key])
+    samples = findings.values.get(row.key)
+    if not samples:
+        reason = findings.missing.get(row.key, "the question said nothing of it")
+        return Outcome(row=row, verdict=Verdict.MISSING, reason=reason)
+    value = median(samples)
+    return Outcome(row=row, verdict=_verdict(row, value), value=value, lowest=min(samples), highest=max(samples))
+
+
+def _verdict(row: Row, value: float) -> Verdict:
+    if not row.reaches(value, row.must):
+        return Verdict.SHORT
+    return Verdict.AIM if row.aim is not None and row.reaches(value, row.aim) else Verdict.MET

@@ -1,0 +1,162 @@
+"""The requests of a load: thousands of different ones, rendered as the bytes that clients send.
+
+Half of the bodies are encoded as browsers do it (compact JSON, `encodeURIComponent`), half as Python's `requests`
+does (JSON with blanks, which become `+`). Deltas are signed, some with an explicit plus, and every second request
+names a competition where the tournament has any. All of it is drawn from a seed.
+"""
+
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from benchmarks.world import DELTA_SHOWN_MAX, Tournament
+
+REQUESTS: Final = 8_192
+"""Different requests of one load; wrk begins anew when it has sent them all."""
+LARGE_REQUESTS: Final = 256
+"""The same where each is some hundred kilobytes."""
+PER_PAGE: Final = 100
+
+_HEAD: Final = (
+    "{method} {path} HTTP/1.1\r\n"
+    "Host: 127.0.0.1\r\n"
+    "User-Agent: python-requests/2.32\r\n"
+    "Accept-Encoding: gzip, deflate\r\n"
+    "Accept: application/json\r\n"
+    "Connection: keep-alive\r\n"
+    "Authorization: Bearer {token}\r\n"
+)
+_BODY_HEAD: Final = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n"
+
+Request = bytes
+"""One request, head and body."""
+Delta = tuple[int, int, int]
+"""Competitor, unity, amount."""
+
+
+def get(path: str, token: str) -> Request:
+    return f"{_HEAD.format(method='GET', path=path, token=token)}\r\n".encode()
+
+
+def put(path: str, token: str, body: bytes) -> Request:
+    head = _HEAD.format(method="PUT", path=path, token=token) + _BODY_HEAD.format(length=len(body))
+    return f"{head}\r\n".encode() + body
+
+
+def body_of(request: Request) -> bytes:
+    """The body of a rendered request."""
+    return request.partition(b"\r\n\r\n")[2]
+
+
+def is_add(request: Request) -> bool:
+    return request.startswith(b"PUT ")
+
+
+def store(requests: list[Request], file: Path) -> Path:
+    """Puts requests where loads read them: each after its length in four bytes, the highest first."""
+    file.write_bytes(b"".join(len(request).to_bytes(4, "big") + request for request in requests))
+    return file
+
+
+def stored(file: Path) -> Iterator[Request]:
+    """The requests of such a file."""
+    with file.open("rb") as source:
+        while length := source.read(4):
+            yield source.read(int.from_bytes(length, "big"))
+
+
+# ── Loads ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def adds(
+    tournaments: Iterable[Tournament], token: str, *, seed: int, deltas: int = 1, spread: bool = False
+) -> list[Request]:
+    """One add.json to each of `tournaments`, in their order.
+
+    `deltas` of one competitor each, drawn; with `spread` instead one of every competitor of the ranking.
+    """
+    draw = random.Random(seed)
+    return [
+        put(
+            tournament.add_path,
+            token,
+            encoded(
+                _all_deltas(tournament, draw) if spread else [_delta(tournament, draw) for _ in range(deltas)],
+                draw.choice(tournament.competition_ids) if tournament.competition_ids and draw.random() < 0.5 else None,
+                style=draw.choice((_as_browser, _as_requests)),
+                explicit_plus=draw.random() < 0.25,
+            ),
+        )
+        for tournament in tournaments
+    ]
+
+
+def rankings(tournaments: Iterable[Tournament], token: str) -> list[Request]:
+    """GET rankings.json of each."""
+    return [get(f"{tournament.path}/rankings.json", token) for tournament in tournaments]
+
+
+def competitions(tournaments: Iterable[Tournament], token: str) -> list[Request]:
+    """GET competitions.json of each, every full page of 100."""
+    return [
+        get(f"{tournament.path}/competitions.json?page={page}&per_page={PER_PAGE}", token)
+        for tournament in tournaments
+        for page in range(1, len(tournament.competition_ids) // PER_PAGE + 1)
+    ]
+
+
+def mixed(reads: list[Request], writes: list[Request], *, reads_share: float, count: int, seed: int) -> list[Request]:
+    """`count` requests in a random order, of which `reads_share` are reads."""
+    draw = random.Random(seed)
+    reads_count = round(count * reads_share)
+    chosen = draw.choices(reads, k=reads_count) + draw.sample(writes, count - reads_count)
+    draw.shuffle(chosen)
+    return chosen
+
+
+# ── Bodies ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def encoded(
+    deltas: list[Delta],
+    competition_id: int | None,
+    *,
+    style: Callable[[object, int | None], bytes],
+    explicit_plus: bool = False,
+) -> bytes:
+    """The form of one add.json."""
+    lines = [
+        {"competitor_id": c, "unities": [{"unity_id": u, "delta": f"{amount:+d}" if explicit_plus else str(amount)}]}
+        for c, u, amount in deltas
+    ]
+    return style(lines, competition_id)
+
+
+def nothing_added(tournament: Tournament) -> bytes:
+    """A form that adds nothing, recorded like any other: its answer shows how things stand."""
+    return encoded([(tournament.competitor_ids[0], tournament.unity_ids[0], 0)], None, style=_as_browser)
+
+
+def _as_browser(lines: object, competition_id: int | None) -> bytes:
+    form = "participants_delta=" + quote(json.dumps(lines, separators=(",", ":")), safe="!~*'()")
+    return (form if competition_id is None else f"{form}&competition_id={competition_id}").encode()
+
+
+def _as_requests(lines: object, competition_id: int | None) -> bytes:
+    fields = {"participants_delta": json.dumps(lines)}
+    return urlencode(fields if competition_id is None else fields | {"competition_id": competition_id}).encode()
+
+
+def _delta(tournament: Tournament, draw: random.Random) -> Delta:
+    return draw.choice(tournament.competitor_ids), draw.choice(tournament.unity_ids), _amount(draw)
+
+
+def _all_deltas(tournament: Tournament, draw: random.Random) -> list[Delta]:
+    return [(competitor_id, tournament.unity_ids[0], _amount(draw)) for competitor_id in tournament.competitor_ids]
+
+
+def _amount(draw: random.Random) -> int:
+    return draw.randint(-DELTA_SHOWN_MAX, DELTA_SHOWN_MAX)

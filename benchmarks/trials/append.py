@@ -1,0 +1,57 @@
+"""`engine.log` alone: appends one-delta requests over one connection, commit after commit, and nothing else.
+
+With one tournament all requests of a commit are one block; with several they are drawn Zipf-distributed and grouped
+into a block per tournament, as the product's appender does it. What is measured is `log.append`: encoding, the way
+to PostgreSQL, the function, the commit. The requests are made before. Figures: events a second, and the p50 of one
+commit in microseconds.
+"""
+
+import random
+from statistics import median
+from time import perf_counter
+from typing import Final
+
+import asyncpg
+import uvloop
+from msgspec import Struct
+
+from benchmarks.trials import Stopwatch, say, told
+from benchmarks.world import Tournament, Zipf
+from engine import log
+from engine.database import open_database
+from engine.log import Appended, Block
+
+SEED: Final = 10
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """`commits` of `size` requests each."""
+
+    database: str
+    tournaments: list[Tournament]
+    size: int
+    commits: int
+
+
+async def run(settings: Settings) -> None:
+    batches = list(Zipf(settings.tournaments).batches(random.Random(SEED), size=settings.size, count=settings.commits))
+    stopwatch = Stopwatch()
+    async with open_database(settings.database, name="bench") as database, database.connection() as connection:
+        await connection.fetch("SELECT 1")
+        with stopwatch.timing():
+            took = [await _append(connection, batch) for batch in batches]
+    say(
+        events_per_second=settings.size * settings.commits / stopwatch.seconds,
+        p50_us=median(took) * 1e6,
+    )
+
+
+async def _append(connection: asyncpg.Connection, batch: list[Block]) -> float:
+    started_at = perf_counter()
+    for outcome in await log.append(connection, batch, wait=False):
+        assert isinstance(outcome, Appended), outcome
+    return perf_counter() - started_at
+
+
+if __name__ == "__main__":
+    uvloop.run(run(told(Settings)))

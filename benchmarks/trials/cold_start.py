@@ -1,0 +1,48 @@
+"""The first answer of tournaments that no process has in memory: load, read barrier, render.
+
+Each repetition has lives of its own, so nothing is known but what a process knows that has served others: its
+connections and their prepared statements. The tournaments take turns. Figures: the median of each, in milliseconds.
+"""
+
+from statistics import median
+from time import perf_counter
+
+import uvloop
+from msgspec import Struct
+
+from api import answers
+from benchmarks.trials import Stopwatch, say, told
+from benchmarks.world import Tournament
+from engine.database import Database, open_database
+from projections.lives import open_lives
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    database: str
+    small: Tournament
+    large: Tournament
+    repetitions: int
+
+
+async def run(settings: Settings) -> None:
+    took: dict[str, list[float]] = {"small": [], "large": []}
+    async with open_database(settings.database, name="bench") as database:
+        await _first_answer(database, settings.small)
+        with Stopwatch().timing():
+            for _ in range(settings.repetitions):
+                took["small"].append(await _first_answer(database, settings.small))
+                took["large"].append(await _first_answer(database, settings.large))
+    say(small_ms=median(took["small"]) * 1e3, large_ms=median(took["large"]) * 1e3)
+
+
+async def _first_answer(database: Database, tournament: Tournament) -> float:
+    async with open_lives(database) as lives:
+        started_at = perf_counter()
+        async with lives.pinned(tournament.tournament_id) as live:
+            await lives.current(live)
+            assert answers.modified_ranking(live, tournament.ranking_id)
+        return perf_counter() - started_at
+
+
+if __name__ == "__main__":
+    uvloop.run(run(told(Settings)))

@@ -1,0 +1,33 @@
+"""A full replay: reads a tournament's whole log, decodes every event, folds it to a board and a tournament state.
+
+It is what the product does to bring a tournament into memory whose tables are absent (`projections.live.load`).
+Figure: events a second.
+"""
+
+import uvloop
+from msgspec import Struct
+
+from benchmarks.trials import Stopwatch, say, told
+from benchmarks.world import Tournament
+from engine.database import open_database
+from projections import tables
+from projections.live import load
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    database: str
+    tournament: Tournament
+
+
+async def run(settings: Settings) -> None:
+    stopwatch = Stopwatch()
+    async with open_database(settings.database, name="bench") as database, database.connection() as connection:
+        checkpoint = await tables.checkpoint(connection, settings.tournament.tournament_id)
+        assert checkpoint is None, "the tables must be absent, or it is no replay"
+        with stopwatch.timing():
+            live = await load(connection, settings.tournament.tournament_id)
+    say(events_per_second=live.head.sequence / stopwatch.seconds)
+
+
+if __name__ == "__main__":
+    uvloop.run(run(told(Settings)))
