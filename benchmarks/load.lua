@@ -1,12 +1,13 @@
 -- What wrk sends: the requests of a file, one after the other and round again, over all its connections.
 -- The file holds each request after its length as four bytes, the highest first.
 --
--- Which share of what was sent are adds (PUT) is counted here, because wrk itself knows only answers.
+-- What was sent, and how much of it are adds (PUT), is counted here, because wrk itself knows only answers.
 
 local threads = {}
 local requests = {}
 local is_add = {}
 local place = 0
+sent = 0
 adds_sent = 0
 
 function setup(thread)
@@ -33,6 +34,7 @@ function request()
    end
    local chosen = place
    place = place % #requests + 1
+   sent = sent + 1
    if is_add[chosen] then adds_sent = adds_sent + 1 end
    return requests[chosen]
 end
@@ -40,9 +42,10 @@ end
 function done(summary, latency, _)
    local errors = summary.errors
    io.write(string.format(
-      '\nFIGURES {"answers": %d, "seconds": %.6f, "bytes": %d, "adds_sent": %d, "refused": %d, "broken": %d, '
+      '\nFIGURES {"answers": %d, "seconds": %.6f, "bytes": %d, "sent": %d, "adds_sent": %d, "refused": %d, "broken": %d, '
          .. '"p50_us": %d, "p90_us": %d, "p99_us": %d}\n',
-      summary.requests, summary.duration / 1e6, summary.bytes, threads[1]:get("adds_sent"), errors.status,
+      summary.requests, summary.duration / 1e6, summary.bytes, threads[1]:get("sent"),
+      threads[1]:get("adds_sent"), errors.status,
       errors.connect + errors.read + errors.write + errors.timeout,
       latency:percentile(50), latency:percentile(90), latency:percentile(99)))
 end
