@@ -1,21 +1,25 @@
-"""The aiohttp application of one process: routes, middleware, limits."""
+"""The HTTP server of one process: aiohttp's, with our front behind it, and its limits."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from socket import socket
 from typing import Final
 
-from aiohttp import web
-from aiohttp.http import HttpProcessingError
+from aiohttp import StreamReader, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http import HttpProcessingError, RawRequestMessage
 from aiohttp.log import server_logger
+from aiohttp.web_protocol import RequestHandler
 
 from api import operations
 from api.auth import Guard
 from api.body import BODY_SECONDS_MAX
 from api.desk import Desk
 from api.forms import BODY_BYTES_MAX
-from api.middleware import Watch
+from api.front import Front
+from api.router import Router
 from api.routes import Operations
 
 KEEPALIVE_SECONDS: Final = 75.0
@@ -25,36 +29,47 @@ HEADER_BYTES_MAX: Final = 8_190
 """Of the request line, and of each header."""
 
 
-def make_app(desk: Desk, watch: Watch, *, open_metrics: bool = False) -> web.Application:
-    """The application that answers with `desk`."""
-    app = web.Application(middlewares=[watch.middleware()], client_max_size=BODY_BYTES_MAX)
+def make_front(desk: Desk, *, open_metrics: bool = False) -> Front:
+    """The front that answers with `desk`."""
+    router = Router()
     handlers = Operations(desk, Guard(desk.database))
-    handlers.add_to(app.router)
-    operations.add_to(app.router, operations=handlers, database=desk.database, open_metrics=open_metrics)
-    return app
+    handlers.add_to(router)
+    operations.add_to(router, operations=handlers, database=desk.database, open_metrics=open_metrics)
+    return Front(router)
 
 
 @asynccontextmanager
-async def serving(app: web.Application, listener: socket) -> AsyncIterator[None]:
-    """Serves `app` on a listening socket. Leaving it finishes the requests that were taken."""
-    runner = web.AppRunner(
-        app,
+async def serving(front: Front, listener: socket) -> AsyncIterator[None]:
+    """Has `front` answer on a listening socket. Leaving it finishes the requests that were taken."""
+    server = web.Server(
+        front.answer,
+        request_factory=_request,
         access_log=None,
         logger=_logger(),
-        handle_signals=False,
         auto_decompress=False,
         keepalive_timeout=KEEPALIVE_SECONDS,
         lingering_time=BODY_SECONDS_MAX,
         max_line_size=HEADER_BYTES_MAX,
         max_field_size=HEADER_BYTES_MAX,
-        shutdown_timeout=SHUTDOWN_SECONDS_MAX,
     )
+    runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_SECONDS_MAX)
     await runner.setup()
     try:
         await web.SockSite(runner, listener).start()
         yield
     finally:
         await runner.cleanup()
+
+
+def _request(
+    message: RawRequestMessage,
+    payload: StreamReader,
+    protocol: RequestHandler,
+    writer: AbstractStreamWriter,
+    task: "asyncio.Task[None]",
+) -> web.BaseRequest:
+    loop = asyncio.get_running_loop()
+    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=BODY_BYTES_MAX)
 
 
 def _logger() -> logging.Logger:

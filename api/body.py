@@ -12,14 +12,14 @@ BODY_SECONDS_MAX: Final = 10.0
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
-async def read_form(request: web.Request) -> Form:
+async def read_form(request: web.BaseRequest) -> Form:
     """The decoded fields of the body. Raises an Unreadable of the kind that fits."""
     _refuse_other_media(request)
     if (request.content_length or 0) > BODY_BYTES_MAX:
         raise BodyTooLarge(f"The body may have at most {BODY_BYTES_MAX} bytes; send less at a time.")
     try:
         if request.content.is_eof():  # it is here already, as bodies of ordinary size are
-            body = await request.read()
+            body = request.content.read_nowait()
         else:
             async with asyncio.timeout(BODY_SECONDS_MAX):
                 body = await request.read()
@@ -32,7 +32,7 @@ async def read_form(request: web.Request) -> Form:
     return parse_form(body)
 
 
-def _refuse_other_media(request: web.Request) -> None:
+def _refuse_other_media(request: web.BaseRequest) -> None:
     if request.headers.get("Content-Encoding", "identity") != "identity":
         raise MediaTypeUnsupported("Send the body as it is, without Content-Encoding.")
     if request.content_type == _FORM and (request.charset or "utf-8").lower() in ("utf-8", "utf8"):

@@ -22,9 +22,8 @@ from typing import Final
 import structlog
 import uvloop
 
-from api.app import make_app, serving
+from api.app import make_front, serving
 from api.desk import open_desk
-from api.middleware import Watch
 from engine.database import open_database
 from engine.errors import StartupRefused
 from engine.telemetry import log_json
@@ -57,8 +56,8 @@ def main() -> int:
 
 async def _serve(dsn: str, fd: int, *, open_metrics: bool) -> None:
     async with open_database(dsn, name="tallybook api") as database, open_desk(database) as desk:
-        app = make_app(desk, Watch(), open_metrics=open_metrics)
-        async with serving(app, socket(fileno=fd)):
+        front = make_front(desk, open_metrics=open_metrics)
+        async with serving(front, socket(fileno=fd)):
             gc.freeze()  # what is here now stays; the collector need not look at it again
             with _lifeline() as stop:
                 _logger.info("process_started", kind="api", pid=os.getpid())

@@ -17,7 +17,9 @@ from api.answers import Listing
 from api.auth import Guard, Scope, Token
 from api.body import read_form
 from api.desk import Desk
+from api.exchange import Reply, Visit
 from api.forms import Form, fingerprint, parse_id
+from api.router import Handler, Router
 from engine import log
 from engine.commands import Command
 from engine.errors import Forbidden, HistoryReplaced, NotFound, Unreadable
@@ -127,39 +129,37 @@ ROUTES: Final[tuple[Read | Write, ...]] = (
 SLUGS_MAX: Final = 100_000
 SLUG_CHARACTERS_LOGGED: Final = 100
 _IDEMPOTENCY_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
-_FACTS: Final = web.RequestKey("facts", dict[str, object])
-"""What the canonical line of a request says beyond what every request has."""
 
 
 class Operations:
-    """Answers the routes of ROUTES with one desk. Errors are raised, see `middleware.py`."""
+    """Answers the routes of ROUTES with one desk. Errors are raised, see `front.py`."""
 
     def __init__(self, desk: Desk, guard: Guard) -> None:
         self._desk = desk
         self._guard = guard
         self._slugs: dict[str, TournamentId] = {}  # for good, unless the database is replaced by another
 
-    def add_to(self, router: web.UrlDispatcher) -> None:
+    def add_to(self, router: Router) -> None:
         for route in ROUTES:
             match route:
                 case Read():
-                    router.add_get(route.path, self._read_handler(route))
+                    router.add("GET", route.path, self._read_handler(route))
                 case Write():
-                    router.add_route(route.method, route.path, self._write_handler(route))
+                    router.add(route.method, route.path, self._write_handler(route))
 
-    async def authenticated(self, request: web.Request, scope: Scope) -> Token:
+    async def authenticated(self, visit: Visit, scope: Scope) -> Token:
         """Whoever asks, if their token reaches as far as `scope`. Raises Unauthenticated and Forbidden."""
-        authorization = request.headers.get("Authorization")
+        authorization = visit.request.headers.get("Authorization")
         token = self._guard.kept(authorization) or await self._guard.token_of(authorization)
-        facts_of(request)["actor"] = token.token_id
+        visit.facts["actor"] = token.token_id
         if token.scope < scope:
             raise Forbidden(f"This needs a token of scope {scope.text}; this token's is {token.scope.text}.")
         return token
 
-    async def _tournament(self, request: web.Request, token: Token) -> TournamentId:
+    async def _tournament(self, visit: Visit, token: Token) -> TournamentId:
         """The tournament of the path, the same 404 where it does not exist and where the token is not for it."""
-        slug = request.match_info["tournament"]
-        facts_of(request)["tournament"] = slug[:SLUG_CHARACTERS_LOGGED]
+        slug = visit.parameters["tournament"]
+        visit.facts["tournament"] = slug[:SLUG_CHARACTERS_LOGGED]
         tournament_id = self._slugs.get(slug)
         if tournament_id is None and slug.isascii() and slug.isprintable():  # all slugs are, and U+0000 cannot be asked
             async with self._desk.database.connection() as connection:
@@ -170,11 +170,11 @@ class Operations:
             raise NotFound("There is no such tournament; see the slug in its address.")
         return tournament_id
 
-    def _read_handler(self, route: Read) -> Callable[[web.Request], Awaitable[web.Response]]:
-        async def handle(request: web.Request) -> web.Response:
-            token = await self.authenticated(request, Scope.READ)
-            tournament_id = await self._tournament(request, token)
-            answer = route.answer(_query(request))
+    def _read_handler(self, route: Read) -> Handler:
+        async def handle(visit: Visit) -> Reply:
+            token = await self.authenticated(visit, Scope.READ)
+            tournament_id = await self._tournament(visit, token)
+            answer = route.answer(_query(visit.request))
             live = await self._desk.lives.pin(tournament_id)
             try:
                 await self._desk.lives.current(live)
@@ -184,18 +184,19 @@ class Operations:
                 raise
             finally:
                 self._desk.lives.unpin(live)
-            return _list_response(request, listing)
+            return _list_reply(visit.request, listing)
 
         return handle
 
-    def _write_handler(self, route: Write) -> Callable[[web.Request], Awaitable[web.Response]]:
-        async def handle(request: web.Request) -> web.Response:
-            token = await self.authenticated(request, route.scope)
-            tournament_id = await self._tournament(request, token)
+    def _write_handler(self, route: Write) -> Handler:
+        async def handle(visit: Visit) -> Reply:
+            request = visit.request
+            token = await self.authenticated(visit, route.scope)
+            tournament_id = await self._tournament(visit, token)
             wire.parse_no_query(_query(request))
             key = _idempotency_key(request)
             form = await read_form(request)
-            command = await route.command(self._desk, form, _ids(request))
+            command = await route.command(self._desk, form, _ids(visit.parameters))
             live = await self._desk.lives.pin(tournament_id)
             try:
                 receipt = await self._desk.submit(
@@ -211,28 +212,20 @@ class Operations:
                 raise
             finally:
                 self._desk.lives.unpin(live)
-            facts_of(request)["sequence"] = receipt.sequence
+            visit.facts["sequence"] = receipt.sequence
             headers = {"Tallybook-Sequence": str(receipt.sequence)}
             if receipt.replayed:
-                facts_of(request)["replayed"] = True
+                visit.facts["replayed"] = True
                 headers["Idempotency-Replayed"] = "true"
-            return web.Response(body=body, content_type="application/json", headers=headers)
+            return Reply(body, headers=headers)
 
         return handle
 
 
-def facts_of(request: web.Request) -> dict[str, object]:
-    """What is to stand in the canonical line of this request."""
-    facts = request.get(_FACTS)
-    if facts is None:
-        facts = request[_FACTS] = {}
-    return facts
-
-
-def _ids(request: web.Request) -> Ids:
-    """The ids of the path. What cannot be an id is the id of nothing."""
+def _ids(parameters: Mapping[str, str]) -> Ids:
+    """The ids among the parameters of a path. What cannot be an id is the id of nothing."""
     ids = {}
-    for name, text in request.match_info.items():
+    for name, text in parameters.items():
         if name != "tournament":
             number = parse_id(text)
             if number is None:
@@ -241,23 +234,24 @@ def _ids(request: web.Request) -> Ids:
     return ids
 
 
-def _query(request: web.Request) -> Query:
+def _query(request: web.BaseRequest) -> Query:
     return list(request.query.items()) if request.query_string else []
 
 
-def _idempotency_key(request: web.Request) -> str | None:
-    keys = request.headers.getall("Idempotency-Key", [])
-    if not keys:
+def _idempotency_key(request: web.BaseRequest) -> str | None:
+    if "Idempotency-Key" not in request.headers:
         return None
+    keys = request.headers.getall("Idempotency-Key")
     if len(keys) > 1 or not _IDEMPOTENCY_KEY.fullmatch(keys[0]):
         raise Unreadable("Idempotency-Key must be one value of 1 to 255 visible ASCII characters.")
     return keys[0]
 
 
-def _list_response(request: web.Request, listing: Listing) -> web.Response:
+def _list_reply(request: web.BaseRequest, listing: Listing) -> Reply:
     """The list, or, where the client has just these bytes already, 304."""
     headers = {"ETag": f'"{listing.etag}"'}
-    asked = request.if_none_match or ()
-    if request.headers.get("If-None-Match") == "*" or any(tag.value == listing.etag for tag in asked):
-        return web.Response(status=304, headers=headers)
-    return web.Response(body=listing.body, content_type="application/json", headers=headers)
+    if "If-None-Match" in request.headers:
+        asked = request.if_none_match or ()
+        if request.headers["If-None-Match"] == "*" or any(tag.value == listing.etag for tag in asked):
+            return Reply(b"", code=304, headers=headers)
+    return Reply(listing.body, headers=headers)

@@ -66,7 +66,7 @@ def test_every_exception_is_caught_in_two_places_only() -> None:
         for path in (ROOT / package).glob("*.py")
         if re.search(r"except (Base)?Exception\b", path.read_text(encoding="utf-8"))
     }
-    assert found - {"engine/background.py"} == {"api/middleware.py", "projections/worker.py"}
+    assert found - {"engine/background.py"} == {"api/front.py", "projections/worker.py"}
 
 
 def test_the_lock_holds_hashes_and_no_addresses() -> None:

@@ -1,6 +1,6 @@
 """The service as tests use it: in this very process on a free port, and asked over HTTP like any other.
 
-`serve` starts one with a database pool, a desk and a watch of its own, so two of them on one database are to each
+`serve` starts one with a database pool and a desk of its own, so two of them on one database are to each
 other what two processes are. `Client` knows the interface's document and the operations in its manner that are ours;
 it is told addresses, and takes nothing from the code that answers.
 """
@@ -20,10 +20,9 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from api import auth
-from api.app import make_app, serving
+from api.app import make_front, serving
 from api.auth import Scope
 from api.desk import Desk, open_desk
-from api.middleware import Watch
 from engine.database import Database, open_database
 from engine.terms import TournamentId
 
@@ -81,11 +80,10 @@ class Client:
 class Service:
     """Use within `serve`. `url` is where it answers, the rest what it answers with."""
 
-    def __init__(self, url: str, session: ClientSession, database: Database, desk: Desk, watch: Watch) -> None:
+    def __init__(self, url: str, session: ClientSession, database: Database, desk: Desk) -> None:
         self.url = url
         self.database = database
         self.desk = desk
-        self.watch = watch
         self._session = session
 
     def client(self, tournament: str, token: str | None) -> Client:
@@ -95,17 +93,16 @@ class Service:
 @asynccontextmanager
 async def serve(dsn: str, *, open_metrics: bool = False) -> AsyncIterator[Service]:
     """A service on the database at `dsn`, on a port that was free."""
-    watch = Watch()
     async with open_database(dsn, name="test") as database, open_desk(database) as desk:
         listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         connector = TCPConnector(limit=0)
         unasked = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
         async with (
-            serving(make_app(desk, watch, open_metrics=open_metrics), listener),
+            serving(make_front(desk, open_metrics=open_metrics), listener),
             ClientSession(connector=connector, cookie_jar=DummyCookieJar(), skip_auto_headers=unasked) as session,
         ):
-            yield Service(url, session, database, desk, watch)
+            yield Service(url, session, database, desk)
 
 
 async def sent_raw(service: Service, *parts: bytes) -> tuple[int, bytes] | None:

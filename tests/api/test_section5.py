@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urlsplit
 import asyncpg
 import pytest
 
-from api import auth, body, desk, middleware
+from api import auth, body, desk, front
 from api.auth import Scope
 from api.forms import BODY_BYTES_MAX, FIELDS_MAX
 from api.routes import ROUTES, Read, Write
@@ -426,7 +426,7 @@ async def test_503_answers_what_is_too_much(
         with subtests.test(name):
             before = await log.length()
             with monkeypatch.context() as full:
-                full.setattr(middleware, "REQUESTS_MAX", 0)
+                full.setattr(front, "REQUESTS_MAX", 0)
                 answer = await ask(name, season, season.client)
             refused(answer, 503)
             assert answer.headers["Retry-After"] == "1"

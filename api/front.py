@@ -1,0 +1,107 @@
+"""Around every request: a bound on how many there are, errors as answers, one canonical line, metrics.
+
+One of the two places that catch every exception (the worker's loop is the other): here, so that a defect is answered
+as what it is, an unknown outcome, and stands in the log with its traceback.
+"""
+
+import re
+import time
+from functools import cache
+from itertools import count
+from secrets import token_hex
+from typing import Final
+
+import structlog
+from aiohttp import HttpVersion11, web
+from prometheus_client import Histogram
+
+from api import problems
+from api.exchange import Reply, Visit
+from api.router import Router
+from engine.errors import QueueFull, Refusal, TallybookError, Unreadable
+from engine.telemetry import REQUEST_SECONDS
+
+REQUESTS_MAX: Final = 5_000
+"""Requests under way in one process; further ones are answered 503 at once."""
+_REQUEST_ID: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+_logger = structlog.get_logger()
+
+
+class Front:
+    """The front of one process: `answer` is what its HTTP server asks for everything."""
+
+    def __init__(self, router: Router) -> None:
+        self._router = router
+        self._under_way = 0
+        self._process_id = token_hex(4)
+        self._request_numbers = count(1)
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Never raises but when it is cancelled."""
+        started_at = time.perf_counter()
+        request_id = self._request_id(request)
+        visit = Visit(request)
+        self._under_way += 1
+        try:
+            if self._under_way > REQUESTS_MAX:
+                raise QueueFull
+            if request.version.major != 1:
+                raise Unreadable("The request cannot be read; send it as HTTP/1.1.")
+            found = self._router.resolve(request.method, request.rel_url.raw_path)
+            visit.path = found.path
+            visit.parameters = found.parameters
+            if "Expect" in request.headers:
+                await _encourage(request)
+            reply = await found.handler(visit)
+        except TallybookError as error:
+            reply = _problem(visit, error)
+        except Exception:
+            _logger.exception("request_failed", request_id=request_id, method=request.method, path=request.path)
+            visit.facts["code"] = "defect"
+            reply = Reply(problems.body(500, problems.DEFECT_MESSAGE), code=500)
+        finally:
+            self._under_way -= 1
+        reply.fields["X-Request-Id"] = request_id
+        seconds = time.perf_counter() - started_at
+        _figures(visit.path, reply.code).observe(seconds)
+        _logger.info(
+            "request",
+            request_id=request_id,
+            method=request.method,
+            route=visit.path,
+            status=reply.code,
+            milliseconds=round(seconds * 1000, 2),
+            **visit.facts,
+        )
+        return reply
+
+    def _request_id(self, request: web.BaseRequest) -> str:
+        """The client's, or one of ours: random for the process, counted for the request."""
+        given = request.headers.get("X-Request-Id")
+        if given is not None and _REQUEST_ID.fullmatch(given):
+            return given
+        return f"{self._process_id}-{next(self._request_numbers)}"
+
+
+async def _encourage(request: web.BaseRequest) -> None:
+    """Has a client send its body that waits to be told to."""
+    if request.headers["Expect"].lower() != "100-continue":
+        raise Unreadable("What the header Expect asks for cannot be done; leave it out.")
+    if request.version >= HttpVersion11:
+        await request.writer.write(_CONTINUE)
+
+
+def _problem(visit: Visit, error: TallybookError) -> Reply:
+    status = problems.STATUSES.get(type(error), 500)
+    visit.facts["code"] = error.code
+    faults = error.faults if isinstance(error, Refusal) else ()
+    reply = Reply(problems.body(status, error.message, faults), code=status, headers=problems.headers(error))
+    reply.closing = isinstance(error, Unreadable)  # what is left of the body is not worth reading
+    return reply
+
+
+@cache
+def _figures(path: str, status: int) -> Histogram:
+    """Of the few pairs there are; to find them by their labels each time takes longer than to count."""
+    return REQUEST_SECONDS.labels(path, status)
