@@ -36,6 +36,7 @@ SECRET_CHARACTERS: Final = 30  # 178 bits: nobody guesses them, so a fast hash p
 CHECKSUM_CHARACTERS: Final = 6
 _SHAPE: Final = re.compile(r"tb_[0-9A-Za-z]{36}")
 _HEADER: Final = re.compile(r"(?i:bearer) (tb_[0-9A-Za-z]{36})", re.ASCII)
+_BEARER: Final = "Bearer "
 _NOT_ACCEPTED: Final = "Send a good token in the header `Authorization: Bearer <token>`; the operator makes them."
 _UTC_NOW: Final = partial(datetime.now, UTC)
 
@@ -133,7 +134,7 @@ def _checksum(text: str) -> str:
 
 
 def _hash(text: str) -> bytes:
-    return hashlib.sha256(text.encode()).digest()
+    return hashlib.sha256(text.encode(errors="surrogateescape")).digest()  # a header may hold any bytes
 
 
 def _refuse_faults(name: str, expires_in_days: int | None) -> None:
@@ -183,8 +184,9 @@ class Guard:
 
     def kept(self, authorization: str | None) -> Token | None:
         """What token_of would return, if that is known without a query; None says nothing about the token."""
-        match = _HEADER.fullmatch(authorization or "")
-        return None if match is None else self._kept_token(_hash(match[1]))
+        if authorization is None or not authorization.startswith(_BEARER):
+            return None
+        return self._kept_token(_hash(authorization[len(_BEARER) :]))
 
     def _kept_token(self, digest: bytes) -> Token | None:
         token, began = self._kept.get(digest, (None, 0.0))

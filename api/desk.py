@@ -30,7 +30,8 @@ UNDER_WAY_MAX: Final = 10_000
 DOCKET_WAITING_MAX: Final = 2_000
 """Of these, waiting for one tournament: one that is held up must not take the room of all."""
 SUBMIT_SECONDS_MAX: Final = 15.0
-GAUGE_SECONDS: Final = 1.0
+"""And up to WATCH_SECONDS more."""
+WATCH_SECONDS: Final = 0.1
 IDS_RESERVED: Final = 32
 """Ids that a process fetches at a time; it forgets those left over when it ends."""
 
@@ -42,7 +43,8 @@ class Desk:
         self._means = means
         self._dockets: dict[TournamentId, Docket] = {}  # which take what comes
         self._working: set[Docket] = set()  # these, and those of lives that were dropped, until they are idle
-        self._under_way = 0
+        self._under_way: dict[Case, float] = {}  # with the time by which it must be answered, so in their order
+        self._loop = asyncio.get_running_loop()
         self._closing = False
         self._ids: deque[int] = deque()
         self._ids_reserved = ids_reserved
@@ -72,17 +74,15 @@ class Desk:
         """
         if self._closing:
             raise ShuttingDown
-        if self._under_way >= UNDER_WAY_MAX or self._waiting_for(live) >= DOCKET_WAITING_MAX:
+        if len(self._under_way) >= UNDER_WAY_MAX or self._waiting_for(live) >= DOCKET_WAITING_MAX:
             raise QueueFull
-        case = Case(command, actor, idempotency_key, fingerprint)
+        case = Case(command, actor, idempotency_key, fingerprint, self._loop.create_future())
+        self._under_way[case] = self._loop.time() + SUBMIT_SECONDS_MAX
         self._docket(live).put(case)
-        expiry = asyncio.get_running_loop().call_later(SUBMIT_SECONDS_MAX, case.expire)
-        self._under_way += 1
         try:
             return await case.receipt
         finally:
-            self._under_way -= 1
-            expiry.cancel()
+            del self._under_way[case]
 
     async def new_id(self) -> int:
         """An id that nothing else in the service has or will have."""
@@ -119,11 +119,17 @@ class Desk:
         if self._dockets.get(docket.tournament_id) is docket:
             del self._dockets[docket.tournament_id]
 
-    async def show_waiting(self) -> None:
-        """Sets the gauge once in a while: to do it at every command takes longer than counting."""
+    async def watch(self) -> None:
+        """Looks after those under way, for ever: who has waited too long is told so, and the gauge shows how many
+        they are. To do either at every command takes longer than to judge it."""
         while True:
-            WAITING_REQUESTS.set(self._under_way)
-            await asyncio.sleep(GAUGE_SECONDS)
+            now = self._loop.time()
+            for case, until in self._under_way.items():
+                if until > now:
+                    break
+                case.expire()
+            WAITING_REQUESTS.set(len(self._under_way))
+            await asyncio.sleep(WATCH_SECONDS)
 
 
 @asynccontextmanager
@@ -136,7 +142,7 @@ async def open_desk(
         running = [tasks.create_task(appender.run()), tasks.create_task(waker.run())]
         means = Means(database=database, lives=lives, appender=appender, waker=waker, tasks=tasks)
         desk = Desk(means, ids_reserved=ids_reserved)
-        running.append(tasks.create_task(desk.show_waiting()))
+        running.append(tasks.create_task(desk.watch()))
         yield desk
         await desk.close()
         for task in running:

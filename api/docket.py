@@ -88,7 +88,12 @@ class Case:
     )
 
     def __init__(
-        self, command: Command, actor: ActorId, idempotency_key: str | None, fingerprint: bytes | None
+        self,
+        command: Command,
+        actor: ActorId,
+        idempotency_key: str | None,
+        fingerprint: bytes | None,
+        receipt: "asyncio.Future[Receipt]",
     ) -> None:
         self.command = command
         self.actor = actor
@@ -99,7 +104,7 @@ class Case:
         self.sent = False
         self.alone = False
         self.withdrawn = False
-        self.receipt: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
+        self.receipt = receipt
 
     def succeed(self, receipt: Receipt) -> None:
         if not self.receipt.done():

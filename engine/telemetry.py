@@ -24,6 +24,8 @@ Metrics (Prometheus; several processes are added up)
     tallybook_folded_events_total, tallybook_fold_seconds
 """
 
+import asyncio
+import atexit
 import logging
 import sys
 from datetime import UTC, datetime
@@ -60,17 +62,39 @@ FOLDED_EVENTS: Final = Counter("tallybook_folded_events", "Events folded into ta
 FOLD_SECONDS: Final = Histogram("tallybook_fold_seconds", "Time of one batch into tables", buckets=_SECONDS)
 
 
+class Lines:
+    """Writes log lines to `stream`, all that come in one turn of the event loop together: a block's requests are
+    answered in one turn. Without a loop each is written at once. `write` says what waits, also at the exit."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._waiting: list[bytes] = []
+        atexit.register(self.write)
+
+    def msg(self, line: bytes) -> None:
+        self._waiting.append(line)
+        if len(self._waiting) == 1:
+            try:
+                asyncio.get_running_loop().call_soon(self.write)
+            except RuntimeError:
+                self.write()
+
+    debug = info = warning = error = critical = msg
+
+    def write(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self._stream.write(b"\n".join([*waiting, b""]))
+            self._stream.flush()
+
+
 def log_json(stream: BinaryIO | None = None) -> None:
     """Has structlog write one JSON object a line to `stream`, or to standard error."""
+    lines = Lines(stream or sys.stderr.buffer)
     structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            _timestamp,
-            structlog.processors.format_exc_info,
-            _line,
-        ],
+        processors=[_line],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.BytesLoggerFactory(file=stream or sys.stderr.buffer),
+        logger_factory=lambda *_: lines,
         cache_logger_on_first_use=True,
     )
 
@@ -78,10 +102,9 @@ def log_json(stream: BinaryIO | None = None) -> None:
 _encode: Final = msgspec.json.Encoder(enc_hook=repr).encode
 
 
-def _timestamp(_logger: object, _method: str, fields: structlog.typing.EventDict) -> structlog.typing.EventDict:
+def _line(logger: object, level: str, fields: structlog.typing.EventDict) -> bytes:
+    fields["level"] = level
     fields["timestamp"] = datetime.now(UTC)
-    return fields
-
-
-def _line(_logger: object, _method: str, fields: structlog.typing.EventDict) -> bytes:
+    if "exc_info" in fields:
+        fields = structlog.processors.format_exc_info(logger, level, fields)
     return _encode(fields)

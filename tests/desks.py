@@ -150,7 +150,7 @@ def is_idle(desk: Desk) -> bool:
     return (
         not desk._dockets
         and not desk._working
-        and desk._under_way == 0
+        and len(desk._under_way) == 0
         and not lives._waiting
         and not lives._loading
         and all(live.pins == 0 for live in lives._lives.values())

@@ -474,7 +474,7 @@ async def test_who_sends_much_does_not_have_it_all_committed_at_once(dsn: str, o
             await until(lambda: waiting_for_locks(owner, "append_block"))
             asked += [asyncio.create_task(submit(desk, arena.tournament_id, much)) for _ in range(5)]
             asked += [asyncio.create_task(submit(desk, arena.tournament_id, arena.points())) for _ in range(30)]
-            await until(lambda: desk._under_way == 36)
+            await until(lambda: len(desk._under_way) == 36)
         await asyncio.gather(*asked)
         blocks = await owner.fetch("SELECT last_sequence - first_sequence + 1 AS size FROM block OFFSET 2")
         assert [row["size"] for row in blocks] == [1, 2, 2, 31]
@@ -537,7 +537,7 @@ async def test_a_full_docket_takes_no_more_but_other_tournaments_do(
             taken = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(0)))]
             await until(lambda: waiting_for_locks(owner, "append_block"))
             taken += [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in (1, 2, 3)]
-            await until(lambda: desk._under_way == 4)
+            await until(lambda: len(desk._under_way) == 4)
             for _ in range(3):
                 with pytest.raises(QueueFull):
                     await submit(desk, arena.tournament_id, arena.points(99))
@@ -554,7 +554,7 @@ async def test_a_full_desk_takes_no_more_and_keeps_nothing_of_what_it_turned_awa
         arena, other = await open_arena(desk.database), await open_arena(desk.database)
         async with holding(dsn, HOLD_HEAD, arena.tournament_id):
             taken = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in (1, 2)]
-            await until(lambda: desk._under_way == 2)
+            await until(lambda: len(desk._under_way) == 2)
             with pytest.raises(QueueFull):
                 await submit(desk, other.tournament_id, other.points())
         await asyncio.gather(*taken)
@@ -572,9 +572,9 @@ async def test_a_closing_desk_settles_what_it_took_and_takes_no_more(dsn: str, o
             taken = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(1)))]
             await until(lambda: waiting_for_locks(owner, "append_block"))
             taken += [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in (2, 3)]
-            await until(lambda: desk._under_way == 3)
+            await until(lambda: len(desk._under_way) == 3)
             refused = asyncio.create_task(submit(desk, arena.tournament_id, ReopenRanking(ranking_id=arena.ranking_id)))
-            await until(lambda: desk._under_way == 4)
+            await until(lambda: len(desk._under_way) == 4)
             closing = asyncio.create_task(desk.close())
             await until(lambda: desk._closing)
             with pytest.raises(ShuttingDown):
@@ -617,7 +617,7 @@ async def test_leaving_the_desk_settles_what_was_taken(dsn: str) -> None:
         arena = await open_arena(database)
         async with open_desk(database) as desk:
             taken = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in range(50)]
-            await until(lambda: desk._under_way > 0)
+            await until(lambda: len(desk._under_way) > 0)
         assert sorted(receipt.sequence for receipt in await asyncio.gather(*taken)) == list(range(5, 55))
 
 
@@ -631,7 +631,7 @@ async def test_a_caller_who_goes_away_takes_nothing_back(
             sent = asyncio.create_task(submit(desk, arena.tournament_id, arena.points(1)))
             await until(lambda: waiting_for_locks(owner, "append_block"))
             waiting = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in (2, 3)]
-            await until(lambda: desk._under_way == 3)
+            await until(lambda: len(desk._under_way) == 3)
             gone = sent if cancelled_too == "what was sent" else waiting[0]
             gone.cancel()
             with pytest.raises(asyncio.CancelledError):
