@@ -6,18 +6,19 @@ because every run begins with a checkpoint.
 """
 
 import random
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import cycle, islice
 from typing import Final
 
 import asyncpg
+import msgspec
 from msgspec import Struct
 
 from benchmarks.service import OWNER_SETTINGS
 from engine import log
 from engine.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded, RankingCreated, UnityAdded
-from engine.log import Appended, Block, Request
+from engine.log import Appended, Block, Head, Request
 from engine.terms import (
     OPERATOR,
     PARTICIPANTS_MAX,
@@ -124,7 +125,7 @@ async def open_tournaments(connection: asyncpg.Connection, name: str, count: int
         opened = [await _open(connection, f"{name}-{len(tournaments) + n}", field) for n in range(1, portion + 1)]
         await _append(connection, [_founding(tournament) for tournament in opened])
         for number in range(1, field.unities):
-            await _append(connection, [_unity(tournament, number, at=field) for tournament in opened])
+            await _append(connection, [_unity(tournament, number) for tournament in opened])
         tournaments += opened
     return tournaments
 
@@ -158,18 +159,17 @@ def _founding(tournament: Tournament) -> Block:
             main_unity_name="points",
         ),
     ]
-    return _block(tournament, facts, judged_at=Sequence(1))
+    return unjudged(tournament, _of(facts))
 
 
-def _unity(tournament: Tournament, number: int, at: Field) -> Block:
-    judged_at = 1 + at.competitors + at.competitions + number
+def _unity(tournament: Tournament, number: int) -> Block:
     fact = UnityAdded(
         ranking_id=tournament.ranking_id,
         unity_id=tournament.unity_ids[number],
         name=f"column {number}",
         sort=Sort.DESC,
     )
-    return _block(tournament, [fact], judged_at=Sequence(judged_at))
+    return unjudged(tournament, _of([fact]))
 
 
 def competitor(competitor_id: CompetitorId, draw: random.Random) -> CompetitorRegistered:
@@ -209,7 +209,7 @@ async def add_points(
     requests = cycle([point_request(tournament, draw) for _ in range(min(events, DRAWN_MAX))])
     for start in range(0, events, block_events):
         block = list(islice(requests, min(block_events, events - start)))
-        await _append(connection, [points_block(tournament, block)])
+        await _append(connection, [unjudged(tournament, block)])
 
 
 async def everyone_scores(connection: asyncpg.Connection, tournament: Tournament) -> None:
@@ -227,7 +227,7 @@ async def everyone_scores(connection: asyncpg.Connection, tournament: Tournament
         )
         for unity_id in tournament.unity_ids
     ]
-    await _append(connection, [points_block(tournament, requests)])
+    await _append(connection, [unjudged(tournament, requests)])
 
 
 async def add_batches(connection: asyncpg.Connection, batches: Iterable[list[Block]]) -> None:
@@ -246,10 +246,14 @@ def point_request(tournament: Tournament, draw: random.Random) -> Request:
     return Request(events=(PointsAdded(ranking_id=tournament.ranking_id, deltas=(delta,)),), actor=OPERATOR)
 
 
-def points_block(tournament: Tournament, requests: list[Request]) -> Block:
-    """A block of points; its tournament's structure is that of its opening."""
-    structure = 1 + len(tournament.competitor_ids) + len(tournament.competition_ids) + len(tournament.unity_ids)
-    return Block(tournament_id=tournament.tournament_id, judged_at=Sequence(structure), requests=tuple(requests))
+def unjudged(tournament: Tournament, requests: list[Request]) -> Block:
+    """A block that is to be `judged` before it is appended."""
+    return Block(tournament_id=tournament.tournament_id, judged_at=Sequence(0), requests=tuple(requests))
+
+
+def judged(block: Block, heads: Mapping[TournamentId, Head]) -> Block:
+    """The block as the product would send it, which has just judged it."""
+    return msgspec.structs.replace(block, judged_at=heads[block.tournament_id].sequence)
 
 
 class Zipf:
@@ -269,17 +273,15 @@ class Zipf:
             requests: dict[TournamentId, list[Request]] = {}
             for tournament in self.draw(draw, size):
                 requests.setdefault(tournament.tournament_id, []).append(point_request(tournament, draw))
-            yield [points_block(known[i], requests[i]) for i in sorted(requests)]
+            yield [unjudged(known[i], requests[i]) for i in sorted(requests)]
 
 
 async def _append(connection: asyncpg.Connection, blocks: list[Block]) -> None:
-    for outcome in await log.append(connection, blocks, wait=True):
+    heads = await log.heads(connection, [block.tournament_id for block in blocks])
+    for outcome in await log.append(connection, [judged(block, heads) for block in blocks], wait=True):
         assert isinstance(outcome, Appended), outcome
 
 
-def _block(tournament: Tournament, facts: list[Event], *, judged_at: Sequence) -> Block:
-    return Block(
-        tournament_id=tournament.tournament_id,
-        judged_at=judged_at,
-        requests=tuple(Request(events=(fact,), actor=OPERATOR) for fact in facts),
-    )
+def _of(facts: list[Event]) -> list[Request]:
+    """A request for each."""
+    return [Request(events=(fact,), actor=OPERATOR) for fact in facts]

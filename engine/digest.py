@@ -1,17 +1,19 @@
 """The hash chain over a tournament's log.
 
-    digest(block) = SHA-256(digest(previous block) ‖ SHA-256(bytes of its events, one after the other))
+    digest(block) = SHA-256(digest(previous block) ‖ SHA-256(text of the block in UTF-8))
 
-Pure. The database computes the same when it appends (`genesis_digest`, `event_bytes` and `append_block` in
+Pure. The database computes the same when it appends (`genesis_digest`, `block_text` and `append_block` in
 `migrations/0001_log.sql`); this is for whoever checks. Two levels, so that a proof of one event needs the 32
 bytes of each later block instead of its events.
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Sequence as Items
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Final
+
+import msgspec
 
 from engine.terms import ActorId, Sequence, TournamentId
 
@@ -25,23 +27,27 @@ def genesis(tournament_id: TournamentId) -> bytes:
     return sha256(_FORMAT + struct.pack(">q", tournament_id)).digest()
 
 
-def event_bytes(
-    sequence: Sequence, recorded_at: datetime, actor: ActorId, kind: str, key: str | None, body: str
+def block_text(
+    first_sequence: Sequence,
+    recorded_at: datetime,
+    actors: Items[ActorId],
+    kinds: Items[str],
+    keys: Items[str | None],
+    bodies: Items[str],
 ) -> bytes:
-    """Every stored field of one event: three big-endian int64 (the time in µs since 1970), then tag, key and
-    body as UTF-8, each after its length in bytes as int32; length -1 and no bytes for a missing key."""
-    numbers = struct.pack(">qqq", sequence, (recorded_at - _EPOCH) // _MICROSECOND, actor)
-    return numbers + _prefixed(kind) + (_NO_KEY if key is None else _prefixed(key)) + _prefixed(body)
+    """Every stored field of a block's events, which are given by columns in their order, as UTF-8.
+
+    A JSON array without blanks: the first sequence, the time in µs since 1970, actors, kinds, keys (null where no
+    event has one) and bodies. Of characters only quotation marks, backslashes and those below U+0020 are escaped.
+    """
+    recorded_us = (recorded_at - _EPOCH) // _MICROSECOND
+    given_keys = None if all(key is None for key in keys) else keys
+    return _encode((first_sequence, recorded_us, actors, kinds, given_keys, bodies))
 
 
-def chain(previous: bytes, events: Iterable[bytes]) -> bytes:
-    """The digest of the block made of `events` (see `event_bytes`) that follows the digest `previous`."""
-    return sha256(previous + sha256(b"".join(events)).digest()).digest()
+def chain(previous: bytes, text: bytes) -> bytes:
+    """The digest of the block of this text (see `block_text`) that follows the digest `previous`."""
+    return sha256(previous + sha256(text).digest()).digest()
 
 
-_NO_KEY: Final = struct.pack(">i", -1)
-
-
-def _prefixed(text: str) -> bytes:
-    encoded = text.encode()
-    return struct.pack(">i", len(encoded)) + encoded
+_encode: Final = msgspec.json.Encoder().encode

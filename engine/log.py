@@ -8,11 +8,12 @@ Times are UTC, digests 32 bytes. Functions take a connection; driver errors come
 appender tells them apart, readers use `database.unavailable`).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
+from itertools import accumulate
 from typing import Any, Final
 from uuid import UUID, uuid4
 
@@ -26,7 +27,10 @@ from engine.terms import ActorId, Sequence, TournamentId
 
 _APPEND: Final = """
     SELECT status, first_sequence, last_sequence, recorded_at, previous_digest, digest, answers
-    FROM append_block($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+    FROM append_block(
+        $1, $2, $3, $4, $5, $6, $7, $8,
+        string_to_array($9, chr(10))::bigint[], string_to_array($10, chr(10)), string_to_array($11, chr(10))
+    )
 """
 _OPEN: Final = "SELECT open_tournament($1, $2, $3, $4, $5, $6, $7)"
 _HEADS: Final = """
@@ -51,6 +55,52 @@ _BODY_BYTES: Final = """
     SELECT coalesce(sum(octet_length(body)), 0)::bigint
     FROM event
     WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
+"""
+# Of several tournaments, each with a place of its own. Scalar and ordered subqueries are never turned into joins: each
+# is a look into an index. `last_sequence`: the last end of a block within $3 events, or else that of the first block.
+_SPANS: Final = """
+    SELECT
+        a.tournament_id,
+        (SELECT sequence FROM head AS h WHERE h.tournament_id = a.tournament_id) AS head_sequence,
+        (
+            SELECT digest
+            FROM block AS b
+            WHERE b.tournament_id = a.tournament_id AND b.last_sequence = a.sequence
+        ) AS digest_before,
+        reached.last_sequence,
+        reached.digest,
+        (
+            SELECT sum(octet_length(body))::bigint
+            FROM event AS e
+            WHERE e.tournament_id = a.tournament_id AND e.sequence > a.sequence AND e.sequence <= reached.last_sequence
+        ) AS body_bytes
+    FROM unnest($1::bigint[], $2::bigint[]) AS a (tournament_id, sequence)
+    LEFT JOIN LATERAL (
+        SELECT last_sequence, digest
+        FROM block
+        WHERE tournament_id = a.tournament_id
+            AND last_sequence > a.sequence
+            AND last_sequence <= greatest(
+                a.sequence + $3::bigint,
+                (
+                    SELECT min(last_sequence)
+                    FROM block AS b
+                    WHERE b.tournament_id = a.tournament_id AND b.last_sequence > a.sequence
+                )
+            )
+        ORDER BY last_sequence DESC
+        LIMIT 1
+    ) AS reached ON true
+"""
+_EVENTS_OF_SPANS: Final = """
+    SELECT a.tournament_id, e.*
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS a (tournament_id, after, last_sequence)
+    CROSS JOIN LATERAL (
+        SELECT sequence, recorded_at, actor, kind, idempotency_key, body
+        FROM event
+        WHERE tournament_id = a.tournament_id AND sequence > a.after AND sequence <= a.last_sequence
+        ORDER BY sequence
+    ) AS e
 """
 _EVENT: Final = """
     SELECT sequence, recorded_at, actor, kind, idempotency_key, body
@@ -87,8 +137,8 @@ class Request(Struct, frozen=True, kw_only=True):
 class Block(Struct, frozen=True, kw_only=True):
     """Requests to append to one tournament in one commit.
 
-    All of them were judged knowing every structural event up to `judged_at`. Only the last may be structural
-    itself, so none is judged by what another of them changes. `append_id` stays the same when the block is
+    All of them were judged by the log up to `judged_at`. Only the last may be structural itself, so none is
+    judged by what another of them changes. `append_id` stays the same when the block is
     sent again because the answer was lost.
     """
 
@@ -118,7 +168,7 @@ class NotAppended(StrEnum):
     """Why nothing of a block was recorded."""
 
     OVERTAKEN = "overtaken"
-    """A structural event landed after it was judged."""
+    """A structural event landed after it was judged, or it was judged by a log that is not this one."""
     BUSY = "busy"
     """Somebody holds the tournament's head, and the call was not to wait."""
     UNKNOWN = "unknown"
@@ -152,7 +202,7 @@ async def append(connection: Connection, blocks: Items[Block], *, wait: bool) ->
     if warnings:
         # append_block raises none, so this is the commit's: "canceling wait for synchronous replication".
         raise UnconfirmedCommit(str(warnings[0]))
-    return [_outcome(row) for row in rows]
+    return [_outcome(block, row) for block, row in zip(blocks, rows, strict=True)]
 
 
 def recorded_events(block: Block, appended: Appended) -> Iterator[Recorded]:
@@ -168,34 +218,44 @@ def recorded_events(block: Block, appended: Appended) -> Iterator[Recorded]:
 
 
 def _parameters(block: Block, wait: bool) -> tuple[object, ...]:
-    events = [event for request in block.requests for event in request.events]
-    stored = [codec.encode(event) for event in events]
+    requests = block.requests
+    keyed = any(request.idempotency_key is not None for request in requests)
+    events = [(request.actor, *codec.encode(event)) for request in requests for event in request.events]
+    actors, kinds, bodies = zip(*events, strict=True)
     return (
         block.tournament_id,
         block.append_id,
         block.judged_at,
-        any(event.structural for event in block.requests[-1].events),
+        any(event.structural for event in requests[-1].events),
         wait,
-        [len(request.events) for request in block.requests],
-        [request.idempotency_key for request in block.requests],
-        [request.fingerprint for request in block.requests],
-        [request.actor for request in block.requests for _ in request.events],
-        [kind for kind, _ in stored],
-        [body for _, body in stored],
+        [len(request.events) for request in requests] if keyed else None,
+        [request.idempotency_key for request in requests] if keyed else None,
+        [request.fingerprint for request in requests] if keyed else None,
+        # In lines, which no tag and no JSON text breaks: the driver takes ten times as long to make arrays of them.
+        "\n".join(map(str, actors)),
+        "\n".join(kinds),
+        "\n".join(bodies),
     )
 
 
-def _outcome(row: Any) -> Appended | NotAppended:
-    if row["status"] != "appended":
-        return NotAppended(row["status"])
+def _outcome(block: Block, row: Any) -> Appended | NotAppended:
+    status, first_sequence, last_sequence, recorded_at, previous_digest, digest, answers = row
+    if status != "appended":
+        return NotAppended(status)
     return Appended(
-        answers=tuple(row["answers"]),
-        first_sequence=row["first_sequence"],
-        last_sequence=row["last_sequence"],
-        recorded_at=row["recorded_at"],
-        previous_digest=row["previous_digest"],
-        digest=row["digest"],
+        answers=_consecutive(block, first_sequence) if answers is None else tuple(answers),
+        first_sequence=first_sequence,
+        last_sequence=last_sequence,
+        recorded_at=recorded_at,
+        previous_digest=previous_digest,
+        digest=digest,
     )
+
+
+def _consecutive(block: Block, first_sequence: Sequence) -> tuple[int, ...]:
+    """The first sequence of each request, when all were appended."""
+    counts = [len(request.events) for request in block.requests]
+    return tuple(accumulate(counts[:-1], initial=first_sequence))
 
 
 # ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -264,6 +324,96 @@ async def _within_bytes(connection: Connection, tournament_id: TournamentId, end
             break
         ends = ends[: max(2, min(len(ends) - 1, len(ends) * TAIL_BYTES_MAX // size))]
     return ends
+
+
+class Tails(Struct, frozen=True):
+    """The tails of those tournaments that have one, and which tournaments have more than was read."""
+
+    tails: dict[TournamentId, Tail]
+    unread: set[TournamentId]
+
+
+async def tails(connection: Connection, after: Mapping[TournamentId, Head]) -> Tails:
+    """The events that follow `after`, of each of its tournaments: whole blocks, at most TAIL_EVENTS_MAX events and
+    TAIL_BYTES_MAX bytes all together, unless the first block of the first has more.
+
+    Each has the same share in that, and at least one block; where even those are too many, the last tournaments get
+    nothing. Raises as `tail` does, for one of those with which something is wrong.
+    """
+    if not after:
+        return Tails({}, set())
+    share = TAIL_EVENTS_MAX // len(after)
+    while True:
+        spans = await _spans(connection, after, share)
+        size = sum(span.body_bytes for span in spans)
+        if size <= TAIL_BYTES_MAX or share <= 1:
+            break
+        share = min(share // 2, share * TAIL_BYTES_MAX // size)
+    read = {span.tournament_id: span for span in _within_bounds(spans)}
+    rows = await connection.fetch(
+        _EVENTS_OF_SPANS,
+        list(read),
+        [span.after.sequence for span in read.values()],
+        [span.end.sequence for span in read.values()],
+    )
+    events: dict[TournamentId, list[Recorded]] = {tournament_id: [] for tournament_id in read}
+    for tournament_id, *row in rows:
+        events[tournament_id].append(_recorded(tournament_id, row))
+    for span in read.values():
+        if [r.sequence for r in events[span.tournament_id]] != list(
+            range(span.after.sequence + 1, span.end.sequence + 1)
+        ):
+            raise LogForked(span.tournament_id, span.after.sequence)
+    return Tails(
+        {tournament_id: Tail(events[tournament_id], span.end) for tournament_id, span in read.items()},
+        {s.tournament_id for s in spans if s.tournament_id not in read or s.end.sequence < s.head_sequence},
+    )
+
+
+class _Span(Struct, frozen=True, kw_only=True):
+    """Whole blocks of a tournament that has some: from `after` to `end`. `head_sequence`: where its log ends."""
+
+    tournament_id: TournamentId
+    after: Head
+    end: Head
+    head_sequence: Sequence
+    body_bytes: int
+
+
+async def _spans(connection: Connection, after: Mapping[TournamentId, Head], events_max: int) -> list[_Span]:
+    """Up to `events_max` events of each tournament, or its first block; none of those that have nothing. Raises
+    LogForked."""
+    places = [head.sequence for head in after.values()]
+    spans = []
+    for row in await connection.fetch(_SPANS, list(after), places, events_max):
+        tournament_id = row["tournament_id"]
+        start = after[tournament_id]
+        there = beginning(tournament_id).digest if start.sequence == 0 else row["digest_before"]
+        if there != start.digest:
+            raise LogForked(tournament_id, start.sequence)
+        if row["last_sequence"] is not None:
+            end = Head(row["last_sequence"], row["digest"])
+            spans.append(
+                _Span(
+                    tournament_id=tournament_id,
+                    after=start,
+                    end=end,
+                    head_sequence=row["head_sequence"],
+                    body_bytes=row["body_bytes"] or 0,
+                )
+            )
+    return spans
+
+
+def _within_bounds(spans: list[_Span]) -> list[_Span]:
+    """The first of `spans`, as many as one may read at once, but at least one."""
+    events = accumulate(span.end.sequence - span.after.sequence for span in spans)
+    sizes = accumulate(span.body_bytes for span in spans)
+    return [
+        span
+        for n, (span, e, b) in enumerate(zip(spans, events, sizes, strict=True))
+        if n == 0 or (e <= TAIL_EVENTS_MAX and b <= TAIL_BYTES_MAX)
+    ]
 
 
 async def event_at(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Recorded:

@@ -44,12 +44,12 @@ CREATE TABLE block (
     recorded_at    timestamptz NOT NULL,
     digest         bytea NOT NULL,
     append_id      uuid NOT NULL,
-    answers        bigint[] NOT NULL,
-    PRIMARY KEY (tournament_id, last_sequence),
-    UNIQUE (tournament_id, append_id)
+    answers        bigint[],
+    PRIMARY KEY (tournament_id, last_sequence)
 );
 COMMENT ON TABLE block IS 'The events that one commit appended to one tournament, with the digest that chains them to the past.';
-COMMENT ON COLUMN block.answers IS 'What append_block answered for each request, so that a commit of unknown outcome can ask again.';
+COMMENT ON COLUMN block.append_id IS 'Whose block this is, so that a commit of unknown outcome can ask again.';
+COMMENT ON COLUMN block.answers IS 'What append_block answered for each request; NULL: all were appended, one after the other.';
 
 CREATE TABLE idempotency (
     tournament_id   bigint NOT NULL,
@@ -84,7 +84,7 @@ CREATE TRIGGER head_stays BEFORE DELETE OR TRUNCATE ON head
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- ── The hash chain ──────────────────────────────────────────────────────────────────────────────────────
--- digest(block) = SHA-256(digest(previous block) ‖ SHA-256(bytes of its events, one after the other)).
+-- digest(block) = SHA-256(digest(previous block) ‖ SHA-256(text of the block in UTF-8)).
 -- engine/digest.py is the same in Python; a test holds the two against each other.
 
 CREATE FUNCTION genesis_digest(p_tournament_id bigint) RETURNS bytea
@@ -92,15 +92,14 @@ LANGUAGE sql IMMUTABLE AS $$
     SELECT sha256('tallybook log 1'::bytea || int8send(p_tournament_id))
 $$;
 
--- Every stored field: three int64, then tag, key and body, each after its length in bytes (-1: no key).
-CREATE FUNCTION event_bytes(
-    p_sequence bigint, p_recorded_us bigint, p_actor bigint, p_kind text, p_key text, p_body text
-) RETURNS bytea
+-- Every stored field of a block's events as one JSON text without blanks: the first sequence, the time in µs since
+-- 1970, then the column of each field in the order of the events; null for the keys where no event has one.
+CREATE FUNCTION block_text(
+    p_first_sequence bigint, p_recorded_us bigint, p_actors bigint[], p_kinds text[], p_keys text[], p_bodies text[]
+) RETURNS text
 LANGUAGE sql STABLE AS $$
-    SELECT int8send(p_sequence) || int8send(p_recorded_us) || int8send(p_actor)
-        || int4send(octet_length(p_kind)) || convert_to(p_kind, 'UTF8')
-        || int4send(coalesce(octet_length(p_key), -1)) || coalesce(convert_to(p_key, 'UTF8'), ''::bytea)
-        || int4send(octet_length(p_body)) || convert_to(p_body, 'UTF8')
+    SELECT format('[%s,%s,%s,%s,%s,%s]', p_first_sequence, p_recorded_us, array_to_json(p_actors),
+                  array_to_json(p_kinds), coalesce(array_to_json(p_keys)::text, 'null'), array_to_json(p_bodies))
 $$;
 
 -- ── The one door ────────────────────────────────────────────────────────────────────────────────────────
@@ -108,8 +107,10 @@ $$;
 --
 --   status    appended   answers holds, per request: n > 0, appended, its first event has sequence n;
 --                        n < 0, a repeat of the request whose first event has sequence -n;
---                        0, its idempotency key belongs to another request.
---             overtaken  nothing was appended: a structural event landed after p_judged_at. Judge again.
+--                        0, its idempotency key belongs to another request. NULL: all were appended, one after
+--                        the other. Where nothing was, there is no first_sequence.
+--             overtaken  nothing was appended: a structural event landed after p_judged_at, or p_judged_at is not
+--                        of this log. Judge again.
 --             busy       nothing was appended: somebody holds the head, and p_wait is false.
 --             unknown    there is no such tournament.
 --
@@ -127,10 +128,10 @@ CREATE FUNCTION append_block(
     p_judged_at     bigint,    -- every structural event up to this sequence was known to whoever judged
     p_structural    boolean,   -- the last request holds a structural event
     p_wait          boolean,   -- wait for the head (up to lock_timeout) instead of answering busy
-    p_event_counts  int[],     -- per request
-    p_keys          text[],    -- per request, may be NULL
-    p_fingerprints  bytea[],   -- per request, NULL without key
-    p_actors        bigint[],  -- per event, as the following
+    p_event_counts  int[],     -- per request; NULL, like the next two, where no request has a key
+    p_keys          text[],
+    p_fingerprints  bytea[],
+    p_actors        bigint[],  -- per event, like the next two
     p_kinds         text[],
     p_bodies        text[],
     OUT status          text,
@@ -143,12 +144,11 @@ CREATE FUNCTION append_block(
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = tallybook, pg_temp AS $$
 DECLARE
-    v_head        head%ROWTYPE;
-    v_seen        idempotency%ROWTYPE;
-    v_next        bigint;
-    v_recorded_us bigint;
-    v_sequences   bigint[] := '{}';   -- per event, NULL where its request is not appended
-    v_event_keys  text[] := '{}';     -- per event
+    v_head head%ROWTYPE;
+    v_seen idempotency%ROWTYPE;
+    v_next bigint;
+    v_new  boolean[];   -- per event: it is appended
+    v_keys text[];      -- per event; NULL where none has a key
 BEGIN
     IF p_wait THEN
         SELECT * INTO v_head FROM head AS h WHERE h.tournament_id = p_tournament_id FOR UPDATE;
@@ -161,76 +161,82 @@ BEGIN
         RETURN;
     END IF;
 
-    -- 1. Sent again after a lost answer: say what was said then.
+    -- 1. Sent again after a lost answer: say what was said then. It was appended after it was judged.
     SELECT 'appended', b.first_sequence, b.last_sequence, b.recorded_at, b.digest, b.answers
         INTO status, first_sequence, last_sequence, recorded_at, digest, answers
         FROM block AS b
-        WHERE b.tournament_id = p_tournament_id AND b.append_id = p_append_id;
+        WHERE b.tournament_id = p_tournament_id AND b.last_sequence > p_judged_at AND b.append_id = p_append_id;
     IF FOUND THEN
         RETURN;
     END IF;
 
-    -- 2. Judged on a structure that is no longer.
-    IF v_head.structure_sequence > p_judged_at THEN
+    -- 2. Judged on a structure that is no longer, or never was.
+    IF v_head.structure_sequence > p_judged_at OR v_head.sequence < p_judged_at THEN
         status := 'overtaken';
         RETURN;
     END IF;
 
     -- 3. Known keys, this block's own included, because each is written before the next is looked up.
-    v_next := v_head.sequence + 1;
-    FOR r IN 1 .. cardinality(p_event_counts) LOOP
-        IF p_keys[r] IS NOT NULL THEN
-            SELECT * INTO v_seen FROM idempotency AS i
-                WHERE i.tournament_id = p_tournament_id AND i.idempotency_key = p_keys[r];
-            IF FOUND THEN
-                answers[r] := CASE WHEN v_seen.fingerprint = p_fingerprints[r] THEN -v_seen.sequence ELSE 0 END;
-                v_sequences := v_sequences || array_fill(NULL::bigint, ARRAY[p_event_counts[r]]);
-                v_event_keys := v_event_keys || array_fill(NULL::text, ARRAY[p_event_counts[r]]);
-                CONTINUE;
+    IF p_keys IS NOT NULL THEN
+        v_next := v_head.sequence + 1;
+        FOR r IN 1 .. cardinality(p_keys) LOOP
+            v_seen := NULL;
+            IF p_keys[r] IS NOT NULL THEN
+                SELECT * INTO v_seen FROM idempotency AS i
+                    WHERE i.tournament_id = p_tournament_id AND i.idempotency_key = p_keys[r];
             END IF;
-            INSERT INTO idempotency (tournament_id, idempotency_key, fingerprint, sequence)
-                VALUES (p_tournament_id, p_keys[r], p_fingerprints[r], v_next);
-        END IF;
-        answers[r] := v_next;
-        FOR e IN 1 .. p_event_counts[r] LOOP
-            v_sequences := v_sequences || v_next;
-            v_event_keys := v_event_keys || p_keys[r];
-            v_next := v_next + 1;
+            IF v_seen IS NULL THEN
+                answers[r] := v_next;
+                v_next := v_next + p_event_counts[r];
+            ELSE
+                answers[r] := CASE WHEN v_seen.fingerprint = p_fingerprints[r] THEN -v_seen.sequence ELSE 0 END;
+            END IF;
+            IF v_seen IS NULL AND p_keys[r] IS NOT NULL THEN
+                INSERT INTO idempotency (tournament_id, idempotency_key, fingerprint, sequence)
+                    VALUES (p_tournament_id, p_keys[r], p_fingerprints[r], answers[r]);
+            END IF;
+            v_new := v_new || array_fill(v_seen IS NULL, ARRAY[p_event_counts[r]]);
+            v_keys := v_keys || array_fill(p_keys[r], ARRAY[p_event_counts[r]]);
         END LOOP;
-    END LOOP;
+        IF true = ALL (v_new) THEN
+            answers := NULL;
+        ELSE
+            SELECT array_agg(e.actor ORDER BY e.n), array_agg(e.kind ORDER BY e.n), array_agg(e.key ORDER BY e.n),
+                    array_agg(e.body ORDER BY e.n)
+                INTO p_actors, p_kinds, v_keys, p_bodies
+                FROM unnest(p_actors, p_kinds, v_keys, p_bodies, v_new) WITH ORDINALITY
+                    AS e (actor, kind, key, body, is_new, n)
+                WHERE e.is_new;
+        END IF;
+        IF array_remove(v_keys, NULL) = '{}' THEN
+            v_keys := NULL;
+        END IF;
+    END IF;
 
     status := 'appended';
     previous_digest := v_head.digest;
-    IF v_next = v_head.sequence + 1 THEN
+    IF p_bodies IS NULL THEN
         RETURN;   -- nothing but repeats
     END IF;
 
     -- 4. The next sequences, and a time that never runs backwards.
     first_sequence := v_head.sequence + 1;
-    last_sequence := v_next - 1;
+    last_sequence := v_head.sequence + cardinality(p_bodies);
     recorded_at := greatest(clock_timestamp(), v_head.recorded_at);
-    v_recorded_us := (extract(epoch FROM recorded_at) * 1000000)::bigint;
 
-    -- 5. Events, and the chain over exactly what was stored.
-    WITH appended AS (
-        INSERT INTO event AS e (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body)
-        SELECT p_tournament_id, new.sequence, append_block.recorded_at, new.actor, new.kind, new.key, new.body
-        FROM unnest(v_sequences, p_actors, p_kinds, v_event_keys, p_bodies)
-            AS new (sequence, actor, kind, key, body)
-        WHERE new.sequence IS NOT NULL
-        RETURNING e.sequence, e.actor, e.kind, e.idempotency_key, e.body
-    )
-    SELECT sha256(v_head.digest || sha256(string_agg(
-               event_bytes(a.sequence, v_recorded_us, a.actor, a.kind, a.idempotency_key, a.body),
-               ''::bytea ORDER BY a.sequence)))
-        INTO digest
-        FROM appended AS a;
-
+    -- 5. Events, and the chain over what is stored.
+    INSERT INTO event AS e (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body)
+        SELECT p_tournament_id, v_head.sequence + new.n, append_block.recorded_at, new.actor, new.kind, new.key,
+            new.body
+        FROM unnest(p_actors, p_kinds, v_keys, p_bodies) WITH ORDINALITY AS new (actor, kind, key, body, n);
+    digest := sha256(v_head.digest || sha256(convert_to(
+        block_text(first_sequence, (extract(epoch FROM recorded_at) * 1000000)::bigint,
+                   p_actors, p_kinds, v_keys, p_bodies), 'UTF8')));
     INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, append_id, answers)
         VALUES (p_tournament_id, last_sequence, first_sequence, recorded_at, digest, p_append_id, answers);
     UPDATE head AS h
         SET sequence = append_block.last_sequence,
-            structure_sequence = CASE WHEN p_structural AND answers[cardinality(answers)] > 0
+            structure_sequence = CASE WHEN p_structural AND (answers IS NULL OR answers[cardinality(answers)] > 0)
                                       THEN append_block.last_sequence ELSE h.structure_sequence END,
             recorded_at = append_block.recorded_at,
             digest = append_block.digest
@@ -252,8 +258,8 @@ BEGIN
     END IF;
     INSERT INTO head (tournament_id, sequence, structure_sequence, recorded_at, digest)
         VALUES (p_tournament_id, 0, 0, clock_timestamp(), genesis_digest(p_tournament_id));
-    PERFORM append_block(p_tournament_id, p_append_id, 0, true, true, ARRAY[1], ARRAY[NULL::text],
-                         ARRAY[NULL::bytea], ARRAY[p_actor], ARRAY[p_kind], ARRAY[p_body]);
+    PERFORM append_block(p_tournament_id, p_append_id, 0, true, true, NULL, NULL, NULL,
+                         ARRAY[p_actor], ARRAY[p_kind], ARRAY[p_body]);
     RETURN true;
 END
 $$;

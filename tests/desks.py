@@ -20,7 +20,7 @@ from engine.commands import AddPoints, Command
 from engine.database import Database, open_database
 from engine.events import CompetitorRegistered, Delta, Event, RankingCreated
 from engine.log import Appended, Block, Request
-from engine.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
 from projections.lives import LIVE_BYTES_MAX
 from tests.proxy import TASK
 from tests.tournaments import open_new_tournament
@@ -114,7 +114,8 @@ async def record(
 ) -> Appended:
     """Has the log record `events`, as another process would; with the fingerprint that `submit` gives."""
     request = Request(events=events, actor=OPERATOR, idempotency_key=key, fingerprint=fingerprint(key))
-    block = Block(tournament_id=tournament_id, judged_at=Sequence(2**62), requests=(request,))
+    head = (await log.heads(connection, [tournament_id]))[tournament_id]
+    block = Block(tournament_id=tournament_id, judged_at=head.sequence, requests=(request,))
     (appended,) = await log.append(connection, [block], wait=True)
     assert isinstance(appended, Appended)
     return appended

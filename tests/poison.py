@@ -36,8 +36,8 @@ async def append_text(owner: asyncpg.Connection, tournament_id: TournamentId, ki
         """
         SELECT last_sequence
         FROM append_block(
-            $1, gen_random_uuid(), 9223372036854775807, false, true, ARRAY[1], ARRAY[NULL], ARRAY[NULL::bytea],
-            ARRAY[0], ARRAY[$2], ARRAY[$3]
+            $1, gen_random_uuid(), (SELECT sequence FROM head WHERE tournament_id = $1), false, true,
+            NULL, NULL, NULL, ARRAY[0], ARRAY[$2], ARRAY[$3]
         )
         """,
         tournament_id,

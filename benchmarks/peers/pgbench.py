@@ -15,14 +15,13 @@ from benchmarks.world import Tournament
 _STATEMENT: Final = """
 SELECT status
 FROM (
-    SELECT array_agg(1) AS counts, array_agg(NULL::text) AS keys, array_agg(NULL::bytea) AS fingerprints,
-        array_agg(0::bigint) AS actors, array_agg('PointsAdded'::text) AS kinds,
+    SELECT array_agg(0::bigint) AS actors, array_agg('PointsAdded'::text) AS kinds,
         array_agg(format('{{"ranking_id":%s,"deltas":[[%s,%s,%s]]}}', {ranking_id}, {competitor_id}, {unity_id}, n))
             AS bodies
     FROM generate_series(1, {size}) AS n
 ) AS new,
-LATERAL append_block({tournament_id}, gen_random_uuid(), {judged_at}, false, false, new.counts, new.keys,
-    new.fingerprints, new.actors, new.kinds, new.bodies);
+LATERAL append_block({tournament_id}, gen_random_uuid(), {judged_at}, false, false, NULL, NULL, NULL,
+    new.actors, new.kinds, new.bodies);
 """
 
 

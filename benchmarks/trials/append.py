@@ -16,10 +16,11 @@ import uvloop
 from msgspec import Struct
 
 from benchmarks.trials import Stopwatch, say, told
-from benchmarks.world import Tournament, Zipf
+from benchmarks.world import Tournament, Zipf, judged
 from engine import log
 from engine.database import open_database
-from engine.log import Appended, Block
+from engine.log import Appended, Block, Head
+from engine.terms import TournamentId
 
 SEED: Final = 10
 
@@ -37,19 +38,25 @@ async def run(settings: Settings) -> None:
     batches = list(Zipf(settings.tournaments).batches(random.Random(SEED), size=settings.size, count=settings.commits))
     stopwatch = Stopwatch()
     async with open_database(settings.database, name="bench") as database, database.connection() as connection:
-        await connection.fetch("SELECT 1")
+        heads = await log.heads(connection, [tournament.tournament_id for tournament in settings.tournaments])
         with stopwatch.timing():
-            took = [await _append(connection, batch) for batch in batches]
+            took = [await _append(connection, batch, heads) for batch in batches]
     say(
         events_per_second=settings.size * settings.commits / stopwatch.seconds,
         p50_us=median(took) * 1e6,
     )
 
 
-async def _append(connection: asyncpg.Connection, batch: list[Block]) -> float:
+async def _append(connection: asyncpg.Connection, batch: list[Block], heads: dict[TournamentId, Head]) -> float:
+    """Seconds that one commit took."""
     started_at = perf_counter()
-    for outcome in await log.append(connection, batch, wait=False):
+    for block, outcome in zip(
+        batch, await log.append(connection, [judged(block, heads) for block in batch], wait=False), strict=True
+    ):
         assert isinstance(outcome, Appended), outcome
+        assert outcome.last_sequence is not None
+        assert outcome.digest is not None
+        heads[block.tournament_id] = Head(outcome.last_sequence, outcome.digest)
     return perf_counter() - started_at
 
 

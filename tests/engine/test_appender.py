@@ -29,7 +29,7 @@ def registered(name: str = "Ann") -> Event:
 class Queue:
     """A source of blocks of one event each; it keeps what it is told, and never asks for two things at once."""
 
-    def __init__(self, appender: Appender, tournament_id: TournamentId, *events: Event, judged_at: int = 2**62) -> None:
+    def __init__(self, appender: Appender, tournament_id: TournamentId, *events: Event, judged_at: int = 1) -> None:
         self.tournament_id = tournament_id
         self.outcomes: list[Outcome] = []
         self._appender = appender

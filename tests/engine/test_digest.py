@@ -1,5 +1,6 @@
 """The hash chain: what Python computes is what PostgreSQL computed when it appended."""
 
+import sys
 from datetime import UTC, datetime
 from hashlib import sha256
 from uuid import uuid4
@@ -10,10 +11,10 @@ from hypothesis import strategies as st
 
 from engine import codec, log
 from engine.database import Database
-from engine.digest import chain, event_bytes, genesis
+from engine.digest import block_text, chain, genesis
 from engine.events import CompetitorRegistered, Delta, Event, PointsAdded, RankingClosed
 from engine.log import Appended, Block, Head, Request
-from engine.terms import ID_MAX, OPERATOR, TournamentId
+from engine.terms import ID_MAX, OPERATOR, Sequence, TournamentId
 from tests.histories import any_event, stored_texts, unhurried
 from tests.tournaments import open_new_tournament
 
@@ -22,7 +23,14 @@ on_the_database = settings(
 )  # the same database for all examples
 int64s = st.integers(-ID_MAX - 1, ID_MAX)
 clock_times = st.datetimes(datetime(1900, 1, 1), datetime(9000, 1, 1), timezones=st.just(UTC))
-stored_events = st.tuples(int64s, clock_times, int64s, stored_texts, st.none() | stored_texts, stored_texts)
+stored_blocks = st.lists(
+    st.tuples(int64s, stored_texts, st.none() | stored_texts, stored_texts), min_size=1, max_size=40
+)
+
+
+def text_of(first_sequence: int, recorded_at: datetime, events: list[tuple]) -> bytes:
+    return block_text(Sequence(first_sequence), recorded_at, *zip(*events, strict=True))
+
 
 # ── The format ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -31,45 +39,41 @@ def test_a_log_begins_with_the_digest_of_its_format_and_its_tournament() -> None
     assert genesis(TournamentId(258)) == sha256(b"tallybook log 1\0\0\0\0\0\0\1\2").digest()
 
 
-def test_an_event_is_three_numbers_and_three_texts_each_after_its_length() -> None:
+def test_the_text_of_a_block_is_its_columns_in_json() -> None:
     recorded_at = datetime(1970, 1, 1, 0, 0, 1, 2, tzinfo=UTC)
-    assert event_bytes(3, recorded_at, 4, "Tag", "é", "{}") == (
-        b"\0\0\0\0\0\0\0\3"
-        b"\0\0\0\0\0\x0f\x42\x42"  # 1,000,002 µs
-        b"\0\0\0\0\0\0\0\4"
-        b"\0\0\0\3Tag"
-        b"\0\0\0\2\xc3\xa9"
-        b"\0\0\0\2{}"
+    events = [(4, "Tag", None, '{"a":"é\\n"}'), (-5, "Tog", "k\t\x1f\x7f", "")]
+    assert text_of(3, recorded_at, events).decode() == (
+        '[3,1000002,[4,-5],["Tag","Tog"],[null,"k\\t\\u001f\x7f"],["{\\"a\\":\\"é\\\\n\\"}",""]]'
     )
 
 
-def test_no_key_is_told_from_an_empty_one() -> None:
+def test_without_any_key_there_is_no_column_of_keys() -> None:
     recorded_at = datetime(1970, 1, 1, tzinfo=UTC)
-    without, with_empty = (event_bytes(1, recorded_at, 0, "", key, "") for key in (None, ""))
-    assert without == bytes(7) + b"\1" + bytes(16) + bytes(4) + b"\xff\xff\xff\xff" + bytes(4)
-    assert with_empty == bytes(7) + b"\1" + bytes(16) + bytes(12)
+    assert text_of(1, recorded_at, [(0, "", None, "")]) == b'[1,0,[0],[""],null,[""]]'
+    assert text_of(1, recorded_at, [(0, "", "", "")]) == b'[1,0,[0],[""],[""],[""]]'
 
 
-def test_a_block_is_chained_by_the_digest_of_its_events() -> None:
-    assert chain(b"before", [b"one", b"two"]) == sha256(b"before" + sha256(b"onetwo").digest()).digest()
+def test_a_block_is_chained_by_the_digest_of_its_text() -> None:
+    assert chain(b"before", b"text") == sha256(b"before" + sha256(b"text").digest()).digest()
 
 
 @unhurried
-@given(stored_events, stored_events)
-def test_different_events_have_different_bytes(one: tuple, other: tuple) -> None:
-    assert (event_bytes(*one) == event_bytes(*other)) == (one == other)
+@given(int64s, clock_times, stored_blocks, int64s, clock_times, stored_blocks)
+def test_different_blocks_have_different_texts(
+    sequence: int, at: datetime, events: list[tuple], other_sequence: int, other_at: datetime, other_events: list[tuple]
+) -> None:
+    same = (sequence, at, events) == (other_sequence, other_at, other_events)
+    assert (text_of(sequence, at, events) == text_of(other_sequence, other_at, other_events)) == same
+    assert text_of(sequence, at, events) != text_of(sequence, at, [*events, events[0]])
 
 
 # ── Python and PostgreSQL ───────────────────────────────────────────────────────────────────────────────
 
 _GENESES = "SELECT genesis_digest(t.id) AS digest FROM unnest($1::bigint[]) WITH ORDINALITY AS t (id, n) ORDER BY t.n"
-_EVENT_BYTES = """
-    SELECT event_bytes(
-        e.sequence, (extract(epoch FROM e.recorded_at) * 1000000)::bigint, e.actor, e.kind, e.key, e.body
+_TEXT = """
+    SELECT convert_to(
+        block_text($1, (extract(epoch FROM $2::timestamptz) * 1000000)::bigint, $3, $4, $5, $6), 'UTF8'
     )
-    FROM unnest($1::bigint[], $2::timestamptz[], $3::bigint[], $4::text[], $5::text[], $6::text[]) WITH ORDINALITY
-        AS e (sequence, recorded_at, actor, kind, key, body, n)
-    ORDER BY e.n
 """
 
 
@@ -79,12 +83,23 @@ async def test_postgresql_begins_a_log_with_the_same_digest(owner: asyncpg.Conne
     assert digests == [genesis(TournamentId(tournament_id)) for tournament_id in tournament_ids]
 
 
-@settings(on_the_database, max_examples=50)
-@given(events=st.lists(stored_events, min_size=1, max_size=40))
-async def test_postgresql_makes_the_same_bytes_of_any_event(owner: asyncpg.Connection, events: list[tuple]) -> None:
-    columns = [list(column) for column in zip(*events, strict=True)]
-    rows = await owner.fetch(_EVENT_BYTES, *columns)
-    assert [row["event_bytes"] for row in rows] == [event_bytes(*event) for event in events]
+@settings(on_the_database, max_examples=100)
+@given(int64s, clock_times, stored_blocks)
+async def test_postgresql_makes_the_same_text_of_any_block(
+    owner: asyncpg.Connection, first_sequence: int, recorded_at: datetime, events: list[tuple]
+) -> None:
+    actors, kinds, keys, bodies = zip(*events, strict=True)
+    given_keys = keys if any(key is not None for key in keys) else None
+    text = await owner.fetchval(_TEXT, first_sequence, recorded_at, actors, kinds, given_keys, bodies)
+    assert text == text_of(first_sequence, recorded_at, events)
+
+
+async def test_every_character_is_written_alike(owner: asyncpg.Connection) -> None:
+    characters = [chr(n) for n in range(1, sys.maxunicode + 1) if not 0xD800 <= n < 0xE000]
+    for start in range(0, len(characters), 100_000):
+        events = [(0, "", None, "".join(characters[start : start + 100_000]))]
+        at = datetime(2024, 1, 1, tzinfo=UTC)
+        assert await owner.fetchval(_TEXT, 1, at, [0], [""], None, [events[0][3]]) == text_of(1, at, events)
 
 
 # ── A log ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -104,7 +119,9 @@ async def recomputed(owner: asyncpg.Connection, tournament_id: TournamentId) -> 
     for first_sequence, last_sequence, stored in await owner.fetch(_BLOCKS, tournament_id):
         rows = await owner.fetch(_EVENTS, tournament_id, first_sequence, last_sequence)
         assert [row["sequence"] for row in rows] == list(range(first_sequence, last_sequence + 1))
-        digest = chain(digest, [event_bytes(*row) for row in rows])
+        _, times, actors, kinds, keys, bodies = zip(*rows, strict=True)
+        assert len(set(times)) == 1
+        digest = chain(digest, block_text(first_sequence, times[0], actors, kinds, keys, bodies))
         assert stored == digest
         heads.append(Head(last_sequence, digest))
     return heads

@@ -53,7 +53,7 @@ def request(*events: Event, key: str | None = None, fingerprint: bytes | None = 
     )
 
 
-def block(tournament_id: TournamentId, *requests: Request, judged_at: int = 2**62) -> Block:
+def block(tournament_id: TournamentId, *requests: Request, judged_at: int = 1) -> Block:
     return Block(tournament_id=tournament_id, judged_at=Sequence(judged_at), requests=requests or (request(),))
 
 
@@ -164,10 +164,9 @@ class Model:
         assert outcome.recorded_at is not None
         new = list(log.recorded_events(asked, outcome))
         assert outcome.recorded_at >= self.recorded[-1].recorded_at
-        stored = [
-            digest.event_bytes(r.sequence, r.recorded_at, r.actor, *tagged(r.event, r.idempotency_key)) for r in new
-        ]
-        self.head = Head(new[-1].sequence, digest.chain(self.head.digest, stored))
+        kinds, keys, bodies = zip(*(tagged(r.event, r.idempotency_key) for r in new), strict=True)
+        text = digest.block_text(new[0].sequence, outcome.recorded_at, [r.actor for r in new], kinds, keys, bodies)
+        self.head = Head(new[-1].sequence, digest.chain(self.head.digest, text))
         assert outcome.digest == self.head.digest
         self.recorded = self.recorded + new
 
@@ -236,13 +235,33 @@ async def test_a_block_sent_again_is_answered_as_it_was_and_not_appended_again(
     )
     first = await appended(database, asked)
     assert first.answers == (-2, 3, 0, -3, 4)
-    await appended(database, block(tournament_id, request(closed())))  # by which it would now be overtaken
+    await appended(database, block(tournament_id, request(closed()), judged_at=4))  # by which it would be overtaken
     for _ in range(3):
         again = await appended(database, asked)
         assert again.previous_digest is None
         for fact in ("answers", "first_sequence", "last_sequence", "recorded_at", "digest"):
             assert getattr(again, fact) == getattr(first, fact)
     assert len(await whole(database, tournament_id)) == 5
+
+
+async def test_a_block_of_events_without_keys_that_is_sent_again_is_answered_as_it_was(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    """Nothing but the place of its events is stored of it."""
+    asked = block(tournament_id, request(registered(), registered()), request(), request(registered(), registered()))
+    first = await appended(database, asked)
+    assert first.answers == (2, 4, 5)
+    await appended(database, block(tournament_id))
+    assert (await appended(database, asked)).answers == (2, 4, 5)
+    assert len(await whole(database, tournament_id)) == 7
+
+
+async def test_what_was_judged_by_a_longer_log_is_not_appended_to_a_shorter_one(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    """The longer one was lost with a server that a standby took the place of."""
+    assert await append(database, block(tournament_id, judged_at=2)) == [NotAppended.OVERTAKEN]
+    assert (await appended(database, block(tournament_id, judged_at=1))).answers == (2,)
 
 
 async def test_an_append_id_belongs_to_its_tournament(database: Database, tournament_id: TournamentId) -> None:
