@@ -125,9 +125,9 @@ def change(live: Live, event: Event) -> bytes:
 
 def modified_ranking(live: Live, ranking_id: RankingId) -> bytes:
     """One ranking with its standings, in the modification shape."""
-    ranking = live.board.rankings[ranking_id]
 
     def render() -> bytes:
+        ranking = live.board.rankings[ranking_id]
         body = shapes.ModifiedRanking(
             id=ranking_id,
             name=ranking.name,
@@ -138,9 +138,7 @@ def modified_ranking(live: Live, ranking_id: RankingId) -> bytes:
         )
         return _envelope("ok", "ranking", _encode(body))
 
-    versions = [unity.version for unity in ranking.unities.values()]
-    stamp = live.revisions.competitors, live.revisions.rankings, versions
-    return live.rendered(("modified", ranking_id), stamp, render)
+    return live.rendered(("modified", ranking_id), live.head.sequence, render)
 
 
 # ── Pieces ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,16 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from socket import socket
 from typing import Final
 
-from aiohttp import StreamReader, web
-from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http import HttpProcessingError, RawRequestMessage
+from aiohttp import web
+from aiohttp.http import HttpProcessingError
 from aiohttp.log import server_logger
-from aiohttp.web_protocol import RequestHandler
 
 from api import operations
 from api.auth import Guard
@@ -43,7 +42,7 @@ async def serving(front: Front, listener: socket) -> AsyncIterator[None]:
     """Has `front` answer on a listening socket. Leaving it finishes the requests that were taken."""
     server = web.Server(
         front.answer,
-        request_factory=_request,
+        request_factory=_request_factory(),
         access_log=None,
         logger=_logger(),
         auto_decompress=False,
@@ -61,15 +60,9 @@ async def serving(front: Front, listener: socket) -> AsyncIterator[None]:
         await runner.cleanup()
 
 
-def _request(
-    message: RawRequestMessage,
-    payload: StreamReader,
-    protocol: RequestHandler,
-    writer: AbstractStreamWriter,
-    task: "asyncio.Task[None]",
-) -> web.BaseRequest:
-    loop = asyncio.get_running_loop()
-    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=BODY_BYTES_MAX)
+def _request_factory() -> Callable[..., web.BaseRequest]:
+    """Makes the requests of the running loop, which to ask for at each one takes a call of the system."""
+    return partial(web.BaseRequest, loop=asyncio.get_running_loop(), client_max_size=BODY_BYTES_MAX)
 
 
 def _logger() -> logging.Logger:

@@ -14,22 +14,26 @@ _FORM: Final = "application/x-www-form-urlencoded"
 
 async def read_form(request: web.BaseRequest) -> Form:
     """The decoded fields of the body. Raises an Unreadable of the kind that fits."""
-    _refuse_other_media(request)
+    if request.headers.get("Content-Type") != _FORM or "Content-Encoding" in request.headers:
+        _refuse_other_media(request)
+    try:
+        if request.content.is_eof():  # it is here already, as bodies of ordinary size are
+            return parse_form(request.content.read_nowait())
+        return parse_form(await _read(request))
+    except web.RequestPayloadError as error:
+        raise Unreadable("The body is not what its headers announce; send it again.") from error
+
+
+async def _read(request: web.BaseRequest) -> bytes:
     if (request.content_length or 0) > BODY_BYTES_MAX:
         raise BodyTooLarge(f"The body may have at most {BODY_BYTES_MAX} bytes; send less at a time.")
     try:
-        if request.content.is_eof():  # it is here already, as bodies of ordinary size are
-            body = request.content.read_nowait()
-        else:
-            async with asyncio.timeout(BODY_SECONDS_MAX):
-                body = await request.read()
+        async with asyncio.timeout(BODY_SECONDS_MAX):
+            return await request.read()
     except TimeoutError as error:
         raise BodyTooSlow(f"The body did not come within {BODY_SECONDS_MAX:.0f} seconds; send it again.") from error
     except web.HTTPRequestEntityTooLarge as error:
         raise BodyTooLarge(f"The body may have at most {BODY_BYTES_MAX} bytes; send less at a time.") from error
-    except web.RequestPayloadError as error:
-        raise Unreadable("The body is not what its headers announce; send it again.") from error
-    return parse_form(body)
 
 
 def _refuse_other_media(request: web.BaseRequest) -> None:

@@ -7,7 +7,6 @@ An empty field is as absent, except where an operation says otherwise.
 
 import re
 import struct
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -40,11 +39,18 @@ def parse_form(body: bytes) -> dict[str, str]:
         raise BodyTooLarge(f"The body is larger than {BODY_BYTES_MAX} bytes; send less at a time.")
     if body.count(b"&") >= FIELDS_MAX:  # counted before anything is split: a flood of fields costs next to nothing
         raise Unreadable(f"The form has more than {FIELDS_MAX} fields; send fewer.")
-    pairs = [_pair(pair) for pair in body.split(b"&")]
-    form = dict(pairs)
-    if len(form) != len(pairs):
-        counts = Counter(name for name, _ in pairs)
-        _refuse([Fault(shortened(name), "is sent more than once") for name, n in counts.items() if n > 1])
+    form: dict[str, str] = {}
+    repeated = []
+    for pair in body.split(b"&"):
+        encoded_name, equals, value = pair.partition(b"=")
+        if not encoded_name or not equals:
+            raise Unreadable("The form cannot be read; send fields as name=value, joined by &.")
+        name = _decoded(encoded_name)
+        if name in form:
+            repeated.append(Fault(shortened(name), "is sent more than once"))
+        form[name] = _decoded(value)
+    if repeated:
+        _refuse(repeated)
     return form
 
 
@@ -86,19 +92,17 @@ class Fields:
         self.faults: list[Fault] = []
         self._form = form
         self._taken: list[str] = []
-        self._indexed: list[str] = []
+        self._indexed: set[str] = set()
 
     def accept(self, command: _CommandT) -> _CommandT:
         """`command`, if nothing is wrong with the fields that it was made of, and there are no others.
 
         Raises `Unacceptable` with every fault, else.
         """
-        unknown = self._form.keys() - self._taken - set(self._indexed)
-        if unknown:
-            takes = f"it takes {', '.join(self._taken)}" if self._taken else "it takes none"
-            for name in self._form:
-                if name in unknown:
-                    self.fault(name, f"is not a field of this operation; {takes}")
+        for name in self._form:
+            if name not in self._taken and name not in self._indexed:
+                takes = f"it takes {', '.join(self._taken)}" if self._taken else "it takes none"
+                self.fault(name, f"is not a field of this operation; {takes}")
         if self.faults:
             _refuse(self.faults)
         return command
@@ -171,7 +175,7 @@ class Fields:
         texts: dict[_IdT, str] = {}
         for field, text in self._form.items():
             if field.startswith(f"{name}[") and field.endswith("]"):
-                self._indexed.append(field)
+                self._indexed.add(field)
                 index = self.as_id(field, field[len(name) + 1 : -1], kind)
                 if text and index is not None:
                     texts[index] = text
@@ -183,13 +187,6 @@ class Fields:
 _ID_DIGITS_MAX: Final = len(str(ID_MAX))
 _INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _MOMENT: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2}) ([0-9]{2}):([0-9]{2}):([0-9]{2})")
-
-
-def _pair(encoded: bytes) -> tuple[str, str]:
-    name, equals, value = encoded.partition(b"=")
-    if not name or not equals:
-        raise Unreadable("The form cannot be read; send fields as name=value, joined by &.")
-    return _decoded(name), _decoded(value)
 
 
 def _decoded(encoded: bytes) -> str:

@@ -25,7 +25,6 @@ REQUESTS_MAX: Final = 5_000
 """Requests under way in one process; further ones are answered 503 at once."""
 _REQUEST_ID: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-_logger = structlog.get_logger()
 
 
 class Front:
@@ -36,6 +35,7 @@ class Front:
         self._under_way = 0
         self._process_id = token_hex(4)
         self._request_numbers = count(1)
+        self._logger = structlog.get_logger().bind()  # once: to find it anew takes as long as to write a line
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """Never raises but when it is cancelled."""
@@ -57,7 +57,7 @@ class Front:
         except TallybookError as error:
             reply = _problem(visit, error)
         except Exception:
-            _logger.exception("request_failed", request_id=request_id, method=request.method, path=request.path)
+            self._logger.exception("request_failed", request_id=request_id, method=request.method, path=request.path)
             visit.facts["code"] = "defect"
             reply = Reply(problems.body(500, problems.DEFECT_MESSAGE), code=500)
         finally:
@@ -65,7 +65,7 @@ class Front:
         reply.fields["X-Request-Id"] = request_id
         seconds = time.perf_counter() - started_at
         _figures(visit.path, reply.code).observe(seconds)
-        _logger.info(
+        self._logger.info(
             "request",
             request_id=request_id,
             method=request.method,

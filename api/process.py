@@ -31,6 +31,8 @@ from projections.worker import Worker
 
 DSN_VARIABLE: Final = "TALLYBOOK_DATABASE_URL"
 READY: Final = b"ready\n"
+GC_THRESHOLDS: Final = (10_000, 20, 50)
+"""Python's own, 700, has it look some hundred times a second at requests under way, which are no garbage."""
 _logger = structlog.get_logger()
 
 
@@ -59,6 +61,7 @@ async def _serve(dsn: str, fd: int, *, open_metrics: bool) -> None:
         front = make_front(desk, open_metrics=open_metrics)
         async with serving(front, socket(fileno=fd)):
             gc.freeze()  # what is here now stays; the collector need not look at it again
+            gc.set_threshold(*GC_THRESHOLDS)
             with _lifeline() as stop:
                 _logger.info("process_started", kind="api", pid=os.getpid())
                 _say_ready()
