@@ -20,6 +20,7 @@ from api.forms import BODY_BYTES_MAX
 from api.front import Front
 from api.router import Router
 from api.routes import Operations
+from engine.telemetry import Lines
 
 KEEPALIVE_SECONDS: Final = 75.0
 SHUTDOWN_SECONDS_MAX: Final = 10.0
@@ -28,13 +29,13 @@ HEADER_BYTES_MAX: Final = 8_190
 """Of the request line, and of each header."""
 
 
-def make_front(desk: Desk, *, open_metrics: bool = False) -> Front:
-    """The front that answers with `desk`."""
+def make_front(desk: Desk, lines: Lines, *, open_metrics: bool = False) -> Front:
+    """The front that answers with `desk` and says so on `lines`."""
     router = Router()
     handlers = Operations(desk, Guard(desk.database))
     handlers.add_to(router)
     operations.add_to(router, operations=handlers, database=desk.database, open_metrics=open_metrics)
-    return Front(router)
+    return Front(router, lines)
 
 
 @asynccontextmanager

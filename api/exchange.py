@@ -21,31 +21,36 @@ class Visit:
     """A request on its way. `parameters` are the variable parts of its path, by name; `facts` is what its canonical
     line says beyond what every line does."""
 
-    __slots__ = ("facts", "parameters", "path", "request")
+    __slots__ = ("facts", "parameters", "path", "request", "request_id")
 
-    def __init__(self, request: web.BaseRequest) -> None:
+    def __init__(self, request: web.BaseRequest, request_id: str) -> None:
         self.request = request
+        self.request_id = request_id
         self.path = "none"
         self.parameters: Mapping[str, str] = {}
         self.facts: dict[str, object] = {}
 
 
+def header(name: str, value: object) -> str:
+    """A line of a Reply's head. `value` is nothing that a client could have written as it likes."""
+    return f"{name}: {value}\r\n"
+
+
 class Reply(web.StreamResponse):
-    """An answer. `closing`: its connection is not used any further.
+    """An answer. `headers` are its own lines, as `header` makes them, beyond those that all have; `closing`: its
+    connection is not used any further.
 
     Of a StreamResponse it is only what aiohttp's server asks for: `prepare`, `write_eof` and `keep_alive`. The rest,
-    and with it the constructor, is not used. Headers hold nothing that a client could have written as it likes.
+    and with it the constructor, is not used.
     """
 
-    def __init__(
-        self, body: bytes, *, code: int = 200, media_type: str = JSON, headers: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, body: bytes, *, code: int = 200, media_type: str = JSON, headers: str = "") -> None:
         self.body = body
         self.code = code
+        self.media_type = media_type
+        self.headers_sent = headers
         self.closing = False
-        self.fields = dict(headers or {})
-        if code != HTTPStatus.NOT_MODIFIED:
-            self.fields |= {"Content-Type": media_type, "Content-Length": str(len(body))}
+        self.request_id = ""
 
     @property
     def keep_alive(self) -> bool:
@@ -55,13 +60,18 @@ class Reply(web.StreamResponse):
         """Sends the whole answer."""
         if not request.keep_alive:
             self.closing = True
+        connection = ""
         if self.closing:
-            self.fields["Connection"] = "close"
+            connection = "Connection: close\r\n"
         elif request.version < HttpVersion11:
-            self.fields["Connection"] = "keep-alive"
-        self.fields["Date"] = _date(int(time.time()))
-        fields = "".join([f"{name}: {value}\r\n" for name, value in self.fields.items()])
-        head = f"{_STATUS_LINES[self.code]}{fields}\r\n".encode()
+            connection = "Connection: keep-alive\r\n"
+        content = f"Content-Type: {self.media_type}\r\nContent-Length: {len(self.body)}\r\n"
+        if self.code == HTTPStatus.NOT_MODIFIED:
+            content = ""
+        head = (
+            f"HTTP/1.1 {_STATUSES[self.code]}\r\n{content}{self.headers_sent}{connection}"
+            f"X-Request-Id: {self.request_id}\r\nDate: {_date(int(time.time()))}\r\n\r\n"
+        ).encode()
         writer = request.writer
         await writer.write(head if request.method == "HEAD" else head + self.body)
         await writer.drain()
@@ -71,7 +81,7 @@ class Reply(web.StreamResponse):
         """Nothing is left to be sent."""
 
 
-_STATUS_LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
+_STATUSES: Final = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 
 
 @lru_cache(maxsize=1)

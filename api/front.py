@@ -19,62 +19,68 @@ from api import problems
 from api.exchange import Reply, Visit
 from api.router import Router
 from engine.errors import QueueFull, Refusal, TallybookError, Unreadable
-from engine.telemetry import REQUEST_SECONDS
+from engine.telemetry import REQUEST_SECONDS, Lines
 
 REQUESTS_MAX: Final = 5_000
 """Requests under way in one process; further ones are answered 503 at once."""
 _REQUEST_ID: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+_logger = structlog.get_logger()
 
 
 class Front:
-    """The front of one process: `answer` is what its HTTP server asks for everything."""
+    """The front of one process: `answer` is what its HTTP server asks for everything. `lines` is where it says so."""
 
-    def __init__(self, router: Router) -> None:
+    def __init__(self, router: Router, lines: Lines) -> None:
         self._router = router
+        self._lines = lines
         self._under_way = 0
         self._process_id = token_hex(4)
         self._request_numbers = count(1)
-        self._logger = structlog.get_logger().bind()  # once: to find it anew takes as long as to write a line
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Never raises but when it is cancelled."""
+        """Raises nothing but its being cancelled."""
         started_at = time.perf_counter()
-        request_id = self._request_id(request)
-        visit = Visit(request)
+        visit = Visit(request, self._request_id(request))
         self._under_way += 1
         try:
-            if self._under_way > REQUESTS_MAX:
-                raise QueueFull
-            if request.version.major != 1:
-                raise Unreadable("The request cannot be read; send it as HTTP/1.1.")
-            found = self._router.resolve(request.method, request.rel_url.raw_path)
-            visit.path = found.path
-            visit.parameters = found.parameters
-            if "Expect" in request.headers:
-                await _encourage(request)
-            reply = await found.handler(visit)
+            reply = await self._answered(visit)
         except TallybookError as error:
             reply = _problem(visit, error)
         except Exception:
-            self._logger.exception("request_failed", request_id=request_id, method=request.method, path=request.path)
+            _logger.exception("request_failed", request_id=visit.request_id, method=request.method, path=request.path)
             visit.facts["code"] = "defect"
             reply = Reply(problems.body(500, problems.DEFECT_MESSAGE), code=500)
         finally:
             self._under_way -= 1
-        reply.fields["X-Request-Id"] = request_id
-        seconds = time.perf_counter() - started_at
-        _figures(visit.path, reply.code).observe(seconds)
-        self._logger.info(
+        reply.request_id = visit.request_id
+        self._note(visit, reply.code, time.perf_counter() - started_at)
+        return reply
+
+    async def _answered(self, visit: Visit) -> Reply:
+        request = visit.request
+        if self._under_way > REQUESTS_MAX:
+            raise QueueFull
+        if request.version.major != 1:
+            raise Unreadable("The request cannot be read; send it as HTTP/1.1.")
+        found = self._router.resolve(request.method, request.rel_url.raw_path)
+        visit.path = found.path
+        visit.parameters = found.parameters
+        if "Expect" in request.headers:
+            await _encourage(request)
+        return await found.handler(visit)
+
+    def _note(self, visit: Visit, status: int, seconds: float) -> None:
+        _figures(visit.path, status).observe(seconds)
+        self._lines.event(
             "request",
-            request_id=request_id,
-            method=request.method,
+            request_id=visit.request_id,
+            method=visit.request.method,
             route=visit.path,
-            status=reply.code,
+            status=status,
             milliseconds=round(seconds * 1000, 2),
             **visit.facts,
         )
-        return reply
 
     def _request_id(self, request: web.BaseRequest) -> str:
         """The client's, or one of ours: random for the process, counted for the request."""

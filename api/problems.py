@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from api import shapes
+from api.exchange import header
 from engine import errors
 from engine.errors import TallybookError
 
@@ -37,13 +38,13 @@ def body(status: int, message: str, faults: tuple[errors.Fault, ...] = ()) -> by
     return msgspec.json.encode(shapes.Problem(status=status, message=message, errors=list(faults)))
 
 
-def headers(error: TallybookError) -> dict[str, str]:
+def headers(error: TallybookError) -> str:
     """What a client needs to do the right thing about it."""
     match error:
         case errors.Unauthenticated():
-            return {"WWW-Authenticate": 'Bearer realm="tallybook"'}
+            return header("WWW-Authenticate", 'Bearer realm="tallybook"')
         case errors.MethodNotAllowed():
-            return {"Allow": ", ".join(error.allowed)}
+            return header("Allow", ", ".join(error.allowed))
         case errors.Unavailable():
-            return {"Retry-After": str(error.retry_after_seconds)}
-    return {}
+            return header("Retry-After", error.retry_after_seconds)
+    return ""

@@ -26,7 +26,7 @@ from api.app import make_front, serving
 from api.desk import open_desk
 from engine.database import open_database
 from engine.errors import StartupRefused
-from engine.telemetry import log_json
+from engine.telemetry import Lines, log_json
 from projections.worker import Worker
 
 DSN_VARIABLE: Final = "TALLYBOOK_DATABASE_URL"
@@ -37,7 +37,7 @@ _logger = structlog.get_logger()
 
 
 def main() -> int:
-    log_json()
+    lines = log_json()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a descriptor for each connection
     kind, *arguments = sys.argv[1:]
@@ -45,7 +45,7 @@ def main() -> int:
     try:
         match kind, arguments:
             case "api", [fd, open_metrics]:
-                uvloop.run(_serve(dsn, int(fd), open_metrics=open_metrics == "1"))
+                uvloop.run(_serve(dsn, int(fd), lines, open_metrics=open_metrics == "1"))
             case "worker", []:
                 uvloop.run(_work(dsn))
             case _:
@@ -56,9 +56,9 @@ def main() -> int:
     return 0
 
 
-async def _serve(dsn: str, fd: int, *, open_metrics: bool) -> None:
+async def _serve(dsn: str, fd: int, lines: Lines, *, open_metrics: bool) -> None:
     async with open_database(dsn, name="tallybook api") as database, open_desk(database) as desk:
-        front = make_front(desk, open_metrics=open_metrics)
+        front = make_front(desk, lines, open_metrics=open_metrics)
         async with serving(front, socket(fileno=fd)):
             gc.freeze()  # what is here now stays; the collector need not look at it again
             gc.set_threshold(*GC_THRESHOLDS)

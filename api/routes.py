@@ -17,7 +17,7 @@ from api.answers import Listing
 from api.auth import Guard, Scope, Token
 from api.body import read_form
 from api.desk import Desk
-from api.exchange import Reply, Visit
+from api.exchange import Reply, Visit, header
 from api.forms import Form, fingerprint, parse_id
 from api.router import Handler, Router
 from engine import log
@@ -213,10 +213,10 @@ class Operations:
             finally:
                 self._desk.lives.unpin(live)
             visit.facts["sequence"] = receipt.sequence
-            headers = {"Tallybook-Sequence": str(receipt.sequence)}
+            headers = header("Tallybook-Sequence", receipt.sequence)
             if receipt.replayed:
                 visit.facts["replayed"] = True
-                headers["Idempotency-Replayed"] = "true"
+                headers += header("Idempotency-Replayed", "true")
             return Reply(body, headers=headers)
 
         return handle
@@ -249,7 +249,7 @@ def _idempotency_key(request: web.BaseRequest) -> str | None:
 
 def _list_reply(request: web.BaseRequest, listing: Listing) -> Reply:
     """The list, or, where the client has just these bytes already, 304."""
-    headers = {"ETag": f'"{listing.etag}"'}
+    headers = header("ETag", f'"{listing.etag}"')
     if "If-None-Match" in request.headers:
         asked = request.if_none_match or ()
         if request.headers["If-None-Match"] == "*" or any(tag.value == listing.etag for tag in asked):

@@ -24,7 +24,7 @@ def log_lines() -> Iterator[BytesIO]:
 
 @pytest.fixture
 async def service(dsn: str, log_lines: BytesIO) -> AsyncIterator[Service]:
-    async with serve(dsn) as service:
+    async with serve(dsn, lines=log_lines) as service:
         yield service
 
 

@@ -12,7 +12,8 @@ import socket
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from io import BytesIO
+from typing import Any, BinaryIO, Final
 from urllib.parse import urlencode
 
 from aiohttp import ClientSession, DummyCookieJar, TCPConnector
@@ -24,6 +25,7 @@ from api.app import make_front, serving
 from api.auth import Scope
 from api.desk import Desk, open_desk
 from engine.database import Database, open_database
+from engine.telemetry import Lines
 from engine.terms import TournamentId
 
 FORM: Final = "application/x-www-form-urlencoded"
@@ -91,15 +93,15 @@ class Service:
 
 
 @asynccontextmanager
-async def serve(dsn: str, *, open_metrics: bool = False) -> AsyncIterator[Service]:
-    """A service on the database at `dsn`, on a port that was free."""
+async def serve(dsn: str, *, lines: BinaryIO | None = None, open_metrics: bool = False) -> AsyncIterator[Service]:
+    """A service on the database at `dsn`, on a port that was free; what it says of requests goes to `lines`."""
     async with open_database(dsn, name="test") as database, open_desk(database) as desk:
         listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         connector = TCPConnector(limit=0)
         unasked = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
         async with (
-            serving(make_front(desk, open_metrics=open_metrics), listener),
+            serving(make_front(desk, Lines(lines or BytesIO()), open_metrics=open_metrics), listener),
             ClientSession(connector=connector, cookie_jar=DummyCookieJar(), skip_auto_headers=unasked) as session,
         ):
             yield Service(url, session, database, desk)
