@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 8080
 DATA_DIR ?= tallybook-data
 
-.PHONY: demo test lock clean
+.PHONY: demo test bench lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tallybook demo --port $(PORT) --data-dir $(DATA_DIR)
@@ -18,6 +18,17 @@ test: $(VENV)/.installed
 	$(BIN)/deptry .
 	$(BIN)/pytest -n auto
 
+# Asks all questions of benchmarks/, half an hour; QUICK=1 in less than five minutes; ONLY=1,3 some of them.
+bench: $(VENV)/.installed .venv-bench/.installed
+	.venv-bench/bin/python -m benchmarks.bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
+
+# The peers' libraries, in an environment of their own: the product is measured with its own dependencies alone.
+.venv-bench/.installed: requirements.lock benchmarks/requirements.lock
+	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/pip install --quiet --disable-pip-version-check --require-hashes \
+	    -r requirements.lock -r benchmarks/requirements.lock
+	touch $@
+
 # Everything comes from the lock, by hash; the project itself is then installed without asking any index.
 $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -29,6 +40,8 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 lock:
 	uv pip compile --universal --python-version 3.11 --extra dev --generate-hashes --no-annotate --no-header \
 	    --no-emit-index-url --upgrade -o requirements.lock pyproject.toml
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	    --no-emit-index-url --upgrade -c requirements.lock -o benchmarks/requirements.lock benchmarks/requirements.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-bench .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -28,6 +28,8 @@ _SERVICE_SETTINGS: Final = {
     "statement_timeout": f"{int(STATEMENT_SECONDS_MAX * 1000)}ms",
     "idle_in_transaction_session_timeout": "10s",
     "jit": "off",
+    # Plans are kept. One that was made while a table was so small that a scan seemed cheap would be kept as it grows.
+    "enable_seqscan": "off",
 }
 
 # What the server or the network may do to us at any time; anything else is a mistake of ours.

@@ -26,8 +26,9 @@ Result = str | dict[CompetitorId, str]
 """The score of a competition, or, with more than two participants, the performance of each."""
 
 
-class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What all events share: they are frozen, and their stored form omits what is as by default.
+class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
+    """What all events share: they are frozen, and their stored form omits what is as by default. They hold nothing
+    that could lead back to them, so the garbage collector need not look at them, of which a replay makes millions.
 
     `structural`: whether the fact changes what other requests are judged by, beyond adding something that
     nobody can have named yet. A block judged before such an event of another process is judged again.
@@ -109,7 +110,7 @@ class UnityAdded(Fact, frozen=True, kw_only=True):
     sort: Sort = Sort.DESC
 
 
-class Delta(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Delta(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """A signed integer credited to one competitor in one unity."""
 
     competitor_id: CompetitorId
@@ -150,7 +151,7 @@ Event = (
 )
 
 
-class Recorded(Struct, frozen=True):
+class Recorded(Struct, frozen=True, gc=False):
     """An event as the log holds it.
 
     `sequence` is its number in its tournament, `recorded_at` the database's clock (UTC, never falling within

@@ -8,7 +8,7 @@ Times are UTC, digests 32 bytes. Functions take a connection; driver errors come
 appender tells them apart, readers use `database.unavailable`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from collections.abc import Sequence as Items
 from contextlib import suppress
 from datetime import datetime
@@ -38,72 +38,31 @@ _HEADS: Final = """
     FROM head
     WHERE tournament_id = ANY($1::bigint[])
 """
+# Ordered subqueries with a limit are never turned into joins: each is a walk along an index.
 _BLOCKS: Final = """
-    SELECT last_sequence, digest
-    FROM block
-    WHERE tournament_id = $1 AND last_sequence >= $2
-    ORDER BY last_sequence
-    LIMIT $3
+    SELECT a.tournament_id, b.last_sequence, b.digest, b.bytes
+    FROM unnest($1::bigint[], $2::bigint[]) AS a (tournament_id, sequence)
+    CROSS JOIN LATERAL (
+        SELECT last_sequence, digest, bytes
+        FROM block
+        WHERE tournament_id = a.tournament_id AND last_sequence >= a.sequence
+        ORDER BY last_sequence
+        LIMIT $3
+    ) AS b
 """
 _EVENTS: Final = """
-    SELECT sequence, recorded_at, actor, kind, idempotency_key, body
-    FROM event
-    WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
-    ORDER BY sequence
-"""
-_BODY_BYTES: Final = """
-    SELECT coalesce(sum(octet_length(body)), 0)::bigint
-    FROM event
-    WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
-"""
-# Of several tournaments, each with a place of its own. Scalar and ordered subqueries are never turned into joins: each
-# is a look into an index. `last_sequence`: the last end of a block within $3 events, or else that of the first block.
-_SPANS: Final = """
-    SELECT
-        a.tournament_id,
-        (SELECT sequence FROM head AS h WHERE h.tournament_id = a.tournament_id) AS head_sequence,
-        (
-            SELECT digest
-            FROM block AS b
-            WHERE b.tournament_id = a.tournament_id AND b.last_sequence = a.sequence
-        ) AS digest_before,
-        reached.last_sequence,
-        reached.digest,
-        (
-            SELECT sum(octet_length(body))::bigint
-            FROM event AS e
-            WHERE e.tournament_id = a.tournament_id AND e.sequence > a.sequence AND e.sequence <= reached.last_sequence
-        ) AS body_bytes
-    FROM unnest($1::bigint[], $2::bigint[]) AS a (tournament_id, sequence)
-    LEFT JOIN LATERAL (
-        SELECT last_sequence, digest
-        FROM block
-        WHERE tournament_id = a.tournament_id
-            AND last_sequence > a.sequence
-            AND last_sequence <= greatest(
-                a.sequence + $3::bigint,
-                (
-                    SELECT min(last_sequence)
-                    FROM block AS b
-                    WHERE b.tournament_id = a.tournament_id AND b.last_sequence > a.sequence
-                )
-            )
-        ORDER BY last_sequence DESC
-        LIMIT 1
-    ) AS reached ON true
-"""
-_EVENTS_OF_SPANS: Final = """
-    SELECT a.tournament_id, e.*
-    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS a (tournament_id, after, last_sequence)
+    SELECT a.tournament_id, e.sequence, e.recorded_at, e.actor, e.kind, e.idempotency_key, e.body
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS a (tournament_id, after, upto)
     CROSS JOIN LATERAL (
         SELECT sequence, recorded_at, actor, kind, idempotency_key, body
         FROM event
-        WHERE tournament_id = a.tournament_id AND sequence > a.after AND sequence <= a.last_sequence
+        WHERE tournament_id = a.tournament_id AND sequence > a.after AND sequence <= a.upto
         ORDER BY sequence
+        LIMIT a.upto - a.after
     ) AS e
 """
 _EVENT: Final = """
-    SELECT sequence, recorded_at, actor, kind, idempotency_key, body
+    SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
     FROM event
     WHERE tournament_id = $1 AND sequence = $2
 """
@@ -261,10 +220,12 @@ def _consecutive(block: Block, first_sequence: Sequence) -> tuple[int, ...]:
 # ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
+TAIL_BLOCKS_MAX: Final = 2_000
+"""Of one tournament that are read at once."""
 TAIL_EVENTS_MAX: Final = 10_000
 TAIL_BYTES_MAX: Final = 4 * 1024 * 1024
-"""Events, and bytes of their bodies, that are read, decoded and folded at once: while that is done, nothing else is."""
-_TAIL_EVENTS_UNWEIGHED: Final = 64
+"""Events, and bytes of the texts of their blocks, that are read at once: while that is decoded and folded, nothing
+else is."""
 
 
 class Head(Struct, frozen=True):
@@ -292,38 +253,12 @@ async def heads(connection: Connection, tournament_ids: Iterable[TournamentId]) 
     return {row["tournament_id"]: Head(row["sequence"], row["digest"]) for row in rows}
 
 
-async def tail(connection: Connection, tournament_id: TournamentId, after: Head, *, blocks_max: int) -> Tail:
-    """The events of up to `blocks_max` blocks that follow `after`: at most TAIL_EVENTS_MAX events and about
-    TAIL_BYTES_MAX bytes, unless the first block has more.
-
-    Raises LogForked unless the log has a block that ends in just this head (or `after` is the beginning), and
-    LogUnreadable for an event that cannot be decoded. Two queries see one truth, because what has been
-    appended never changes.
-    """
-    blocks = await connection.fetch(_BLOCKS, tournament_id, after.sequence, blocks_max + 1)
-    ends = [Head(row["last_sequence"], row["digest"]) for row in blocks]
-    if after.sequence == 0:
-        ends = [beginning(tournament_id), *ends[:blocks_max]]
-    if not ends or ends[0] != after:
-        raise LogForked(tournament_id, after.sequence)
-    if len(ends) == 1:
-        return Tail([], after)
-    ends = [end for n, end in enumerate(ends) if n == 1 or end.sequence <= after.sequence + TAIL_EVENTS_MAX]
-    ends = await _within_bytes(connection, tournament_id, ends)
-    rows = await connection.fetch(_EVENTS, tournament_id, after.sequence, ends[-1].sequence)
-    if len(rows) != ends[-1].sequence - after.sequence:
-        raise LogForked(tournament_id, after.sequence)
-    return Tail([_recorded(tournament_id, row) for row in rows], ends[-1])
-
-
-async def _within_bytes(connection: Connection, tournament_id: TournamentId, ends: list[Head]) -> list[Head]:
-    """As many of the `ends` of blocks as their bodies are not too heavy for; the first is where they start from."""
-    while len(ends) > 2 and ends[-1].sequence - ends[0].sequence > _TAIL_EVENTS_UNWEIGHED:
-        size = await connection.fetchval(_BODY_BYTES, tournament_id, ends[0].sequence, ends[-1].sequence)
-        if size <= TAIL_BYTES_MAX:
-            break
-        ends = ends[: max(2, min(len(ends) - 1, len(ends) * TAIL_BYTES_MAX // size))]
-    return ends
+async def tail(
+    connection: Connection, tournament_id: TournamentId, after: Head, *, blocks_max: int = TAIL_BLOCKS_MAX
+) -> Tail:
+    """The events of one tournament that follow `after`; as `tails`."""
+    read = await tails(connection, {tournament_id: after}, blocks_max=blocks_max)
+    return read.tails.get(tournament_id, Tail([], after))
 
 
 class Tails(Struct, frozen=True):
@@ -333,87 +268,84 @@ class Tails(Struct, frozen=True):
     unread: set[TournamentId]
 
 
-async def tails(connection: Connection, after: Mapping[TournamentId, Head]) -> Tails:
+async def tails(
+    connection: Connection, after: Mapping[TournamentId, Head], *, blocks_max: int = TAIL_BLOCKS_MAX
+) -> Tails:
     """The events that follow `after`, of each of its tournaments: whole blocks, at most TAIL_EVENTS_MAX events and
     TAIL_BYTES_MAX bytes all together, unless the first block of the first has more.
 
     Each has the same share in that, and at least one block; where even those are too many, the last tournaments get
-    nothing. Raises as `tail` does, for one of those with which something is wrong.
+    nothing. Raises LogForked unless the log has a block that ends in just this head (or it is the beginning), and
+    LogUnreadable for an event that cannot be decoded; of several tournaments, for one of those. Two queries see
+    one truth, because what has been appended never changes.
     """
-    if not after:
-        return Tails({}, set())
-    share = TAIL_EVENTS_MAX // len(after)
-    while True:
-        spans = await _spans(connection, after, share)
-        size = sum(span.body_bytes for span in spans)
-        if size <= TAIL_BYTES_MAX or share <= 1:
-            break
-        share = min(share // 2, share * TAIL_BYTES_MAX // size)
-    read = {span.tournament_id: span for span in _within_bounds(spans)}
-    rows = await connection.fetch(
-        _EVENTS_OF_SPANS,
-        list(read),
-        [span.after.sequence for span in read.values()],
-        [span.end.sequence for span in read.values()],
-    )
-    events: dict[TournamentId, list[Recorded]] = {tournament_id: [] for tournament_id in read}
-    for tournament_id, *row in rows:
-        events[tournament_id].append(_recorded(tournament_id, row))
-    for span in read.values():
-        if [r.sequence for r in events[span.tournament_id]] != list(
-            range(span.after.sequence + 1, span.end.sequence + 1)
-        ):
-            raise LogForked(span.tournament_id, span.after.sequence)
-    return Tails(
-        {tournament_id: Tail(events[tournament_id], span.end) for tournament_id, span in read.items()},
-        {s.tournament_id for s in spans if s.tournament_id not in read or s.end.sequence < s.head_sequence},
-    )
+    spans, unread = _spans(after, await _blocks(connection, after, blocks_max), blocks_max)
+    if not spans:
+        return Tails({}, unread)
+    upto = [end.sequence for end in spans.values()]
+    rows = await connection.fetch(_EVENTS, list(spans), [after[t].sequence for t in spans], upto)
+    events: dict[TournamentId, list[Recorded]] = {tournament_id: [] for tournament_id in spans}
+    for row in rows:
+        events[row[0]].append(_recorded(row))
+    for tournament_id, end in spans.items():
+        if len(events[tournament_id]) != end.sequence - after[tournament_id].sequence:
+            raise LogForked(tournament_id, after[tournament_id].sequence)
+    return Tails({tournament_id: Tail(events[tournament_id], end) for tournament_id, end in spans.items()}, unread)
 
 
-class _Span(Struct, frozen=True, kw_only=True):
-    """Whole blocks of a tournament that has some: from `after` to `end`. `head_sequence`: where its log ends."""
+class _End(Struct, frozen=True):
+    """Where a block ends, and how many bytes its text has."""
 
-    tournament_id: TournamentId
-    after: Head
-    end: Head
-    head_sequence: Sequence
-    body_bytes: int
+    head: Head
+    size: int
 
 
-async def _spans(connection: Connection, after: Mapping[TournamentId, Head], events_max: int) -> list[_Span]:
-    """Up to `events_max` events of each tournament, or its first block; none of those that have nothing. Raises
-    LogForked."""
-    places = [head.sequence for head in after.values()]
-    spans = []
-    for row in await connection.fetch(_SPANS, list(after), places, events_max):
-        tournament_id = row["tournament_id"]
-        start = after[tournament_id]
-        there = beginning(tournament_id).digest if start.sequence == 0 else row["digest_before"]
-        if there != start.digest:
-            raise LogForked(tournament_id, start.sequence)
-        if row["last_sequence"] is not None:
-            end = Head(row["last_sequence"], row["digest"])
-            spans.append(
-                _Span(
-                    tournament_id=tournament_id,
-                    after=start,
-                    end=end,
-                    head_sequence=row["head_sequence"],
-                    body_bytes=row["body_bytes"] or 0,
-                )
-            )
-    return spans
+async def _blocks(
+    connection: Connection, after: Mapping[TournamentId, Head], blocks_max: int
+) -> dict[TournamentId, list[_End]]:
+    """The ends of the blocks that follow `after`, one more than may be read. Raises LogForked."""
+    limit = min(blocks_max, _share(TAIL_EVENTS_MAX, after)) + 2
+    ends: dict[TournamentId, list[_End]] = {
+        tournament_id: [_End(beginning(tournament_id), 0)] if head.sequence == 0 else []
+        for tournament_id, head in after.items()
+    }
+    for tournament_id, sequence, digest_, size in await connection.fetch(
+        _BLOCKS, list(after), [head.sequence for head in after.values()], limit
+    ):
+        ends[tournament_id].append(_End(Head(sequence, digest_), size))
+    for tournament_id, head in after.items():
+        if not ends[tournament_id] or ends[tournament_id].pop(0).head != head:
+            raise LogForked(tournament_id, head.sequence)
+    return ends
 
 
-def _within_bounds(spans: list[_Span]) -> list[_Span]:
-    """The first of `spans`, as many as one may read at once, but at least one."""
-    events = accumulate(span.end.sequence - span.after.sequence for span in spans)
-    sizes = accumulate(span.body_bytes for span in spans)
-    return [
-        span
-        for n, (span, e, b) in enumerate(zip(spans, events, sizes, strict=True))
-        if n == 0 or (e <= TAIL_EVENTS_MAX and b <= TAIL_BYTES_MAX)
-    ]
+def _spans(
+    after: Mapping[TournamentId, Head], ends: Mapping[TournamentId, list[_End]], blocks_max: int
+) -> tuple[dict[TournamentId, Head], set[TournamentId]]:
+    """How far each tournament is to be read that has something, and which have more than that."""
+    spans: dict[TournamentId, Head] = {}
+    unread: set[TournamentId] = set()
+    all_events = all_bytes = 0
+    for tournament_id, of_blocks in ends.items():
+        taken = count = size = 0
+        for end in of_blocks[:blocks_max]:
+            events = end.head.sequence - after[tournament_id].sequence
+            heavy = events > _share(TAIL_EVENTS_MAX, after) or size + end.size > _share(TAIL_BYTES_MAX, after)
+            if taken and heavy:
+                break
+            taken, count, size = taken + 1, events, size + end.size
+        if spans and (all_events + count > TAIL_EVENTS_MAX or all_bytes + size > TAIL_BYTES_MAX):
+            taken = 0
+        if taken:
+            spans[tournament_id] = of_blocks[taken - 1].head
+            all_events, all_bytes = all_events + count, all_bytes + size
+        if taken < len(of_blocks):
+            unread.add(tournament_id)
+    return spans, unread
+
+
+def _share(total: int, among: Sized) -> int:
+    return max(1, total // max(1, len(among)))
 
 
 async def event_at(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Recorded:
@@ -421,7 +353,7 @@ async def event_at(connection: Connection, tournament_id: TournamentId, sequence
     row = await connection.fetchrow(_EVENT, tournament_id, sequence)
     if row is None:
         raise LogForked(tournament_id, sequence)
-    return _recorded(tournament_id, row)
+    return _recorded(row)
 
 
 class UsedKey(Struct, frozen=True):
@@ -437,8 +369,8 @@ async def used_key(connection: Connection, tournament_id: TournamentId, idempote
     return None if row is None else UsedKey(row["fingerprint"], row["sequence"])
 
 
-def _recorded(tournament_id: TournamentId, row: Any) -> Recorded:
-    sequence, recorded_at, actor, kind, key, body = row
+def _recorded(row: Any) -> Recorded:
+    tournament_id, sequence, recorded_at, actor, kind, key, body = row
     try:
         return Recorded(sequence, recorded_at, actor, key, codec.decode(kind, body))
     except codec.Undecodable as error:

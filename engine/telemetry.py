@@ -4,7 +4,7 @@ Log events (structlog, one JSON object a line; ids as keywords, never bodies or 
 
     request               one finished request: request_id, method, route, tournament, status, milliseconds,
                           actor, and where there is one, sequence, replayed, code
-    tables_folded         one batch of a worker: tournament_id, events, sequence, milliseconds
+    tables_folded         one batch of a worker: tournaments, events, milliseconds
     append_failed         a batch could not be sent together; its blocks follow alone
     append_resent         a block that was sent alone failed and is sent again
     append_rejected       the database refuses a block: a defect
@@ -12,7 +12,7 @@ Log events (structlog, one JSON object a line; ids as keywords, never bodies or 
     tournament_stopped    an event cannot be folded; its tournament answers 503 (alarm)
     log_forked            the log is not the one that was read before (alarm)
     request_failed        a defect, with its traceback
-    worker_failed         a worker could not go on with a tournament, and will try again
+    worker_failed         a worker could not go on with the tournaments of a batch, and tries each alone, or later
     process_started / process_stopping / process_stopped / process_died
 
 Metrics (Prometheus; several processes are added up)

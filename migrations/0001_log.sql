@@ -43,11 +43,13 @@ CREATE TABLE block (
     first_sequence bigint NOT NULL,
     recorded_at    timestamptz NOT NULL,
     digest         bytea NOT NULL,
+    bytes          bigint NOT NULL,
     append_id      uuid NOT NULL,
     answers        bigint[],
     PRIMARY KEY (tournament_id, last_sequence)
 );
 COMMENT ON TABLE block IS 'The events that one commit appended to one tournament, with the digest that chains them to the past.';
+COMMENT ON COLUMN block.bytes IS 'Length of its text, see block_text: who reads bounds what he reads by it.';
 COMMENT ON COLUMN block.append_id IS 'Whose block this is, so that a commit of unknown outcome can ask again.';
 COMMENT ON COLUMN block.answers IS 'What append_block answered for each request; NULL: all were appended, one after the other.';
 
@@ -149,6 +151,7 @@ DECLARE
     v_next bigint;
     v_new  boolean[];   -- per event: it is appended
     v_keys text[];      -- per event; NULL where none has a key
+    v_text bytea;
 BEGIN
     IF p_wait THEN
         SELECT * INTO v_head FROM head AS h WHERE h.tournament_id = p_tournament_id FOR UPDATE;
@@ -229,11 +232,12 @@ BEGIN
         SELECT p_tournament_id, v_head.sequence + new.n, append_block.recorded_at, new.actor, new.kind, new.key,
             new.body
         FROM unnest(p_actors, p_kinds, v_keys, p_bodies) WITH ORDINALITY AS new (actor, kind, key, body, n);
-    digest := sha256(v_head.digest || sha256(convert_to(
-        block_text(first_sequence, (extract(epoch FROM recorded_at) * 1000000)::bigint,
-                   p_actors, p_kinds, v_keys, p_bodies), 'UTF8')));
-    INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, append_id, answers)
-        VALUES (p_tournament_id, last_sequence, first_sequence, recorded_at, digest, p_append_id, answers);
+    v_text := convert_to(block_text(first_sequence, (extract(epoch FROM recorded_at) * 1000000)::bigint,
+                                    p_actors, p_kinds, v_keys, p_bodies), 'UTF8');
+    digest := sha256(v_head.digest || sha256(v_text));
+    INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id, answers)
+        VALUES (p_tournament_id, last_sequence, first_sequence, recorded_at, digest, length(v_text), p_append_id,
+                answers);
     UPDATE head AS h
         SET sequence = append_block.last_sequence,
             structure_sequence = CASE WHEN p_structural AND (answers IS NULL OR answers[cardinality(answers)] > 0)

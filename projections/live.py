@@ -22,9 +22,6 @@ from engine.tournament import Tournament, evolve
 from projections import tables
 from projections.board import FOLD_VERSION, Board, Revisions, fold
 
-TAIL_BLOCKS_MAX: Final = 2_000
-"""Blocks that one query reads; a tail is read in as many queries as it takes."""
-
 RENDERED_BYTES_MAX: Final = 32 * 1024 * 1024
 """Of the pieces of answers that are kept for one tournament."""
 
@@ -100,7 +97,7 @@ class Live:
         same time, that is what `catching_up` is for. Raises LogForked and LogUnreadable; the live must be dropped then.
         """
         while self.head.sequence < to:
-            tail = await log.tail(connection, self.tournament_id, self.head, blocks_max=TAIL_BLOCKS_MAX)
+            tail = await log.tail(connection, self.tournament_id, self.head)
             if not tail.events and self.head.sequence < to:
                 raise LogForked(self.tournament_id, self.head.sequence)
             self.fold(tail.events, tail.head)
@@ -154,7 +151,7 @@ async def load(connection: Connection, tournament_id: TournamentId) -> Live:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         live = await _from_tables(connection, tournament_id)
         while True:
-            tail = await log.tail(connection, tournament_id, live.head, blocks_max=TAIL_BLOCKS_MAX)
+            tail = await log.tail(connection, tournament_id, live.head)
             if not tail.events:
                 return live
             live.fold(tail.events, tail.head)

@@ -4,10 +4,11 @@ The only SQL on the relational projection. Rows are never computed here: whateve
 the fold left it, so the tables cannot mean something else than the board.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC
 from typing import Final, assert_never
 
+import msgspec
 from asyncpg import Connection
 from msgspec import Struct, field
 
@@ -19,6 +20,9 @@ from engine.terms import CompetitionId, CompetitorId, RankingId, Sort, Tournamen
 from engine.tournament import SCORE_PARTICIPANTS_MAX
 from projections.board import FOLD_VERSION, Board, Competition, Competitor, Ranking, Unity
 
+ROWS_MAX: Final = 20_000
+"""Written by one statement, so that it ends in good time."""
+
 # ── Checkpoints ─────────────────────────────────────────────────────────────────────────────────────────
 
 _CHECKPOINT: Final = """
@@ -26,24 +30,39 @@ _CHECKPOINT: Final = """
     FROM checkpoint
     WHERE tournament_id = $1
 """
-_CREATE_CHECKPOINT: Final = """
+_CREATE_CHECKPOINTS: Final = """
     INSERT INTO checkpoint (tournament_id, sequence, digest, recorded_at, fold_version)
-    SELECT h.tournament_id, $2, $3, now(), $4
-    FROM head AS h
-    WHERE h.tournament_id = $1
+    SELECT h.tournament_id, 0, b.digest, now(), $3
+    FROM unnest($1::bigint[], $2::bytea[]) AS b (tournament_id, digest)
+    JOIN head AS h ON h.tournament_id = b.tournament_id
+    ORDER BY h.tournament_id
     ON CONFLICT (tournament_id) DO NOTHING
 """
 _CLAIM: Final = """
-    SELECT sequence, digest, fold_version
+    SELECT
+        tournament_id,
+        sequence,
+        digest,
+        fold_version,
+        set_config('synchronous_commit', 'off', true)
     FROM checkpoint
-    WHERE tournament_id = $1
+    WHERE tournament_id = ANY($1::bigint[])
+    ORDER BY tournament_id
     FOR UPDATE SKIP LOCKED
 """
 _ADVANCE: Final = """
-    UPDATE checkpoint
-    SET sequence = $2, digest = $3, recorded_at = now(), fold_version = $4
-    WHERE tournament_id = $1
+    WITH advanced AS (
+        UPDATE checkpoint AS c
+        SET sequence = a.sequence, digest = a.digest, recorded_at = now(), fold_version = $4
+        FROM unnest($1::bigint[], $2::bigint[], $3::bytea[]) AS a (tournament_id, sequence, digest)
+        WHERE c.tournament_id = a.tournament_id
+        RETURNING c.tournament_id, c.sequence
+    )
+    DELETE FROM stopped AS s
+    USING advanced AS a
+    WHERE s.tournament_id = a.tournament_id AND s.sequence <= a.sequence
 """
+_MOMENT: Final = "SELECT pg_current_snapshot()::text WHERE NOT EXISTS (SELECT FROM stopped)"
 _BEHIND: Final = """
     SELECT h.tournament_id
     FROM head AS h
@@ -69,20 +88,37 @@ async def checkpoint(connection: Connection, tournament_id: TournamentId) -> Che
     return None if row is None else Checkpoint(Head(row["sequence"], row["digest"]), row["fold_version"])
 
 
-async def create_checkpoint(connection: Connection, tournament_id: TournamentId, beginning: Head) -> None:
-    """Creates the checkpoint of a tournament that has none. Not within a transaction: two would wait for each other."""
-    await connection.execute(_CREATE_CHECKPOINT, tournament_id, beginning.sequence, beginning.digest, FOLD_VERSION)
+async def create_checkpoints(connection: Connection, beginnings: Mapping[TournamentId, Head]) -> None:
+    """Creates the checkpoints of tournaments that have none. Not within a transaction: others would wait for it."""
+    digests = [beginning.digest for beginning in beginnings.values()]
+    await connection.execute(_CREATE_CHECKPOINTS, list(beginnings), digests, FOLD_VERSION)
 
 
-async def claim(connection: Connection, tournament_id: TournamentId) -> Checkpoint | None:
-    """Locks the checkpoint until the transaction ends; None: another worker has it."""
-    row = await connection.fetchrow(_CLAIM, tournament_id)
-    return None if row is None else Checkpoint(Head(row["sequence"], row["digest"]), row["fold_version"])
+async def claim(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Checkpoint]:
+    """Locks those of the checkpoints that nobody else has locked, until the transaction ends.
+
+    The transaction's commit will not be waited for, which is said here so that it needs no round trip of its own: rows
+    and checkpoint are one commit, so a crash of the server loses both, and the events are folded again.
+    """
+    rows = await connection.fetch(_CLAIM, tournament_ids)
+    return {row["tournament_id"]: Checkpoint(Head(row["sequence"], row["digest"]), row["fold_version"]) for row in rows}
 
 
-async def advance(connection: Connection, tournament_id: TournamentId, head: Head) -> None:
-    """Says that the rows are now those of `head`; belongs into the transaction that wrote them."""
-    await connection.execute(_ADVANCE, tournament_id, head.sequence, head.digest, FOLD_VERSION)
+async def advance(connection: Connection, heads: Mapping[TournamentId, Head]) -> None:
+    """Says that the rows are now those of `heads`; belongs into the transaction that wrote them. What was stopped by
+    an event up to there goes on."""
+    sequences = [head.sequence for head in heads.values()]
+    digests = [head.digest for head in heads.values()]
+    await connection.execute(_ADVANCE, list(heads), sequences, digests, FOLD_VERSION)
+
+
+async def moment(connection: Connection) -> str | None:
+    """What has been committed until now, as text: while it stays the same, so does everything that can be read.
+
+    None while a tournament is stopped, because then there is something to do even if nothing changes.
+    """
+    snapshot: str | None = await connection.fetchval(_MOMENT)
+    return snapshot
 
 
 async def behind(connection: Connection, *, stopped_seconds: float, limit: int) -> list[TournamentId]:
@@ -124,60 +160,68 @@ async def stopped_count(connection: Connection) -> int:
 # ── Reading a board ─────────────────────────────────────────────────────────────────────────────────────
 
 _COMPETITORS: Final = """
-    SELECT competitor_id, number, name, tags, color, parent_id, created_at, updated_at
+    SELECT tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at
     FROM competitor
-    WHERE tournament_id = $1
-    ORDER BY number
+    WHERE tournament_id = ANY($1::bigint[])
+    ORDER BY tournament_id, number
 """
 _COMPETITIONS: Final = """
-    SELECT competition_id, number, group_id, started_at, location, result, winner_id, created_at, updated_at
+    SELECT
+        tournament_id, competition_id, number, group_id, started_at, location, result, winner_id,
+        created_at, updated_at
     FROM competition
-    WHERE tournament_id = $1
-    ORDER BY number
+    WHERE tournament_id = ANY($1::bigint[])
+    ORDER BY tournament_id, number
 """
 _PARTICIPANTS: Final = """
-    SELECT competition_id, competitor_id, result
+    SELECT tournament_id, competition_id, competitor_id, result
     FROM participant
-    WHERE tournament_id = $1
-    ORDER BY competition_id, number
+    WHERE tournament_id = ANY($1::bigint[])
+    ORDER BY tournament_id, competition_id, number
 """
 _RANKINGS: Final = """
-    SELECT ranking_id, number, name, description, closed_at
+    SELECT tournament_id, ranking_id, number, name, description, closed_at
     FROM ranking
-    WHERE tournament_id = $1
-    ORDER BY number
+    WHERE tournament_id = ANY($1::bigint[])
+    ORDER BY tournament_id, number
 """
 _ENROLMENTS: Final = """
-    SELECT ranking_id, competitor_id
+    SELECT tournament_id, ranking_id, competitor_id
     FROM enrolment
-    WHERE tournament_id = $1
-    ORDER BY ranking_id, number
+    WHERE tournament_id = ANY($1::bigint[])
+    ORDER BY tournament_id, ranking_id, number
 """
 _UNITIES: Final = """
-    SELECT unity_id, ranking_id, number, name, sort, version
+    SELECT tournament_id, unity_id, ranking_id, number, name, sort, version
     FROM unity
-    WHERE tournament_id = $1
-    ORDER BY ranking_id, number
+    WHERE tournament_id = ANY($1::bigint[])
+    ORDER BY tournament_id, ranking_id, number
 """
 _TOTALS: Final = """
-    SELECT unity_id, competitor_id, total
+    SELECT tournament_id, unity_id, competitor_id, total
     FROM total
-    WHERE tournament_id = $1
+    WHERE tournament_id = ANY($1::bigint[])
 """
 
 
 async def load_board(connection: Connection, tournament_id: TournamentId) -> Board:
     """The board that the rows make up. Whoever calls sees to it that they are of one moment and this version."""
-    return Board(
-        competitors=await _load_competitors(connection, tournament_id),
-        competitions=await _load_competitions(connection, tournament_id),
-        rankings=await _load_rankings(connection, tournament_id),
-    )
+    return (await load_boards(connection, [tournament_id]))[tournament_id]
 
 
-async def _load_competitors(connection: Connection, tournament_id: TournamentId) -> dict[CompetitorId, Competitor]:
-    return {
-        row["competitor_id"]: Competitor(
+async def load_boards(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Board]:
+    """As `load_board`, of each of several tournaments; empty where there are no rows."""
+    boards = {tournament_id: Board() for tournament_id in tournament_ids}
+    if boards:
+        await _load_competitors(connection, boards)
+        await _load_competitions(connection, boards)
+        await _load_rankings(connection, boards)
+    return boards
+
+
+async def _load_competitors(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
+    for row in await connection.fetch(_COMPETITORS, list(boards)):
+        boards[row["tournament_id"]].competitors[row["competitor_id"]] = Competitor(
             number=row["number"],
             name=row["name"],
             tags=tuple(row["tags"]),
@@ -186,29 +230,26 @@ async def _load_competitors(connection: Connection, tournament_id: TournamentId)
             created_at=row["created_at"],
             updated_at=row["updated_at"],
         )
-        for row in await connection.fetch(_COMPETITORS, tournament_id)
-    }
 
 
-async def _load_competitions(connection: Connection, tournament_id: TournamentId) -> dict[CompetitionId, Competition]:
-    participants: dict[CompetitionId, list[tuple[CompetitorId, str | None]]] = {}
-    for competition_id, competitor_id, result in await connection.fetch(_PARTICIPANTS, tournament_id):
-        participants.setdefault(competition_id, []).append((competitor_id, result))
-    return {
-        row["competition_id"]: Competition(
+async def _load_competitions(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
+    participants: dict[tuple[TournamentId, CompetitionId], list[tuple[CompetitorId, str | None]]] = {}
+    for tournament_id, competition_id, competitor_id, result in await connection.fetch(_PARTICIPANTS, list(boards)):
+        participants.setdefault((tournament_id, competition_id), []).append((competitor_id, result))
+    for row in await connection.fetch(_COMPETITIONS, list(boards)):
+        taking_part = participants.get((row["tournament_id"], row["competition_id"]), [])
+        boards[row["tournament_id"]].competitions[row["competition_id"]] = Competition(
             number=row["number"],
             group_id=row["group_id"],
             # The driver writes the first moment of year 1 as -infinity, and reads that back without a time zone.
             started_at=row["started_at"].replace(tzinfo=UTC),
             location=row["location"],
-            participants=tuple(competitor_id for competitor_id, _ in participants.get(row["competition_id"], ())),
-            result=_result(row["result"], participants.get(row["competition_id"], [])),
+            participants=tuple(competitor_id for competitor_id, _ in taking_part),
+            result=_result(row["result"], taking_part),
             winner_id=row["winner_id"],
             created_at=row["created_at"],
             updated_at=row["updated_at"],
         )
-        for row in await connection.fetch(_COMPETITIONS, tournament_id)
-    }
 
 
 def _result(score: str | None, participants: list[tuple[CompetitorId, str | None]]) -> Result | None:
@@ -217,41 +258,42 @@ def _result(score: str | None, participants: list[tuple[CompetitorId, str | None
     return {competitor_id: result for competitor_id, result in participants if result is not None} or None
 
 
-async def _load_rankings(connection: Connection, tournament_id: TournamentId) -> dict[RankingId, Ranking]:
-    enrolled: dict[RankingId, list[CompetitorId]] = {}
-    for ranking_id, competitor_id in await connection.fetch(_ENROLMENTS, tournament_id):
-        enrolled.setdefault(ranking_id, []).append(competitor_id)
-    totals: dict[UnityId, dict[CompetitorId, int]] = {}
-    for unity_id, competitor_id, total in await connection.fetch(_TOTALS, tournament_id):
-        totals.setdefault(unity_id, {})[competitor_id] = total
-    unities: dict[RankingId, dict[UnityId, Unity]] = {}
-    for row in await connection.fetch(_UNITIES, tournament_id):
-        unities.setdefault(row["ranking_id"], {})[row["unity_id"]] = Unity(
+async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
+    enrolled: dict[tuple[TournamentId, RankingId], list[CompetitorId]] = {}
+    for tournament_id, ranking_id, competitor_id in await connection.fetch(_ENROLMENTS, list(boards)):
+        enrolled.setdefault((tournament_id, ranking_id), []).append(competitor_id)
+    totals: dict[tuple[TournamentId, UnityId], dict[CompetitorId, int]] = {}
+    for tournament_id, unity_id, competitor_id, total in await connection.fetch(_TOTALS, list(boards)):
+        totals.setdefault((tournament_id, unity_id), {})[competitor_id] = total
+    unities: dict[tuple[TournamentId, RankingId], dict[UnityId, Unity]] = {}
+    for row in await connection.fetch(_UNITIES, list(boards)):
+        unities.setdefault((row["tournament_id"], row["ranking_id"]), {})[row["unity_id"]] = Unity(
             number=row["number"],
             name=row["name"],
             sort=Sort(row["sort"]),
             version=row["version"],
-            totals=totals.get(row["unity_id"], {}),
+            totals=totals.get((row["tournament_id"], row["unity_id"]), {}),
         )
-    return {
-        row["ranking_id"]: Ranking(
+    for row in await connection.fetch(_RANKINGS, list(boards)):
+        key = row["tournament_id"], row["ranking_id"]
+        boards[row["tournament_id"]].rankings[row["ranking_id"]] = Ranking(
             number=row["number"],
             name=row["name"],
             description=row["description"],
             closed_at=row["closed_at"],
-            participants=tuple(enrolled[row["ranking_id"]]),
-            unities=unities[row["ranking_id"]],
+            participants=tuple(enrolled[key]),
+            unities=unities[key],
         )
-        for row in await connection.fetch(_RANKINGS, tournament_id)
-    }
 
 
 # ── Writing what events touched ─────────────────────────────────────────────────────────────────────────
 
 
 class Touched(Struct):
-    """Which rows a run of events may have changed. `lists`: rankings whose enrolments are to be written anew."""
+    """A tournament's board, and which of its rows a run of events may have changed. `lists`: rankings whose enrolments
+    are to be written anew."""
 
+    board: Board
     competitors: set[CompetitorId] = field(default_factory=set)
     competitions: set[CompetitionId] = field(default_factory=set)
     rankings: set[RankingId] = field(default_factory=set)
@@ -260,8 +302,8 @@ class Touched(Struct):
     totals: set[tuple[RankingId, UnityId, CompetitorId]] = field(default_factory=set)
 
 
-def touch(touched: Touched, board: Board, event: Event) -> None:
-    """Adds to `touched` the rows that `event` may have changed; `board` has it folded."""
+def touch(touched: Touched, event: Event) -> None:
+    """Adds to `touched` the rows that `event` may have changed; the board has it folded."""
     match event:
         case events.PointsAdded():
             for delta in event.deltas:
@@ -276,7 +318,7 @@ def touch(touched: Touched, board: Board, event: Event) -> None:
         case events.RankingCreated() | events.RankingModified():
             touched.rankings.add(event.ranking_id)
             touched.lists.add(event.ranking_id)
-            touched.unities.update((event.ranking_id, u) for u in board.rankings[event.ranking_id].unities)
+            touched.unities.update((event.ranking_id, u) for u in touched.board.rankings[event.ranking_id].unities)
         case events.UnityAdded():
             touched.unities.add((event.ranking_id, event.unity_id))
         case events.RankingClosed() | events.RankingReopened():
@@ -285,123 +327,115 @@ def touch(touched: Touched, board: Board, event: Event) -> None:
             assert_never(event)
 
 
-_SAVE_COMPETITOR: Final = """
+# Each takes the rows of many tournaments, as one array for each column.
+_SAVE_COMPETITORS: Final = """
     INSERT INTO competitor (
         tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at
     )
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    SELECT
+        c.tournament_id, c.competitor_id, c.number, c.name,
+        ARRAY(SELECT json_array_elements_text(c.tags)),
+        c.color, c.parent_id, c.created_at, c.updated_at
+    FROM unnest(
+        $1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::json[], $6::text[], $7::bigint[],
+        $8::timestamptz[], $9::timestamptz[]
+    ) AS c (tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at)
     ON CONFLICT (tournament_id, competitor_id) DO UPDATE
     SET name = excluded.name, tags = excluded.tags, color = excluded.color, parent_id = excluded.parent_id,
         updated_at = excluded.updated_at
 """
-_SAVE_COMPETITION: Final = """
+_SAVE_COMPETITIONS: Final = """
     INSERT INTO competition (
         tournament_id, competition_id, number, group_id, started_at, location, result, winner_id,
         created_at, updated_at
     )
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    SELECT *
+    FROM unnest(
+        $1::bigint[], $2::bigint[], $3::int[], $4::bigint[], $5::timestamptz[], $6::text[], $7::text[], $8::bigint[],
+        $9::timestamptz[], $10::timestamptz[]
+    )
     ON CONFLICT (tournament_id, competition_id) DO UPDATE
     SET started_at = excluded.started_at, location = excluded.location, result = excluded.result,
         winner_id = excluded.winner_id, updated_at = excluded.updated_at
 """
-_SAVE_PARTICIPANT: Final = """
+_SAVE_PARTICIPANTS: Final = """
     INSERT INTO participant (tournament_id, competition_id, number, competitor_id, result)
-    VALUES ($1, $2, $3, $4, $5)
+    SELECT *
+    FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::bigint[], $5::text[])
     ON CONFLICT (tournament_id, competition_id, number) DO UPDATE
     SET result = excluded.result
 """
-_SAVE_RANKING: Final = """
+_SAVE_RANKINGS: Final = """
     INSERT INTO ranking (tournament_id, ranking_id, number, name, description, closed_at)
-    VALUES ($1, $2, $3, $4, $5, $6)
+    SELECT *
+    FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::timestamptz[])
     ON CONFLICT (tournament_id, ranking_id) DO UPDATE
     SET name = excluded.name, description = excluded.description, closed_at = excluded.closed_at
 """
-_CLEAR_LIST: Final = "DELETE FROM enrolment WHERE tournament_id = $1 AND ranking_id = $2"
-_SAVE_LIST: Final = """
+_CLEAR_LISTS: Final = """
+    DELETE FROM enrolment AS e
+    USING unnest($1::bigint[], $2::bigint[]) AS l (tournament_id, ranking_id)
+    WHERE e.tournament_id = l.tournament_id AND e.ranking_id = l.ranking_id
+"""
+_SAVE_LISTS: Final = """
     INSERT INTO enrolment (tournament_id, ranking_id, number, competitor_id)
-    SELECT $1, $2, listed.number, listed.competitor_id
-    FROM unnest($3::bigint[]) WITH ORDINALITY AS listed (competitor_id, number)
+    SELECT *
+    FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::bigint[])
 """
 _SAVE_UNITIES: Final = """
     INSERT INTO unity (tournament_id, unity_id, ranking_id, number, name, sort, version)
-    SELECT $1, u.unity_id, u.ranking_id, u.number, u.name, u.sort, u.version
-    FROM unnest($2::bigint[], $3::bigint[], $4::int[], $5::text[], $6::text[], $7::bigint[])
-        AS u (unity_id, ranking_id, number, name, sort, version)
+    SELECT *
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::int[], $5::text[], $6::text[], $7::bigint[])
     ON CONFLICT (tournament_id, unity_id) DO UPDATE
     SET name = excluded.name, sort = excluded.sort, version = excluded.version
 """
 _SAVE_TOTALS: Final = """
     INSERT INTO total (tournament_id, unity_id, competitor_id, total)
-    SELECT $1, s.unity_id, s.competitor_id, s.total
-    FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS s (unity_id, competitor_id, total)
+    SELECT *
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])
     ON CONFLICT (tournament_id, unity_id, competitor_id) DO UPDATE
     SET total = excluded.total
 """
 
 
-async def save(connection: Connection, tournament_id: TournamentId, board: Board, touched: Touched) -> None:
-    """Writes the touched rows as `board` has them."""
-    if touched.competitors:
-        await connection.executemany(
-            _SAVE_COMPETITOR, [_competitor_row(tournament_id, c, board) for c in touched.competitors]
-        )
-    if touched.competitions:
-        await _save_competitions(connection, tournament_id, board, touched.competitions)
-    if touched.rankings:
-        await connection.executemany(
-            _SAVE_RANKING, [_ranking_row(tournament_id, r, board.rankings[r]) for r in touched.rankings]
-        )
-    for ranking_id in touched.lists:
-        await connection.execute(_CLEAR_LIST, tournament_id, ranking_id)
-        await connection.execute(_SAVE_LIST, tournament_id, ranking_id, list(board.rankings[ranking_id].participants))
-    if touched.unities:
-        await _save_unities(connection, tournament_id, board, touched.unities)
-    if touched.totals:
-        await _save_totals(connection, tournament_id, board, touched.totals)
-
-
-async def _save_competitions(
-    connection: Connection, tournament_id: TournamentId, board: Board, touched: Iterable[CompetitionId]
-) -> None:
-    competitions = [(competition_id, board.competitions[competition_id]) for competition_id in touched]
-    await connection.executemany(
-        _SAVE_COMPETITION,
-        [
-            (
-                tournament_id,
-                competition_id,
-                competition.number,
-                competition.group_id,
-                competition.started_at,
-                competition.location,
-                competition.result if isinstance(competition.result, str) else None,
-                competition.winner_id,
-                competition.created_at,
-                competition.updated_at,
-            )
-            for competition_id, competition in competitions
-        ],
+async def save(connection: Connection, touched: Mapping[TournamentId, Touched]) -> None:
+    """Writes the touched rows of each tournament as its board has them."""
+    of = touched.items()
+    await _write(connection, _SAVE_COMPETITORS, [_competitor(t, c, on.board) for t, on in of for c in on.competitors])
+    await _write(
+        connection, _SAVE_COMPETITIONS, [_competition(t, c, on.board) for t, on in of for c in on.competitions]
     )
-    participants = [
-        (tournament_id, competition_id, number, competitor_id, _performance(competition, competitor_id))
-        for competition_id, competition in competitions
-        for number, competitor_id in enumerate(competition.participants, start=1)
-    ]
-    await connection.executemany(_SAVE_PARTICIPANT, participants)
+    await _write(
+        connection,
+        _SAVE_PARTICIPANTS,
+        [row for t, on in of for c in on.competitions for row in _participants(t, c, on.board)],
+    )
+    await _write(connection, _SAVE_RANKINGS, [_ranking(t, r, on.board) for t, on in of for r in on.rankings])
+    await _write(connection, _CLEAR_LISTS, [(t, r) for t, on in of for r in on.lists])
+    await _write(
+        connection, _SAVE_LISTS, [row for t, on in of for r in on.lists for row in _enrolments(t, r, on.board)]
+    )
+    await _write(connection, _SAVE_UNITIES, [_unity(t, r, u, on.board) for t, on in of for r, u in on.unities])
+    await _write(connection, _SAVE_TOTALS, [_total(t, r, u, c, on.board) for t, on in of for r, u, c in on.totals])
 
 
-def _performance(competition: Competition, competitor_id: CompetitorId) -> str | None:
-    return competition.result.get(competitor_id) if isinstance(competition.result, dict) else None
+_Row = tuple[object, ...]
 
 
-def _competitor_row(tournament_id: TournamentId, competitor_id: CompetitorId, board: Board) -> tuple[object, ...]:
+async def _write(connection: Connection, statement: str, rows: list[_Row]) -> None:
+    """Executes `statement` for all `rows`, ROWS_MAX at a time."""
+    for start in range(0, len(rows), ROWS_MAX):
+        await connection.execute(statement, *zip(*rows[start : start + ROWS_MAX], strict=True))
+
+
+def _competitor(tournament_id: TournamentId, competitor_id: CompetitorId, board: Board) -> _Row:
     competitor = board.competitors[competitor_id]
     return (
         tournament_id,
         competitor_id,
         competitor.number,
         competitor.name,
-        list(competitor.tags),
+        msgspec.json.encode(competitor.tags).decode(),  # an array of arrays would need all of the same length
         competitor.color,
         competitor.parent_id,
         competitor.created_at,
@@ -409,56 +443,64 @@ def _competitor_row(tournament_id: TournamentId, competitor_id: CompetitorId, bo
     )
 
 
-def _ranking_row(tournament_id: TournamentId, ranking_id: RankingId, ranking: Ranking) -> tuple[object, ...]:
+def _competition(tournament_id: TournamentId, competition_id: CompetitionId, board: Board) -> _Row:
+    competition = board.competitions[competition_id]
+    return (
+        tournament_id,
+        competition_id,
+        competition.number,
+        competition.group_id,
+        competition.started_at,
+        competition.location,
+        competition.result if isinstance(competition.result, str) else None,
+        competition.winner_id,
+        competition.created_at,
+        competition.updated_at,
+    )
+
+
+def _participants(tournament_id: TournamentId, competition_id: CompetitionId, board: Board) -> Iterator[_Row]:
+    competition = board.competitions[competition_id]
+    results = competition.result if isinstance(competition.result, dict) else {}
+    for number, competitor_id in enumerate(competition.participants, start=1):
+        yield tournament_id, competition_id, number, competitor_id, results.get(competitor_id)
+
+
+def _ranking(tournament_id: TournamentId, ranking_id: RankingId, board: Board) -> _Row:
+    ranking = board.rankings[ranking_id]
     return tournament_id, ranking_id, ranking.number, ranking.name, ranking.description, ranking.closed_at
 
 
-async def _save_unities(
-    connection: Connection, tournament_id: TournamentId, board: Board, touched: Iterable[tuple[RankingId, UnityId]]
-) -> None:
-    rows = [(u, r, board.rankings[r].unities[u]) for r, u in touched]
-    await connection.execute(
-        _SAVE_UNITIES,
-        tournament_id,
-        [unity_id for unity_id, _, _ in rows],
-        [ranking_id for _, ranking_id, _ in rows],
-        [unity.number for _, _, unity in rows],
-        [unity.name for _, _, unity in rows],
-        [unity.sort.value for _, _, unity in rows],
-        [unity.version for _, _, unity in rows],
-    )
+def _enrolments(tournament_id: TournamentId, ranking_id: RankingId, board: Board) -> Iterator[_Row]:
+    for number, competitor_id in enumerate(board.rankings[ranking_id].participants, start=1):
+        yield tournament_id, ranking_id, number, competitor_id
 
 
-async def _save_totals(
-    connection: Connection,
-    tournament_id: TournamentId,
-    board: Board,
-    touched: Iterable[tuple[RankingId, UnityId, CompetitorId]],
-) -> None:
-    rows = [(u, c, board.rankings[r].unities[u].totals[c]) for r, u, c in touched]
-    await connection.execute(
-        _SAVE_TOTALS,
-        tournament_id,
-        [unity_id for unity_id, _, _ in rows],
-        [competitor_id for _, competitor_id, _ in rows],
-        [total for _, _, total in rows],
-    )
+def _unity(tournament_id: TournamentId, ranking_id: RankingId, unity_id: UnityId, board: Board) -> _Row:
+    unity = board.rankings[ranking_id].unities[unity_id]
+    return tournament_id, unity_id, ranking_id, unity.number, unity.name, unity.sort.value, unity.version
+
+
+def _total(
+    tournament_id: TournamentId, ranking_id: RankingId, unity_id: UnityId, competitor_id: CompetitorId, board: Board
+) -> _Row:
+    return tournament_id, unity_id, competitor_id, board.rankings[ranking_id].unities[unity_id].totals[competitor_id]
 
 
 # ── Starting over ───────────────────────────────────────────────────────────────────────────────────────
 
 _CLEAR: Final = (
-    "DELETE FROM competitor WHERE tournament_id = $1",
-    "DELETE FROM competition WHERE tournament_id = $1",
-    "DELETE FROM participant WHERE tournament_id = $1",
-    "DELETE FROM ranking WHERE tournament_id = $1",
-    "DELETE FROM enrolment WHERE tournament_id = $1",
-    "DELETE FROM unity WHERE tournament_id = $1",
-    "DELETE FROM total WHERE tournament_id = $1",
+    "DELETE FROM competitor WHERE tournament_id = ANY($1::bigint[])",
+    "DELETE FROM competition WHERE tournament_id = ANY($1::bigint[])",
+    "DELETE FROM participant WHERE tournament_id = ANY($1::bigint[])",
+    "DELETE FROM ranking WHERE tournament_id = ANY($1::bigint[])",
+    "DELETE FROM enrolment WHERE tournament_id = ANY($1::bigint[])",
+    "DELETE FROM unity WHERE tournament_id = ANY($1::bigint[])",
+    "DELETE FROM total WHERE tournament_id = ANY($1::bigint[])",
 )
 
 
-async def clear(connection: Connection, tournament_id: TournamentId) -> None:
-    """Removes a tournament's rows, to fold them anew; its checkpoint stays where it is."""
-    for statement in _CLEAR:
-        await connection.execute(statement, tournament_id)
+async def clear(connection: Connection, tournament_ids: Collection[TournamentId]) -> None:
+    """Removes the rows of tournaments that are to be folded anew; their checkpoints stay where they are."""
+    for statement in _CLEAR if tournament_ids else ():
+        await connection.execute(statement, tournament_ids)

@@ -19,10 +19,16 @@ from engine.terms import TournamentId
 CHANNEL: Final = "tallybook"
 INTERVAL_SECONDS: Final = 0.05
 TOURNAMENTS_MAX: Final = 300
-"""Named in one hint; PostgreSQL takes 8,000 bytes. With more, the hint is empty: look for yourselves."""
+"""Named in one hint; PostgreSQL takes 8,000 bytes."""
+HINTS_MAX: Final = 10
+"""Sent at once. Where more would be needed there is one that is empty: look for yourselves."""
 
 _ID: Final = re.compile(r"[1-9][0-9]{0,17}")
-_NOTIFY: Final = "SELECT pg_notify($1, $2)"
+# Its commit is not waited for: that would be a sync of the disk for what may be lost.
+_NOTIFY: Final = """
+    SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, hint)
+    FROM unnest($2::text[]) AS hint
+"""
 
 
 class Waker:
@@ -45,7 +51,7 @@ class Waker:
             # Where that fails, for whatever reason, a hint is lost; the workers' poll finds what it was about.
             with suppress(DatabaseUnavailable, PostgresError):
                 async with self._database.connection() as connection:
-                    await connection.execute(_NOTIFY, CHANNEL, _hint(tournament_ids))
+                    await connection.execute(_NOTIFY, CHANNEL, _hints(tournament_ids))
             await asyncio.sleep(INTERVAL_SECONDS)
 
 
@@ -54,6 +60,8 @@ def hinted(payload: str) -> set[TournamentId]:
     return {TournamentId(int(number)) for number in payload.split(",") if _ID.fullmatch(number)}
 
 
-def _hint(tournament_ids: Iterable[TournamentId]) -> str:
+def _hints(tournament_ids: Iterable[TournamentId]) -> list[str]:
     named = [str(tournament_id) for tournament_id in tournament_ids]
-    return ",".join(named) if len(named) <= TOURNAMENTS_MAX else ""
+    if len(named) > HINTS_MAX * TOURNAMENTS_MAX:
+        return [""]
+    return [",".join(named[n : n + TOURNAMENTS_MAX]) for n in range(0, len(named), TOURNAMENTS_MAX)]

@@ -1,25 +1,31 @@
-"""The worker: claims a tournament whose tables lack events, folds some, saves rows and checkpoint together.
+"""The worker: claims tournaments whose tables lack events, folds some, saves rows and checkpoints together.
 
-Any number of workers run at once, in any number of processes. Candidates are found without locks; then the one
-checkpoint row is locked, and whoever finds it locked goes on to the next candidate. The head is never locked: that
-would hold up those who append. A batch is bounded, so that one busy tournament does not keep the others waiting,
-and its rows commit together with the checkpoint: after a crash, or when a paused worker wakes up after another took
-its place, there is nothing that could be half done or done twice.
+Any number of workers run at once, in any number of processes. Candidates are found without locks, or named by hints;
+then the checkpoint rows of a batch of them are locked, and those that are locked already are left to whoever did it.
+Heads are never locked: that would hold up those who append. A batch is bounded, and each tournament has the same share
+in it, so that a busy one does not keep the others waiting. Its rows commit together with the checkpoints: after a
+crash, or when a paused worker wakes up after another took its place, there is nothing that could be half done or done
+twice.
+
+Where something is wrong with a tournament, its batch is rolled back, and each tournament of the batch is folded alone
+next. Then it shows which one it was; that one stays alone until all is well with it.
 """
 
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
 
 import structlog
 from asyncpg import Connection, DataError, IntegrityConstraintViolationError, LockNotAvailableError
+from msgspec import Struct, field
 
 from engine import log
 from engine.database import DATABASE_TROUBLE, Database, is_lost
 from engine.errors import DatabaseUnavailable, LogForked, LogUnreadable
+from engine.events import Recorded
 from engine.log import Head
 from engine.telemetry import FOLD_SECONDS, FOLDED_EVENTS, FORKED, STOPPED
 from engine.terms import TournamentId
@@ -28,15 +34,26 @@ from projections.board import FOLD_VERSION, Board, Revisions, fold
 from projections.tables import Touched
 from projections.wakeup import CHANNEL, hinted
 
-BATCH_BLOCKS_MAX: Final = 2_000
+BATCH_TOURNAMENTS_MAX: Final = 200
+ROUND_SECONDS_MIN: Final = 0.1
+"""From the beginning of a round to that of the next, when nothing is left over: hints gather meanwhile."""
 POLL_SECONDS: Final = 1.0
 """So late at most tables follow when every hint is lost and there is nothing else to do."""
-CANDIDATES_MAX: Final = 500
+CANDIDATES_MAX: Final = 1_000
+"""Of one look; when it found so many, the next one follows at once."""
 BOARDS_MAX: Final = 2_000
 """Boards that a worker keeps, so as not to read them from the tables again."""
 STOPPED_RETRY_SECONDS: Final = 10.0
 
 _logger = structlog.get_logger()
+
+
+class Folded(Struct):
+    """What became of a batch. `left`: tournaments that can be gone on with at once."""
+
+    events: int = 0
+    boards: dict[TournamentId, tuple[Head, Board]] = field(default_factory=dict)
+    left: set[TournamentId] = field(default_factory=set)
 
 
 class Worker:
@@ -45,9 +62,11 @@ class Worker:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._boards: OrderedDict[TournamentId, tuple[Head, Board]] = OrderedDict()
+        self._alone: set[TournamentId] = set()
         self._hinted: set[TournamentId] = set()
         self._something = asyncio.Event()
         self._polled_at = 0.0
+        self._idle_at: str | None = None
 
     async def run(self) -> None:
         while True:
@@ -60,38 +79,63 @@ class Worker:
 
     async def catch_up(self) -> int:
         """Folds until no tournament is behind, but for the stopped ones; returns how many events it folded."""
-        folded = 0
+        events = 0
         while True:
-            candidates = await self._candidates()
-            events = sum([await self._fold_one(tournament_id) for tournament_id in candidates])
-            if not events:
-                return folded
-            folded += events
+            folded = [await self._fold(batch) for batch in self._batches(await self._candidates())]
+            if not any(batch.events or batch.left for batch in folded):
+                return events
+            events += sum(batch.events for batch in folded)
 
     async def _work(self, listener: Connection) -> None:
         """Rounds over what hints name and, once in POLL_SECONDS, over all that is behind; until hints are lost."""
-        self._polled_at = 0.0
+        self._polled_at, self._idle_at = 0.0, None
         while not is_lost(listener):
-            if time.monotonic() >= self._polled_at + POLL_SECONDS:
-                self._polled_at = time.monotonic()
-                self._hinted.update(await self._candidates())
-            candidates, self._hinted = self._hinted, set()
-            for tournament_id in candidates:
-                if await self._fold_safely(tournament_id):
-                    self._hinted.add(tournament_id)  # perhaps not all of it was within the batch
+            began_at = time.monotonic()
+            candidates = await self._look() if began_at >= self._polled_at + POLL_SECONDS else []
+            self._hinted.update(candidates)
             if not self._hinted:
                 await self._wait(self._polled_at + POLL_SECONDS - time.monotonic())
+                continue
+            events, left = await self._round(listener)
+            if events and len(candidates) == CANDIDATES_MAX:
+                self._polled_at = 0.0  # there are more
+            elif not left:
+                await asyncio.sleep(began_at + ROUND_SECONDS_MIN - time.monotonic())
+            self._hinted |= left
 
-    async def _fold_safely(self, tournament_id: TournamentId) -> int:
-        """As `_fold_one`. A defect that one tournament meets is written down, and does not hold up the others."""
+    async def _round(self, listener: Connection) -> tuple[int, set[TournamentId]]:
+        """Folds some events of all that is hinted at: how many, and the tournaments of which something is left over."""
+        hinted, self._hinted = self._hinted, set()
+        events, left = 0, set[TournamentId]()
+        for batch in self._batches(hinted):
+            if is_lost(listener):
+                break  # perhaps nothing is to be had; if it is, the next look finds what is left
+            folded = await self._fold_safely(batch)
+            events += folded.events
+            left |= folded.left
+        return events, left
+
+    def _batches(self, tournament_ids: Iterable[TournamentId]) -> list[list[TournamentId]]:
+        """Those that can be folded together, and then those that are to be alone."""
+        ids = sorted(tournament_ids)
+        together = [tournament_id for tournament_id in ids if tournament_id not in self._alone]
+        batches = [together[n : n + BATCH_TOURNAMENTS_MAX] for n in range(0, len(together), BATCH_TOURNAMENTS_MAX)]
+        return batches + [[tournament_id] for tournament_id in ids if tournament_id in self._alone]
+
+    async def _fold_safely(self, batch: list[TournamentId]) -> Folded:
+        """As `_fold`. A defect that one tournament meets is written down, and does not hold up the others."""
         try:
-            return await self._fold_one(tournament_id)
+            return await self._fold(batch)
         except DatabaseUnavailable as error:  # of one tournament, or of all: then the listener is lost as well
-            _logger.warning("worker_failed", tournament_id=tournament_id, error=repr(error.__cause__))
-            return 0
+            _logger.warning("worker_failed", tournament_ids=batch, error=repr(error.__cause__))
         except Exception:  # the worker's outer loop: the tables stay where they are, nothing is lost or skipped
-            _logger.exception("worker_failed", tournament_id=tournament_id)
-            return 0
+            _logger.exception("worker_failed", tournament_ids=batch)
+        return self._apart(batch)
+
+    def _apart(self, batch: list[TournamentId]) -> Folded:
+        """What became of a batch that was rolled back: each of it is alone from now on, beginning at once."""
+        self._alone.update(batch)
+        return Folded(left=set(batch) if len(batch) > 1 else set())
 
     async def _wait(self, seconds: float) -> None:
         try:
@@ -100,6 +144,17 @@ class Worker:
         except TimeoutError:
             return
         self._something.clear()
+
+    async def _look(self) -> list[TournamentId]:
+        """As `_candidates`, but without looking where nothing has been committed since nothing was found."""
+        self._polled_at = time.monotonic()
+        async with self._database.connection() as connection:
+            moment = await tables.moment(connection)
+        if moment is not None and moment == self._idle_at:
+            return []
+        candidates = await self._candidates()
+        self._idle_at = None if candidates else moment
+        return candidates
 
     async def _candidates(self) -> list[TournamentId]:
         async with self._database.connection() as connection:
@@ -124,90 +179,101 @@ class Worker:
 
     # ── One batch ───────────────────────────────────────────────────────────────────────────────────────
 
-    async def _fold_one(self, tournament_id: TournamentId) -> int:
-        """Folds a batch of one tournament into its tables; returns how many events that were."""
+    async def _fold(self, batch: list[TournamentId]) -> Folded:
+        """Folds some events of each of a batch into its tables."""
         started_at = time.perf_counter()
         try:
             async with self._database.connection() as connection:
-                if tournament_id not in self._boards:
-                    await tables.create_checkpoint(connection, tournament_id, log.beginning(tournament_id))
+                beginnings = {t: log.beginning(t) for t in batch if t not in self._boards}
+                await tables.create_checkpoints(connection, beginnings)
                 try:
                     async with connection.transaction():
-                        folded, head, board = await self._fold_batch(connection, tournament_id)
+                        folded = await self._fold_within(connection, batch)
                 except LockNotAvailableError as error:  # of somebody who looks at its rows; the others must not wait
-                    _logger.warning("worker_failed", tournament_id=tournament_id, error=repr(error))
-                    return 0
-        except LogUnreadable as cause:
-            await self._stop(cause)
-            return 0
-        except LogForked as fork:
-            FORKED.inc()
-            _logger.error("log_forked", tournament_id=fork.tournament_id, sequence=fork.sequence)
-            return 0
-        if head is None or board is None:
-            return 0
-        self._keep(tournament_id, head, board)
-        seconds = time.perf_counter() - started_at
-        FOLDED_EVENTS.inc(folded)
-        FOLD_SECONDS.observe(seconds)
-        _logger.info(
-            "tables_folded",
-            tournament_id=tournament_id,
-            events=folded,
-            sequence=head.sequence,
-            milliseconds=round(seconds * 1000, 1),
-        )
+                    if len(batch) == 1:
+                        _logger.warning("worker_failed", tournament_ids=batch, error=repr(error))
+                    return self._apart(batch)
+        except (LogUnreadable, LogForked) as fault:
+            if len(batch) == 1:
+                await self._alarm(fault)
+            return self._apart(batch)
+        self._alone.difference_update(batch)
+        self._alone |= folded.left - folded.boards.keys()  # too heavy for a batch: they must not wait for ever
+        self._keep(folded.boards)
+        if folded.events:
+            seconds = time.perf_counter() - started_at
+            FOLDED_EVENTS.inc(folded.events)
+            FOLD_SECONDS.observe(seconds)
+            _logger.info(
+                "tables_folded",
+                tournaments=len(folded.boards),
+                events=folded.events,
+                milliseconds=round(seconds * 1000, 1),
+            )
         return folded
 
-    async def _fold_batch(
-        self, connection: Connection, tournament_id: TournamentId
-    ) -> tuple[int, Head | None, Board | None]:
-        """Within a transaction: claim, read, fold, save. Without head and board: there was nothing to do."""
-        checkpoint = await tables.claim(connection, tournament_id)
-        if checkpoint is None or checkpoint.fold_version > FOLD_VERSION:
-            return 0, None, None
-        anew = checkpoint.fold_version < FOLD_VERSION
-        head = log.beginning(tournament_id) if anew else checkpoint.head
-        tail = await log.tail(connection, tournament_id, head, blocks_max=BATCH_BLOCKS_MAX)
-        if not tail.events:
-            return 0, None, None
-        if anew:
-            await tables.clear(connection, tournament_id)
-            board = Board()
-        else:
-            board = await self._board_at(connection, tournament_id, head)
-        touched = Touched()
-        for recorded in tail.events:
-            try:
-                fold(board, Revisions(), recorded)
-                tables.touch(touched, board, recorded.event)
-            except LookupError as error:
-                raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
+    async def _fold_within(self, connection: Connection, batch: Collection[TournamentId]) -> Folded:
+        """Within a transaction: claim, read, fold, save."""
+        checkpoints = await tables.claim(connection, batch)
+        ours = {t: c for t, c in checkpoints.items() if c.fold_version <= FOLD_VERSION}
+        anew = {t for t, c in ours.items() if c.fold_version < FOLD_VERSION}
+        after = {t: log.beginning(t) if t in anew else c.head for t, c in ours.items()}
+        read = await log.tails(connection, after)
+        if not read.tails:
+            return Folded()
+        await tables.clear(connection, anew & read.tails.keys())
+        boards = await self._boards_at(connection, {t: after[t] for t in read.tails})
+        touched = {t: _touched(t, boards[t], tail.events) for t, tail in read.tails.items()}
+        heads = {t: tail.head for t, tail in read.tails.items()}
         try:
-            await tables.save(connection, tournament_id, board, touched)
+            await tables.save(connection, touched)
         except (DataError, IntegrityConstraintViolationError) as error:
+            tournament_id, head = next(iter(heads.items()))  # of several, it need not be this one
             reason = f"the tables cannot hold what the events up to it lead to: {error}"
-            raise LogUnreadable(tournament_id, tail.head.sequence, reason) from error
-        await tables.advance(connection, tournament_id, tail.head)
-        await tables.resume(connection, tournament_id, tail.head)
-        return len(tail.events), tail.head, board
+            raise LogUnreadable(tournament_id, head.sequence, reason) from error
+        await tables.advance(connection, heads)
+        return Folded(
+            events=sum(len(tail.events) for tail in read.tails.values()),
+            boards={t: (head, boards[t]) for t, head in heads.items()},
+            left=read.unread,
+        )
 
-    async def _board_at(self, connection: Connection, tournament_id: TournamentId, head: Head) -> Board:
-        """The board that the tables hold. The kept one is taken out: it is put back when it has been saved."""
-        kept = self._boards.pop(tournament_id, None)
-        if kept is not None and kept[0] == head:
-            return kept[1]
-        return await tables.load_board(connection, tournament_id)
+    async def _boards_at(self, connection: Connection, heads: Mapping[TournamentId, Head]) -> dict[TournamentId, Board]:
+        """The boards that the tables hold, which are at `heads`.
 
-    def _keep(self, tournament_id: TournamentId, head: Head, board: Board) -> None:
-        self._boards[tournament_id] = head, board
+        Kept ones are taken out: they are put back when they have been saved, and what is folded into them is gone
+        with them when it has not.
+        """
+        kept = {t: self._boards.pop(t) for t in heads if t in self._boards}
+        boards = {t: board for t, (head, board) in kept.items() if head == heads[t]}
+        boards |= {t: Board() for t, head in heads.items() if head.sequence == 0}
+        return boards | await tables.load_boards(connection, heads.keys() - boards.keys())
+
+    def _keep(self, boards: Mapping[TournamentId, tuple[Head, Board]]) -> None:
+        self._boards.update(boards)
         while len(self._boards) > BOARDS_MAX:
             self._boards.popitem(last=False)
 
-    async def _stop(self, cause: LogUnreadable) -> None:
+    async def _alarm(self, fault: LogUnreadable | LogForked) -> None:
+        if isinstance(fault, LogForked):
+            FORKED.inc()
+            _logger.error("log_forked", tournament_id=fault.tournament_id, sequence=fault.sequence)
+            return
         STOPPED.inc()
         _logger.error(
-            "tournament_stopped", tournament_id=cause.tournament_id, sequence=cause.sequence, reason=cause.reason
+            "tournament_stopped", tournament_id=fault.tournament_id, sequence=fault.sequence, reason=fault.reason
         )
         async with self._database.connection() as connection:
-            await tables.stop(connection, cause)
+            await tables.stop(connection, fault)
+
+
+def _touched(tournament_id: TournamentId, board: Board, tail: Iterable[Recorded]) -> Touched:
+    """Folds `tail` into `board`; raises LogUnreadable."""
+    touched, revisions = Touched(board), Revisions()
+    for recorded in tail:
+        try:
+            fold(board, revisions, recorded)
+            tables.touch(touched, recorded.event)
+        except LookupError as error:
+            raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
+    return touched

@@ -870,12 +870,12 @@ EVENTS_EACH: Final = 250
 
 
 HOT_READS: Final = [
-    ("_EVENTS", (200, 240, 250), "event_pkey", 10),
-    ("_EVENTS", (200, 0, 250), "event_pkey", 250),
-    ("_EVENTS", (200, 250, 250), "event_pkey", 0),
+    ("_EVENTS", ([200], [240], [250]), "event_pkey", 10),
+    ("_EVENTS", ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
+    ("_EVENTS", ([200], [250], [250]), "event_pkey", 0),
     ("_EVENT", (200, 250), "event_pkey", 1),
-    ("_BLOCKS", (200, 240, 2_001), "block_pkey", 3),
-    ("_BLOCKS", (200, 0, 11), "block_pkey", 11),
+    ("_BLOCKS", ([200, 7], [240, 245], 2_002), "block_pkey", 3 + 2),
+    ("_BLOCKS", ([200], [0], 11), "block_pkey", 11),
     ("_HEADS", ([7, 200, 333],), "head_pkey", 3),
     ("_KEY", (200, "key 50"), "idempotency_pkey", 1),
     ("_BY_SLUG", ("slug-50",), "tournament_slug_key", 1),
@@ -909,8 +909,8 @@ async def fill(owner: asyncpg.Connection) -> None:
         SELECT t.id, {EVENTS_EACH}, 0, now(), sha256('') FROM {tournaments};
         INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, body)
         SELECT t.id, s.n, now(), 0, 'Nonsense', repeat('x', 100) FROM {tournaments}, {events};
-        INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, append_id, answers)
-        SELECT t.id, s.n, s.n - 4, now(), sha256(''), gen_random_uuid(), '{{}}' FROM {tournaments}, {events}
+        INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id)
+        SELECT t.id, s.n, s.n - 4, now(), sha256(''), 600, gen_random_uuid() FROM {tournaments}, {events}
         WHERE s.n % 5 = 0;
         INSERT INTO idempotency (tournament_id, idempotency_key, fingerprint, sequence)
         SELECT t.id, 'key ' || s.n, '', s.n FROM {tournaments}, {events} WHERE s.n % 10 = 0;

@@ -18,6 +18,7 @@ from engine.log import Appended, Block, Request
 from engine.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.tournament import Tournament
 from projections import live, tables
+from projections import worker as worker_module
 from projections.board import FOLD_VERSION, Board
 from projections.live import Live
 from projections.standing import standings
@@ -119,6 +120,56 @@ async def test_the_tables_show_what_the_log_says(database: Database, history: li
     assert await Worker(database).catch_up() == len(history) + 1
     await assert_tables_show_the_log(database, tournament_id)
     assert await Worker(database).catch_up() == 0
+
+
+_ROWS: Final = """
+    SELECT array_agg(r.row ORDER BY r.row)
+    FROM (
+        SELECT to_jsonb(t) - 'recorded_at' FROM checkpoint AS t
+        UNION ALL SELECT to_jsonb(t) FROM competitor AS t
+        UNION ALL SELECT to_jsonb(t) FROM competition AS t
+        UNION ALL SELECT to_jsonb(t) FROM participant AS t
+        UNION ALL SELECT to_jsonb(t) FROM ranking AS t
+        UNION ALL SELECT to_jsonb(t) FROM enrolment AS t
+        UNION ALL SELECT to_jsonb(t) FROM unity AS t
+        UNION ALL SELECT to_jsonb(t) FROM total AS t
+    ) AS r (row)
+"""
+_EMPTY: Final = "TRUNCATE checkpoint, competitor, competition, participant, ranking, enrolment, unity, total"
+
+
+@settings(on_the_database, max_examples=10)
+@given(
+    many=st.lists(st.tuples(histories(commands_max=20), block_sizes), min_size=2, max_size=6),
+    events_max=st.sampled_from([1, 10, 50, 10_000]),
+    keeping=st.booleans(),
+)
+async def test_many_tournaments_folded_together_give_the_rows_that_each_gives_alone(
+    database: Database,
+    owner: asyncpg.Connection,
+    many: list[tuple[list[Event], list[int]]],
+    events_max: int,
+    keeping: bool,
+) -> None:
+    """In batches of any size; with boards that were kept, or read from the tables."""
+    await owner.execute(_EMPTY)
+    tournaments = [await written(database, history, sizes) for history, sizes in many]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(log, "TAIL_EVENTS_MAX", events_max)
+        worker = Worker(database)
+        left = set(tournaments)
+        while left:
+            worker = worker if keeping else Worker(database)
+            left = (await worker._fold(sorted(left))).left
+    for tournament_id in tournaments:
+        await assert_tables_show_the_log(database, tournament_id)
+    await Worker(database).catch_up()  # those of examples before
+    together = await owner.fetchval(_ROWS)
+    await owner.execute(_EMPTY)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(worker_module, "BATCH_TOURNAMENTS_MAX", 1)
+        await Worker(database).catch_up()
+    assert await owner.fetchval(_ROWS) == together
 
 
 @on_the_database
@@ -324,8 +375,8 @@ async def test_tables_of_a_newer_fold_are_left_alone_and_the_live_is_replayed(
     await append(database, tournament_id, history[-1:])
     before = await owner.fetchrow(_CHECKPOINT, tournament_id), await in_tables(database, tournament_id)
     assert await worker.catch_up() == 0
-    assert await worker._fold_one(tournament_id) == 0  # as where a hint names it
-    assert await Worker(database)._fold_one(tournament_id) == 0
+    assert (await worker._fold([tournament_id])).events == 0  # as where a hint names it
+    assert (await Worker(database)._fold([tournament_id])).events == 0
     after = await owner.fetchrow(_CHECKPOINT, tournament_id), await in_tables(database, tournament_id)
     assert after == before
     await assert_live_shows_the_log(database, tournament_id)

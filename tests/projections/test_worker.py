@@ -2,11 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, MutableMapping
 from contextlib import asynccontextmanager
+from typing import Any, Final
 
 import asyncpg
 import pytest
+from structlog.testing import capture_logs
 
 from engine import log
 from engine.database import Database, open_database
@@ -16,7 +18,8 @@ from engine.terms import TournamentId
 from projections import live, tables
 from projections import worker as worker_module
 from projections.board import Board
-from projections.wakeup import CHANNEL, TOURNAMENTS_MAX, Waker
+from projections.tables import Touched
+from projections.wakeup import CHANNEL, HINTS_MAX, TOURNAMENTS_MAX, Waker
 from projections.worker import Worker
 from tests.desks import Arena, holding, open_arena, record, until, waiting_for_locks
 from tests.poison import POISONS, append_text, poison, repair
@@ -196,6 +199,233 @@ async def test_rows_that_somebody_has_locked_hold_up_their_tournament_alone(
     assert await are_up_to_date(owner, held)
 
 
+# ── Many tournaments in one transaction ─────────────────────────────────────────────────────────────────
+
+
+async def test_two_workers_over_many_tournaments_fold_each_event_once_while_more_come_in(
+    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "BATCH_TOURNAMENTS_MAX", 7)
+    async with open_database(dsn, name="one") as one, open_database(dsn, name="other") as other:
+        workers = Worker(one), Worker(other)
+        arenas = [await open_arena(one) for _ in range(40)]
+        grown = asyncio.Event()
+
+        async def grow() -> None:
+            for amount in range(5):
+                for arena in arenas:
+                    await add(owner, arena, amount)
+            grown.set()
+
+        async def work(worker: Worker) -> int:
+            events = 0
+            while not grown.is_set():
+                events += await worker.catch_up()
+            return events
+
+        _, *events = await asyncio.gather(grow(), *map(work, workers))
+        assert sum(events) + await workers[0].catch_up() == 40 * (4 + 5)
+        for arena in arenas:
+            assert await totals(owner, arena) == {arena.competitors[0]: 10}
+            await assert_the_tables_are_the_log(one, arena.tournament_id)
+
+
+async def spoil_an_event(owner: asyncpg.Connection, arena: Arena) -> None:
+    await poison(owner, arena, "unknown tag")
+
+
+async def spoil_a_row(owner: asyncpg.Connection, arena: Arena) -> None:
+    body = '{"competitor_id":999999,"name":"U+0000: \\u0000"}'
+    await append_text(owner, arena.tournament_id, "CompetitorRegistered", body)
+
+
+async def spoil_the_tags(owner: asyncpg.Connection, arena: Arena) -> None:
+    body = '{"competitor_id":999999,"name":"Eve","tags":["U+0000: \\u0000"]}'
+    await append_text(owner, arena.tournament_id, "CompetitorRegistered", body)
+
+
+async def spoil_the_chain(owner: asyncpg.Connection, arena: Arena) -> None:
+    await owner.execute("UPDATE checkpoint SET digest = sha256('') WHERE tournament_id = $1", arena.tournament_id)
+
+
+@pytest.mark.parametrize("spoil", [spoil_an_event, spoil_a_row, spoil_the_tags, spoil_the_chain])
+async def test_what_is_wrong_with_one_of_many_keeps_it_alone_and_the_others_together(
+    database: Database, owner: asyncpg.Connection, spoil: Callable[[asyncpg.Connection, Arena], Awaitable[None]]
+) -> None:
+    arenas = [await open_arena(database) for _ in range(12)]
+    worker = Worker(database)
+    await worker.catch_up()
+    bad = arenas[5]
+    others = [arena for arena in arenas if arena is not bad]
+    await spoil(owner, bad)
+    for arena in arenas:
+        await add(owner, arena, 1)
+    with capture_logs() as said:
+        assert await worker.catch_up() == len(others)
+    assert batches(said) == [1] * len(others)
+    alarms = {line["tournament_id"] for line in said if line["event"] in ("tournament_stopped", "log_forked")}
+    assert alarms == {bad.tournament_id}
+    for arena in arenas:
+        await add(owner, arena, 2)
+    with capture_logs() as said:
+        assert await worker.catch_up() == len(others)
+    assert batches(said) == [len(others)]
+    assert not await are_up_to_date(owner, bad)
+    for arena in others:
+        await assert_the_tables_are_the_log(database, arena.tournament_id)
+
+
+def batches(said: list[MutableMapping[str, Any]]) -> list[int]:
+    """How many tournaments were folded together, batch after batch."""
+    return [line["tournaments"] for line in said if line["event"] == "tables_folded"]
+
+
+async def test_a_tournament_that_is_repaired_is_folded_together_with_the_others_again(
+    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "STOPPED_RETRY_SECONDS", 0.0)
+    arenas = [await open_arena(database) for _ in range(3)]
+    worker = Worker(database)
+    sequence = await poison(owner, arenas[1], "unknown tag")
+    await worker.catch_up()
+    assert await owner.fetchval("SELECT count(*) FROM stopped") == 1
+    await repair(owner, arenas[1], sequence, 100)
+    await worker.catch_up()
+    assert await owner.fetchval("SELECT count(*) FROM stopped") == 0
+    for arena in arenas:
+        await add(owner, arena, 1)
+    with capture_logs() as said:
+        await worker.catch_up()
+    assert batches(said) == [3]
+
+
+async def test_boards_that_were_folded_in_a_batch_that_was_rolled_back_are_thrown_away(
+    database: Database, owner: asyncpg.Connection
+) -> None:
+    arenas = [await open_arena(database) for _ in range(6)]
+    worker = Worker(database)
+    for arena in arenas:
+        await add(owner, arena, 1)
+    await worker.catch_up()
+    await poison(owner, arenas[-1], "unknown unity")  # the last: the others have been folded before it is found
+    for arena in arenas:
+        await add(owner, arena, 10)
+    assert await worker.catch_up() == 5
+    for arena in arenas[:-1]:
+        assert await totals(owner, arena) == {arena.competitors[0]: 11}
+        await assert_the_tables_are_the_log(database, arena.tournament_id)
+
+
+async def test_a_defect_that_one_of_many_meets_does_not_hold_up_the_others(
+    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.05)
+    arenas = [await open_arena(database) for _ in range(6)]
+    met = arenas[2].tournament_id
+    save = tables.save
+
+    async def defective(connection: asyncpg.Connection, touched: Mapping[TournamentId, Touched]) -> None:
+        assert met not in touched
+        await save(connection, touched)
+
+    monkeypatch.setattr(tables, "save", defective)
+    async with working(database):
+        await until(lambda: are_up_to_date(owner, *(arena for arena in arenas if arena.tournament_id != met)))
+        assert not await are_up_to_date(owner, arenas[2])
+        monkeypatch.setattr(tables, "save", save)
+        await until(lambda: are_up_to_date(owner, *arenas))
+
+
+async def test_a_busy_tournament_has_no_more_of_a_batch_than_the_others(
+    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "TAIL_EVENTS_MAX", 30)
+    busy, *others = [await open_arena(database) for _ in range(3)]
+    worker = Worker(database)
+    await worker.catch_up()
+    await add(owner, busy, *[1] * 100)
+    for arena in others:
+        await add(owner, arena, 1)
+    folded = await worker._fold([arena.tournament_id for arena in (busy, *others)])
+    assert folded.events == 10 + 1 + 1
+    assert folded.left == {busy.tournament_id}
+    assert await are_up_to_date(owner, *others)
+    assert await worker.catch_up() == 90
+
+
+async def test_what_is_too_heavy_for_a_batch_is_folded_alone_next(
+    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arenas = [await open_arena(database) for _ in range(3)]
+    worker = Worker(database)
+    await worker.catch_up()
+    for arena in arenas:
+        await add(owner, arena, 1)
+    monkeypatch.setattr(log, "TAIL_EVENTS_MAX", 2)
+    folded = await worker._fold([arena.tournament_id for arena in arenas])
+    assert folded.events == 2
+    assert worker._batches(folded.left) == [[arenas[2].tournament_id]]
+    with capture_logs() as said:
+        assert await worker.catch_up() == 1
+    assert batches(said) == [1]
+    assert await are_up_to_date(owner, *arenas)
+    assert len(worker._batches(arena.tournament_id for arena in arenas)) == 1
+
+
+async def test_commits_of_a_worker_are_not_waited_for_and_nobody_elses_on_its_connection(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    await owner.execute(
+        """
+        CREATE TABLE seen AS SELECT '' AS setting WHERE false;
+        CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+        BEGIN
+            INSERT INTO tallybook.seen VALUES (current_setting('synchronous_commit'));
+            RETURN NEW;
+        END $$;
+        CREATE TRIGGER see BEFORE UPDATE ON checkpoint FOR EACH ROW EXECUTE FUNCTION see()
+        """
+    )
+    async with open_database(dsn, name="one", connections_max=1) as database:
+        await open_arena(database)
+        await Worker(database).catch_up()
+        assert await owner.fetchval("SELECT array_agg(setting) FROM seen") == ["off"]
+        async with database.connection() as connection:
+            assert await connection.fetchval("SELECT current_setting('synchronous_commit')") == "on"
+
+
+_NEVER_SCANNED: Final = (
+    "event", "block", "competitor", "competition", "participant", "ranking", "enrolment", "unity", "total"
+)  # fmt: skip
+
+
+async def test_a_worker_that_planned_on_small_tables_does_not_scan_them_when_they_are_large(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    scans = "SELECT relname, seq_scan FROM pg_stat_user_tables WHERE relname = ANY($1)"
+    async with open_database(dsn, name="one", connections_max=1) as database:
+        small = await open_arena(database)
+        worker = Worker(database)
+        for _ in range(12):  # more often than it takes for a plan to be kept
+            await add(owner, small, 1)
+            worker._boards.clear()
+            await worker.catch_up()
+        await flush_statistics(database)
+        before = dict(await owner.fetch(scans, _NEVER_SCANNED))
+        arenas = [await open_arena(database) for _ in range(30)]
+        for arena in arenas:
+            await add(owner, arena, 1, 2, 3)
+        await worker.catch_up()
+        await flush_statistics(database)
+        assert dict(await owner.fetch(scans, _NEVER_SCANNED)) == before
+
+
+async def flush_statistics(database: Database) -> None:
+    """Has the only connection of the pool tell what it has counted."""
+    async with database.connection() as connection:
+        await connection.execute("SELECT pg_stat_force_next_flush()")
+
+
 # ── Poison ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -276,7 +506,7 @@ async def test_a_hint_of_too_many_to_name_has_workers_look_for_themselves(
     async with working(database):
         await until(lambda: are_up_to_date(owner, arena))
         waker = Waker(database)
-        for n in range(TOURNAMENTS_MAX + 1):
+        for n in range(HINTS_MAX * TOURNAMENTS_MAX):
             waker.appended(TournamentId(10**9 + n))
         waker.appended(arena.tournament_id)
         await add(owner, arena, 1)
@@ -302,6 +532,83 @@ async def test_a_hint_of_what_does_not_exist_does_no_harm(
         await owner.execute("SELECT pg_notify($1, $2)", CHANNEL, str(arena.tournament_id))
         await until(lambda: are_up_to_date(owner, arena), 5)
     assert await owner.fetchval("SELECT count(*) FROM checkpoint") == 1
+
+
+async def test_hints_gather_between_rounds_and_one_after_a_quiet_time_does_not_wait(
+    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "POLL_SECONDS", NEVER_SECONDS)
+    monkeypatch.setattr(worker_module, "ROUND_SECONDS_MIN", 0.5)
+    arena = await open_arena(database)
+    await Worker(database).catch_up()
+    with capture_logs() as said:
+        async with working(database):
+            await until(lambda: owner.fetchval(_LISTENERS))
+            started_at = time.monotonic()
+            for _ in range(100):
+                await add(owner, arena, 1)
+                await owner.execute("SELECT pg_notify($1, $2)", CHANNEL, str(arena.tournament_id))
+                if batches(said) == []:
+                    await until(lambda: are_up_to_date(owner, arena))
+                    assert time.monotonic() - started_at < 0.4
+            await until(lambda: are_up_to_date(owner, arena))
+            assert len(batches(said)) <= 2 + (time.monotonic() - started_at) / 0.5
+
+
+async def test_what_a_round_leaves_over_is_folded_without_a_pause(
+    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "POLL_SECONDS", NEVER_SECONDS)
+    monkeypatch.setattr(worker_module, "ROUND_SECONDS_MIN", NEVER_SECONDS)
+    monkeypatch.setattr(log, "TAIL_EVENTS_MAX", 3)
+    arena = await open_arena(database)
+    await Worker(database).catch_up()
+    await add(owner, arena, *[1] * 30)
+    async with working(database):
+        await until(lambda: are_up_to_date(owner, arena))
+
+
+@pytest.mark.parametrize("candidates_max", [1, 2])
+async def test_all_that_is_behind_is_folded_without_a_pause_however_little_a_look_shows(
+    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, candidates_max: int
+) -> None:
+    monkeypatch.setattr(worker_module, "POLL_SECONDS", NEVER_SECONDS)
+    monkeypatch.setattr(worker_module, "ROUND_SECONDS_MIN", NEVER_SECONDS)
+    monkeypatch.setattr(worker_module, "CANDIDATES_MAX", candidates_max)
+    arenas = [await open_arena(database) for _ in range(7)]
+    async with working(database):
+        await until(lambda: are_up_to_date(owner, *arenas))
+
+
+async def test_a_worker_with_nothing_to_do_does_not_look_through_the_heads_until_something_is_committed(
+    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.01)
+    asked: list[None] = []
+    looked: list[None] = []
+    moment, behind = tables.moment, tables.behind
+
+    async def counted_moment(connection: asyncpg.Connection) -> str | None:
+        asked.append(None)
+        return await moment(connection)
+
+    async def counted_behind(connection: asyncpg.Connection, **bounds: Any) -> list[TournamentId]:
+        looked.append(None)
+        return await behind(connection, **bounds)
+
+    monkeypatch.setattr(tables, "moment", counted_moment)
+    monkeypatch.setattr(tables, "behind", counted_behind)
+    arena = await open_arena(database)
+    async with working(database):
+        for amount in range(3):
+            await add(owner, arena, amount)  # nobody gives a hint
+            await until(lambda: are_up_to_date(owner, arena))
+            asked_before = len(asked)
+            await until(lambda before=asked_before: len(asked) > before + 50)
+    assert len(looked) < len(asked) / 3
+
+
+_LISTENERS: Final = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
 
 
 async def test_a_worker_that_loses_its_hints_still_catches_up(database: Database, owner: asyncpg.Connection) -> None:
@@ -348,14 +655,16 @@ async def test_a_worker_survives_a_database_that_is_away_for_a_while(
 
 async def test_a_worker_keeps_the_board_that_it_has_saved(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     arena = await open_arena(database)
-    loaded = []
-    load_board = tables.load_board
+    loaded: list[TournamentId] = []
+    load_boards = tables.load_boards
 
-    async def counted(connection: asyncpg.Connection, tournament_id: TournamentId) -> Board:
-        loaded.append(tournament_id)
-        return await load_board(connection, tournament_id)
+    async def counted(
+        connection: asyncpg.Connection, tournament_ids: Collection[TournamentId]
+    ) -> dict[TournamentId, Board]:
+        loaded.extend(tournament_ids)
+        return await load_boards(connection, tournament_ids)
 
-    monkeypatch.setattr(tables, "load_board", counted)
+    monkeypatch.setattr(tables, "load_boards", counted)
     worker = Worker(database)
     for amount in range(10):
         async with database.connection() as connection:
