@@ -127,6 +127,8 @@ ROUTES: Final[tuple[Read | Write, ...]] = (
 # ── What they have in common ────────────────────────────────────────────────────────────────────────────
 
 SLUGS_MAX: Final = 100_000
+QUERIES_KEPT_MAX: Final = 1_000
+QUERY_KEPT_CHARACTERS_MAX: Final = 50
 SLUG_CHARACTERS_LOGGED: Final = 100
 _IDEMPOTENCY_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
@@ -171,10 +173,21 @@ class Operations:
         return tournament_id
 
     def _read_handler(self, route: Read) -> Handler:
+        understood: dict[str, Callable[[Live], Listing]] = {}  # queries, which are much the same all the time
+
+        def answering(request: web.BaseRequest) -> Callable[[Live], Listing]:
+            query = request.rel_url.raw_query_string
+            answer = understood.get(query)
+            if answer is None:
+                answer = route.answer(_query(request))
+                if len(understood) < QUERIES_KEPT_MAX and len(query) <= QUERY_KEPT_CHARACTERS_MAX:
+                    understood[query] = answer
+            return answer
+
         async def handle(visit: Visit) -> Reply:
             token = await self.authenticated(visit, Scope.READ)
             tournament_id = await self._tournament(visit, token)
-            answer = route.answer(_query(visit.request))
+            answer = answering(visit.request)
             live = await self._desk.lives.pin(tournament_id)
             try:
                 await self._desk.lives.current(live)

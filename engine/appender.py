@@ -21,7 +21,7 @@ import asyncpg
 import structlog
 
 from engine import log
-from engine.database import DATABASE_TROUBLE, Database, is_lost
+from engine.database import DATABASE_TROUBLE, Database, Kept, is_lost
 from engine.errors import DatabaseUnavailable, OutcomeUnknown, Rejected, Unavailable
 from engine.log import Appended, Block, NotAppended, UnconfirmedCommit
 from engine.telemetry import APPEND_BLOCKS, APPEND_SECONDS, APPENDS_RESENT
@@ -63,6 +63,7 @@ class Appender:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._kept = Kept(database)  # for what is sent together
         self._ready: dict[Source, None] = {}  # in the order they came
         self._something_ready = asyncio.Event()
         self._lanes = asyncio.Semaphore(LANES_MAX)
@@ -74,14 +75,17 @@ class Appender:
 
     async def run(self) -> None:
         """Appends what sources have, for ever."""
-        async with asyncio.TaskGroup() as lanes:
-            while True:
-                await self._something_ready.wait()
-                batch = self._gather()
-                if not batch:
-                    continue
-                for source, block, maybe_applied in await self._append_together(batch):
-                    lanes.create_task(self._append_alone(source, block, maybe_applied))
+        try:
+            async with asyncio.TaskGroup() as lanes:
+                while True:
+                    await self._something_ready.wait()
+                    batch = self._gather()
+                    if not batch:
+                        continue
+                    for source, block, maybe_applied in await self._append_together(batch):
+                        lanes.create_task(self._append_alone(source, block, maybe_applied))
+        finally:
+            await self._kept.close()
 
     def _gather(self) -> list[tuple[Source, Block]]:
         """One block of each ready source, in ascending order of tournaments."""
@@ -100,7 +104,7 @@ class Appender:
         APPEND_BLOCKS.observe(len(blocks))
         try:
             with APPEND_SECONDS.time():
-                outcomes = await self._send(blocks, wait=False)
+                outcomes = await self._send(self._kept, blocks, wait=False)
         except _SendingFailed as failure:
             _logger.warning("append_failed", blocks=len(blocks), error=repr(failure.error))
             return [(source, block, failure.maybe_applied) for source, block in batch]
@@ -127,7 +131,7 @@ class Appender:
         while True:
             attempts += 1
             try:
-                (outcome,) = await self._send([block], wait=True)
+                (outcome,) = await self._send(self._database, [block], wait=True)
             except _SendingFailed as failure:
                 maybe_applied = maybe_applied or failure.maybe_applied
                 facts = {"tournament_id": block.tournament_id, "attempts": attempts, "error": repr(failure.error)}
@@ -144,10 +148,10 @@ class Appender:
             else:
                 return outcome
 
-    async def _send(self, blocks: list[Block], *, wait: bool) -> Items[Outcome]:
+    async def _send(self, over: Database | Kept, blocks: list[Block], *, wait: bool) -> Items[Outcome]:
         connected = sent = False
         try:
-            async with self._database.raw_connection() as connection:
+            async with over.raw_connection() as connection:
                 connected = sent = True
                 try:
                     return await log.append(connection, blocks, wait=wait)

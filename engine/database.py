@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Final
 
 import asyncpg
@@ -78,6 +78,29 @@ class Database:
             if task is not None and task.cancelling():
                 raise asyncio.CancelledError from error
             raise
+
+
+class Kept:
+    """One connection for somebody who asks often, one thing at a time: to take one from the pool and to give it back
+    takes as long as a small query. It is replaced when it was lost; whoever keeps it gives it back by `close`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._keeping = AsyncExitStack()
+        self._connection: Connection | None = None
+
+    @asynccontextmanager
+    async def raw_connection(self) -> AsyncIterator[Connection]:
+        """As that of a Database, and always the same."""
+        if self._connection is None or is_lost(self._connection):
+            await self.close()
+            self._connection = await self._keeping.enter_async_context(self._database.raw_connection())
+        yield self._connection
+
+    async def close(self) -> None:
+        self._connection = None
+        with suppress(*DATABASE_TROUBLE):  # it was lost
+            await self._keeping.aclose()
 
 
 def is_lost(connection: Connection) -> bool:

@@ -20,7 +20,7 @@ from asyncpg import Connection
 
 from engine import log
 from engine.background import background
-from engine.database import ACQUIRE_SECONDS_MAX, Database, unavailable
+from engine.database import ACQUIRE_SECONDS_MAX, Database, Kept, unavailable
 from engine.errors import (
     DatabaseUnavailable,
     HistoryReplaced,
@@ -53,6 +53,7 @@ class Lives:
         self._database = database
         self._tasks = tasks
         self._bytes_max = bytes_max
+        self._kept = Kept(database)  # for barriers
         self._lives: OrderedDict[TournamentId, Live] = OrderedDict()  # least recently used first
         self._sizes: dict[TournamentId, int] = {}
         self._bytes = 0
@@ -191,12 +192,13 @@ class Lives:
             self._closed = True
             for waiters in (*waiting.values(), *self._waiting.values()):
                 _fail(waiters, ShuttingDown())
+            await self._kept.close()
 
     async def _barrier(self, waiting: dict[Live, list[asyncio.Future[None]]]) -> None:
         stood_at = {live: live.head for live in waiting}
         try:
-            with BARRIER_SECONDS.time():
-                async with self._database.connection() as connection:
+            with BARRIER_SECONDS.time(), unavailable():
+                async with self._kept.raw_connection() as connection:
                     heads = await log.heads(connection, [live.tournament_id for live in waiting])
         except DatabaseUnavailable as error:
             for waiters in waiting.values():
