@@ -128,20 +128,30 @@ def modified_ranking(live: Live, ranking_id: RankingId) -> bytes:
 
     def render() -> bytes:
         ranking = live.board.rankings[ranking_id]
-        body = shapes.ModifiedRanking(
-            id=ranking_id,
-            name=ranking.name,
-            description=ranking.description,
-            closed_at=_timestamp_or_none(ranking.closed_at),
-            competitors=_enrolled(live, ranking_id, ranking),
-            unities=[_standing_unity(live, ranking, u, unity) for u, unity in ranking.unities.items()],
-        )
-        return _envelope("ok", "ranking", _encode(body))
+        standings_of = [_standing_unity(live, ranking, u, unity) for u, unity in ranking.unities.items()]
+        return b'%b,"unities":[%b]}}' % (_before_unities(live, ranking_id, ranking), b",".join(standings_of))
 
     return live.rendered(("modified", ranking_id), live.head.sequence, render)
 
 
 # ── Pieces ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _before_unities(live: Live, ranking_id: RankingId, ranking: Ranking) -> bytes:
+    """The modification shape up to its unities, which come last: points change nothing of it."""
+
+    def render() -> bytes:
+        shape = shapes.RankingBeforeUnities(
+            id=ranking_id,
+            name=ranking.name,
+            description=ranking.description,
+            closed_at=_timestamp_or_none(ranking.closed_at),
+            competitors=_enrolled(live, ranking_id, ranking),
+        )
+        return _envelope("ok", "ranking", _encode(shape)).removesuffix(b"}}")
+
+    stamp = live.revisions.competitors, live.revisions.rankings
+    return live.rendered(("before unities", ranking_id), stamp, render)
 
 
 def _listed_ranking(live: Live, ranking_id: RankingId, ranking: Ranking) -> shapes.ListedRanking:
@@ -167,7 +177,7 @@ def _listed_unity(unity_id: UnityId, unity: Unity) -> shapes.ListedUnity:
     )
 
 
-def _standing_unity(live: Live, ranking: Ranking, unity_id: UnityId, unity: Unity) -> Raw:
+def _standing_unity(live: Live, ranking: Ranking, unity_id: UnityId, unity: Unity) -> bytes:
     """Whatever this shows grows the version, so the version tells whether it still holds."""
 
     def render() -> bytes:
@@ -178,7 +188,9 @@ def _standing_unity(live: Live, ranking: Ranking, unity_id: UnityId, unity: Unit
             )
         )
 
-    return Raw(live.rendered(("unity", unity_id), unity.version, render))
+    if len(ranking.unities) == 1:
+        return render()  # it is what has changed: there is nothing to be gained by keeping it beside the whole
+    return live.rendered(("unity", unity_id), unity.version, render)
 
 
 def _enrolled(live: Live, ranking_id: RankingId, ranking: Ranking) -> Raw:

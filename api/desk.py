@@ -120,8 +120,8 @@ class Desk:
             del self._dockets[docket.tournament_id]
 
     async def watch(self) -> None:
-        """Looks after those under way, for ever: who has waited too long is told so, and the gauge shows how many
-        they are. To do either at every command takes longer than to judge it."""
+        """Looks after those under way, for ever: who has waited too long is told so, and the gauges show how
+        many they are, and how much is in memory. To do either at every command takes longer than to judge it."""
         while True:
             now = self._loop.time()
             for case, until in self._under_way.items():
@@ -129,6 +129,7 @@ class Desk:
                     break
                 case.expire()
             WAITING_REQUESTS.set(len(self._under_way))
+            self.lives.show_size()
             await asyncio.sleep(WATCH_SECONDS)
 
 

@@ -36,7 +36,6 @@ from engine.errors import (
 )
 from engine.events import CompetitionAdded, Event, PointsAdded, RankingCreated, RankingModified
 from engine.log import Appended, Block, NotAppended, Request
-from engine.telemetry import APPEND_REQUESTS
 from engine.terms import ActorId, Sequence, TournamentId
 from engine.tournament import decide
 from projections.live import Live
@@ -190,7 +189,6 @@ class Docket:
             self._go_on()
             return None
         self._under_way = taken
-        APPEND_REQUESTS.observe(len(taken))
         return Block(
             tournament_id=self.tournament_id,
             judged_at=self.live.head.sequence,

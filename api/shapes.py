@@ -75,15 +75,14 @@ class StandingUnity(Struct, kw_only=True):
     general: bool
 
 
-class ModifiedRanking(Struct, kw_only=True):
-    """The modification shape."""
+class RankingBeforeUnities(Struct, kw_only=True):
+    """The modification shape, which has `unities` (a list of StandingUnity) after these."""
 
     id: int
     name: str
     description: str | None
     closed_at: str | None
     competitors: Raw  # list of Competitor
-    unities: list[Raw]  # StandingUnity
 
 
 class Rankings(Struct):

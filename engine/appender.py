@@ -24,7 +24,7 @@ from engine import log
 from engine.database import DATABASE_TROUBLE, Database, Kept, is_lost
 from engine.errors import DatabaseUnavailable, OutcomeUnknown, Rejected, Unavailable
 from engine.log import Appended, Block, NotAppended, UnconfirmedCommit
-from engine.telemetry import APPEND_BLOCKS, APPEND_SECONDS, APPENDS_RESENT
+from engine.telemetry import APPEND_BLOCKS, APPEND_REQUESTS, APPEND_SECONDS, APPENDS_RESENT
 from engine.terms import TournamentId
 
 BATCH_BLOCKS_MAX: Final = 256
@@ -102,6 +102,7 @@ class Appender:
         have been applied."""
         blocks = [block for _, block in batch]
         APPEND_BLOCKS.observe(len(blocks))
+        APPEND_REQUESTS.observe(sum(len(block.requests) for block in blocks))
         try:
             with APPEND_SECONDS.time():
                 outcomes = await self._send(self._kept, blocks, wait=False)

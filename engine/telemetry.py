@@ -47,7 +47,7 @@ REQUEST_SECONDS: Final = Histogram(
 
 APPEND_SECONDS: Final = Histogram("tallybook_append_seconds", "Time of one group commit", buckets=_SECONDS)
 APPEND_BLOCKS: Final = Histogram("tallybook_append_blocks", "Tournaments of one group commit", buckets=_COUNTS)
-APPEND_REQUESTS: Final = Histogram("tallybook_append_requests", "Requests of one block", buckets=_COUNTS)
+APPEND_REQUESTS: Final = Histogram("tallybook_append_requests", "Requests of one group commit", buckets=_COUNTS)
 APPENDS_RESENT: Final = Counter("tallybook_appends_resent", "Blocks that were sent again")
 
 BARRIER_SECONDS: Final = Histogram("tallybook_barrier_seconds", "Time of one query for heads", buckets=_SECONDS)

@@ -228,10 +228,15 @@ BEGIN
     recorded_at := greatest(clock_timestamp(), v_head.recorded_at);
 
     -- 5. Events, and the chain over what is stored.
-    INSERT INTO event AS e (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body)
-        SELECT p_tournament_id, v_head.sequence + new.n, append_block.recorded_at, new.actor, new.kind, new.key,
-            new.body
-        FROM unnest(p_actors, p_kinds, v_keys, p_bodies) WITH ORDINALITY AS new (actor, kind, key, body, n);
+    IF cardinality(p_bodies) = 1 THEN   -- most blocks where there are many tournaments; it saves a tenth of the call
+        INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body)
+            VALUES (p_tournament_id, first_sequence, recorded_at, p_actors[1], p_kinds[1], v_keys[1], p_bodies[1]);
+    ELSE
+        INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body)
+            SELECT p_tournament_id, v_head.sequence + new.n, append_block.recorded_at, new.actor, new.kind, new.key,
+                new.body
+            FROM unnest(p_actors, p_kinds, v_keys, p_bodies) WITH ORDINALITY AS new (actor, kind, key, body, n);
+    END IF;
     v_text := convert_to(block_text(first_sequence, (extract(epoch FROM recorded_at) * 1000000)::bigint,
                                     p_actors, p_kinds, v_keys, p_bodies), 'UTF8');
     digest := sha256(v_head.digest || sha256(v_text));

@@ -143,6 +143,9 @@ class Lives:
             return
         self._bytes += size_bytes - self._sizes.get(tournament_id, 0)
         self._sizes[tournament_id] = size_bytes
+
+    def show_size(self) -> None:
+        """Sets the gauges; once in a while, because it takes as long as to account for a live."""
         LIVE_BYTES.set(self._bytes)
         LIVE_TOURNAMENTS.set(len(self._lives))
 

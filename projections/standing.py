@@ -9,13 +9,15 @@ Pure. Totals are whole numbers; they may be negative.
 """
 
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
+from typing import Final
 
 from msgspec import Struct
 
 from engine.terms import CompetitorId, Sort
 
 
-class Standing(Struct, frozen=True):
+class Standing(Struct, frozen=True, gc=False):
     """One competitor's line in a unity."""
 
     competitor_id: CompetitorId
@@ -25,8 +27,9 @@ class Standing(Struct, frozen=True):
 
 def standings(enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, int], sort: Sort) -> list[Standing]:
     """The lines of the competitors `enrolled` (in that order) for the sums in `totals`, best first."""
-    lines = [(totals.get(competitor_id, 0), competitor_id) for competitor_id in enrolled]
-    lines.sort(key=_total, reverse=sort is Sort.DESC)  # stable, reversed too: equal totals stay in order
+    total_of = totals.get
+    lines = [(total_of(competitor_id, 0), competitor_id) for competitor_id in enrolled]
+    lines.sort(key=_TOTAL, reverse=sort is Sort.DESC)  # stable, reversed too: equal totals stay in order
     result = []
     position, previous = 0, None
     for place, (total, competitor_id) in enumerate(lines, start=1):
@@ -36,5 +39,4 @@ def standings(enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, in
     return result
 
 
-def _total(line: tuple[int, CompetitorId]) -> int:
-    return line[0]
+_TOTAL: Final = itemgetter(0)

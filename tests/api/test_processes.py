@@ -194,9 +194,17 @@ async def test_every_process_answers_and_the_figures_are_those_of_all(prepared: 
             assert max(map(total, answers)) == 40
             assert [accepted_by(pid, port) > 0 for pid in running.pids("api")] == [True, True]
         async with client_of(running, prepared, connection_per_request=True) as client:
+
+            async def figures() -> dict[str, float]:
+                answer = await client.send("GET", "/metrics")
+                return {name: float(value) for name, value in FIGURE.findall(answer.body.decode())}
+
+            async def both_have_shown_theirs() -> bool:  # gauges are set once in a while
+                return (await figures())["tallybook_live_tournaments"] == 2
+
+            await until(both_have_shown_theirs)
             for _ in range(6):
-                figures = await client.send("GET", "/metrics")
-                found = {name: float(value) for name, value in FIGURE.findall(figures.body.decode())}
+                found = await figures()
                 assert found["tallybook_append_requests_sum"] == 40
                 assert found["tallybook_live_tournaments"] == 2
 
@@ -498,6 +506,7 @@ async def test_of_two_workers_one_folds_what_the_other_does_not(dsn: str, databa
     ):
         for arena in arenas:
             await until(lambda arena=arena: tables_are_up_to_date(database, arena.tournament_id), 20)
+        await until(lambda: all(any(line["event"] == "process_started" for line in w.log) for w in (one, other)))
         assert [await one.stopped(), await other.stopped()] == [0, 0]
     folded = [line for line in one.log + other.log if line["event"] == "tables_folded"]
     assert sum(line["tournaments"] for line in folded) == len(arenas), "each once"
