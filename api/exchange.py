@@ -5,7 +5,7 @@ instead of being assembled from maps of headers and cookies.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
@@ -38,7 +38,7 @@ def header(name: str, value: object) -> str:
 
 class Reply(web.StreamResponse):
     """An answer. `headers` are its own lines, as `header` makes them, beyond those that all have; `closing`: its
-    connection is not used any further.
+    connection is not used any further; `left` is called when it has left, or could not.
 
     Of a StreamResponse it is only what aiohttp's server asks for: `prepare`, `write_eof` and `keep_alive`. The rest,
     and with it the constructor, is not used.
@@ -51,6 +51,7 @@ class Reply(web.StreamResponse):
         self.headers_sent = headers
         self.closing = False
         self.request_id = ""
+        self.left: Callable[[], None] = _nothing
 
     @property
     def keep_alive(self) -> bool:
@@ -73,12 +74,19 @@ class Reply(web.StreamResponse):
             f"X-Request-Id: {self.request_id}\r\nDate: {_date(int(time.time()))}\r\n\r\n"
         ).encode()
         writer = request.writer
-        await writer.write(head if request.method == "HEAD" else head + self.body)
-        await writer.drain()
+        try:
+            await writer.write(head if request.method == "HEAD" else head + self.body)
+            await writer.drain()
+        finally:
+            self.left()
         return writer
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Nothing is left to be sent."""
+
+
+def _nothing() -> None:
+    pass
 
 
 _STATUSES: Final = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}

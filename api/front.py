@@ -6,7 +6,7 @@ as what it is, an unknown outcome, and stands in the log with its traceback.
 
 import re
 import time
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from secrets import token_hex
 from typing import Final
@@ -54,7 +54,7 @@ class Front:
         finally:
             self._under_way -= 1
         reply.request_id = visit.request_id
-        self._note(visit, reply.code, time.perf_counter() - started_at)
+        reply.left = partial(self._note, visit, reply.code, started_at)  # the client need not wait for that
         return reply
 
     async def _answered(self, visit: Visit) -> Reply:
@@ -70,7 +70,8 @@ class Front:
             await _encourage(request)
         return await found.handler(visit)
 
-    def _note(self, visit: Visit, status: int, seconds: float) -> None:
+    def _note(self, visit: Visit, status: int, started_at: float) -> None:
+        seconds = time.perf_counter() - started_at
         _figures(visit.path, status).observe(seconds)
         self._lines.event(
             "request",

@@ -13,6 +13,7 @@ until the database says what became of it; nothing of that tournament is sent be
 """
 
 import asyncio
+import time
 from collections.abc import Sequence as Items
 from itertools import islice
 from typing import Final, Protocol
@@ -101,11 +102,9 @@ class Appender:
         """Appends in one commit, waiting for nobody's lock; returns what must be sent alone, and whether it may
         have been applied."""
         blocks = [block for _, block in batch]
-        APPEND_BLOCKS.observe(len(blocks))
-        APPEND_REQUESTS.observe(sum(len(block.requests) for block in blocks))
+        began_at = time.perf_counter()
         try:
-            with APPEND_SECONDS.time():
-                outcomes = await self._send(self._kept, blocks, wait=False)
+            outcomes = await self._send(self._kept, blocks, wait=False)
         except _SendingFailed as failure:
             _logger.warning("append_failed", blocks=len(blocks), error=repr(failure.error))
             return [(source, block, failure.maybe_applied) for source, block in batch]
@@ -115,6 +114,8 @@ class Appender:
                 alone.append((source, block, False))
             else:
                 source.settled(block, outcome)
+        # Those who have their answers now come first.
+        asyncio.get_running_loop().call_soon(_observe, blocks, time.perf_counter() - began_at)
         return alone
 
     async def _append_alone(self, source: Source, block: Block, maybe_applied: bool) -> None:
@@ -169,6 +170,12 @@ class Appender:
         except (*DATABASE_TROUBLE, asyncpg.PostgresError, ValueError) as error:
             blames_block = connected and isinstance(error, _OF_A_BLOCK)
             raise _SendingFailed(error, maybe_applied=sent, blames_block=blames_block) from error
+
+
+def _observe(blocks: Items[Block], seconds: float) -> None:
+    APPEND_SECONDS.observe(seconds)
+    APPEND_BLOCKS.observe(len(blocks))
+    APPEND_REQUESTS.observe(sum(len(block.requests) for block in blocks))
 
 
 _HANGING_UP: Final = (
