@@ -179,8 +179,8 @@ def _profile_section(run: Run) -> str:
             "## Where the time goes: question 1\n",
             _comparison(run, spent),
             "Sampled by py-spy in a run that does not count. What a function in C takes is counted with the Python "
-            "function that called it. To be sampled the process is stopped, which on virtual machines happens rather at "
-            "system calls than between them: what sends, writes or asks for a process id looks larger than it is.\n",
+            "function that called it. To be sampled the process is stopped, which on virtual machines happens rather "
+            "at system calls than between them: what sends, writes or asks for a process id looks larger than it is.\n",
             "### By module, without what it calls\n",
             _markdown(["module", "share", "µs per add"], [(m, f"{s:.1%}", f"{s * spent:.1f}") for m, s in largest]),
             "### By function, without what it calls\n",
