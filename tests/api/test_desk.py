@@ -615,11 +615,11 @@ async def let_the_rest_go_on(desk: Desk, arena: Arena) -> None:
 async def test_leaving_the_desk_settles_what_was_taken(dsn: str) -> None:
     async with open_database(dsn, name="desk") as database:
         arena = await open_arena(database)
-        async with open_desk(database) as desk:
-            async with desk.lives.pinned(arena.tournament_id):  # in memory, so that nobody waits for it
-                taken = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in range(50)]
-                await asyncio.sleep(0)
-                assert len(desk._under_way) == 50
+        # In memory, so that nobody waits for it.
+        async with open_desk(database) as desk, desk.lives.pinned(arena.tournament_id):
+            taken = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in range(50)]
+            await asyncio.sleep(0)
+            assert len(desk._under_way) == 50
         assert sorted(receipt.sequence for receipt in await asyncio.gather(*taken)) == list(range(5, 55))
 
 
