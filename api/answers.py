@@ -114,11 +114,11 @@ def change(live: Live, event: Event) -> bytes:
         case events.CompetitionAdded():
             competition = live.board.competitions[event.competition_id]
             return _envelope("added", "competition", _encode(_competition(live, event.competition_id, competition)))
-        case events.CompetitionChanged():
+        case events.CompetitionChanged() | events.CompetitionVoided() | events.CompetitionUnvoided():
             competition = live.board.competitions[event.competition_id]
             return _envelope("ok", "competition", _encode(_competition(live, event.competition_id, competition)))
-        case events.TournamentOpened():
-            raise AssertionError("tournaments are not opened by a request")
+        case events.TournamentOpened() | events.PointsReversed():
+            raise AssertionError("no request begins with it")
         case _:
             assert_never(event)
 

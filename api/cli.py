@@ -6,7 +6,6 @@ Data goes to standard output, talk to standard error. Exit codes: 0 done, 1 refu
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -22,15 +21,16 @@ from slugify import slugify
 from api import auth, printing
 from api import demo as six_nations
 from api.auth import Scope
+from api.cli_past import standings
 from api.desk import Desk, open_desk
 from api.imports import register_competitors
 from api.process import stop_on_signals, work
 from api.processes import PROCESSES_MAX, run_service
+from api.where import HERE, Json, Where, address, database_at, desk_at, find, known, located, tournament_at
 from engine import log
 from engine.commands import AddUnity, CloseRanking, Command, RegisterCompetitor, ReopenRanking
-from engine.database import DATABASE_TROUBLE, Database, open_database, unavailable
-from engine.embedded import embedded_postgres
-from engine.errors import NotFound, OutcomeUnknown, StartupRefused, TallybookError, Unacceptable
+from engine.database import DATABASE_TROUBLE, Database, open_database
+from engine.errors import NotFound, OutcomeUnknown, TallybookError, Unacceptable
 from engine.migrator import migrate as apply_migrations
 from engine.telemetry import log_json
 from engine.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId, name_fault
@@ -50,27 +50,14 @@ ranking_app = App(name="ranking", help="Close, reopen and list rankings.")
 token_app = App(name="token", help="Make, list and revoke tokens.")
 for part in (tournament_app, competitor_app, unity_app, ranking_app, token_app):
     app.command(part)
+for command in (standings,):
+    app.command(command)
 
 SLUG_CHARACTERS_MAX: Final = 100
 SLUG_ATTEMPTS_MAX: Final = 1_000
 PORT_MAX: Final = 65_535
-Json = Annotated[bool, Parameter(negative="", help="Print JSON instead of a table.")]
 Port = Annotated[int, Parameter(validator=Number(gte=0, lte=PORT_MAX))]
 Names = Annotated[list[str] | None, Parameter(negative="")]
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Where:
-    """Which database: one at an address, or else an embedded one in a directory."""
-
-    database_url: str | None = None
-    """Address of a PostgreSQL database, postgresql://…; without it an embedded one is used."""
-    data_dir: Path = Path("tallybook-data")
-    """Directory of the embedded database. If a server owns it, its database is joined."""
-
-
-HERE: Final = Where()
 
 
 # ── The service ─────────────────────────────────────────────────────────────────────────────────────────
@@ -101,14 +88,14 @@ async def serve(
     open_metrics
         Show /metrics without a token.
     """
-    async with _located(where, joinable=True) as dsn:
+    async with located(where, joinable=True) as dsn:
         await _serve(dsn, host=host, port=port, processes=processes, worker=not no_worker, open_metrics=open_metrics)
 
 
 @app.command
 async def worker(*, where: Where = HERE) -> None:
     """Keep the tables, and nothing else, until SIGTERM or Ctrl-C."""
-    async with _located(where, joinable=True) as dsn:
+    async with located(where, joinable=True) as dsn:
         with stop_on_signals() as stop:
             await work(dsn, stop, on_ready=lambda: printing.say("Keeping the tables. Stop with Ctrl-C."))
 
@@ -116,7 +103,7 @@ async def worker(*, where: Where = HERE) -> None:
 @app.command
 async def migrate(*, where: Where = HERE) -> None:
     """Bring the database's schema up to date. Needs a login that may create schemas and roles."""
-    async with _address(where) as dsn:
+    async with address(where) as dsn:
         applied = await apply_migrations(dsn)
     for migration in applied:
         printing.say(f"applied {migration.number:04} {migration.name}")
@@ -135,10 +122,10 @@ async def demo(*, host: str = "127.0.0.1", port: Port = 8080, where: Where = HER
     port
         Port to listen on; 0: any free one.
     """
-    async with _located(where, joinable=True) as dsn:
+    async with located(where, joinable=True) as dsn:
         async with open_database(dsn, name="tallybook demo") as database, open_desk(database, ids_reserved=1) as desk:
             slug = slugify(six_nations.NAME)
-            tournament_id = await _find(database, slug)
+            tournament_id = await find(database, slug)
             if tournament_id is None:
                 printing.say(f"Playing {six_nations.NAME}: {len(six_nations.MATCHES)} matches …")
                 tournament_id = (await _open_tournament(desk, six_nations.NAME)).tournament_id
@@ -181,7 +168,7 @@ async def _serve(
 @tournament_app.command(name="create")
 async def create_tournament(name: str, /, *, json: Json = False, where: Where = HERE) -> None:
     """Open a tournament. Its slug, the name in its address, is made from NAME."""
-    async with _at_the_desk(where) as desk:
+    async with desk_at(where) as desk:
         registered = await _open_tournament(desk, name)
     if json:
         printing.json({"id": registered.tournament_id, "name": registered.name, "slug": registered.slug})
@@ -192,7 +179,7 @@ async def create_tournament(name: str, /, *, json: Json = False, where: Where = 
 @tournament_app.command(name="list")
 async def list_tournaments(*, json: Json = False, where: Where = HERE) -> None:
     """List all tournaments."""
-    async with _database(where) as database, database.connection() as connection:
+    async with database_at(where) as database, database.connection() as connection:
         rows = [
             {"id": t.tournament_id, "slug": t.slug, "name": t.name, "events": t.sequence}
             for t in await log.tournaments(connection)
@@ -226,7 +213,7 @@ async def add_competitor(
     parent
         Id of the competitor above it in the hierarchy.
     """
-    async with _at_the_desk(where) as desk, _tournament(desk, slug) as live:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         competitor_id = CompetitorId(await desk.new_id())
         await _do(
             desk,
@@ -251,7 +238,7 @@ async def import_competitors(slug: str, file: Path, /, *, where: Where = HERE) -
 
     Columns: name, then optionally tags (separated by |), color, parent (a name or id).
     """
-    async with _at_the_desk(where) as desk, _tournament(desk, slug) as live:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         with Progress(console=printing.talk(), disable=not printing.talk().is_terminal) as bar:
             task = bar.add_task("importing", total=None)
             count = await register_competitors(
@@ -263,7 +250,7 @@ async def import_competitors(slug: str, file: Path, /, *, where: Where = HERE) -
 @competitor_app.command(name="list")
 async def list_competitors(slug: str, /, *, json: Json = False, where: Where = HERE) -> None:
     """List the competitors of a tournament in the order of their registration."""
-    async with _at_the_desk(where) as desk, _tournament(desk, slug) as live:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         rows: list[dict[str, object]] = [
             {"id": i, "name": c.name, "tags": list(c.tags), "color": c.color, "parent": c.parent_id}
             for i, c in live.board.competitors.items()
@@ -292,7 +279,7 @@ async def add_unity(
     sort
         Which totals are better: the higher (DESC) or the lower (ASC).
     """
-    async with _at_the_desk(where) as desk, _tournament(desk, slug) as live:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         unity_id = UnityId(await desk.new_id())
         await _do(desk, live, AddUnity(ranking_id=RankingId(ranking_id), unity_id=unity_id, name=name, sort=Sort(sort)))
     if json:
@@ -304,7 +291,7 @@ async def add_unity(
 @ranking_app.command(name="close")
 async def close_ranking(slug: str, ranking_id: int, /, *, where: Where = HERE) -> None:
     """Close a ranking: every change is refused until it is reopened."""
-    async with _at_the_desk(where) as desk, _tournament(desk, slug) as live:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         await _do(desk, live, CloseRanking(ranking_id=RankingId(ranking_id)))
     printing.say(f"ranking {ranking_id} is closed")
 
@@ -312,7 +299,7 @@ async def close_ranking(slug: str, ranking_id: int, /, *, where: Where = HERE) -
 @ranking_app.command(name="reopen")
 async def reopen_ranking(slug: str, ranking_id: int, /, *, where: Where = HERE) -> None:
     """Reopen a closed ranking."""
-    async with _at_the_desk(where) as desk, _tournament(desk, slug) as live:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         await _do(desk, live, ReopenRanking(ranking_id=RankingId(ranking_id)))
     printing.say(f"ranking {ranking_id} is open")
 
@@ -320,34 +307,9 @@ async def reopen_ranking(slug: str, ranking_id: int, /, *, where: Where = HERE) 
 @ranking_app.command(name="list")
 async def list_rankings(slug: str, /, *, json: Json = False, where: Where = HERE) -> None:
     """List the rankings of a tournament and their unities."""
-    async with _at_the_desk(where) as desk, _tournament(desk, slug) as live:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         rows = [printing.ranking_row(ranking_id, ranking) for ranking_id, ranking in live.board.rankings.items()]
     printing.rows(rows, ("id", "name", "unities", "competitors", "closed_at"), as_json=json)
-
-
-@app.command
-async def standings(
-    slug: str, ranking_id: int, /, *, unity: str | None = None, json: Json = False, where: Where = HERE
-) -> None:
-    """Show who stands where in a ranking.
-
-    Parameters
-    ----------
-    unity
-        Only the unity of this name.
-    """
-    async with _at_the_desk(where) as desk, _tournament(desk, slug) as live:
-        ranking = live.board.rankings.get(RankingId(ranking_id))
-        if ranking is None:
-            raise NotFound(f"This tournament has no ranking {ranking_id}.")
-        if unity is not None and unity not in {u.name for u in ranking.unities.values()}:
-            raise NotFound(f"Ranking {ranking_id} has no unity {unity!r}.")
-        async with desk.database.connection() as connection:
-            last = await log.event_at(connection, live.tournament_id, live.head.sequence)
-    if json:
-        printing.standings_json(live, RankingId(ranking_id), unity, last)
-    else:
-        printing.standings(live, RankingId(ranking_id), unity)
 
 
 # ── Tokens ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -375,9 +337,9 @@ async def create_token(
     expires_in_days
         After so many days it is no longer good; without: never.
     """
-    async with _database(where) as database:
+    async with database_at(where) as database:
         slugs = tournament or []
-        bound = [await _known(database, slug) for slug in slugs] if slugs else None
+        bound = [await known(database, slug) for slug in slugs] if slugs else None
         token, text = await _make_token(database, name, Scope[scope.upper()], bound, expires_in_days=expires_in_days)
     if json:
         printing.json(
@@ -397,7 +359,7 @@ async def create_token(
 @token_app.command(name="list")
 async def list_tokens(*, json: Json = False, where: Where = HERE) -> None:
     """List all tokens, the revoked ones too; never their texts."""
-    async with _database(where) as database, database.connection() as connection:
+    async with database_at(where) as database, database.connection() as connection:
         slugs = {t.tournament_id: t.slug for t in await log.tournaments(connection)}
         rows = [printing.token_row(token, slugs) for token in await auth.listed(connection)]
     columns = ("id", "name", "scope", "tournaments", "created_at", "expires_at", "revoked_at")
@@ -407,56 +369,13 @@ async def list_tokens(*, json: Json = False, where: Where = HERE) -> None:
 @token_app.command(name="revoke")
 async def revoke_token(token_id: int, /, *, where: Where = HERE) -> None:
     """Take a token out of use, within five seconds everywhere."""
-    async with _database(where) as database, database.connection() as connection:
+    async with database_at(where) as database, database.connection() as connection:
         if not await auth.revoke(connection, ActorId(token_id)):
             raise NotFound(f"There is no token {token_id} in use.")
     printing.say(f"token {token_id} is revoked")
 
 
 # ── What the commands have in common ────────────────────────────────────────────────────────────────────
-
-
-@asynccontextmanager
-async def _located(where: Where, *, joinable: bool = False) -> AsyncIterator[str]:
-    """The address of the database. An embedded one is brought up to date, also by those who join: its owner may be
-    just about to."""
-    async with _address(where, joinable=joinable) as dsn:
-        if where.database_url is None:
-            await apply_migrations(dsn)
-        yield dsn
-
-
-@asynccontextmanager
-async def _address(where: Where, *, joinable: bool = False) -> AsyncIterator[str]:
-    """The address of the database; an embedded one is started or joined, and lent to others if it is `joinable`."""
-    if where.database_url is None:
-        async with embedded_postgres(where.data_dir, joinable=joinable) as embedded:
-            yield embedded.dsn
-    elif not where.database_url:
-        raise StartupRefused("The address of the database is empty; give one, or none at all for an embedded database.")
-    else:
-        yield where.database_url
-
-
-@asynccontextmanager
-async def _database(where: Where) -> AsyncIterator[Database]:
-    async with _located(where) as dsn, open_database(dsn, name="tallybook command", connections_max=6) as database:
-        with unavailable():
-            yield database
-
-
-@asynccontextmanager
-async def _at_the_desk(where: Where) -> AsyncIterator[Desk]:
-    async with _database(where) as database, open_desk(database, ids_reserved=1) as desk:
-        yield desk
-
-
-@asynccontextmanager
-async def _tournament(desk: Desk, slug: str) -> AsyncIterator[Live]:
-    """The tournament, as it is now."""
-    async with desk.lives.pinned(await _known(desk.database, slug)) as live:
-        await desk.lives.current(live)
-        yield live
 
 
 @asynccontextmanager
@@ -467,20 +386,6 @@ async def _writing(database: Database) -> AsyncIterator[Connection]:
             yield connection
         except DATABASE_TROUBLE as error:
             raise OutcomeUnknown from error
-
-
-async def _find(database: Database, slug: str) -> TournamentId | None:
-    if name_fault(slug):  # it may hold what no column can
-        return None
-    async with database.connection() as connection:
-        return await log.tournament_named(connection, slug)
-
-
-async def _known(database: Database, slug: str) -> TournamentId:
-    tournament_id = await _find(database, slug)
-    if tournament_id is None:
-        raise NotFound(f"There is no tournament {slug!r}; `tallybook tournament list` shows them.")
-    return tournament_id
 
 
 async def _open_tournament(desk: Desk, name: str) -> log.Registered:

@@ -12,15 +12,20 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
+import msgspec
+
 from api.docket import Case, Docket, Means, Receipt
 from engine import log
 from engine.appender import Appender
 from engine.background import background
-from engine.commands import Command
+from engine.commands import Command, UnvoidCompetition, VoidCompetition
 from engine.database import Database
 from engine.errors import QueueFull, ShuttingDown
+from engine.events import Event
 from engine.telemetry import WAITING_REQUESTS
 from engine.terms import ActorId, TournamentId
+from engine.tournament import decide
+from projections.effects import following
 from projections.live import Live
 from projections.lives import LIVE_BYTES_MAX, Lives, open_lives
 from projections.wakeup import Waker
@@ -72,6 +77,12 @@ class Desk:
         With a key goes the fingerprint of the request. Raises a Refusal (judged by a current state), an
         Unavailable (certainly not applied) or OutcomeUnknown. Being cancelled takes nothing back.
         """
+        if isinstance(command, VoidCompetition | UnvoidCompetition) and command.effects is None:
+            async with following(self.lives, live, command.competition_id) as effects:
+                command = msgspec.structs.replace(command, effects=effects)
+                return await self.submit(
+                    live, command, actor=actor, idempotency_key=idempotency_key, fingerprint=fingerprint
+                )
         if self._closing:
             raise ShuttingDown
         if len(self._under_way) >= UNDER_WAY_MAX or self._waiting_for(live) >= DOCKET_WAITING_MAX:
@@ -83,6 +94,12 @@ class Desk:
             return await case.receipt
         finally:
             del self._under_way[case]
+
+    async def preview(self, live: Live, command: VoidCompetition | UnvoidCompetition) -> tuple[Event, ...]:
+        """What `command` would lead to now; nothing is recorded. Raises a Refusal as `submit`."""
+        async with following(self.lives, live, command.competition_id) as effects:
+            await self.lives.current(live)
+            return decide(live.tournament, msgspec.structs.replace(command, effects=effects))
 
     async def new_id(self) -> int:
         """An id that nothing else in the service has or will have."""

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from engine import log
 from engine.appender import Appender, Outcome
-from engine.commands import Command
+from engine.commands import Command, UnvoidCompetition, VoidCompetition
 from engine.database import Database
 from engine.errors import (
     DatabaseUnavailable,
@@ -70,8 +70,8 @@ class Receipt(Struct, frozen=True):
 
 
 class Case:
-    """One command on its way. `sent`: it may be in the log. `alone`: it needs a block of its own. `withdrawn`: whoever
-    asked was told that it was not applied, so it never must be."""
+    """One command on its way. `sent`: it may be in the log. `alone`: it needs a block of its own, as an exact one
+    always does. `withdrawn`: whoever asked was told that it was not applied, so it never must be."""
 
     __slots__ = (
         "actor",
@@ -101,7 +101,7 @@ class Case:
         self.events: tuple[Event, ...] = ()
         self.judged = 0
         self.sent = False
-        self.alone = False
+        self.alone = isinstance(command, VoidCompetition | UnvoidCompetition)
         self.withdrawn = False
         self.receipt = receipt
 

@@ -96,6 +96,14 @@ async def _change_competition(_: Desk, form: Form, ids: Ids) -> Command:
     return wire.change_competition(form, CompetitionId(ids["competition_id"]))
 
 
+async def _void_competition(_: Desk, form: Form, ids: Ids) -> Command:
+    return wire.void_competition(form, CompetitionId(ids["competition_id"]))
+
+
+async def _unvoid_competition(_: Desk, form: Form, ids: Ids) -> Command:
+    return wire.unvoid_competition(form, CompetitionId(ids["competition_id"]))
+
+
 async def _register_competitor(desk: Desk, form: Form, _: Ids) -> Command:
     return wire.register_competitor(form, CompetitorId(await desk.new_id()))
 
@@ -121,6 +129,8 @@ ROUTES: Final[tuple[Read | Write, ...]] = (
     Write("POST", _TOURNAMENT + "/rankings/{ranking_id}/unities.json", _add_unity),
     Write("PUT", _TOURNAMENT + "/rankings/{ranking_id}/close.json", _close_ranking, Scope.ADMIN),
     Write("PUT", _TOURNAMENT + "/rankings/{ranking_id}/reopen.json", _reopen_ranking, Scope.ADMIN),
+    Write("PUT", _TOURNAMENT + "/competitions/{competition_id}/void.json", _void_competition, Scope.ADMIN),
+    Write("PUT", _TOURNAMENT + "/competitions/{competition_id}/unvoid.json", _unvoid_competition, Scope.ADMIN),
 )
 
 

@@ -186,6 +186,16 @@ def add_points(form: Form, ranking_id: RankingId) -> commands.AddPoints:
     )
 
 
+def void_competition(form: Form, competition_id: CompetitionId) -> commands.VoidCompetition:
+    """Of no fields."""
+    return Fields(form).accept(commands.VoidCompetition(competition_id=competition_id))
+
+
+def unvoid_competition(form: Form, competition_id: CompetitionId) -> commands.UnvoidCompetition:
+    """Of no fields."""
+    return Fields(form).accept(commands.UnvoidCompetition(competition_id=competition_id))
+
+
 def close_ranking(form: Form, ranking_id: RankingId) -> commands.CloseRanking:
     """Of no fields."""
     return Fields(form).accept(commands.CloseRanking(ranking_id=ranking_id))

@@ -30,6 +30,9 @@ _KINDS: Final[dict[str, type[Event]]] = {
     "PointsAdded": events.PointsAdded,
     "RankingClosed": events.RankingClosed,
     "RankingReopened": events.RankingReopened,
+    "PointsReversed": events.PointsReversed,
+    "CompetitionVoided": events.CompetitionVoided,
+    "CompetitionUnvoided": events.CompetitionUnvoided,
 }
 _TAGS: Final = {event_type: tag for tag, event_type in _KINDS.items()}
 _ENCODER: Final = msgspec.json.Encoder()

@@ -4,12 +4,13 @@ Pure. Well-typed but not yet judged: names may be empty, competitors unknown, ra
 brings its new id along, so that judging needs no source of ids. `None` (or `UNSET`) by default: not said.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from msgspec import UNSET, Struct, UnsetType
 
-from engine.events import Delta, Result
-from engine.terms import CompetitionId, CompetitorId, RankingId, Sort, UnityId
+from engine.events import Delta, Points, Result
+from engine.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 
 
 class Order(Struct, frozen=True, kw_only=True):
@@ -80,6 +81,24 @@ class AddPoints(Order, frozen=True, kw_only=True):
     competition_id: CompetitionId | None = None
 
 
+Effects = Mapping[Sequence, Points]
+"""The points that a competition caused and nothing has reversed, by their sequences, which ascend."""
+
+
+class VoidCompetition(Order, frozen=True, kw_only=True):
+    """`effects` are those at the state that it is judged by, and follow it; None: the desk will look them up."""
+
+    competition_id: CompetitionId
+    effects: Effects | None = None
+
+
+class UnvoidCompetition(Order, frozen=True, kw_only=True):
+    """As VoidCompetition; what is in effect of a voided competition are the reversals."""
+
+    competition_id: CompetitionId
+    effects: Effects | None = None
+
+
 class CloseRanking(Order, frozen=True, kw_only=True):
     ranking_id: RankingId
 
@@ -97,6 +116,8 @@ Command = (
     | ModifyRanking
     | AddUnity
     | AddPoints
+    | VoidCompetition
+    | UnvoidCompetition
     | CloseRanking
     | ReopenRanking
 )

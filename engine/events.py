@@ -32,9 +32,11 @@ class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
 
     `structural`: whether the fact changes what other requests are judged by, beyond adding something that
     nobody can have named yet. A block judged before such an event of another process is judged again.
+    `exact`: it depends on every event before it, points too, so it is appended at just the sequence it was judged at.
     """
 
     structural: ClassVar[bool] = False
+    exact: ClassVar[bool] = False
 
 
 class TournamentOpened(Fact, frozen=True, kw_only=True):
@@ -126,6 +128,36 @@ class PointsAdded(Fact, frozen=True, kw_only=True):
     competition_id: CompetitionId | None = None
 
 
+class PointsReversed(Fact, frozen=True, kw_only=True):
+    """Takes back, line by line, the points of the event `reverses` of the same ranking: a `PointsAdded` that its
+    competition caused, or an earlier reversal. It follows the voiding or unvoiding that it belongs to, in its block."""
+
+    ranking_id: RankingId
+    deltas: tuple[Delta, ...]
+    competition_id: CompetitionId
+    reverses: Sequence
+
+
+Points = PointsAdded | PointsReversed
+"""Every event that changes totals, by its `deltas`."""
+
+
+class CompetitionVoided(Fact, frozen=True, kw_only=True):
+    """It no longer counts: what it caused is reversed with it, and no more points can name it."""
+
+    structural = True
+    exact = True
+    competition_id: CompetitionId
+
+
+class CompetitionUnvoided(Fact, frozen=True, kw_only=True):
+    """It counts again: the reversals of its voiding are reversed with it."""
+
+    structural = True
+    exact = True
+    competition_id: CompetitionId
+
+
 class RankingClosed(Fact, frozen=True, kw_only=True):
     structural = True
     ranking_id: RankingId
@@ -145,7 +177,9 @@ Event = (
     | RankingCreated
     | RankingModified
     | UnityAdded
-    | PointsAdded
+    | Points
+    | CompetitionVoided
+    | CompetitionUnvoided
     | RankingClosed
     | RankingReopened
 )

@@ -8,7 +8,7 @@ Times are UTC, digests 32 bytes. Functions take a connection; driver errors come
 appender tells them apart, readers use `database.unavailable`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sized
 from collections.abc import Sequence as Items
 from contextlib import suppress
 from datetime import datetime
@@ -23,8 +23,8 @@ from msgspec import Struct, field
 
 from engine import codec, digest
 from engine.errors import LogForked, LogUnreadable
-from engine.events import Event, Recorded, TournamentOpened
-from engine.terms import ActorId, Sequence, TournamentId
+from engine.events import Event, Points, Recorded, TournamentOpened
+from engine.terms import ActorId, CompetitionId, Sequence, TournamentId
 
 # One row a block, and in a row one line an event: no tag and no JSON text has a line feed in it. The driver would take
 # many times as long to make arrays of arrays of them, and to execute a statement for each block.
@@ -33,16 +33,18 @@ _APPEND: Final = """
         r.status, r.first_sequence, r.last_sequence, r.recorded_at, r.previous_digest, r.digest, r.answers
     FROM
         unnest(
-            $2::bigint[], $3::uuid[], $4::bigint[], $5::boolean[], $6::text[], $7::text[], $8::text[], $9::text[],
-            $10::text[], $11::text[]
+            $2::bigint[], $3::uuid[], $4::bigint[], $5::boolean[], $6::boolean[], $7::text[], $8::text[], $9::text[],
+            $10::text[], $11::text[], $12::text[]
         ) WITH ORDINALITY AS b (
-            tournament_id, append_id, judged_at, structural, event_counts, keys, fingerprints, actors, kinds, bodies, n
+            tournament_id, append_id, judged_at, structural, exact, event_counts, keys, fingerprints, actors, kinds,
+            bodies, n
         ),
         append_block(
             b.tournament_id,
             b.append_id,
             b.judged_at,
             b.structural,
+            b.exact,
             $1,
             string_to_array(b.event_counts, chr(10))::int[],
             CASE WHEN b.keys IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(b.keys::json)) END,
@@ -87,6 +89,14 @@ _EVENT: Final = """
     FROM event
     WHERE tournament_id = $1 AND sequence = $2
 """
+# The encoder writes the field just so; who reads looks again, in the decoded event.
+_EFFECTS: Final = """
+    SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+    FROM event
+    WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
+        AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(body, $4) > 0
+    ORDER BY sequence
+"""
 _KEY: Final = """
     SELECT fingerprint, sequence
     FROM idempotency
@@ -118,8 +128,8 @@ class Block(Struct, frozen=True, kw_only=True):
     """Requests to append to one tournament in one commit.
 
     All of them were judged by the log up to `judged_at`. Only the last may be structural itself, so none is
-    judged by what another of them changes. `append_id` stays the same when the block is
-    sent again because the answer was lost.
+    judged by what another of them changes; one whose first event is exact is alone. `append_id` stays the same when
+    the block is sent again because the answer was lost.
     """
 
     tournament_id: TournamentId
@@ -209,6 +219,7 @@ def _row(block: Block) -> tuple[object, ...]:
         block.append_id,
         block.judged_at,
         any(event.structural for event in requests[-1].events),
+        requests[0].events[0].exact,
         "\n".join([str(len(request.events)) for request in requests]) if keyed else None,
         msgspec.json.encode(keys).decode() if keyed else None,
         "\n".join(map(_fingerprint, requests)) if keyed else None,
@@ -379,6 +390,23 @@ async def event_at(connection: Connection, tournament_id: TournamentId, sequence
     if row is None:
         raise LogForked(tournament_id, sequence)
     return _recorded(row)
+
+
+EFFECTS_EVENTS_MAX: Final = 200_000
+"""Events that are searched at once for those of a competition."""
+
+
+async def points_of(
+    connection: Connection, tournament_id: TournamentId, competition_id: CompetitionId, upto: Sequence
+) -> AsyncIterator[Recorded]:
+    """Every event up to `upto` by which the competition gave points or had them reversed. Raises LogUnreadable."""
+    for after in range(0, upto, EFFECTS_EVENTS_MAX):
+        last = min(upto, after + EFFECTS_EVENTS_MAX)
+        for row in await connection.fetch(_EFFECTS, tournament_id, after, last, f'"competition_id":{competition_id}'):
+            recorded = _recorded(row)
+            event = recorded.event
+            if isinstance(event, Points) and event.competition_id == competition_id:
+                yield recorded
 
 
 class UsedKey(Struct, frozen=True):

@@ -32,6 +32,8 @@ TAGS_MAX: Final = 100
 PARTICIPANTS_MAX: Final = 10_000
 DELTAS_MAX: Final = 10_000
 """Lines of one `PointsAdded`."""
+REVERSED_LINES_MAX: Final = 100_000
+"""Lines of deltas that voiding or unvoiding one competition reverses, which is one commit."""
 DELTA_MAX: Final = 2_147_483_647
 """A delta is within ±DELTA_MAX, so that no 64-bit total overflows in fewer than 2³² lines of deltas."""
 ID_MAX: Final = 9_223_372_036_854_775_807

@@ -20,11 +20,12 @@ from msgspec import UNSET, Struct, field
 from engine import commands, events
 from engine.commands import Command
 from engine.errors import Conflict, Fault, NotFound, Unacceptable
-from engine.events import Event, Result
+from engine.events import Delta, Event, Result
 from engine.terms import (
     DELTA_MAX,
     DELTAS_MAX,
     PARTICIPANTS_MAX,
+    REVERSED_LINES_MAX,
     TAGS_MAX,
     CompetitionId,
     CompetitorId,
@@ -48,10 +49,12 @@ class Ranking(Struct, frozen=True, kw_only=True):
 
 
 class Tournament(Struct, kw_only=True):
-    """`competitors` holds the parent of each, `competitions` the participants of each."""
+    """`competitors` holds the parent of each, `competitions` the participants of each, `voided` those that do not
+    count."""
 
     competitors: dict[CompetitorId, CompetitorId | None] = field(default_factory=dict)
     competitions: dict[CompetitionId, tuple[CompetitorId, ...]] = field(default_factory=dict)
+    voided: set[CompetitionId] = field(default_factory=set)
     rankings: dict[RankingId, Ranking] = field(default_factory=dict)
 
 
@@ -61,7 +64,7 @@ class Tournament(Struct, kw_only=True):
 def evolve(state: Tournament, event: Event) -> None:
     """Folds one event into `state`, in place. Raises KeyError where the event names what does not exist."""
     match event:
-        case events.PointsAdded() | events.TournamentOpened():
+        case events.PointsAdded() | events.PointsReversed() | events.TournamentOpened():
             pass
         case events.CompetitorRegistered():
             state.competitors[event.competitor_id] = event.parent_id
@@ -72,6 +75,10 @@ def evolve(state: Tournament, event: Event) -> None:
             state.competitions[event.competition_id] = event.participants
         case events.CompetitionChanged():
             pass
+        case events.CompetitionVoided():
+            state.voided.add(event.competition_id)
+        case events.CompetitionUnvoided():
+            state.voided.remove(event.competition_id)
         case events.RankingCreated():
             state.rankings[event.ranking_id] = Ranking(
                 participants=frozenset(event.participants),
@@ -127,6 +134,10 @@ def decide(state: Tournament, command: Command) -> tuple[Event, ...]:
             return (_modify_ranking(state, command),)
         case commands.AddUnity():
             return (_add_unity(state, command),)
+        case commands.VoidCompetition():
+            return _void_competition(state, command)
+        case commands.UnvoidCompetition():
+            return _unvoid_competition(state, command)
         case commands.CloseRanking():
             if _ranking(state, command.ranking_id).closed:
                 raise Conflict(f"Ranking {command.ranking_id} is closed already.")
@@ -156,6 +167,8 @@ def _add_points(state: Tournament, command: commands.AddPoints) -> Event:
             faults.append(Fault("participants_delta", f"delta {delta.amount} is not within ±{DELTA_MAX}"))
     if command.competition_id is not None and command.competition_id not in state.competitions:
         faults.append(Fault("competition_id", f"competition {command.competition_id} is not in this tournament"))
+    if command.competition_id in state.voided:
+        faults.append(Fault("competition_id", f"competition {command.competition_id} is voided"))
     _refuse_if_any(faults)
     return events.PointsAdded(
         ranking_id=command.ranking_id, deltas=command.deltas, competition_id=command.competition_id
@@ -222,9 +235,7 @@ def _add_competition(state: Tournament, command: commands.AddCompetition) -> Eve
 
 
 def _change_competition(state: Tournament, command: commands.ChangeCompetition) -> Event:
-    participants = state.competitions.get(command.competition_id)
-    if participants is None:
-        raise NotFound(f"This tournament has no competition {command.competition_id}.")
+    participants = _participants_of(state, command.competition_id)
     result, result_faults = _result(command.result, participants)
     faults = [
         *_location_faults(command.location),
@@ -239,6 +250,48 @@ def _change_competition(state: Tournament, command: commands.ChangeCompetition) 
         result=result,
         winner_id=command.winner_id,
     )
+
+
+def _void_competition(state: Tournament, command: commands.VoidCompetition) -> tuple[Event, ...]:
+    _participants_of(state, command.competition_id)
+    if command.competition_id in state.voided:
+        raise Conflict(f"Competition {command.competition_id} is voided already.")
+    voided = events.CompetitionVoided(competition_id=command.competition_id)
+    return voided, *_reversals(state, command.competition_id, command.effects)
+
+
+def _unvoid_competition(state: Tournament, command: commands.UnvoidCompetition) -> tuple[Event, ...]:
+    _participants_of(state, command.competition_id)
+    if command.competition_id not in state.voided:
+        raise Conflict(f"Competition {command.competition_id} is not voided.")
+    unvoided = events.CompetitionUnvoided(competition_id=command.competition_id)
+    return unvoided, *_reversals(state, command.competition_id, command.effects)
+
+
+def _reversals(state: Tournament, competition_id: CompetitionId, effects: commands.Effects | None) -> list[Event]:
+    """One event for each of `effects`; of competitors who have left their rankings too."""
+    assert effects is not None
+    touched = dict.fromkeys(effect.ranking_id for effect in effects.values())
+    closed = [str(ranking_id) for ranking_id in touched if state.rankings[ranking_id].closed]
+    if closed:
+        raise Conflict(
+            f"Competition {competition_id} gave points in closed rankings; have them reopened first: "
+            f"{', '.join(closed)}."
+        )
+    if sum(len(effect.deltas) for effect in effects.values()) > REVERSED_LINES_MAX:
+        raise Unacceptable(
+            f"Competition {competition_id} caused more than {REVERSED_LINES_MAX} lines of deltas, "
+            "more than can be reversed at once."
+        )
+    return [
+        events.PointsReversed(
+            ranking_id=effect.ranking_id,
+            deltas=tuple([Delta(d.competitor_id, d.unity_id, -d.amount) for d in effect.deltas]),
+            competition_id=competition_id,
+            reverses=sequence,
+        )
+        for sequence, effect in effects.items()
+    ]
 
 
 def _create_ranking(state: Tournament, command: commands.CreateRanking) -> Event:
@@ -295,6 +348,13 @@ def _add_unity(state: Tournament, command: commands.AddUnity) -> Event:
 
 
 # ── What decisions have in common ───────────────────────────────────────────────────────────────────────
+
+
+def _participants_of(state: Tournament, competition_id: CompetitionId) -> tuple[CompetitorId, ...]:
+    participants = state.competitions.get(competition_id)
+    if participants is None:
+        raise NotFound(f"This tournament has no competition {competition_id}.")
+    return participants
 
 
 def _ranking(state: Tournament, ranking_id: RankingId) -> Ranking:

@@ -111,8 +111,8 @@ $$;
 --                        n < 0, a repeat of the request whose first event has sequence -n;
 --                        0, its idempotency key belongs to another request. NULL: all were appended, one after
 --                        the other. Where nothing was, there is no first_sequence.
---             overtaken  nothing was appended: a structural event landed after p_judged_at, or p_judged_at is not
---                        of this log. Judge again.
+--             overtaken  nothing was appended: a structural event landed after p_judged_at, or, for a block that is
+--                        exact, any event; or p_judged_at is not of this log. Judge again.
 --             busy       nothing was appended: somebody holds the head, and p_wait is false.
 --             unknown    there is no such tournament.
 --
@@ -129,6 +129,7 @@ CREATE FUNCTION append_block(
     p_append_id     uuid,
     p_judged_at     bigint,    -- every structural event up to this sequence was known to whoever judged
     p_structural    boolean,   -- the last request holds a structural event
+    p_exact         boolean,   -- every event up to p_judged_at was known, and none may lie in between
     p_wait          boolean,   -- wait for the head (up to lock_timeout) instead of answering busy
     p_event_counts  int[],     -- per request; NULL, like the next two, where no request has a key
     p_keys          text[],
@@ -174,7 +175,8 @@ BEGIN
     END IF;
 
     -- 2. Judged on a structure that is no longer, or never was.
-    IF v_head.structure_sequence > p_judged_at OR v_head.sequence < p_judged_at THEN
+    IF v_head.structure_sequence > p_judged_at OR v_head.sequence < p_judged_at
+        OR (p_exact AND v_head.sequence > p_judged_at) THEN
         status := 'overtaken';
         RETURN;
     END IF;
@@ -267,7 +269,7 @@ BEGIN
     END IF;
     INSERT INTO head (tournament_id, sequence, structure_sequence, recorded_at, digest)
         VALUES (p_tournament_id, 0, 0, clock_timestamp(), genesis_digest(p_tournament_id));
-    PERFORM append_block(p_tournament_id, p_append_id, 0, true, true, NULL, NULL, NULL,
+    PERFORM append_block(p_tournament_id, p_append_id, 0, true, false, true, NULL, NULL, NULL,
                          ARRAY[p_actor], ARRAY[p_kind], ARRAY[p_body]);
     RETURN true;
 END

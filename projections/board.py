@@ -42,6 +42,7 @@ class Competition(Struct, frozen=True, kw_only=True):
     participants: tuple[CompetitorId, ...]
     result: Result | None
     winner_id: CompetitorId | None
+    voided_at: datetime | None = None
     created_at: datetime
     updated_at: datetime
 
@@ -88,7 +89,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
     """Folds one event into `board`, in place. Raises KeyError where it names what does not exist."""
     event, now = recorded.event, recorded.recorded_at
     match event:
-        case events.PointsAdded():
+        case events.PointsAdded() | events.PointsReversed():
             _add_points(board, event)
         case events.TournamentOpened():
             pass
@@ -138,6 +139,18 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 winner_id=_or(event.winner_id, competition.winner_id),
                 updated_at=now,
             )
+        case events.CompetitionVoided():
+            revisions.competitions += 1
+            competition = board.competitions[event.competition_id]
+            board.competitions[event.competition_id] = msgspec.structs.replace(
+                competition, voided_at=now, updated_at=now
+            )
+        case events.CompetitionUnvoided():
+            revisions.competitions += 1
+            competition = board.competitions[event.competition_id]
+            board.competitions[event.competition_id] = msgspec.structs.replace(
+                competition, voided_at=None, updated_at=now
+            )
         case events.RankingCreated():
             revisions.rankings += 1
             board.rankings[event.ranking_id] = Ranking(
@@ -164,7 +177,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             assert_never(event)
 
 
-def _add_points(board: Board, event: events.PointsAdded) -> None:
+def _add_points(board: Board, event: events.Points) -> None:
     unities = board.rankings[event.ranking_id].unities
     for delta in event.deltas:
         totals = unities[delta.unity_id].totals

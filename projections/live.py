@@ -38,7 +38,8 @@ _T = TypeVar("_T", bound=Sized)
 
 
 class Live:
-    """`pins`: for how many reasons it must stay in memory. `dropped`: it is no longer the truth; load another."""
+    """`pins`: for how many reasons it must stay in memory. `dropped`: it is no longer the truth; load another.
+    `followers` are told of every event that it folds."""
 
     def __init__(self, tournament_id: TournamentId, head: Head, tournament: Tournament, board: Board) -> None:
         self.tournament_id = tournament_id
@@ -49,6 +50,7 @@ class Live:
         self.pins = 0
         self.dropped = False
         self.catching_up = asyncio.Lock()
+        self.followers: list[Callable[[Recorded], None]] = []
         self._sized_at = head.sequence
         self._board_bytes = 0
         self._rendered: dict[Hashable, _Rendered] = {}
@@ -69,6 +71,8 @@ class Live:
                 fold(self.board, self.revisions, recorded)
             except LookupError as error:
                 raise LogUnreadable.dangling(self.tournament_id, sequence, error) from error
+            for follow in self.followers:
+                follow(recorded)
         if head.sequence > self.head.sequence:
             self.head = head
 
@@ -170,6 +174,7 @@ def judged(board: Board) -> Tournament:
     return Tournament(
         competitors={competitor_id: c.parent_id for competitor_id, c in board.competitors.items()},
         competitions={competition_id: c.participants for competition_id, c in board.competitions.items()},
+        voided={competition_id for competition_id, c in board.competitions.items() if c.voided_at is not None},
         rankings={
             ranking_id: JudgedRanking(
                 participants=frozenset(ranking.participants),

@@ -30,9 +30,10 @@ from engine.errors import (
     TallybookError,
     TournamentStopped,
 )
+from engine.events import Recorded
 from engine.log import Appended, Block, Head
 from engine.telemetry import BARRIER_SECONDS, FORKED, LIVE_BYTES, LIVE_TOURNAMENTS, LIVES_LOADED, STOPPED
-from engine.terms import Sequence, TournamentId
+from engine.terms import CompetitionId, Sequence, TournamentId
 from projections import tables
 from projections.live import Live, load
 
@@ -235,6 +236,14 @@ class Lives:
                 if live.head.sequence < to:
                     async with self._reading() as connection:
                         await live.catch_up(connection, to)
+
+    async def points_of(self, live: Live, competition_id: CompetitionId) -> AsyncIterator[Recorded]:
+        """As `log.points_of`, of all that the live shows when it is asked for; errors as `current`."""
+        upto = live.head.sequence
+        with self._watched(live):
+            async with self._reading() as connection:
+                async for recorded in log.points_of(connection, live.tournament_id, competition_id, upto):
+                    yield recorded
 
     def fold_appended(self, live: Live, block: Block, appended: Appended) -> bool:
         """As `Live.fold_appended`; errors as `current`."""

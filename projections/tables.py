@@ -167,7 +167,7 @@ _COMPETITORS: Final = """
 """
 _COMPETITIONS: Final = """
     SELECT
-        tournament_id, competition_id, number, group_id, started_at, location, result, winner_id,
+        tournament_id, competition_id, number, group_id, started_at, location, result, winner_id, voided_at,
         created_at, updated_at
     FROM competition
     WHERE tournament_id = ANY($1::bigint[])
@@ -247,6 +247,7 @@ async def _load_competitions(connection: Connection, boards: Mapping[TournamentI
             participants=tuple(competitor_id for competitor_id, _ in taking_part),
             result=_result(row["result"], taking_part),
             winner_id=row["winner_id"],
+            voided_at=row["voided_at"],
             created_at=row["created_at"],
             updated_at=row["updated_at"],
         )
@@ -305,7 +306,7 @@ class Touched(Struct):
 def touch(touched: Touched, event: Event) -> None:
     """Adds to `touched` the rows that `event` may have changed; the board has it folded."""
     match event:
-        case events.PointsAdded():
+        case events.PointsAdded() | events.PointsReversed():
             for delta in event.deltas:
                 touched.unities.add((event.ranking_id, delta.unity_id))
                 touched.totals.add((event.ranking_id, delta.unity_id, delta.competitor_id))
@@ -313,7 +314,12 @@ def touch(touched: Touched, event: Event) -> None:
             pass
         case events.CompetitorRegistered() | events.CompetitorChanged():
             touched.competitors.add(event.competitor_id)
-        case events.CompetitionAdded() | events.CompetitionChanged():
+        case (
+            events.CompetitionAdded()
+            | events.CompetitionChanged()
+            | events.CompetitionVoided()
+            | events.CompetitionUnvoided()
+        ):
             touched.competitions.add(event.competition_id)
         case events.RankingCreated() | events.RankingModified():
             touched.rankings.add(event.ranking_id)
@@ -346,17 +352,17 @@ _SAVE_COMPETITORS: Final = """
 """
 _SAVE_COMPETITIONS: Final = """
     INSERT INTO competition (
-        tournament_id, competition_id, number, group_id, started_at, location, result, winner_id,
+        tournament_id, competition_id, number, group_id, started_at, location, result, winner_id, voided_at,
         created_at, updated_at
     )
     SELECT *
     FROM unnest(
         $1::bigint[], $2::bigint[], $3::int[], $4::bigint[], $5::timestamptz[], $6::text[], $7::text[], $8::bigint[],
-        $9::timestamptz[], $10::timestamptz[]
+        $9::timestamptz[], $10::timestamptz[], $11::timestamptz[]
     )
     ON CONFLICT (tournament_id, competition_id) DO UPDATE
     SET started_at = excluded.started_at, location = excluded.location, result = excluded.result,
-        winner_id = excluded.winner_id, updated_at = excluded.updated_at
+        winner_id = excluded.winner_id, voided_at = excluded.voided_at, updated_at = excluded.updated_at
 """
 _SAVE_PARTICIPANTS: Final = """
     INSERT INTO participant (tournament_id, competition_id, number, competitor_id, result)
@@ -454,6 +460,7 @@ def _competition(tournament_id: TournamentId, competition_id: CompetitionId, boa
         competition.location,
         competition.result if isinstance(competition.result, str) else None,
         competition.winner_id,
+        competition.voided_at,
         competition.created_at,
         competition.updated_at,
     )

@@ -20,7 +20,7 @@ from engine import commands, events
 from engine.commands import Command
 from engine.errors import Refusal
 from engine.events import Delta, Event, Recorded, Result
-from engine.terms import DELTA_MAX, ID_MAX, ActorId, CompetitorId, RankingId, Sequence, Sort
+from engine.terms import DELTA_MAX, ID_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, Sort
 from engine.tournament import SCORE_PARTICIPANTS_MAX, Ranking, Tournament, decide, evolve
 from projections.board import Board, Revisions, fold
 
@@ -108,6 +108,15 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         deltas=st.lists(_deltas, max_size=5).map(tuple),
         competition_id=_perhaps(ids),
     ),
+    events.PointsReversed: st.builds(
+        events.PointsReversed,
+        ranking_id=ids,
+        deltas=st.lists(_deltas, max_size=5).map(tuple),
+        competition_id=ids,
+        reverses=ids,
+    ),
+    events.CompetitionVoided: st.builds(events.CompetitionVoided, competition_id=ids),
+    events.CompetitionUnvoided: st.builds(events.CompetitionUnvoided, competition_id=ids),
     events.RankingClosed: st.builds(events.RankingClosed, ranking_id=ids),
     events.RankingReopened: st.builds(events.RankingReopened, ranking_id=ids),
 }
@@ -252,6 +261,15 @@ def _add_points(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
     )
 
 
+def _void_competition(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
+    counting = [competition_id for competition_id in state.competitions if competition_id not in state.voided]
+    return commands.VoidCompetition(competition_id=_one_of(draw, counting or state.competitions), effects={})
+
+
+def _unvoid_competition(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
+    return commands.UnvoidCompetition(competition_id=_one_of(draw, state.voided or state.competitions), effects={})
+
+
 def _close_ranking(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
     return commands.CloseRanking(ranking_id=_a_ranking(draw, state)[0])
 
@@ -280,6 +298,8 @@ _ASKED: Final[list[_Ask]] = [
     *[_create_ranking] * 2,
     *[_add_unity] * 3,
     *[_reopen_ranking] * 2,
+    *[_void_competition] * 2,
+    _unvoid_competition,
     _close_ranking,
 ]
 _FIRST: Final[list[_Ask]] = [_register_competitor, _register_competitor, _register_competitor, _create_ranking]
@@ -287,7 +307,8 @@ _FIRST: Final[list[_Ask]] = [_register_competitor, _register_competitor, _regist
 
 @st.composite
 def commands_for(draw: _Draw, state: Tournament) -> Command:
-    """A command that could be asked of a tournament in `state`, accepted or not; what it creates is new."""
+    """A command that could be asked of a tournament in `state`, accepted or not; what it creates is new, and what it
+    voids had no effects."""
     next_id = count(ID_MAX // 2).__next__
     return draw(st.sampled_from(_ASKED))(draw, state, next_id)
 
@@ -304,14 +325,28 @@ def histories(draw: _Draw, commands_max: int = COMMANDS_MAX) -> list[Event]:
     history: list[Event] = []
     length = draw(st.integers(0, commands_max))
     for ask in [*_FIRST, *draw(st.lists(st.sampled_from(_ASKED), min_size=length, max_size=length))]:
+        command = ask(draw, state, next_id)
+        if isinstance(command, commands.VoidCompetition | commands.UnvoidCompetition):
+            command = msgspec.structs.replace(command, effects=effects_of(history, command.competition_id))
         try:
-            decided = decide(state, ask(draw, state, next_id))
+            decided = decide(state, command)
         except Refusal:
             continue
         for event in decided:
             evolve(state, event)
             history.append(event)
     return history
+
+
+def effects_of(history: list[Event], competition_id: CompetitionId) -> commands.Effects:
+    """The points of the competition that nothing has reversed, in a history that begins at sequence 2."""
+    points = {
+        sequence: event
+        for sequence, event in enumerate(history, start=2)
+        if isinstance(event, events.Points) and event.competition_id == competition_id
+    }
+    reversed_ = {event.reverses for event in points.values() if isinstance(event, events.PointsReversed)}
+    return {sequence: event for sequence, event in points.items() if sequence not in reversed_}
 
 
 OPENED: Final = events.TournamentOpened(name="Spring Open", slug="spring-open")

@@ -36,7 +36,7 @@ async def append_text(owner: asyncpg.Connection, tournament_id: TournamentId, ki
         """
         SELECT last_sequence
         FROM append_block(
-            $1, gen_random_uuid(), (SELECT sequence FROM head WHERE tournament_id = $1), false, true,
+            $1, gen_random_uuid(), (SELECT sequence FROM head WHERE tournament_id = $1), false, false, true,
             NULL, NULL, NULL, ARRAY[0], ARRAY[$2], ARRAY[$3]
         )
         """,

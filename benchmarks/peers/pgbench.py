@@ -20,7 +20,7 @@ FROM (
             AS bodies
     FROM generate_series(1, {size}) AS n
 ) AS new,
-LATERAL append_block({tournament_id}, gen_random_uuid(), {judged_at}, false, false, NULL, NULL, NULL,
+LATERAL append_block({tournament_id}, gen_random_uuid(), {judged_at}, false, false, false, NULL, NULL, NULL,
     new.actors, new.kinds, new.bodies);
 """
 

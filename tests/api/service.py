@@ -189,6 +189,8 @@ class Season:
     """Of the second alone."""
     competition_id: int
     """Of all three, without a result yet; there are two others."""
+    voided_competition_id: int
+    """The first of those."""
 
     @property
     def path(self) -> str:
@@ -204,7 +206,9 @@ async def play_season(client: Client) -> Season:
     await client.post(f"rankings/{ranking['id']}/unities.json", {"name": "fouls", "sort": "ASC"})
     closed = await create_ranking(client, [ben], name="Of Ben alone")
     await client.put(f"rankings/{closed['id']}/close.json")
-    await client.post("competitions.json", {"group_id": 1, "participants": f"{ada},{ben}", "result": "2:0"})
+    duel = await client.post("competitions.json", {"group_id": 1, "participants": f"{ada},{ben}", "result": "2:0"})
+    voided_id = duel.json["competition"]["id"]
+    await client.put(f"competitions/{voided_id}/void.json")
     sprint = {"participants": listed(ids), "result": json.dumps({ada: "9.8 s"}), "winner": ada}
     await client.post("competitions.json", {"group_id": 2} | sprint)
     last = await client.post("competitions.json", {"group_id": 2, "participants": listed(ids)})
@@ -215,6 +219,7 @@ async def play_season(client: Client) -> Season:
         unity_id=ranking["unities"][0]["id"],
         closed_ranking_id=closed["id"],
         competition_id=last.json["competition"]["id"],
+        voided_competition_id=voided_id,
     )
 
 

@@ -61,6 +61,8 @@ ACCEPTED: dict[str, Callable[[Season], Form]] = {
     "POST rankings/{ranking_id}/unities.json": lambda _: {"name": "goals"},
     "PUT rankings/{ranking_id}/close.json": lambda _: {},
     "PUT rankings/{ranking_id}/reopen.json": lambda _: {},
+    "PUT competitions/{competition_id}/void.json": lambda _: {},
+    "PUT competitions/{competition_id}/unvoid.json": lambda _: {},
 }
 """Of each operation that changes something, a form that is accepted."""
 
@@ -87,7 +89,7 @@ def path_of(name: str, season: Season) -> str:
     return name.split()[1].format(
         ranking_id=season.closed_ranking_id if "reopen" in name else season.ranking_id,
         competitor_id=season.ids[0],
-        competition_id=season.competition_id,
+        competition_id=season.voided_competition_id if "unvoid" in name else season.competition_id,
     )
 
 
@@ -211,7 +213,7 @@ async def test_each_scope_reaches_as_far_as_it_should(
     for name in OPERATIONS:
         with subtests.test(name):
             needed = Scope.READ if name in READS else Scope.WRITE
-            if "close" in name or "reopen" in name:
+            if any(word in name for word in ("close", "reopen", "void")):
                 needed = Scope.ADMIN
             before = await log.length()
             for scope in Scope:

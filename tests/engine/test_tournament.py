@@ -19,6 +19,7 @@ from engine.terms import (
     DESCRIPTION_CHARACTERS_MAX,
     NAME_CHARACTERS_MAX,
     PARTICIPANTS_MAX,
+    REVERSED_LINES_MAX,
     TAGS_MAX,
     Sort,
 )
@@ -27,7 +28,7 @@ from tests.histories import EVENTS, commands_for, histories, tournament_of, unhu
 
 ANNA, BEN, CARA, DORA, EMIL = 1, 2, 3, 4, 5
 NOBODY = 99
-FRIENDLY, DUEL, RACE = 20, 21, 22  # of none, of two, of four
+FRIENDLY, DUEL, RACE, RIGGED = 20, 21, 22, 23  # of none, of two, of four, of two and voided
 OVERALL, FINISHED = 30, 31
 POINTS, GOALS, TIMES = 40, 41, 42
 NEW, NEW_TOO = 50, 51
@@ -61,6 +62,10 @@ GIVEN: Final[tuple[Event, ...]] = (
         main_unity_name="Times",
     ),
     events.RankingClosed(ranking_id=FINISHED),
+    events.CompetitionAdded(competition_id=RIGGED, group_id=1, participants=(ANNA, BEN)),
+    events.PointsAdded(ranking_id=OVERALL, deltas=(Delta(ANNA, POINTS, 3),), competition_id=RIGGED),
+    events.CompetitionVoided(competition_id=RIGGED),
+    events.PointsReversed(ranking_id=OVERALL, deltas=(Delta(ANNA, POINTS, -3),), competition_id=RIGGED, reverses=15),
 )
 """Anna is above Ben, who is above Cara. The ranking Overall is open, Finished is closed."""
 
@@ -142,6 +147,14 @@ def add(*deltas: tuple[int, int, int], **said: Any) -> Command:
 def added(*deltas: tuple[int, int, int], **facts: Any) -> Event:
     lines = tuple(Delta(*delta) for delta in deltas)
     return events.PointsAdded(**{"ranking_id": OVERALL, "deltas": lines} | facts)
+
+
+def void(competition_id: int = DUEL, effects: commands.Effects | None = None) -> Command:
+    return commands.VoidCompetition(competition_id=competition_id, effects=effects or {})
+
+
+def unvoid(competition_id: int = RIGGED, effects: commands.Effects | None = None) -> Command:
+    return commands.UnvoidCompetition(competition_id=competition_id, effects=effects or {})
 
 
 LONGEST_NAME: Final = "é" * NAME_CHARACTERS_MAX
@@ -269,6 +282,10 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
         commands.ReopenRanking(ranking_id=FINISHED),
         events.RankingReopened(ranking_id=FINISHED),
     ),
+    # competitions that do not count
+    "a competition without effects may be voided": (void(), events.CompetitionVoided(competition_id=DUEL)),
+    "a voided competition may be unvoided": (unvoid(), events.CompetitionUnvoided(competition_id=RIGGED)),
+    "a voided competition may be reported": (report(RIGGED, result="0-0"), reported(RIGGED, result="0-0")),
     # points
     "points may be added": (add((ANNA, POINTS, 5)), added((ANNA, POINTS, 5))),
     "points may be taken": (add((ANNA, POINTS, -5)), added((ANNA, POINTS, -5))),
@@ -573,6 +590,10 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
             ("description", NUL),
         ],
     ),
+    "points for a competition that does not count": (
+        add((ANNA, POINTS, 1), competition_id=RIGGED),
+        [("competition_id", "competition 23 is voided")],
+    ),
     "points with everything wrong": (
         add((DORA, POINTS, 1), (ANNA, TIMES, 1), (DORA, TIMES, DELTA_MAX + 1), competition_id=NOBODY),
         [
@@ -606,6 +627,8 @@ def test_a_list_may_not_name_10_001_competitors() -> None:
         pytest.param(change(competitor_id=NOBODY, name=""), id="a competitor, whatever else is wrong"),
         pytest.param(report(NOBODY), id="a competition to change"),
         pytest.param(report(NOBODY, winner_id=NOBODY), id="a competition, whatever else is wrong"),
+        pytest.param(void(NOBODY), id="a competition to void"),
+        pytest.param(unvoid(NOBODY), id="a competition to unvoid"),
         pytest.param(modify(ANNA, ranking_id=NOBODY), id="a ranking to modify"),
         pytest.param(modify(ranking_id=NOBODY), id="a ranking, whatever else is wrong"),
         pytest.param(measure("Strokes", ranking_id=NOBODY), id="a ranking to add a unity to"),
@@ -646,11 +669,87 @@ def test_an_open_ranking_cannot_be_reopened(state: Tournament) -> None:
         decide(state, commands.ReopenRanking(ranking_id=OVERALL))
 
 
+# ── Competitions that do not count ──────────────────────────────────────────────────────────────────────
+
+EFFECTS: Final[commands.Effects] = {
+    30: events.PointsAdded(
+        ranking_id=OVERALL, deltas=(Delta(ANNA, POINTS, 3), Delta(BEN, GOALS, -1)), competition_id=DUEL
+    ),
+    32: events.PointsReversed(ranking_id=OVERALL, deltas=(Delta(EMIL, POINTS, 5),), competition_id=DUEL, reverses=31),
+}
+"""Emil is in no ranking: he has left."""
+
+
+@pytest.mark.parametrize(
+    ("when", "fact"),
+    [
+        pytest.param(void(DUEL, EFFECTS), events.CompetitionVoided(competition_id=DUEL), id="void"),
+        pytest.param(unvoid(RIGGED, EFFECTS), events.CompetitionUnvoided(competition_id=RIGGED), id="unvoid"),
+    ],
+)
+def test_each_effect_is_reversed_by_an_event_that_names_it(state: Tournament, when: Command, fact: Event) -> None:
+    competition_id = fact.competition_id
+    assert decide(state, when) == (
+        fact,
+        events.PointsReversed(
+            ranking_id=OVERALL,
+            deltas=(Delta(ANNA, POINTS, -3), Delta(BEN, GOALS, 1)),
+            competition_id=competition_id,
+            reverses=30,
+        ),
+        events.PointsReversed(
+            ranking_id=OVERALL, deltas=(Delta(EMIL, POINTS, -5),), competition_id=competition_id, reverses=32
+        ),
+    )
+
+
+def test_the_largest_delta_can_be_reversed(state: Tournament) -> None:
+    extremes = Delta(ANNA, POINTS, DELTA_MAX), Delta(ANNA, POINTS, -DELTA_MAX)
+    added_ = events.PointsAdded(ranking_id=OVERALL, deltas=extremes, competition_id=DUEL)
+    _, reversal = decide(state, void(DUEL, {30: added_}))
+    assert reversal.deltas == extremes[::-1]
+
+
+def test_a_competition_is_voided_once_and_unvoided_once(state: Tournament) -> None:
+    with pytest.raises(Conflict, match="Competition 23 is voided already"):
+        decide(state, void(RIGGED))
+    with pytest.raises(Conflict, match="Competition 21 is not voided"):
+        decide(state, unvoid(DUEL))
+
+
+@pytest.mark.parametrize("when", [void, unvoid])
+def test_every_closed_ranking_that_it_gave_points_in_is_named(state: Tournament, when: Any) -> None:
+    evolve(state, events.RankingClosed(ranking_id=OVERALL))
+    effects = {
+        30: events.PointsAdded(ranking_id=FINISHED, deltas=(Delta(ANNA, TIMES, 3),), competition_id=DUEL),
+        31: events.PointsAdded(ranking_id=OVERALL, deltas=(Delta(ANNA, POINTS, 3),), competition_id=DUEL),
+        32: events.PointsAdded(ranking_id=FINISHED, deltas=(Delta(ANNA, TIMES, 3),), competition_id=DUEL),
+    }
+    with pytest.raises(Conflict, match=r"have them reopened first: 31, 30\."):
+        decide(state, when(effects=effects))
+
+
+def test_100_000_lines_can_be_reversed_and_no_more(state: Tournament) -> None:
+    line = Delta(ANNA, POINTS, 1)
+    full = events.PointsAdded(ranking_id=OVERALL, deltas=(line,) * DELTAS_MAX, competition_id=DUEL)
+    effects: dict[int, Event] = {30 + n: full for n in range(REVERSED_LINES_MAX // DELTAS_MAX)}
+    assert len(decide(state, void(DUEL, effects))) == 1 + len(effects)
+    effects[50] = added((ANNA, POINTS, 1), competition_id=DUEL)
+    with pytest.raises(Unacceptable, match="more than 100000 lines"):
+        decide(state, void(DUEL, effects))
+
+
 # ── What facts change for later decisions ───────────────────────────────────────────────────────────────
 
 REMEMBERED: Final[list[tuple[str, Event, Command]]] = [
     ("a competitor that was registered", registered(), create(NEW)),
     ("a competitor that moved", changed(parent_id=DORA), change(competitor_id=ANNA, parent_id=CARA)),
+    ("a competition that was voided", events.CompetitionVoided(competition_id=DUEL), unvoid(DUEL)),
+    (
+        "a competition that was unvoided",
+        events.CompetitionUnvoided(competition_id=RIGGED),
+        add((ANNA, POINTS, 1), competition_id=RIGGED),
+    ),
     ("a competition that was added", competed(ANNA, BEN), report(NEW, result="3-1", winner_id=BEN)),
     ("a ranking that was created", created(EMIL), add((EMIL, NEW_TOO, 1), ranking_id=NEW)),
     ("a ranking's new list", modified(EMIL), add((EMIL, POINTS, 1))),
@@ -692,6 +791,7 @@ def test_a_modification_leaves_the_other_unities(state: Tournament) -> None:
     [
         pytest.param(GIVEN[0], id="the opening"),
         pytest.param(added((ANNA, POINTS, 1)), id="points"),
+        pytest.param(GIVEN[-1], id="points taken back"),
         pytest.param(reported(DUEL, result="3-1", winner_id=ANNA), id="a result"),
         pytest.param(changed(name="Benjamin", tags=(), color="ff0000"), id="a competitor's new name"),
     ],
@@ -771,6 +871,8 @@ OVERTAKEN: Final[list[tuple[Event, Command]]] = [
     (modified(ANNA, main_unity_name="Score"), measure("Score")),
     (measured("Strokes"), measure("Strokes", unity_id=NEW_TOO)),
     (measured("Score"), modify(ANNA, main_unity_name="Score")),
+    (events.CompetitionVoided(competition_id=DUEL), add((ANNA, POINTS, 1), competition_id=DUEL)),
+    (events.CompetitionUnvoided(competition_id=RIGGED), unvoid(RIGGED)),
     (events.RankingClosed(ranking_id=OVERALL), add((ANNA, POINTS, 1))),
     (events.RankingReopened(ranking_id=FINISHED), commands.ReopenRanking(ranking_id=FINISHED)),
 ]
@@ -795,11 +897,20 @@ def test_every_command_has_cases() -> None:
     accepted = {type(when) for when, _ in ACCEPTED.values()}
     refused = {type(when) for when, _ in UNACCEPTABLE.values()}
     assert accepted == set(get_args(Command))
-    assert refused == set(get_args(Command)) - {commands.CloseRanking, commands.ReopenRanking}  # they have no fields
+    without_fields = {
+        commands.CloseRanking,
+        commands.ReopenRanking,
+        commands.VoidCompetition,
+        commands.UnvoidCompetition,
+    }
+    assert refused == set(get_args(Command)) - without_fields
 
 
 def test_every_event_has_cases() -> None:
-    assert {type(then) for _, then in ACCEPTED.values()} == set(get_args(Event)) - {events.TournamentOpened}
+    assert {type(then) for _, then in ACCEPTED.values()} == set(get_args(Event)) - {
+        events.TournamentOpened,
+        events.PointsReversed,  # which comes with others
+    }
     assert {type(fact) for fact in GIVEN} | {type(fact) for _, fact, _ in REMEMBERED} >= set(get_args(Event)) - {
         events.PointsAdded,  # these two are of no consequence for decisions, see above
         events.CompetitionChanged,

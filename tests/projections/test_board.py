@@ -94,10 +94,10 @@ def recounted_versions(log: list[Recorded]) -> dict[UnityId, int]:
                 versions[event.main_unity_id] = 1
             case events.UnityAdded():
                 versions[event.unity_id] = 1
-            case events.PointsAdded() | events.RankingModified():
+            case events.PointsAdded() | events.PointsReversed() | events.RankingModified():
                 before, after = shown(log[:number]), shown(log[: number + 1])
                 for unity_id in versions:
-                    named = isinstance(event, events.PointsAdded) and unity_id in [d.unity_id for d in event.deltas]
+                    named = isinstance(event, events.Points) and unity_id in [d.unity_id for d in event.deltas]
                     versions[unity_id] += named or before[unity_id] != after[unity_id]
     return versions
 
@@ -146,7 +146,7 @@ def test_a_unity_shows_what_was_said_of_it_last(log: list[Recorded]) -> None:
 @every_log
 @given(logs())
 def test_a_total_is_the_sum_of_all_its_deltas(log: list[Recorded]) -> None:
-    deltas = [d for r in log if isinstance(r.event, events.PointsAdded) for d in r.event.deltas]
+    deltas = [d for r in log if isinstance(r.event, events.Points) for d in r.event.deltas]
     summed = {
         (d.unity_id, d.competitor_id): sum(
             e.amount for e in deltas if (e.unity_id, e.competitor_id) == (d.unity_id, d.competitor_id)

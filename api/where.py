@@ -1,0 +1,93 @@
+"""Where a command finds what it is about: the database, a desk over it, a tournament.
+
+A command names a database by its address, or a directory with an embedded one, which is started or joined.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from api.desk import Desk, open_desk
+from engine import log
+from engine.database import Database, open_database, unavailable
+from engine.embedded import embedded_postgres
+from engine.errors import NotFound, StartupRefused
+from engine.migrator import migrate
+from engine.terms import TournamentId, name_fault
+from projections.live import Live
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """Which database: one at an address, or else an embedded one in a directory."""
+
+    database_url: str | None = None
+    """Address of a PostgreSQL database, postgresql://…; without it an embedded one is used."""
+    data_dir: Path = Path("tallybook-data")
+    """Directory of the embedded database. If a server owns it, its database is joined."""
+
+
+HERE: Final = Where()
+Json = Annotated[bool, Parameter(negative="", help="Print JSON instead of a table.")]
+
+
+@asynccontextmanager
+async def located(where: Where, *, joinable: bool = False) -> AsyncIterator[str]:
+    """The address of the database. An embedded one is brought up to date, also by those who join: its owner may be
+    just about to."""
+    async with address(where, joinable=joinable) as dsn:
+        if where.database_url is None:
+            await migrate(dsn)
+        yield dsn
+
+
+@asynccontextmanager
+async def address(where: Where, *, joinable: bool = False) -> AsyncIterator[str]:
+    """The address of the database; an embedded one is started or joined, and lent to others if it is `joinable`."""
+    if where.database_url is None:
+        async with embedded_postgres(where.data_dir, joinable=joinable) as embedded:
+            yield embedded.dsn
+    elif not where.database_url:
+        raise StartupRefused("The address of the database is empty; give one, or none at all for an embedded database.")
+    else:
+        yield where.database_url
+
+
+@asynccontextmanager
+async def database_at(where: Where) -> AsyncIterator[Database]:
+    async with located(where) as dsn, open_database(dsn, name="tallybook command", connections_max=6) as database:
+        with unavailable():
+            yield database
+
+
+@asynccontextmanager
+async def desk_at(where: Where) -> AsyncIterator[Desk]:
+    async with database_at(where) as database, open_desk(database, ids_reserved=1) as desk:
+        yield desk
+
+
+@asynccontextmanager
+async def tournament_at(desk: Desk, slug: str) -> AsyncIterator[Live]:
+    """The tournament, as it is now."""
+    async with desk.lives.pinned(await known(desk.database, slug)) as live:
+        await desk.lives.current(live)
+        yield live
+
+
+async def find(database: Database, slug: str) -> TournamentId | None:
+    if name_fault(slug):  # it may hold what no column can
+        return None
+    async with database.connection() as connection:
+        return await log.tournament_named(connection, slug)
+
+
+async def known(database: Database, slug: str) -> TournamentId:
+    tournament_id = await find(database, slug)
+    if tournament_id is None:
+        raise NotFound(f"There is no tournament {slug!r}; `tallybook tournament list` shows them.")
+    return tournament_id
