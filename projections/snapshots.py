@@ -1,0 +1,103 @@
+"""Boards as they once were: where an answer about the past starts to fold from.
+
+The only SQL on snapshots. A snapshot is what the log gives up to its sequence, the end of a block; whoever finds none
+folds from the beginning. The worker writes one whenever as many events have been folded as make it worth its size, so
+that all of them together grow as the log does, and an answer about the past costs as much as the size of the state.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+import msgspec
+from asyncpg import Connection
+from msgspec import Struct
+
+from engine.log import Head
+from engine.terms import Sequence, TournamentId
+from projections.board import FOLD_VERSION, Board
+
+INTERVAL_EVENTS_MIN: Final = 10_000
+INTERVAL_EVENTS_PER_ROW: Final = 20
+"""A row of a snapshot takes some 20 to 100 bytes, so snapshots add a few bytes to each event of the log."""
+
+_NEAREST: Final = """
+    SELECT sequence, digest, board
+    FROM snapshot
+    WHERE tournament_id = $1 AND fold_version = $2 AND sequence <= $3
+    ORDER BY sequence DESC
+    LIMIT 1
+"""
+_SEQUENCES: Final = """
+    SELECT sequence
+    FROM snapshot
+    WHERE tournament_id = $1 AND fold_version = $2
+    ORDER BY sequence
+"""
+_SAVE: Final = """
+    INSERT INTO snapshot (tournament_id, fold_version, sequence, digest, board)
+    SELECT s.tournament_id, $2, s.sequence, s.digest, s.board
+    FROM unnest($1::bigint[], $3::bigint[], $4::bytea[], $5::bytea[]) AS s (tournament_id, sequence, digest, board)
+    ON CONFLICT (tournament_id, fold_version, sequence) DO UPDATE
+    SET digest = excluded.digest, board = excluded.board
+"""
+_DROP_OTHERS: Final = """
+    DELETE FROM snapshot
+    WHERE tournament_id = $1 AND NOT (fold_version = $2 AND sequence = ANY($3::bigint[]))
+"""
+
+
+class Snapshot(Struct, frozen=True):
+    """A board, and the head that it is of."""
+
+    head: Head
+    board: Board
+
+
+class Undecodable(ValueError):
+    """What is stored is no board."""
+
+
+def interval_events(board: Board) -> int:
+    """After how many events since the last one the next snapshot of such a board is worth while."""
+    rows = len(board.competitors) + len(board.competitions)
+    for ranking in board.rankings.values():
+        rows += len(ranking.participants) + sum(len(unity.totals) for unity in ranking.unities.values())
+    return max(INTERVAL_EVENTS_MIN, rows * INTERVAL_EVENTS_PER_ROW)
+
+
+async def nearest(connection: Connection, tournament_id: TournamentId, upto: Sequence) -> Snapshot | None:
+    """The last snapshot of this fold's version that is not beyond `upto`, if there is one. Raises Undecodable."""
+    row = await connection.fetchrow(_NEAREST, tournament_id, FOLD_VERSION, upto)
+    if row is None:
+        return None
+    try:
+        return Snapshot(Head(row["sequence"], row["digest"]), _decode(row["board"]))
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise Undecodable(f"the snapshot at {row['sequence']} cannot be read: {error}") from error
+
+
+async def sequences(connection: Connection, tournament_id: TournamentId) -> list[Sequence]:
+    """Of which sequences there are snapshots of this fold's version, ascending."""
+    return [row["sequence"] for row in await connection.fetch(_SEQUENCES, tournament_id, FOLD_VERSION)]
+
+
+async def save(connection: Connection, snapshots: Mapping[TournamentId, Snapshot]) -> None:
+    """Writes one snapshot of each tournament."""
+    if snapshots:
+        await connection.execute(
+            _SAVE,
+            list(snapshots),
+            FOLD_VERSION,
+            [snapshot.head.sequence for snapshot in snapshots.values()],
+            [snapshot.head.digest for snapshot in snapshots.values()],
+            [_encode(snapshot.board) for snapshot in snapshots.values()],
+        )
+
+
+async def drop_others(connection: Connection, tournament_id: TournamentId, kept: Collection[Sequence]) -> None:
+    """Removes the snapshots of a tournament but for those of this fold's version at the sequences `kept`."""
+    await connection.execute(_DROP_OTHERS, tournament_id, FOLD_VERSION, list(kept))
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode: Final = msgspec.msgpack.Decoder(Board).decode
