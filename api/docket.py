@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Final, assert_never
 
+from asyncpg import Connection
 from msgspec import Struct
 
 from engine import log
@@ -253,6 +254,16 @@ class Docket:
             case.fail(OutcomeUnknown())  # it was applied, only not by this sending: a 503 would say it was not
         else:
             case.succeed(Receipt(recorded.event, sequence, replayed=True))
+
+    async def judged_again(self, connection: Connection) -> Block | None:
+        (case,) = self._under_way
+        try:
+            head = (await log.heads(connection, [self.tournament_id]))[self.tournament_id]
+            await self._means.lives.catch_up(self.live, head.sequence, connection)
+            case.events = decide(self.live.tournament, case.command)
+        except TallybookError:
+            return None  # by the way of whatever is overtaken it will be found again, and told
+        return Block(tournament_id=self.tournament_id, judged_at=head.sequence, requests=(case.request(),))
 
     # ── Settling ────────────────────────────────────────────────────────────────────────────────────────
 

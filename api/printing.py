@@ -2,18 +2,20 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Sequence as Items
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
 from typing import Final
 
 import msgspec
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from api import answers
+from api import answers, shapes
 from api.auth import Token
 from engine.errors import Refusal, TallybookError
 from engine.events import Recorded
@@ -118,6 +120,42 @@ def standings_json(live: Live, ranking_id: RankingId, only: str | None, last: Re
     shape = msgspec.json.decode(answers.modified_ranking(live, ranking_id))["ranking"]
     shape["unities"] = [unity for unity in shape["unities"] if only in (None, unity["name"])]
     json(shape | {"sequence": last.sequence, "recorded_at": moment(last.recorded_at)})
+
+
+def comparison(rankings: Items[shapes.ComparedRanking]) -> None:
+    """A table for each unity; who moves is marked with by how many positions."""
+    for ranking in rankings:
+        for unity in ranking.unities:
+            table = Table(
+                "position", "was", "", "competitor", "total", "was", title=Text(f"{ranking.name}: {unity.name}")
+            )
+            for move in unity.moves:
+                table.add_row(
+                    _cell(move.position_after),
+                    _cell(move.position_before),
+                    _moved(move),
+                    move.name,
+                    _cell(move.total_after),
+                    _cell(move.total_before),
+                )
+            data().print(table, markup=False)
+    if not rankings:
+        say("no ranking changes")
+
+
+def _moved(move: shapes.Move) -> str:
+    if move.position_before is None or move.position_after is None:
+        return "" if move.position_before == move.position_after else "in" if move.position_before is None else "out"
+    up = move.position_before - move.position_after
+    return "" if up == 0 else f"▲ {up}" if up > 0 else f"▼ {-up}"
+
+
+@contextmanager
+def progress(what: str, *, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal, which is told how much is done."""
+    with Progress(console=talk(), disable=not talk().is_terminal) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.update(task, completed=done)
 
 
 def listening(address: str) -> None:

@@ -6,13 +6,14 @@ PUT
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Final
 
 from aiohttp import web
 from msgspec import Struct
 
-from api import answers, wire
+from api import answers, comparisons, wire
 from api.answers import Listing
 from api.auth import Guard, Scope, Token
 from api.body import read_form
@@ -21,9 +22,10 @@ from api.exchange import Reply, Visit, header
 from api.forms import Form, fingerprint, parse_id
 from api.router import Handler, Router
 from engine import log
-from engine.commands import Command
+from engine.commands import Command, UnvoidCompetition, VoidCompetition
 from engine.errors import Forbidden, HistoryReplaced, NotFound, Unreadable
 from engine.terms import CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
+from projections.comparison import foreseen
 from projections.live import Live
 
 Ids = Mapping[str, int]
@@ -44,6 +46,13 @@ class Write(Struct, frozen=True):
     path: str
     command: Callable[[Desk, Form, Ids], Awaitable[Command]]
     scope: Scope = Scope.WRITE
+
+
+class Preview(Struct, frozen=True):
+    """What a change would lead to: the standings before and after, and nothing is recorded."""
+
+    path: str
+    command: type[VoidCompetition | UnvoidCompetition]
 
 
 # ── The table ───────────────────────────────────────────────────────────────────────────────────────────
@@ -114,7 +123,7 @@ async def _change_competitor(_: Desk, form: Form, ids: Ids) -> Command:
 
 _TOURNAMENT: Final = "/tournament/{tournament}"
 
-ROUTES: Final[tuple[Read | Write, ...]] = (
+ROUTES: Final[tuple[Read | Write | Preview, ...]] = (
     Write("PUT", _TOURNAMENT + "/rankings/{ranking_id}/add.json", _add_points),
     Read(_TOURNAMENT + "/rankings.json", _list_rankings),
     Write("POST", _TOURNAMENT + "/rankings.json", _create_ranking),
@@ -131,6 +140,8 @@ ROUTES: Final[tuple[Read | Write, ...]] = (
     Write("PUT", _TOURNAMENT + "/rankings/{ranking_id}/reopen.json", _reopen_ranking, Scope.ADMIN),
     Write("PUT", _TOURNAMENT + "/competitions/{competition_id}/void.json", _void_competition, Scope.ADMIN),
     Write("PUT", _TOURNAMENT + "/competitions/{competition_id}/unvoid.json", _unvoid_competition, Scope.ADMIN),
+    Preview(_TOURNAMENT + "/competitions/{competition_id}/void.json", VoidCompetition),
+    Preview(_TOURNAMENT + "/competitions/{competition_id}/unvoid.json", UnvoidCompetition),
 )
 
 
@@ -158,6 +169,8 @@ class Operations:
                     router.add("GET", route.path, self._read_handler(route))
                 case Write():
                     router.add(route.method, route.path, self._write_handler(route))
+                case Preview():
+                    router.add("GET", route.path, self._preview_handler(route))
 
     async def authenticated(self, visit: Visit, scope: Scope) -> Token:
         """Whoever asks, if their token reaches as far as `scope`. Raises Unauthenticated and Forbidden."""
@@ -241,6 +254,28 @@ class Operations:
                 visit.facts["replayed"] = True
                 headers += header("Idempotency-Replayed", "true")
             return Reply(body, headers=headers)
+
+        return handle
+
+    @asynccontextmanager
+    async def _pinned(self, tournament_id: TournamentId) -> AsyncIterator[Live]:
+        """As `Lives.pinned`, for requests that are rare enough."""
+        try:
+            async with self._desk.lives.pinned(tournament_id) as live:
+                yield live
+        except HistoryReplaced:
+            self._slugs.clear()
+            raise
+
+    def _preview_handler(self, route: Preview) -> Handler:
+        async def handle(visit: Visit) -> Reply:
+            token = await self.authenticated(visit, Scope.ADMIN)
+            tournament_id = await self._tournament(visit, token)
+            wire.parse_no_query(_query(visit.request))
+            command = route.command(competition_id=CompetitionId(_ids(visit.parameters)["competition_id"]))
+            async with self._pinned(tournament_id) as live:
+                decided = await self._desk.preview(live, command)
+                return Reply(comparisons.preview(comparisons.compared(live.board, foreseen(live.board, decided))))
 
         return handle
 

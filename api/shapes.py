@@ -104,6 +104,29 @@ class Competitions(Paged, kw_only=True):
     competition: list[Competition]
 
 
+class Move(Struct, kw_only=True):
+    """Positions and totals are null where the competitor is not in the list."""
+
+    competitor_id: int
+    name: str
+    position_before: int | None
+    total_before: int | None
+    position_after: int | None
+    total_after: int | None
+
+
+class ComparedUnity(Struct, kw_only=True):
+    id: int
+    name: str
+    moves: list[Move]
+
+
+class ComparedRanking(Struct, kw_only=True):
+    id: int
+    name: str
+    unities: list[ComparedUnity]
+
+
 class Problem(Struct, kw_only=True):
     """What every refusal and failure is answered with; `message` says what to do, `errors` lists each fault."""
 

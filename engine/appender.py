@@ -14,12 +14,15 @@ until the database says what became of it; nothing of that tournament is sent be
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from collections.abc import Sequence as Items
+from functools import partial
 from itertools import islice
 from typing import Final, Protocol
 
 import asyncpg
 import structlog
+from asyncpg import Connection
 
 from engine import log
 from engine.database import DATABASE_TROUBLE, Database, Kept, is_lost
@@ -54,6 +57,10 @@ class Source(Protocol):
 
     def next_block(self) -> Block | None:
         """Judges what waits. None: after all there is nothing to append."""
+
+    async def judged_again(self, connection: Connection) -> Block | None:
+        """The block that it gave last, which is exact and was overtaken, judged by what is to be read over this
+        connection. None: it cannot be appended any more."""
 
     def settled(self, block: Block, outcome: Outcome) -> None:
         """`outcome` is certain, but for OutcomeUnknown. An Unavailable: certainly not applied."""
@@ -104,13 +111,13 @@ class Appender:
         blocks = [block for _, block in batch]
         began_at = time.perf_counter()
         try:
-            outcomes = await self._send(self._kept, blocks, wait=False)
+            outcomes = await self._send(self._kept, blocks, partial(log.append, blocks=blocks, wait=False))
         except _SendingFailed as failure:
             _logger.warning("append_failed", blocks=len(blocks), error=repr(failure.error))
             return [(source, block, failure.maybe_applied) for source, block in batch]
         alone = []
         for (source, block), outcome in zip(batch, outcomes, strict=True):
-            if outcome is NotAppended.BUSY:
+            if outcome is NotAppended.BUSY or (outcome is NotAppended.OVERTAKEN and block.exact):
                 alone.append((source, block, False))
             else:
                 source.settled(block, outcome)
@@ -120,20 +127,33 @@ class Appender:
 
     async def _append_alone(self, source: Source, block: Block, maybe_applied: bool) -> None:
         async with self._lanes:
-            outcome = await self._settle(block, maybe_applied)
+            block, outcome = await self._settle(source, block, maybe_applied)
         source.settled(block, outcome)
 
-    async def _settle(self, block: Block, maybe_applied: bool) -> Outcome:
+    async def _settle(self, source: Source, block: Block, maybe_applied: bool) -> tuple[Block, Outcome]:
         """Sends `block` until its outcome is certain; if it may have been applied, for as long as that takes.
 
         It cannot be applied twice, not even by a forgotten backend that comes to the lock late: whoever comes
-        second under the same append_id is told what the first did, and what was overtaken stays overtaken.
+        second under the same append_id is told what the first did, and what was overtaken stays overtaken. An exact
+        block that was is replaced by another on the way: returned is the one that the outcome is of.
         """
+
+        async def judge_again(connection: Connection) -> Block | None:
+            nonlocal block
+            again = await source.judged_again(connection)
+            block = again or block
+            return again
+
+        async def send(connection: Connection) -> Items[Outcome]:
+            if block.exact:
+                return [await log.append_exact(connection, block, judge_again)]
+            return await log.append(connection, [block], wait=True)
+
         attempts = 0
         while True:
             attempts += 1
             try:
-                (outcome,) = await self._send(self._database, [block], wait=True)
+                (outcome,) = await self._send(self._database, [block], send)
             except _SendingFailed as failure:
                 maybe_applied = maybe_applied or failure.maybe_applied
                 facts = {"tournament_id": block.tournament_id, "attempts": attempts, "error": repr(failure.error)}
@@ -141,22 +161,24 @@ class Appender:
                     # Where it is the block, whichever sending reached the database was refused like this one. Where
                     # it is something else (a right that was revoked), that says nothing of a sending that was lost.
                     _logger.error("append_rejected", **facts)
-                    return Rejected() if failure.blames_block or not maybe_applied else OutcomeUnknown()
+                    return block, Rejected() if failure.blames_block or not maybe_applied else OutcomeUnknown()
                 _logger.warning("append_resent", **facts)
                 APPENDS_RESENT.inc()
                 if attempts >= ATTEMPTS_MAX and not maybe_applied:
-                    return DatabaseUnavailable()
+                    return block, DatabaseUnavailable()
                 await asyncio.sleep(_PAUSE_SECONDS)
             else:
-                return outcome
+                return block, outcome
 
-    async def _send(self, over: Database | Kept, blocks: list[Block], *, wait: bool) -> Items[Outcome]:
+    async def _send(
+        self, over: Database | Kept, blocks: list[Block], send: Callable[[Connection], Awaitable[Items[Outcome]]]
+    ) -> Items[Outcome]:
         connected = sent = False
         try:
             async with over.raw_connection() as connection:
                 connected = sent = True
                 try:
-                    return await log.append(connection, blocks, wait=wait)
+                    return await send(connection)
                 except asyncpg.PostgresError as error:
                     # An error that the server reports means that it rolled back, unless it hung up with it.
                     sent = isinstance(error, _HANGING_UP) or is_lost(connection)

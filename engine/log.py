@@ -8,9 +8,9 @@ Times are UTC, digests 32 bytes. Functions take a connection; driver errors come
 appender tells them apart, readers use `database.unavailable`).
 """
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sized
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sized
 from collections.abc import Sequence as Items
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from enum import StrEnum
 from itertools import accumulate
@@ -137,6 +137,10 @@ class Block(Struct, frozen=True, kw_only=True):
     requests: tuple[Request, ...]
     append_id: UUID = field(default_factory=uuid4)
 
+    @property
+    def exact(self) -> bool:
+        return self.requests[0].events[0].exact
+
 
 class Appended(Struct, frozen=True, kw_only=True):
     """What became of each request of a block.
@@ -178,6 +182,35 @@ async def append(connection: Connection, blocks: Items[Block], *, wait: bool) ->
     Raises a driver error (nothing was recorded, or, where the connection was lost, nobody knows) and
     UnconfirmedCommit (all was recorded, perhaps not for ever).
     """
+    with _confirmed(connection):
+        return await _append(connection, blocks, wait=wait)
+
+
+async def append_exact(
+    connection: Connection, block: Block, judge_again: Callable[[Connection], Awaitable[Block | None]]
+) -> Appended | NotAppended:
+    """Appends one exact block, if need be judged again where nothing can land any more.
+
+    An append that was overtaken holds the head as long as its transaction lasts. So `judge_again` sees, over the same
+    connection, all there is until its block is appended. It answers None where nothing is to be appended after all.
+    Raises as `append`.
+    """
+    with _confirmed(connection):
+        async with connection.transaction():
+            (outcome,) = await _append(connection, [block], wait=True)
+            if outcome is NotAppended.OVERTAKEN and (again := await judge_again(connection)):
+                (outcome,) = await _append(connection, [again], wait=True)
+    return outcome
+
+
+async def _append(connection: Connection, blocks: Items[Block], *, wait: bool) -> list[Appended | NotAppended]:
+    rows = await connection.fetch(_APPEND, wait, *zip(*map(_row, blocks), strict=True))
+    return [_outcome(block, row) for block, row in zip(blocks, rows, strict=True)]
+
+
+@contextmanager
+def _confirmed(connection: Connection) -> Iterator[None]:
+    """Raises UnconfirmedCommit where the server warns of what was done within."""
     warnings: list[object] = []
 
     def note(_connection: object, message: object) -> None:
@@ -185,14 +218,13 @@ async def append(connection: Connection, blocks: Items[Block], *, wait: bool) ->
 
     connection.add_log_listener(note)
     try:
-        rows = await connection.fetch(_APPEND, wait, *zip(*map(_row, blocks), strict=True))
+        yield
     finally:
         with suppress(InterfaceError):  # the connection was lost, and is taken back already
             connection.remove_log_listener(note)
     if warnings:
         # append_block raises none, so this is the commit's: "canceling wait for synchronous replication".
         raise UnconfirmedCommit(str(warnings[0]))
-    return [_outcome(block, row) for block, row in zip(blocks, rows, strict=True)]
 
 
 def recorded_events(block: Block, appended: Appended) -> Iterator[Recorded]:
@@ -219,7 +251,7 @@ def _row(block: Block) -> tuple[object, ...]:
         block.append_id,
         block.judged_at,
         any(event.structural for event in requests[-1].events),
-        requests[0].events[0].exact,
+        block.exact,
         "\n".join([str(len(request.events)) for request in requests]) if keyed else None,
         msgspec.json.encode(keys).decode() if keyed else None,
         "\n".join(map(_fingerprint, requests)) if keyed else None,

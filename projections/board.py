@@ -90,7 +90,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
     event, now = recorded.event, recorded.recorded_at
     match event:
         case events.PointsAdded() | events.PointsReversed():
-            _add_points(board, event)
+            add_points(board, event)
         case events.TournamentOpened():
             pass
         case events.CompetitorRegistered():
@@ -177,7 +177,8 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             assert_never(event)
 
 
-def _add_points(board: Board, event: events.Points) -> None:
+def add_points(board: Board, event: events.Points) -> None:
+    """What `fold` does with points, which needs no more of the board than their ranking."""
     unities = board.rankings[event.ranking_id].unities
     for delta in event.deltas:
         totals = unities[delta.unity_id].totals

@@ -226,16 +226,21 @@ class Lives:
         else:
             _release(waiters)
 
-    async def catch_up(self, live: Live, to: Sequence) -> None:
+    async def catch_up(self, live: Live, to: Sequence, over: Connection | None = None) -> None:
         """Folds what others appended until `live` stands at `to`; errors as `current`.
 
-        Whoever has to wait for the turn does so without a connection, or one slow tournament would take them all.
+        Whoever has to wait for the turn does so without a connection, or one slow tournament would take them all;
+        but for who has one already, to read `over`.
         """
         with self._watched(live):
             async with live.catching_up:
-                if live.head.sequence < to:
-                    async with self._reading() as connection:
-                        await live.catch_up(connection, to)
+                if live.head.sequence >= to:
+                    return
+                if over is not None:
+                    await live.catch_up(over, to)
+                    return
+                async with self._reading() as connection:
+                    await live.catch_up(connection, to)
 
     async def points_of(self, live: Live, competition_id: CompetitionId) -> AsyncIterator[Recorded]:
         """As `log.points_of`, of all that the live shows when it is asked for; errors as `current`."""

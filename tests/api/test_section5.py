@@ -16,7 +16,7 @@ import pytest
 from api import auth, body, desk, front
 from api.auth import Scope
 from api.forms import BODY_BYTES_MAX, FIELDS_MAX
-from api.routes import ROUTES, Read, Write
+from api.routes import ROUTES, Preview, Read, Write
 from engine import appender
 from engine.database import Database
 from engine.terms import OPERATOR, TournamentId
@@ -67,12 +67,13 @@ ACCEPTED: dict[str, Callable[[Season], Form]] = {
 """Of each operation that changes something, a form that is accepted."""
 
 
-def operation(route: Read | Write) -> str:
-    method = "GET" if isinstance(route, Read) else route.method
+def operation(route: Read | Write | Preview) -> str:
+    method = route.method if isinstance(route, Write) else "GET"
     return f"{method} {route.path.removeprefix('/tournament/{tournament}/')}"
 
 
-READS = [operation(route) for route in ROUTES if isinstance(route, Read)]
+LISTS = [operation(route) for route in ROUTES if isinstance(route, Read)]
+READS = LISTS + [operation(route) for route in ROUTES if isinstance(route, Preview)]
 WRITES = [operation(route) for route in ROUTES if isinstance(route, Write)]
 OPERATIONS = READS + WRITES
 every_operation = pytest.mark.parametrize("name", OPERATIONS)
@@ -212,7 +213,7 @@ async def test_each_scope_reaches_as_far_as_it_should(
     }
     for name in OPERATIONS:
         with subtests.test(name):
-            needed = Scope.READ if name in READS else Scope.WRITE
+            needed = Scope.READ if name in LISTS else Scope.WRITE
             if any(word in name for word in ("close", "reopen", "void")):
                 needed = Scope.ADMIN
             before = await log.length()
@@ -1283,7 +1284,7 @@ CHANGES: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("name", READS)
+@pytest.mark.parametrize("name", LISTS)
 async def test_a_list_that_has_not_changed_is_304(season: Season, peers_client: Client, name: str) -> None:
     listing = await ask(name, season, season.client)
     tag = listing.headers["ETag"]
@@ -1308,7 +1309,7 @@ async def test_each_page_has_a_tag_of_its_own(season: Season) -> None:
 
 
 async def test_head_is_get_without_its_body(season: Season, subtests: pytest.Subtests) -> None:
-    for name in READS:
+    for name in LISTS:
         with subtests.test(name):
             got = await ask(name, season, season.client)
             head = await season.client.send("HEAD", f"/tournament/{season.client.tournament}/{path_of(name, season)}")

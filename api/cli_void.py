@@ -1,0 +1,117 @@
+"""Commands about what counts: competitions voided and unvoided, and standings had something not been."""
+
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+
+from api import printing, shapes
+from api.comparisons import compared, narrowed
+from api.desk import Desk
+from api.where import HERE, Json, Where, desk_at, tournament_at
+from engine import log
+from engine.commands import UnvoidCompetition, VoidCompetition
+from engine.errors import NotFound
+from engine.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
+from projections.board import Board, Revisions, fold
+from projections.comparison import foreseen, without
+from projections.live import Live
+
+DryRun = Annotated[bool, Parameter(negative="", help="Show what it would lead to, and change nothing.")]
+Ids = Annotated[list[int] | None, Parameter(negative="")]
+
+
+async def void(
+    slug: str, competition_id: int, /, *, dry_run: DryRun = False, json: Json = False, where: Where = HERE
+) -> None:
+    """Void a competition: every point it caused, in whichever ranking, is reversed in one step.
+
+    Nothing is deleted: the points and their reversals stay in the history, linked to each other. It is refused while
+    one of the rankings is closed.
+    """
+    async with desk_at(where) as desk:
+        await _change(desk, slug, VoidCompetition(competition_id=CompetitionId(competition_id)), dry_run, json=json)
+
+
+async def unvoid(
+    slug: str, competition_id: int, /, *, dry_run: DryRun = False, json: Json = False, where: Where = HERE
+) -> None:
+    """Have a voided competition count again: the reversals of its points are reversed."""
+    async with desk_at(where) as desk:
+        await _change(desk, slug, UnvoidCompetition(competition_id=CompetitionId(competition_id)), dry_run, json=json)
+
+
+async def _change(
+    desk: Desk, slug: str, command: VoidCompetition | UnvoidCompetition, dry_run: bool, *, json: bool
+) -> None:
+    async with tournament_at(desk, slug) as live:
+        if dry_run:
+            decided = await desk.preview(live, command)
+            _show(compared(live.board, foreseen(live.board, decided)), json=json)
+            return
+        receipt = await desk.submit(live, command, actor=OPERATOR)
+    if json:
+        printing.json({"sequence": receipt.sequence})
+    else:
+        printing.say(f"done, as event {receipt.sequence}")
+
+
+def _show(rankings: list[shapes.ComparedRanking], *, json: bool) -> None:
+    if json:
+        printing.json(rankings)
+    else:
+        printing.comparison(rankings)
+
+
+async def what_if(
+    slug: str,
+    ranking_id: int,
+    /,
+    *,
+    without_competition: Ids = None,
+    without_competitor: Ids = None,
+    unity: str | None = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """Show how a ranking would stand, had some competitions or competitors not been.
+
+    Parameters
+    ----------
+    without_competition
+        Id of a competition whose points do not count, nor their reversals; may be given several times.
+    without_competitor
+        Id of a competitor who is in no list and has no points; may be given several times.
+    unity
+        Only the unity of this name.
+    """
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        if ranking_id not in live.board.rankings:
+            raise NotFound(f"This tournament has no ranking {ranking_id}.")
+        competitions = {CompetitionId(competition_id) for competition_id in without_competition or ()}
+        competitors = {CompetitorId(competitor_id) for competitor_id in without_competitor or ()}
+        for competition_id in competitions - live.board.competitions.keys():
+            raise NotFound(f"This tournament has no competition {competition_id}.")
+        for competitor_id in competitors - live.board.competitors.keys():
+            raise NotFound(f"This tournament has no competitor {competitor_id}.")
+        other = await _replayed(desk, live, competitions, competitors)
+        rankings = compared(live.board, {RankingId(ranking_id): other.rankings[RankingId(ranking_id)]})
+    if unity is not None:
+        rankings = [narrowed(ranking, unity) for ranking in rankings]
+    _show(rankings, json=json)
+
+
+async def _replayed(desk: Desk, live: Live, competitions: set[CompetitionId], competitors: set[CompetitorId]) -> Board:
+    """What the log up to the live's head comes to without these. Raises LogForked and LogUnreadable."""
+    board, revisions, head = Board(), Revisions(), log.beginning(live.tournament_id)
+    with printing.progress("replaying", total=live.head.sequence) as advance:
+        while head.sequence < live.head.sequence:
+            async with desk.database.connection() as connection:
+                tail = await log.tail(connection, live.tournament_id, head)
+            for recorded in tail.events:
+                event = without(recorded.event, competitions, competitors)
+                if event is not None and recorded.sequence <= live.head.sequence:
+                    fold(board, revisions, msgspec.structs.replace(recorded, event=event))
+            head = tail.head
+            advance(head.sequence)
+    return board
