@@ -60,6 +60,7 @@ class Proxy:
         self.refusing = False
         self.refused = 0
         self._faults: deque[tuple[Fault, Meanwhile]] = deque()
+        self._losing_commits = 0
         self._struck = asyncio.Event()
         self._released = asyncio.Event()
         self._links: set[_Link] = set()
@@ -68,6 +69,15 @@ class Proxy:
         """The next appends meet with these faults, one each, when those from before are used up."""
         self._faults.extend((fault, meanwhile) for fault in faults)
         self._struck.clear()
+
+    def lose_commits(self, number: int) -> None:
+        """Of so many transactions that end with a COMMIT of their own, the answer to it is lost."""
+        self._losing_commits = number
+
+    def loses_commit(self) -> bool:
+        loses = self._losing_commits > 0
+        self._losing_commits -= loses
+        return loses
 
     async def struck(self) -> None:
         """Returns when the last of the faults has happened."""
@@ -178,6 +188,9 @@ class _Link:
                 self._queries[name] = query_text
             if kind == b"B":
                 query = self._queries.get(message[5:].split(b"\0")[1], b"")
+            if kind == b"Q" and message[5:].startswith(b"COMMIT") and self._proxy.loses_commit():
+                await self._strike(Fault.AFTER, _nothing, [message])
+                return
             if kind == b"B" or statement:
                 statement.append(message)
             else:

@@ -55,6 +55,41 @@ async def test_a_season_ends_as_it_did(
     assert {(row["unity"], row["version"]) for row in rows} == set(league.versions(answer).items())
 
 
+@pytest.mark.skipif(not SEASONS, reason="the seasons' data is not beside the project")
+async def test_each_match_of_a_season_can_be_voided_and_had_back(client: Client) -> None:
+    """In turn: without it the standing is that of the other matches, and with it again what it was."""
+    matches = json.loads((FOOTBALL / f"{SEASONS[0]}.json").read_text())["matches"]
+    league = await League.found(client, sorted({match["team1"] for match in matches}))
+    for match in matches:
+        await league.play(match)
+    season = league.standing(await league.left_as_it_is(client))
+    assert season == recounted(matches)
+    for number, match in enumerate(matches):
+        await league.void(match)
+        others = matches[:number] + matches[number + 1 :]
+        assert league.standing(await league.left_as_it_is(client)) == recounted(others)
+        await league.void(match, un="un")
+        assert league.standing(await league.left_as_it_is(client)) == season
+
+
+def recounted(matches: list[dict[str, Any]]) -> Standing:
+    """Who stands where after these matches, counted from their scores alone."""
+    totals = {(unity, team): 0 for unity in SORTS for match in matches for team in (match["team1"], match["team2"])}
+    for match in matches:
+        goals, conceded = match["score"]["ft"]
+        for team, gains in (match["team1"], _gains(goals, conceded)), (match["team2"], _gains(conceded, goals)):
+            for unity, gain in gains.items():
+                totals[unity, team] += gain
+    return {
+        (unity, team): (1 + sum(u == unity and _better(unity, t, total) for (u, _), t in totals.items()), total)
+        for (unity, team), total in totals.items()
+    }
+
+
+def _better(unity: str, total: int, other: int) -> bool:
+    return total > other if SORTS[unity] == "DESC" else total < other
+
+
 class League:
     """What a client keeps: the ids that it was told, and how many of its requests named each unity."""
 
@@ -64,6 +99,7 @@ class League:
         self._ranking = f"rankings/{ranking_id}"
         self._teams = teams
         self._unities = unities
+        self._matches: dict[tuple[str, str], int] = {}
 
     @classmethod
     async def found(cls, client: Client, names: list[str]) -> "League":
@@ -94,6 +130,7 @@ class League:
             form["winner"] = str(self._teams[home if goals > conceded else away])
         answer = await self._client.post("competitions.json", form)
         assert answer.status == 200, answer.body
+        self._matches[home, away] = answer.json["competition"]["id"]
         await self.give(
             {home: _gains(goals, conceded), away: _gains(conceded, goals)}, answer.json["competition"]["id"]
         )
@@ -113,6 +150,12 @@ class League:
         answer = await self._client.put(f"{self._ranking}/add.json", form)
         assert answer.status == 200, answer.body
         self.named.update({unity for given in gains.values() for unity in given})
+
+    async def void(self, match: dict[str, Any], un: str = "") -> None:
+        """Voids a match that was played, or unvoids it."""
+        path = f"competitions/{self._matches[match['team1'], match['team2']]}/{un}void.json"
+        answer = await self._client.put(path)
+        assert answer.status == 200, answer.body
 
     async def left_as_it_is(self, client: Client) -> Answer:
         """The answer to a modification that changes nothing: the ranking as it is."""

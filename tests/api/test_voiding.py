@@ -11,11 +11,21 @@ from api.desk import Desk
 from engine import log
 from engine.commands import AddPoints, UnvoidCompetition, VoidCompetition
 from engine.errors import Conflict, Unacceptable
-from engine.events import CompetitionAdded, CompetitionUnvoided, CompetitionVoided, Delta, Event, Points, PointsReversed
+from engine.events import (
+    CompetitionAdded,
+    CompetitionUnvoided,
+    CompetitionVoided,
+    Delta,
+    Event,
+    Points,
+    PointsAdded,
+    PointsReversed,
+)
 from engine.terms import CompetitionId
 from tests.api.service import Answer, Client, Season, create_ranking, deltas, listed, totals
 from tests.desks import Arena, desk_at, desks_at, open_arena, record, recorded, submit, until
 from tests.histories import effects_of
+from tests.proxy import Fault, proxy
 
 # ── Over HTTP ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -221,6 +231,38 @@ async def test_voiding_amid_a_stream_of_points_leaves_nothing_of_the_competition
         assert refused
         history = (await recorded(desks[0].database, arena.tournament_id))[1:]
         assert_each_voiding_reverses_all_there_was(history, match)
+
+
+@pytest.mark.parametrize(
+    "faults", [[Fault.BEFORE], [Fault.AFTER], [Fault.NONE, Fault.AFTER], [Fault.NONE] * 2 + [Fault.AFTER]]
+)
+async def test_a_voiding_whose_answer_is_lost_is_recorded_once(dsn: str, faults: list[Fault]) -> None:
+    """At its first sending, at the one that is overtaken under the lock, and at the one after that."""
+    async with desk_at(dsn) as there, proxy(dsn) as between, desk_at(between.dsn) as here:
+        arena = await open_arena(there.database)
+        match = await matched(there, arena)
+        async with here.lives.pinned(arena.tournament_id):
+            await submit(there, arena.tournament_id, gain(arena, 5, match))
+            between.strike(*faults)
+            await submit(here, arena.tournament_id, VoidCompetition(competition_id=match))
+        assert between.faults_left == 0
+        assert await total_of(there, arena) == 0
+        kinds = [type(event) for event in (await recorded(there.database, arena.tournament_id))[5:]]
+        assert kinds == [PointsAdded, CompetitionVoided, PointsReversed]
+
+
+async def test_a_voiding_under_the_lock_whose_commit_is_lost_is_recorded_once(dsn: str) -> None:
+    async with desk_at(dsn) as there, proxy(dsn) as between, desk_at(between.dsn) as here:
+        arena = await open_arena(there.database)
+        match = await matched(there, arena)
+        async with here.lives.pinned(arena.tournament_id):
+            await submit(there, arena.tournament_id, gain(arena, 5, match))
+            between.lose_commits(1)
+            await submit(here, arena.tournament_id, VoidCompetition(competition_id=match))
+        assert not between.loses_commit()
+        assert await total_of(there, arena) == 0
+        kinds = [type(event) for event in (await recorded(there.database, arena.tournament_id))[5:]]
+        assert kinds == [PointsAdded, CompetitionVoided, PointsReversed]
 
 
 def assert_each_voiding_reverses_all_there_was(history: list[Event], match: CompetitionId) -> None:
