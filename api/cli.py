@@ -22,6 +22,7 @@ from api import auth, printing
 from api import demo as six_nations
 from api.auth import Scope
 from api.cli_past import standings
+from api.cli_rebuild import rebuild_tables
 from api.cli_void import unvoid, void, what_if
 from api.desk import Desk, open_desk
 from api.imports import register_competitors
@@ -53,6 +54,7 @@ for part in (tournament_app, competitor_app, unity_app, ranking_app, token_app):
     app.command(part)
 for command in (standings, void, unvoid, what_if):
     app.command(command)
+app.command(rebuild_tables, name="rebuild")
 
 SLUG_CHARACTERS_MAX: Final = 100
 SLUG_ATTEMPTS_MAX: Final = 1_000

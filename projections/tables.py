@@ -333,6 +333,20 @@ def touch(touched: Touched, event: Event) -> None:
             assert_never(event)
 
 
+def everything(board: Board) -> Touched:
+    """All rows that `board` is written as."""
+    unities = {(r, u): unity for r, ranking in board.rankings.items() for u, unity in ranking.unities.items()}
+    return Touched(
+        board,
+        competitors=set(board.competitors),
+        competitions=set(board.competitions),
+        rankings=set(board.rankings),
+        lists=set(board.rankings),
+        unities=set(unities),
+        totals={(r, u, c) for (r, u), unity in unities.items() for c in unity.totals},
+    )
+
+
 # Each takes the rows of many tournaments, as one array for each column.
 _SAVE_COMPETITORS: Final = """
     INSERT INTO competitor (

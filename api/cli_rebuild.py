@@ -1,0 +1,45 @@
+"""The command that makes tables anew."""
+
+from api import printing
+from api.where import HERE, Json, Where, database_at, known
+from engine import log
+from projections.rebuild import Rebuilt, rebuild
+
+
+async def rebuild_tables(slug: str | None = None, /, *, json: Json = False, where: Where = HERE) -> None:
+    """Fold the tables of a tournament, or of all, anew from the log; tell what was different, and replace it.
+
+    The service goes on meanwhile. Tables that are as the log has them are left as they are.
+    """
+    rows: list[dict[str, object]] = []
+    async with database_at(where) as database:
+        only = None if slug is None else await known(database, slug)
+        async with database.connection() as connection:
+            registered = await log.tournaments(connection)
+        for tournament in registered:
+            if only in (None, tournament.tournament_id):
+                with printing.progress(tournament.slug, total=tournament.sequence) as progress:
+                    rebuilt = await rebuild(database, tournament.tournament_id, progress=progress)
+                if json:
+                    rows.append(_row(tournament, rebuilt))
+                else:
+                    _tell(tournament.slug, rebuilt)
+    if json:
+        printing.json(rows)
+
+
+def _row(tournament: log.Registered, rebuilt: Rebuilt) -> dict[str, object]:
+    return {
+        "id": tournament.tournament_id,
+        "slug": tournament.slug,
+        "sequence": rebuilt.sequence,
+        "replaced": rebuilt.replaced,
+        "differences": rebuilt.differences,
+    }
+
+
+def _tell(slug: str, rebuilt: Rebuilt) -> None:
+    became = "replaced" if rebuilt.replaced else "as the log has them, left as they are"
+    printing.line(f"{slug}: up to event {rebuilt.sequence}, {became}")
+    for difference in rebuilt.differences:
+        printing.line(f"  {difference}")

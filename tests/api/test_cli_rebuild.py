@@ -1,0 +1,23 @@
+"""The command that makes tables anew."""
+
+import asyncpg
+
+from engine.database import Database
+from projections.worker import Worker
+from tests.api.service import Season
+from tests.api.test_cli import Tallybook
+
+
+async def test_rebuild_tells_what_was_different_and_then_that_nothing_is(
+    dsn: str, season: Season, owner: asyncpg.Connection, database: Database
+) -> None:
+    tallybook, slug = Tallybook(dsn), season.client.tournament
+    await Worker(database).catch_up()
+    assert "left as they are" in await tallybook.done("rebuild", slug)
+    await owner.execute("UPDATE competitor SET name = 'Eve' WHERE name = 'Ada'")
+    told = await tallybook.done("rebuild")
+    assert f"{slug}: up to event" in told
+    assert "Eve" in told
+    (row,) = await tallybook.json("rebuild", slug)
+    assert (row["slug"], row["replaced"], row["differences"]) == (slug, False, [])
+    assert "no tournament 'nowhere'" in (await tallybook.refused("rebuild", "nowhere"))[0]

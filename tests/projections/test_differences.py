@@ -1,0 +1,45 @@
+"""Where two boards differ: each place once, and none where they are alike."""
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from projections.board import Board
+from projections.differences import NOTHING, Difference, differences
+from tests.histories import board_of, logs, unhurried
+
+
+@unhurried
+@given(logs())
+def test_a_board_does_not_differ_from_its_like(log: list[Any]) -> None:
+    board = board_of(log)
+    assert list(differences(board, copy.deepcopy(board))) == []
+
+
+@unhurried
+@given(logs(), logs())
+def test_boards_that_are_not_equal_differ_somewhere(one: list[Any], other: list[Any]) -> None:
+    boards = board_of(one), board_of(other)
+    assert bool(list(differences(*boards))) == (boards[0] != boards[1])
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "told"),
+    [
+        pytest.param({1: 2}, {1: 3}, [Difference("[1]", 2, 3)], id="a value"),
+        pytest.param({1: 2}, {}, [Difference("[1]", 2, NOTHING)], id="something missing"),
+        pytest.param({}, {1: 2}, [Difference("[1]", NOTHING, 2)], id="something too much"),
+        pytest.param((1, 2), (2, 1), [Difference("[0]", 1, 2), Difference("[1]", 2, 1)], id="another order"),
+        pytest.param((1, 2), (1,), [Difference("", (1, 2), (1,))], id="another length"),
+        pytest.param({1: (5, "a")}, {1: (5, "b")}, [Difference("[1][1]", "a", "b")], id="within"),
+    ],
+)
+def test_each_place_is_named(expected: object, found: object, told: list[Difference]) -> None:
+    assert list(differences(expected, found)) == told
+
+
+def test_a_difference_says_what_is_there_and_what_should_be() -> None:
+    (difference,) = differences(Board(), Board(rankings={7: None}))  # type: ignore[dict-item]
+    assert str(difference) == "rankings[7] is None, by the log it is not there"

@@ -1,0 +1,219 @@
+"""Tables made anew: whatever was wrong with them is told and gone, and nobody is held up or sees anything half done."""
+
+import asyncio
+
+import asyncpg
+import pytest
+from hypothesis import given, settings
+
+from engine import log
+from engine.database import Database
+from engine.errors import Conflict, DatabaseUnavailable, LogUnreadable
+from engine.events import Event, PointsAdded
+from projections import rebuild as rebuild_module
+from projections import snapshots
+from projections.board import FOLD_VERSION
+from projections.rebuild import rebuild
+from projections.worker import Worker
+from tests.desks import Arena, desk_at, holding, open_arena, record, submit, until, waiting_for_locks
+from tests.poison import cut_tail, poison
+from tests.projections.test_tables import (
+    assert_live_shows_the_log,
+    assert_tables_show_the_log,
+    block_sizes,
+    in_tables,
+    made_by_fold,
+    on_the_database,
+    rich_histories,
+    written,
+)
+
+_ROW_VERSIONS = "SELECT array_agg(xmin::text ORDER BY competitor_id) FROM competitor WHERE tournament_id = $1"
+
+SPOILT = {
+    "a total": ("UPDATE total SET total = total + 1 WHERE tournament_id = $1", "totals"),
+    "a version": ("UPDATE unity SET version = version + 1 WHERE tournament_id = $1", "version"),
+    "a name": ("UPDATE competitor SET name = 'spoilt' WHERE tournament_id = $1", "name"),
+    "a list": ("UPDATE enrolment SET number = 10 - number WHERE tournament_id = $1", "participants"),
+    "a missing row": ("DELETE FROM total WHERE tournament_id = $1", "totals"),
+}
+
+
+@pytest.fixture
+async def arena(database: Database) -> Arena:
+    """A tournament with points, its tables up to date."""
+    arena = await open_arena(database)
+    await point(database, arena)
+    await Worker(database).catch_up()
+    return arena
+
+
+async def point(database: Database, arena: Arena, amount: int = 1) -> None:
+    async with database.connection() as connection:
+        event = PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points(amount).deltas)
+        await record(connection, arena.tournament_id, event)
+
+
+@settings(on_the_database, max_examples=10)
+@given(history=rich_histories, sizes=block_sizes)
+async def test_tables_of_an_older_fold_or_spoilt_ones_become_what_the_log_says(
+    database: Database, owner: asyncpg.Connection, history: list[Event], sizes: list[int]
+) -> None:
+    tournament_id = await written(database, history, sizes)
+    for version in (FOLD_VERSION, FOLD_VERSION - 1):
+        await Worker(database).catch_up()
+        await made_by_fold(version, owner, tournament_id)
+        rebuilt = await rebuild(database, tournament_id)
+        assert rebuilt.replaced
+        assert bool(rebuilt.differences) == (version == FOLD_VERSION)
+        await assert_tables_show_the_log(database, tournament_id)
+        await assert_live_shows_the_log(database, tournament_id)
+        assert not (await rebuild(database, tournament_id)).replaced
+
+
+@pytest.mark.parametrize("what", SPOILT)
+async def test_what_was_different_is_told(
+    database: Database, owner: asyncpg.Connection, arena: Arena, what: str
+) -> None:
+    statement, field = SPOILT[what]
+    await owner.execute(statement, arena.tournament_id)
+    rebuilt = await rebuild(database, arena.tournament_id)
+    assert rebuilt.replaced
+    assert any(field in difference for difference in rebuilt.differences), rebuilt.differences
+    await assert_tables_show_the_log(database, arena.tournament_id)
+
+
+async def test_tables_that_are_right_are_not_written(
+    database: Database, owner: asyncpg.Connection, arena: Arena
+) -> None:
+    before = await owner.fetchval(_ROW_VERSIONS, arena.tournament_id)
+    assert not (await rebuild(database, arena.tournament_id)).replaced
+    assert await owner.fetchval(_ROW_VERSIONS, arena.tournament_id) == before
+
+
+async def test_tables_that_lag_are_compared_where_they_stand(database: Database, arena: Arena) -> None:
+    await point(database, arena)
+    rebuilt = await rebuild(database, arena.tournament_id)
+    assert (rebuilt.sequence, rebuilt.replaced) == (5, False)
+
+
+async def test_a_tournament_without_tables_is_left_to_the_workers(database: Database) -> None:
+    arena = await open_arena(database)
+    assert (await rebuild(database, arena.tournament_id)).sequence == 0
+    await Worker(database).catch_up()
+    await assert_tables_show_the_log(database, arena.tournament_id)
+
+
+async def test_tables_of_a_newer_fold_are_not_ours_to_touch(
+    database: Database, owner: asyncpg.Connection, arena: Arena
+) -> None:
+    await made_by_fold(FOLD_VERSION + 1, owner, arena.tournament_id)
+    before = await in_tables(database, arena.tournament_id)
+    with pytest.raises(Conflict, match="newer version"):
+        await rebuild(database, arena.tournament_id)
+    assert await in_tables(database, arena.tournament_id) == before
+
+
+async def test_tables_of_another_log_are_made_those_of_this_one(
+    database: Database, owner: asyncpg.Connection, arena: Arena
+) -> None:
+    """As after a database was restored to an earlier moment, but for the tables."""
+    await cut_tail(owner, arena.tournament_id, 4)
+    await point(database, arena, 9)
+    rebuilt = await rebuild(database, arena.tournament_id)
+    assert rebuilt.differences == ["the tables stand at event 5 of another log"]
+    await assert_tables_show_the_log(database, arena.tournament_id)
+
+
+async def test_a_log_that_cannot_be_folded_leaves_the_tables_as_they_are(
+    database: Database, owner: asyncpg.Connection, arena: Arena
+) -> None:
+    before = await in_tables(database, arena.tournament_id)
+    sequence = await poison(owner, arena, "unknown tag")
+    await owner.execute("UPDATE checkpoint SET sequence = h.sequence, digest = h.digest FROM head AS h")
+    with pytest.raises(LogUnreadable) as unreadable:
+        await rebuild(database, arena.tournament_id)
+    assert unreadable.value.sequence == sequence
+    assert (await in_tables(database, arena.tournament_id))[1] == before[1]
+
+
+async def test_one_that_is_killed_halfway_leaves_everything_as_it_was(
+    dsn: str, database: Database, owner: asyncpg.Connection, arena: Arena
+) -> None:
+    await owner.execute("UPDATE unity SET version = 99")
+    before = await in_tables(database, arena.tournament_id)
+    async with holding(dsn, "SELECT 1 FROM total WHERE tournament_id = $1 FOR UPDATE", arena.tournament_id):
+        rebuilding = asyncio.create_task(rebuild(database, arena.tournament_id))
+        (pid,) = await until(lambda: waiting_for_locks(owner, "DELETE FROM total"))
+        await owner.execute("SELECT pg_terminate_backend($1)", pid)
+        with pytest.raises(DatabaseUnavailable):
+            await rebuilding
+    assert await in_tables(database, arena.tournament_id) == before
+    assert (await rebuild(database, arena.tournament_id)).replaced
+    await assert_tables_show_the_log(database, arena.tournament_id)
+
+
+async def test_readers_see_the_old_rows_until_the_new_ones_are_all_there(
+    dsn: str, database: Database, owner: asyncpg.Connection, arena: Arena
+) -> None:
+    await owner.execute("UPDATE unity SET version = 99")
+    before = await in_tables(database, arena.tournament_id)
+    async with holding(dsn, "SELECT 1 FROM total WHERE tournament_id = $1 FOR UPDATE", arena.tournament_id):
+        rebuilding = asyncio.create_task(rebuild(database, arena.tournament_id))
+        await until(lambda: waiting_for_locks(owner, "DELETE FROM total"))
+        assert await in_tables(database, arena.tournament_id) == before  # some are deleted already
+        await point(database, arena)  # and who appends is not held up
+    assert (await rebuilding).replaced
+
+
+async def test_a_checkpoint_that_is_held_is_waited_for_but_not_for_ever(
+    dsn: str, database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rebuild_module, "CLAIMS_MAX", 3)
+    held = "SELECT 1 FROM checkpoint WHERE tournament_id = $1 FOR UPDATE"
+    async with holding(dsn, held, arena.tournament_id):
+        with pytest.raises(Conflict, match="held by somebody else"):
+            await rebuild(database, arena.tournament_id)
+    await rebuild(database, arena.tournament_id)
+
+
+async def test_it_goes_on_beside_writers_and_a_worker(dsn: str, database: Database, owner: asyncpg.Connection) -> None:
+    arena = await open_arena(database)
+    working = asyncio.create_task(Worker(database).run())
+    try:
+        async with desk_at(dsn) as desk:
+
+            async def points() -> None:
+                for _ in range(300):
+                    await submit(desk, arena.tournament_id, arena.points())
+
+            pointing = asyncio.create_task(points())
+            replaced = 0
+            while not pointing.done():
+                await owner.execute("UPDATE unity SET version = version + 1000")
+                replaced += (await rebuild(database, arena.tournament_id)).replaced
+            await pointing
+            assert replaced
+    finally:
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+    await rebuild(database, arena.tournament_id)
+    await Worker(database).catch_up()
+    await assert_tables_show_the_log(database, arena.tournament_id)
+
+
+async def test_snapshots_are_written_anew_and_others_dropped(
+    database: Database, owner: asyncpg.Connection, arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 2)
+    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 0)
+    monkeypatch.setattr(log, "TAIL_EVENTS_MAX", 1)
+    stray = "INSERT INTO snapshot VALUES ($1, $2, 3, '', ''), ($1, $2 - 1, 4, '', '')"
+    await owner.execute(stray, arena.tournament_id, FOLD_VERSION)
+    await rebuild(database, arena.tournament_id)
+    async with database.connection() as connection:
+        written = await snapshots.sequences(connection, arena.tournament_id)
+        assert written
+        last = await snapshots.nearest(connection, arena.tournament_id, written[-1])
+    assert last is not None
+    assert await owner.fetchval("SELECT count(*) FROM snapshot") == len(written)
