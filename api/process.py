@@ -24,6 +24,7 @@ import uvloop
 
 from api.app import make_front, serving
 from api.desk import open_desk
+from engine import failpoints
 from engine.database import open_database
 from engine.errors import StartupRefused
 from engine.telemetry import Lines, log_json
@@ -57,6 +58,7 @@ def main() -> int:
 
 
 async def _serve(dsn: str, fd: int, lines: Lines, *, open_metrics: bool) -> None:
+    failpoints.arm()
     async with open_database(dsn, name="tallybook api") as database, open_desk(database) as desk:
         front = make_front(desk, lines, open_metrics=open_metrics)
         async with serving(front, socket(fileno=fd)):
@@ -76,6 +78,7 @@ async def _work(dsn: str) -> None:
 
 async def work(dsn: str, stop: asyncio.Event, *, on_ready: Callable[[], None]) -> None:
     """A worker, until `stop` is set; `on_ready` is called when it begins."""
+    failpoints.arm()
     async with open_database(dsn, name="tallybook worker", connections_max=4) as database:
         working = asyncio.create_task(Worker(database).run())
         stopped = asyncio.create_task(stop.wait())

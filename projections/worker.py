@@ -22,10 +22,11 @@ import structlog
 from asyncpg import Connection, DataError, IntegrityConstraintViolationError, LockNotAvailableError
 from msgspec import Struct, field
 
-from engine import log
+from engine import failpoints, log
 from engine.database import DATABASE_TROUBLE, Database, is_lost
 from engine.errors import DatabaseUnavailable, LogForked, LogUnreadable
 from engine.events import Recorded
+from engine.failpoints import Point
 from engine.log import Head
 from engine.telemetry import FOLD_SECONDS, FOLDED_EVENTS, FORKED, STOPPED
 from engine.terms import TournamentId
@@ -189,6 +190,7 @@ class Worker:
                 try:
                     async with connection.transaction():
                         folded = await self._fold_within(connection, batch)
+                    failpoints.reached(Point.FOLD_COMMITTED)
                 except LockNotAvailableError as error:  # of somebody who looks at its rows; the others must not wait
                     if len(batch) == 1:
                         _logger.warning("worker_failed", tournament_ids=batch, error=repr(error))
@@ -215,10 +217,12 @@ class Worker:
     async def _fold_within(self, connection: Connection, batch: Collection[TournamentId]) -> Folded:
         """Within a transaction: claim, read, fold, save."""
         checkpoints = await tables.claim(connection, batch)
+        failpoints.reached(Point.FOLD_CLAIMED)
         ours = {t: c for t, c in checkpoints.items() if c.fold_version <= FOLD_VERSION}
         anew = {t for t, c in ours.items() if c.fold_version < FOLD_VERSION}
         after = {t: log.beginning(t) if t in anew else c.head for t, c in ours.items()}
         read = await log.tails(connection, after)
+        failpoints.reached(Point.FOLD_READ)
         if not read.tails:
             return Folded()
         await tables.clear(connection, anew & read.tails.keys())
@@ -232,6 +236,7 @@ class Worker:
             reason = f"the tables cannot hold what the events up to it lead to: {error}"
             raise LogUnreadable(tournament_id, head.sequence, reason) from error
         await tables.advance(connection, heads)
+        failpoints.reached(Point.FOLD_SAVED)
         return Folded(
             events=sum(len(tail.events) for tail in read.tails.values()),
             boards={t: (head, boards[t]) for t, head in heads.items()},
