@@ -96,7 +96,8 @@ class Program:
 
     async def end(self) -> int:
         """Its exit code, after SIGTERM, or sooner."""
-        assert self._context is not None
+        if self._context is None:
+            return 0
         process = self.running.process
         if process.poll() is None:
             process.terminate()
@@ -392,6 +393,9 @@ async def stage(
         finally:
             for client in one.clients:
                 client.close()
+            one.heal()
+            # While the wires still carry: what a service has under way it finishes.
+            await asyncio.gather(*(program.end() for program in one.programs), return_exceptions=True)
 
 
 @contextmanager
