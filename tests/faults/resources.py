@@ -47,18 +47,15 @@ def in_memory(folder: Path, megabytes: int) -> Iterator[Path]:
 def full(place: Path) -> Iterator[None]:
     """Nothing more can be written there for as long as the context lasts."""
     ballast = place / "ballast"
-    with ballast.open("wb") as file:
-        with suppress(OSError):
-            while True:
-                file.write(b"\0" * 65_536)
-        with suppress(OSError):
-            while True:
-                file.write(b"\0" * 512)
-                file.flush()
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        for size in (1 << 20, 4_096):
+            with suppress(OSError):
+                while True:
+                    file.write(b"\0" * size)
     try:
         yield
     finally:
-        ballast.unlink()
+        ballast.unlink(missing_ok=True)
 
 
 def codes(stage: Stage, since: float) -> dict[str, int]:
@@ -72,7 +69,7 @@ def codes(stage: Stage, since: float) -> dict[str, int]:
 
 @case(16, "Data disk full", "PGDATA on a tmpfs that is filled up under load, WAL elsewhere; then freed", "I1-I10, I12")
 async def data_disk_full(trial: Trial) -> None:
-    with in_memory(trial.folder, 160) as place:
+    with in_memory(trial.folder, 130) as place:
         data, wal = place / "data", trial.folder / "wal"
         shutil.copytree(trial.prepared, data, ignore=shutil.ignore_patterns("socket*", "lock"))
         shutil.move(data / "postgres" / "pg_wal", wal)

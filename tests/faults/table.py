@@ -35,7 +35,7 @@ class Trial:
         self.verdicts = Verdicts()
         self.figures: list[str] = []
         self.resumed: list[float] = []
-        self._stages = 0
+        self.stages: list[Stage] = []
 
     def times(self, full: int, *, least: int = 1) -> int:
         return max(least, round(full * self.scale))
@@ -52,9 +52,9 @@ class Trial:
     @asynccontextmanager
     async def stage(self, **options: Any) -> AsyncIterator[Stage]:
         """A stage for the case; what was played on it is judged at its end unless the case did that itself."""
-        self._stages += 1
         options = {"seed": self.seed} | options
-        async with stage(self.prepared, self.folder / f"stage-{self._stages}", **options) as one:
+        async with stage(self.prepared, self.folder / f"stage-{len(self.stages)}", **options) as one:
+            self.stages.append(one)
             yield one
 
     async def judge(self, one: Stage, **options: Any) -> None:
