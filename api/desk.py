@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from api.docket import Case, Docket, Means, Receipt
-from engine import log
+from engine import log, telemetry
 from engine.appender import Appender
 from engine.background import background
 from engine.commands import Command
@@ -120,7 +120,7 @@ class Desk:
             del self._dockets[docket.tournament_id]
 
     async def watch(self) -> None:
-        """Looks after those under way, for ever: who has waited too long is told so, and the gauges show how
+        """Looks after those under way, for ever: who has waited too long is told so, and the figures show how
         many they are, and how much is in memory. To do either at every command takes longer than to judge it."""
         while True:
             now = self._loop.time()
@@ -130,6 +130,7 @@ class Desk:
                 case.expire()
             WAITING_REQUESTS.set(len(self._under_way))
             self.lives.show_size()
+            telemetry.settle()
             await asyncio.sleep(WATCH_SECONDS)
 
 

@@ -20,7 +20,7 @@ from asyncpg import Connection
 
 from engine import log
 from engine.background import background
-from engine.database import ACQUIRE_SECONDS_MAX, Database, Kept, unavailable
+from engine.database import ACQUIRE_SECONDS_MAX, DATABASE_TROUBLE, Database, Kept, unavailable
 from engine.errors import (
     DatabaseUnavailable,
     HistoryReplaced,
@@ -31,7 +31,7 @@ from engine.errors import (
     TournamentStopped,
 )
 from engine.log import Appended, Block, Head
-from engine.telemetry import BARRIER_SECONDS, FORKED, LIVE_BYTES, LIVE_TOURNAMENTS, LIVES_LOADED, STOPPED
+from engine.telemetry import BARRIER_SECONDS, FORKED, LIVE_BYTES, LIVE_TOURNAMENTS, LIVES_LOADED, STOPPED, observe
 from engine.terms import Sequence, TournamentId
 from projections import tables
 from projections.live import Live, load
@@ -198,15 +198,19 @@ class Lives:
             await self._kept.close()
 
     async def _barrier(self, waiting: dict[Live, list[asyncio.Future[None]]]) -> None:
+        began_at = time.perf_counter()
         stood_at = {live: live.head for live in waiting}
         try:
-            with BARRIER_SECONDS.time(), unavailable():
-                async with self._kept.raw_connection() as connection:
-                    heads = await log.heads(connection, [live.tournament_id for live in waiting])
-        except DatabaseUnavailable as error:
+            async with self._kept as connection:
+                heads = await log.heads(connection, [live.tournament_id for live in waiting])
+        except DATABASE_TROUBLE as trouble:
+            error = DatabaseUnavailable()
+            error.__cause__ = trouble
             for waiters in waiting.values():
                 _fail(waiters, error)
             return
+        finally:
+            observe(BARRIER_SECONDS, time.perf_counter() - began_at)
         for live, waiters in waiting.items():
             head = heads.get(live.tournament_id)
             if head is not None and _continues(stood_at[live], head) and live.head.sequence >= head.sequence:
