@@ -43,6 +43,7 @@ class Desk:
         self._means = means
         self._dockets: dict[TournamentId, Docket] = {}  # which take what comes
         self._working: set[Docket] = set()  # these, and those of lives that were dropped, until they are idle
+        self._settled = asyncio.Event()  # closing, and none works any more
         self._under_way: dict[Case, float] = {}  # with the time by which it must be answered, so in their order
         self._loop = asyncio.get_running_loop()
         self._closing = False
@@ -97,8 +98,8 @@ class Desk:
         self._closing = True
         try:
             async with asyncio.timeout(SUBMIT_SECONDS_MAX):
-                for docket in list(self._working):
-                    await docket.idle.wait()
+                if self._working:
+                    await self._settled.wait()
         except TimeoutError:
             return  # their callers have been told that it took too long
 
@@ -108,7 +109,7 @@ class Desk:
 
     def _docket(self, live: Live) -> Docket:
         docket = self._dockets.get(live.tournament_id)
-        if docket is None or docket.idle.is_set() or docket.live is not live:
+        if docket is None or docket.idle or docket.live is not live:
             docket = Docket(self._means, live, retire=self._retire)
             self._dockets[live.tournament_id] = docket
             self._working.add(docket)
@@ -118,6 +119,8 @@ class Desk:
         self._working.discard(docket)
         if self._dockets.get(docket.tournament_id) is docket:
             del self._dockets[docket.tournament_id]
+        if self._closing and not self._working:
+            self._settled.set()
 
     async def watch(self) -> None:
         """Looks after those under way, for ever: who has waited too long is told so, and the figures show how

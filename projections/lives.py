@@ -91,7 +91,8 @@ class Lives:
         live.pins -= 1
         if live.pins == 0 and not live.dropped:
             self._account(live.tournament_id, live.size_bytes())
-            self._evict()
+            if self._bytes > self._bytes_max:
+                self._evict()
 
     async def _loaded(self, tournament_id: TournamentId) -> None:
         """Loads once for all who wait; who goes away does not take the loading with him."""
@@ -242,8 +243,10 @@ class Lives:
 
     def fold_appended(self, live: Live, block: Block, appended: Appended) -> bool:
         """As `Live.fold_appended`; errors as `current`."""
-        with self._watched(live):
+        try:
             return live.fold_appended(block, appended)
+        except (LogForked, LogUnreadable) as fault:
+            raise self._alarmed(live, fault) from fault
 
     # ── Alarms ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -252,14 +255,17 @@ class Lives:
         """Drops `live` where its log turns out to be unreadable or another one."""
         try:
             yield
-        except LogForked as fork:
-            self.drop(live)
-            self._alarm_fork(fork)
-            raise HistoryReplaced from fork
-        except LogUnreadable as cause:
-            self.drop(live)
-            self._tasks.create_task(self._alarm_stop(cause))
-            raise TournamentStopped from cause
+        except (LogForked, LogUnreadable) as fault:
+            raise self._alarmed(live, fault) from fault
+
+    def _alarmed(self, live: Live, fault: LogForked | LogUnreadable) -> TallybookError:
+        """What is to be raised for a live that is dropped because of `fault`."""
+        self.drop(live)
+        if isinstance(fault, LogForked):
+            self._alarm_fork(fault)
+            return HistoryReplaced()
+        self._tasks.create_task(self._alarm_stop(fault))
+        return TournamentStopped()
 
     def drop(self, live: Live) -> None:
         """Takes a live that is no longer the truth out of use; who still has it sees `dropped`."""
