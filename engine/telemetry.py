@@ -39,6 +39,8 @@ import structlog
 from prometheus_client import Counter as Count
 from prometheus_client import Gauge, Histogram
 
+OBSERVED_MAX: Final = 1_000
+"""Values of one histogram that wait for `settle`."""
 _SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _COUNTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
@@ -64,6 +66,25 @@ FORKED: Final = Count("tallybook_forked", "Times that a log was not the one read
 
 FOLDED_EVENTS: Final = Count("tallybook_folded_events", "Events folded into tables")
 FOLD_SECONDS: Final = Histogram("tallybook_fold_seconds", "Time of one batch into tables", buckets=_SECONDS)
+
+
+_observed: Final[dict[Histogram, list[float]]] = {}
+
+
+def observe(histogram: Histogram, value: float) -> None:
+    """Has `histogram` count `value` at the next `settle`: each at once would take longer than to judge a command."""
+    values = _observed.setdefault(histogram, [])
+    values.append(value)
+    if len(values) >= OBSERVED_MAX:
+        settle()
+
+
+def settle() -> None:
+    """Counts what was observed; to be called once in a while, and by whoever shows figures."""
+    for histogram, values in _observed.items():
+        if values:
+            observe_all(histogram, values)
+            values.clear()
 
 
 def observe_all(histogram: Histogram, values: Items[float]) -> None:

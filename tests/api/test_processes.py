@@ -199,8 +199,9 @@ async def test_every_process_answers_and_the_figures_are_those_of_all(prepared: 
                 answer = await client.send("GET", "/metrics")
                 return {name: float(value) for name, value in FIGURE.findall(answer.body.decode())}
 
-            async def both_have_shown_theirs() -> bool:  # gauges are set once in a while
-                return (await figures())["tallybook_live_tournaments"] == 2
+            async def both_have_shown_theirs() -> bool:  # figures are set once in a while
+                found = await figures()
+                return (found["tallybook_live_tournaments"], found["tallybook_append_requests_sum"]) == (2, 40)
 
             await until(both_have_shown_theirs)
             for _ in range(6):
