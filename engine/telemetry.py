@@ -5,6 +5,7 @@ Log events (structlog, one JSON object a line; ids as keywords, never bodies or 
     request               one finished request: request_id, method, route, tournament, status, milliseconds,
                           actor, and where there is one, sequence, replayed, code
     tables_folded         one batch of a worker: tournaments, events, milliseconds
+    tables_rebuilt        tables that an older fold had made: tournament_id, events, milliseconds
     append_failed         a batch could not be sent together; its blocks follow alone
     append_resent         a block that was sent alone failed and is sent again
     append_rejected       the database refuses a block: a defect
