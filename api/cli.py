@@ -21,7 +21,7 @@ from slugify import slugify
 from api import auth, printing
 from api import demo as six_nations
 from api.auth import Scope
-from api.cli_past import standings
+from api.cli_past import chart, explain, history, standings
 from api.desk import Desk, open_desk
 from api.imports import register_competitors
 from api.process import stop_on_signals, work
@@ -50,7 +50,7 @@ ranking_app = App(name="ranking", help="Close, reopen and list rankings.")
 token_app = App(name="token", help="Make, list and revoke tokens.")
 for part in (tournament_app, competitor_app, unity_app, ranking_app, token_app):
     app.command(part)
-for command in (standings,):
+for command in (standings, history, explain, chart):
     app.command(command)
 
 SLUG_CHARACTERS_MAX: Final = 100

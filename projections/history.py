@@ -4,7 +4,7 @@ Pure. What an event means is told by the board's own fold, which goes on as the 
 stood where before and after, which the board does not keep.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final
 
@@ -66,7 +66,7 @@ class Historian:
         self._revisions = Revisions()
         self._orders: dict[UnityId, Order] = {}  # made when first needed, and again when the list was another
 
-    def lines(self, recorded: Recorded) -> Iterable[Line]:
+    def lines(self, recorded: Recorded) -> Items[Line]:
         """Folds the next event, and tells its lines in their order. Raises KeyError as the fold does."""
         event = recorded.event
         if isinstance(event, _POINTS) and event.ranking_id == self._ranking_id:
@@ -76,7 +76,7 @@ class Historian:
             self._orders.clear()
         return ()
 
-    def _one_line(self, recorded: Recorded, event: Points) -> Iterable[Line]:
+    def _one_line(self, recorded: Recorded, event: Points) -> Items[Line]:
         """As `_many_lines`, for what nearly every event is; at half the price."""
         (delta,) = event.deltas
         competitor_id, unity_id = delta.competitor_id, delta.unity_id
@@ -102,7 +102,7 @@ class Historian:
         )
         return (line,)
 
-    def _many_lines(self, recorded: Recorded, event: Points) -> Iterable[Line]:
+    def _many_lines(self, recorded: Recorded, event: Points) -> Items[Line]:
         unities = self.board.rankings[self._ranking_id].unities
         before: dict[tuple[CompetitorId, UnityId], tuple[int, int | None]] = {}
         for delta in event.deltas:
