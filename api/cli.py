@@ -21,7 +21,7 @@ from slugify import slugify
 from api import auth, printing
 from api import demo as six_nations
 from api.auth import Scope
-from api.cli_past import standings
+from api.cli_past import chart, explain, history, standings
 from api.cli_rebuild import rebuild_tables
 from api.cli_void import unvoid, void, what_if
 from api.desk import Desk, open_desk
@@ -52,7 +52,7 @@ ranking_app = App(name="ranking", help="Close, reopen and list rankings.")
 token_app = App(name="token", help="Make, list and revoke tokens.")
 for part in (tournament_app, competitor_app, unity_app, ranking_app, token_app):
     app.command(part)
-for command in (standings, void, unvoid, what_if):
+for command in (standings, history, explain, chart, void, unvoid, what_if):
     app.command(command)
 app.command(rebuild_tables, name="rebuild")
 

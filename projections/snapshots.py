@@ -54,7 +54,11 @@ class Snapshot(Struct, frozen=True):
 
 
 class Undecodable(ValueError):
-    """What is stored is no board."""
+    """What is stored at `sequence` is no board."""
+
+    def __init__(self, sequence: Sequence, error: Exception) -> None:
+        super().__init__(f"the snapshot at {sequence} cannot be read: {error}")
+        self.sequence = sequence
 
 
 def interval_events(board: Board) -> int:
@@ -73,7 +77,7 @@ async def nearest(connection: Connection, tournament_id: TournamentId, upto: Seq
     try:
         return Snapshot(Head(row["sequence"], row["digest"]), _decode(row["board"]))
     except (msgspec.MsgspecError, ValueError) as error:
-        raise Undecodable(f"the snapshot at {row['sequence']} cannot be read: {error}") from error
+        raise Undecodable(row["sequence"], error) from error
 
 
 async def sequences(connection: Connection, tournament_id: TournamentId) -> list[Sequence]:

@@ -9,14 +9,14 @@ from datetime import UTC
 from typing import Final, assert_never
 
 import msgspec
-from asyncpg import Connection
+from asyncpg import Connection, Record
 from msgspec import Struct, field
 
 from engine import events
 from engine.errors import LogUnreadable
 from engine.events import Event, Result
 from engine.log import Head
-from engine.terms import CompetitionId, CompetitorId, RankingId, Sort, TournamentId, UnityId
+from engine.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.tournament import SCORE_PARTICIPANTS_MAX
 from projections.board import FOLD_VERSION, Board, Competition, Competitor, Ranking, Unity
 
@@ -26,7 +26,7 @@ ROWS_MAX: Final = 20_000
 # ── Checkpoints ─────────────────────────────────────────────────────────────────────────────────────────
 
 _CHECKPOINT: Final = """
-    SELECT sequence, digest, fold_version
+    SELECT sequence, digest, fold_version, snapshot_sequence
     FROM checkpoint
     WHERE tournament_id = $1
 """
@@ -44,6 +44,7 @@ _CLAIM: Final = """
         sequence,
         digest,
         fold_version,
+        snapshot_sequence,
         set_config('synchronous_commit', 'off', true)
     FROM checkpoint
     WHERE tournament_id = ANY($1::bigint[])
@@ -53,8 +54,10 @@ _CLAIM: Final = """
 _ADVANCE: Final = """
     WITH advanced AS (
         UPDATE checkpoint AS c
-        SET sequence = a.sequence, digest = a.digest, recorded_at = now(), fold_version = $4
-        FROM unnest($1::bigint[], $2::bigint[], $3::bytea[]) AS a (tournament_id, sequence, digest)
+        SET sequence = a.sequence, digest = a.digest, recorded_at = now(), fold_version = $5,
+            snapshot_sequence = a.snapshot_sequence
+        FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[])
+            AS a (tournament_id, sequence, digest, snapshot_sequence)
         WHERE c.tournament_id = a.tournament_id
         RETURNING c.tournament_id, c.sequence
     )
@@ -76,16 +79,17 @@ _BEHIND: Final = """
 
 
 class Checkpoint(Struct, frozen=True):
-    """How far a tournament's tables are, and which version of the fold made them."""
+    """How far a tournament's tables are, which version of the fold made them, and the sequence of the last snapshot."""
 
     head: Head
     fold_version: int
+    snapshot_sequence: Sequence
 
 
 async def checkpoint(connection: Connection, tournament_id: TournamentId) -> Checkpoint | None:
     """How far the tables are; None: there are none yet."""
     row = await connection.fetchrow(_CHECKPOINT, tournament_id)
-    return None if row is None else Checkpoint(Head(row["sequence"], row["digest"]), row["fold_version"])
+    return None if row is None else _checkpoint(row)
 
 
 async def create_checkpoints(connection: Connection, beginnings: Mapping[TournamentId, Head]) -> None:
@@ -101,15 +105,22 @@ async def claim(connection: Connection, tournament_ids: Collection[TournamentId]
     and checkpoint are one commit, so a crash of the server loses both, and the events are folded again.
     """
     rows = await connection.fetch(_CLAIM, tournament_ids)
-    return {row["tournament_id"]: Checkpoint(Head(row["sequence"], row["digest"]), row["fold_version"]) for row in rows}
+    return {row["tournament_id"]: _checkpoint(row) for row in rows}
 
 
-async def advance(connection: Connection, heads: Mapping[TournamentId, Head]) -> None:
-    """Says that the rows are now those of `heads`; belongs into the transaction that wrote them. What was stopped by
-    an event up to there goes on."""
+def _checkpoint(row: Record) -> Checkpoint:
+    return Checkpoint(Head(row["sequence"], row["digest"]), row["fold_version"], row["snapshot_sequence"])
+
+
+async def advance(
+    connection: Connection, heads: Mapping[TournamentId, Head], snapshot_sequences: Mapping[TournamentId, Sequence]
+) -> None:
+    """Says that the rows are now those of `heads`, and of which sequence the last snapshot of each is; belongs into
+    the transaction that wrote them. What was stopped by an event up to there goes on."""
     sequences = [head.sequence for head in heads.values()]
     digests = [head.digest for head in heads.values()]
-    await connection.execute(_ADVANCE, list(heads), sequences, digests, FOLD_VERSION)
+    snapshot_at = [snapshot_sequences[tournament_id] for tournament_id in heads]
+    await connection.execute(_ADVANCE, list(heads), sequences, digests, snapshot_at, FOLD_VERSION)
 
 
 async def moment(connection: Connection) -> str | None:

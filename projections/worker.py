@@ -5,7 +5,7 @@ then the checkpoint rows of a batch of them are locked, and those that are locke
 Heads are never locked: that would hold up those who append. A batch is bounded, and each tournament has the same share
 in it, so that a busy one does not keep the others waiting. Its rows commit together with the checkpoints: after a
 crash, or when a paused worker wakes up after another took its place, there is nothing that could be half done or done
-twice.
+twice. In the same transaction boards are kept as snapshots once in a while, so that the past is found quickly.
 
 Tables that an older fold made are not touched until they can be replaced as a whole (`rebuild.py`): one tournament at a
 time, beside the rounds.
@@ -33,10 +33,11 @@ from engine.errors import Conflict, DatabaseUnavailable, LogForked, LogUnreadabl
 from engine.events import Recorded
 from engine.log import Head
 from engine.telemetry import FOLD_SECONDS, FOLDED_EVENTS, FORKED, STOPPED
-from engine.terms import TournamentId
-from projections import tables
+from engine.terms import Sequence, TournamentId
+from projections import snapshots, tables
 from projections.board import FOLD_VERSION, Board, Revisions, fold
 from projections.rebuild import rebuild
+from projections.snapshots import Snapshot
 from projections.tables import Touched
 from projections.wakeup import CHANNEL, hinted
 
@@ -249,7 +250,11 @@ class Worker:
             tournament_id, head = next(iter(heads.items()))  # of several, it need not be this one
             reason = f"the tables cannot hold what the events up to it lead to: {error}"
             raise LogUnreadable(tournament_id, head.sequence, reason) from error
-        await tables.advance(connection, heads)
+        snapshot_sequences = {t: checkpoints[t].snapshot_sequence for t in heads}
+        due = {t: Snapshot(heads[t], boards[t]) for t in heads if _is_due(heads[t], boards[t], snapshot_sequences[t])}
+        await snapshots.save(connection, due)
+        snapshot_sequences |= {t: snapshot.head.sequence for t, snapshot in due.items()}
+        await tables.advance(connection, heads, snapshot_sequences)
         return Folded(
             events=sum(len(tail.events) for tail in read.tails.values()),
             boards={t: (head, boards[t]) for t, head in heads.items()},
@@ -316,6 +321,12 @@ class Worker:
         )
         async with self._database.connection() as connection:
             await tables.stop(connection, fault)
+
+
+def _is_due(head: Head, board: Board, snapshot_sequence: Sequence) -> bool:
+    """Whether it is time for a snapshot. Of nearly all tournaments of a batch one number tells that it is not."""
+    behind = head.sequence - snapshot_sequence
+    return behind >= snapshots.INTERVAL_EVENTS_MIN and behind >= snapshots.interval_events(board)
 
 
 def _touched(tournament_id: TournamentId, board: Board, tail: Iterable[Recorded]) -> Touched:
