@@ -16,7 +16,7 @@ import pytest
 from api import auth, body, desk, front
 from api.auth import Scope
 from api.forms import BODY_BYTES_MAX, FIELDS_MAX
-from api.routes import ROUTES, Recall, Read, Write
+from api.routes import ROUTES, Read, Recall, Write
 from engine import appender
 from engine.database import Database
 from engine.terms import OPERATOR, TournamentId
