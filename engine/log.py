@@ -491,7 +491,7 @@ async def event_at(connection: Connection, tournament_id: TournamentId, sequence
     return _recorded(row)
 
 
-SLICE_EVENTS_MAX: Final = 2_000
+SLICE_EVENTS_MAX: Final = 1_000
 SLICE_BYTES_MAX: Final = 128 * 1024
 """Events, and bytes of their bodies, that are read at once by who goes through the past: it takes a few milliseconds to
 decode and fold them, and nobody else has a turn meanwhile."""
