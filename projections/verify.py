@@ -346,6 +346,7 @@ class Verification:
             progress.unchecked.append(f"tables at {head.sequence}: the log before it cannot be folded")
             return
         progress.tables_at = head.sequence
+        count = progress.differences_count
         for table, row_id, wrong in await tables.strays(self._connection, progress.tournament_id):
             self._differ(head.sequence, f"tables.{table}[{row_id}]", wrong)
         bare = await tables.incomplete(self._connection, progress.tournament_id)
@@ -357,7 +358,8 @@ class Verification:
         except (ValueError, OverflowError) as error:
             self._differ(head.sequence, "tables", f"cannot be read: {error}")
             return
-        if self._hold_against(board, "tables"):
+        self._hold_against(board, "tables")
+        if progress.differences_count == count:
             await self._compare_view(head.sequence)
         else:
             progress.unchecked.append("the view of standings: the tables under it differ")
@@ -398,12 +400,10 @@ class Verification:
                         self._board.competitors[line.competitor_id].name,
                     )
 
-    def _hold_against(self, board: Board, what: str) -> bool:
-        """Names every field in which `board` is not the one that the log gives. Answers whether there is none."""
-        count = self.progress.differences_count
+    def _hold_against(self, board: Board, what: str) -> None:
+        """Names every field in which `board` is not the one that the log gives."""
         for unlike in differences(self._board, board, unordered=_UNORDERED, path=what):
             self._differ(self.progress.sequence, unlike.path, f"is {unlike.found}, not {unlike.expected}")
-        return count == self.progress.differences_count
 
     # ── The end ─────────────────────────────────────────────────────────────────────────────────────────
 
