@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from api.docket import Case, Docket, Means, Receipt
-from engine import log
+from engine import log, telemetry
 from engine.appender import Appender
 from engine.background import background
 from engine.commands import Command, UnvoidCompetition, VoidCompetition
@@ -48,6 +48,7 @@ class Desk:
         self._means = means
         self._dockets: dict[TournamentId, Docket] = {}  # which take what comes
         self._working: set[Docket] = set()  # these, and those of lives that were dropped, until they are idle
+        self._settled = asyncio.Event()  # closing, and none works any more
         self._under_way: dict[Case, float] = {}  # with the time by which it must be answered, so in their order
         self._loop = asyncio.get_running_loop()
         self._closing = False
@@ -114,8 +115,8 @@ class Desk:
         self._closing = True
         try:
             async with asyncio.timeout(SUBMIT_SECONDS_MAX):
-                for docket in list(self._working):
-                    await docket.idle.wait()
+                if self._working:
+                    await self._settled.wait()
         except TimeoutError:
             return  # their callers have been told that it took too long
 
@@ -125,7 +126,7 @@ class Desk:
 
     def _docket(self, live: Live) -> Docket:
         docket = self._dockets.get(live.tournament_id)
-        if docket is None or docket.idle.is_set() or docket.live is not live:
+        if docket is None or docket.idle or docket.live is not live:
             docket = Docket(self._means, live, retire=self._retire)
             self._dockets[live.tournament_id] = docket
             self._working.add(docket)
@@ -135,9 +136,11 @@ class Desk:
         self._working.discard(docket)
         if self._dockets.get(docket.tournament_id) is docket:
             del self._dockets[docket.tournament_id]
+        if self._closing and not self._working:
+            self._settled.set()
 
     async def watch(self) -> None:
-        """Looks after those under way, for ever: who has waited too long is told so, and the gauges show how
+        """Looks after those under way, for ever: who has waited too long is told so, and the figures show how
         many they are, and how much is in memory. To do either at every command takes longer than to judge it."""
         while True:
             now = self._loop.time()
@@ -147,6 +150,7 @@ class Desk:
                 case.expire()
             WAITING_REQUESTS.set(len(self._under_way))
             self.lives.show_size()
+            telemetry.settle()
             await asyncio.sleep(WATCH_SECONDS)
 
 

@@ -37,7 +37,7 @@ from engine.errors import (
 )
 from engine.events import CompetitionAdded, Event, PointsAdded, RankingCreated, RankingModified
 from engine.log import Appended, Block, NotAppended, Request
-from engine.terms import ActorId, Sequence, TournamentId
+from engine.terms import ActorId, Sequence
 from engine.tournament import decide
 from projections.live import Live
 from projections.lives import Lives
@@ -135,8 +135,9 @@ class Docket:
     """An `appender.Source`. It keeps its live pinned until it is `idle`; then it says `retire`, and stays so."""
 
     def __init__(self, means: Means, live: Live, *, retire: Callable[["Docket"], None]) -> None:
+        self.tournament_id = live.tournament_id
         self.live = live
-        self.idle = asyncio.Event()
+        self.idle = False
         self._means = means
         self._retire = retire
         self._waiting: deque[Case] = deque()
@@ -144,10 +145,6 @@ class Docket:
         self._busy = False  # it is ready, or its block is under way or being folded
         self._beside = 0  # cases that are looked into beside
         live.pins += 1
-
-    @property
-    def tournament_id(self) -> TournamentId:
-        return self.live.tournament_id
 
     @property
     def waiting(self) -> int:
@@ -165,7 +162,7 @@ class Docket:
             self._busy = True
             self._means.appender.ready(self)
         elif not self._beside:
-            self.idle.set()
+            self.idle = True
             self._means.lives.unpin(self.live)
             self._retire(self)
 
@@ -257,6 +254,8 @@ class Docket:
 
     async def judged_again(self, connection: Connection) -> Block | None:
         (case,) = self._under_way
+        if self.live.dropped:
+            return None
         try:
             head = (await log.heads(connection, [self.tournament_id]))[self.tournament_id]
             await self._means.lives.catch_up(self.live, head.sequence, connection)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
-from aiohttp import HttpVersion11, web
+from aiohttp import ClientConnectionResetError, HttpVersion11, web
 from aiohttp.abc import AbstractStreamWriter
 
 JSON: Final = "application/json"
@@ -67,22 +67,27 @@ class Reply(web.StreamResponse):
         elif request.version < HttpVersion11:
             connection = "Connection: keep-alive\r\n"
         content = f"Content-Type: {self.media_type}\r\nContent-Length: {len(self.body)}\r\n"
-        if self.code == HTTPStatus.NOT_MODIFIED:
+        if self.code == _NOT_MODIFIED:
             content = ""
         head = (
             f"HTTP/1.1 {_STATUSES[self.code]}\r\n{content}{self.headers_sent}{connection}"
             f"X-Request-Id: {self.request_id}\r\nDate: {_date(int(time.time()))}\r\n\r\n"
         ).encode()
-        writer = request.writer
+        transport = request.transport
         try:
-            await writer.write(head if request.method == "HEAD" else head + self.body)
-            await writer.drain()
+            if transport is None or transport.is_closing():
+                raise ClientConnectionResetError("the client has gone")
+            transport.write(head if request.method == "HEAD" else head + self.body)
+            await request.writer.drain()
         finally:
             self.left()
-        return writer
+        return request.writer
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Nothing is left to be sent."""
+
+
+_NOT_MODIFIED: Final = HTTPStatus.NOT_MODIFIED.value
 
 
 def _nothing() -> None:

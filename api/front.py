@@ -4,7 +4,6 @@ One of the two places that catch every exception (the worker's loop is the other
 as what it is, an unknown outcome, and stands in the log with its traceback.
 """
 
-import asyncio
 import re
 import time
 from functools import cache, partial
@@ -20,7 +19,7 @@ from api import problems
 from api.exchange import Reply, Visit
 from api.router import Router
 from engine.errors import QueueFull, Refusal, TallybookError, Unreadable
-from engine.telemetry import REQUEST_SECONDS, Lines, observe_all
+from engine.telemetry import REQUEST_SECONDS, Lines, observe
 
 REQUESTS_MAX: Final = 5_000
 """Requests under way in one process; further ones are answered 503 at once."""
@@ -38,7 +37,6 @@ class Front:
         self._under_way = 0
         self._process_id = token_hex(4)
         self._request_numbers = count(1)
-        self._seconds: dict[Histogram, list[float]] = {}  # of the requests of this turn of the event loop
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """Raises nothing but its being cancelled."""
@@ -74,9 +72,7 @@ class Front:
 
     def _note(self, visit: Visit, status: int, started_at: float) -> None:
         seconds = time.perf_counter() - started_at
-        if not self._seconds:
-            asyncio.get_running_loop().call_soon(self._observe)
-        self._seconds.setdefault(_figures(visit.path, status), []).append(seconds)
+        observe(_figures(visit.path, status), seconds)
         self._lines.event(
             "request",
             request_id=visit.request_id,
@@ -86,11 +82,6 @@ class Front:
             milliseconds=round(seconds * 1000, 2),
             **visit.facts,
         )
-
-    def _observe(self) -> None:
-        seconds, self._seconds = self._seconds, {}
-        for histogram, values in seconds.items():
-            observe_all(histogram, values)
 
     def _request_id(self, request: web.BaseRequest) -> str:
         """The client's, or one of ours: random for the process, counted for the request."""

@@ -11,6 +11,7 @@ from api.auth import Scope
 from api.exchange import Reply, Visit
 from api.router import Router
 from api.routes import Operations
+from engine import telemetry
 from engine.database import Database
 from projections import tables
 
@@ -34,6 +35,7 @@ def add_to(router: Router, *, operations: Operations, database: Database, open_m
     async def metrics(visit: Visit) -> Reply:
         if not open_metrics:
             await operations.authenticated(visit, Scope.ADMIN)
+        telemetry.settle()
         return Reply(generate_latest(_registry()), media_type=CONTENT_TYPE_LATEST)
 
     router.add("GET", HEALTH, healthy)

@@ -4,17 +4,19 @@ A closed loop like wrk's sends nothing while it waits, so a server that halts fo
 connection and hides all those that would have come meanwhile (coordinated omission). Here requests are due at equal
 intervals, whatever happens; one that finds all connections busy waits, and its waiting counts.
 
-The loop is asyncio's own on `select`, because that is the one whose timers are finer than a millisecond. How late the
-driver itself was in sending to a free connection is among the figures, so that a driver out of breath is noticed.
+It is a loop over `select`, which waits to the microsecond where epoll in Python waits to the millisecond, and nothing
+else: it shares the cores with what it measures, so what it takes is taken from the server. How late it was itself in
+sending over a free connection is among the figures, so that a driver out of breath is noticed.
 
 It is a program of its own, told by JSON on standard input like a trial.
 """
 
-import asyncio
-import selectors
+import socket
 from collections import deque
 from pathlib import Path
-from typing import Final, cast
+from select import select
+from time import perf_counter, sleep
+from typing import Final
 
 from msgspec import Struct
 
@@ -25,6 +27,7 @@ from benchmarks.trials import say, told
 
 START_SECONDS: Final = 0.2
 DRAIN_SECONDS_MAX: Final = 30.0
+RECEIVED_BYTES_MAX: Final = 262_144
 _HEAD_END: Final = b"\r\n\r\n"
 _LENGTH: Final = b"content-length:"
 
@@ -40,99 +43,102 @@ class Settings(Struct, frozen=True, kw_only=True):
     connections: int = CONNECTIONS
 
 
-class Driver:
-    """Sends what is due over the first free connection, and keeps what was late and how long answers took."""
-
-    def __init__(self) -> None:
-        self.latencies: list[float] = []
-        self.lateness: list[float] = []
-        self.refused = 0
-        self.drained = asyncio.Event()
-        self._free: list[_Connection] = []
-        self._waiting: deque[tuple[float, Request]] = deque()
-        self._under_way = 0
-
-    async def connect(self, settings: Settings) -> None:
-        loop = asyncio.get_running_loop()
-        for _ in range(settings.connections):
-            _, protocol = await loop.create_connection(lambda: _Connection(self), settings.host, settings.port)
-            self._free.append(protocol)
-
-    def send(self, due: float, request: Request) -> None:
-        self._under_way += 1
-        self.drained.clear()
-        if self._free:
-            self.lateness.append(asyncio.get_running_loop().time() - due)
-            self._free.pop().send(due, request)
-        else:
-            self._waiting.append((due, request))
-
-    def answered(self, connection: "_Connection", due: float, *, good: bool) -> None:
-        self.latencies.append(asyncio.get_running_loop().time() - due)
-        self.refused += not good
-        self._under_way -= 1
-        if self._waiting:
-            connection.send(*self._waiting.popleft())
-        else:
-            self._free.append(connection)
-        if not self._under_way:
-            self.drained.set()
-
-
-class _Connection(asyncio.Protocol):
+class Connection:
     """One request at a time; reads just enough of HTTP to know where an answer ends and whether it is good."""
 
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
-        self._due = 0.0
-        self._received = bytearray()
+    def __init__(self, host: str, port: int) -> None:
+        self._socket = socket.create_connection((host, port))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._received = b""
         self._expected = 0
+        self.due = 0.0
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
+    def fileno(self) -> int:
+        return self._socket.fileno()
 
     def send(self, due: float, request: Request) -> None:
-        self._due = due
-        self._transport.write(request)
+        self.due = due
+        self._received, self._expected = b"", 0
+        self._socket.sendall(request)
 
-    def data_received(self, data: bytes) -> None:
+    def receive(self) -> bool:
+        """Whether the answer is complete with what has come. Raises ConnectionError where it cannot become so."""
+        data = self._socket.recv(RECEIVED_BYTES_MAX)
+        if not data:
+            raise ConnectionError("the server has closed a connection")
         self._received += data
         if not self._expected:
             self._expected = _answer_bytes(self._received)
-        if self._expected and len(self._received) >= self._expected:
-            good = self._received.startswith(b"HTTP/1.1 200 ")
-            self._received.clear()
-            self._expected = 0
-            self._driver.answered(self, self._due, good=good)
+        return 0 < self._expected <= len(self._received)
+
+    @property
+    def is_good(self) -> bool:
+        return self._received.startswith(b"HTTP/1.1 200 ")
 
 
-def _answer_bytes(received: bytearray) -> int:
+def _answer_bytes(received: bytes) -> int:
     """The length of the whole answer that begins here; 0 as long as its head is not complete."""
     end = received.find(_HEAD_END)
     if end < 0:
         return 0
-    head = bytes(received[:end]).lower()
-    length = head.partition(_LENGTH)[2].partition(b"\r\n")[0]
+    length = received[:end].lower().partition(_LENGTH)[2].partition(b"\r\n")[0]
     return end + len(_HEAD_END) + int(length)
 
 
-async def run(settings: Settings) -> None:
-    requests = list(stored(Path(settings.requests)))
-    driver = Driver()
-    await driver.connect(settings)
-    loop = asyncio.get_running_loop()
-    start = loop.time() + START_SECONDS
-    count = round(settings.rate * settings.seconds)
-    for number in range(count):
-        due = start + number / settings.rate
-        if (pause := due - loop.time()) > 0:
-            await asyncio.sleep(pause)
-        driver.send(due, requests[number % len(requests)])
-    async with asyncio.timeout(DRAIN_SECONDS_MAX):
-        await driver.drained.wait()
-    assert not driver.refused, f"{driver.refused} of {count} requests were refused"
+class Driver:
+    """Sends what is due over the first free connection, and keeps what was late and how long answers took."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.latencies: list[float] = []
+        self.lateness: list[float] = []
+        self.refused = 0
+        self._requests = list(stored(Path(settings.requests)))
+        self._rate = settings.rate
+        self._count = round(settings.rate * settings.seconds)
+        self._free = [Connection(settings.host, settings.port) for _ in range(settings.connections)]
+        self._busy: set[Connection] = set()
+        self._waiting: deque[int] = deque()  # numbers of requests that found all connections busy
+
+    def run(self) -> None:
+        start = perf_counter() + START_SECONDS
+        sleep(START_SECONDS)
+        number = 0
+        while len(self.latencies) < self._count:
+            while number < self._count and (late := perf_counter() - start - number / self._rate) >= 0:
+                if self._free:
+                    self.lateness.append(late)
+                    self._send(self._free.pop(), start, number)
+                else:
+                    self._waiting.append(number)
+                number += 1
+            pause = DRAIN_SECONDS_MAX if number == self._count else max(0.0, -late)
+            answering = select(self._busy, (), (), pause)[0]
+            if not answering and number == self._count:
+                raise TimeoutError(f"{len(self._busy)} requests were not answered")
+            for connection in answering:
+                if connection.receive():
+                    self._answered(connection, start)
+
+    def _send(self, connection: Connection, start: float, number: int) -> None:
+        self._busy.add(connection)
+        connection.send(start + number / self._rate, self._requests[number % len(self._requests)])
+
+    def _answered(self, connection: Connection, start: float) -> None:
+        self.latencies.append(perf_counter() - connection.due)
+        self.refused += not connection.is_good
+        if self._waiting:
+            self._send(connection, start, self._waiting.popleft())
+        else:
+            self._busy.discard(connection)
+            self._free.append(connection)
+
+
+def run(settings: Settings) -> None:
+    driver = Driver(settings)
+    driver.run()
+    assert not driver.refused, f"{driver.refused} requests were refused"
     say(
-        answers=count,
+        answers=len(driver.latencies),
         p50_ms=percentile(driver.latencies, 50) * 1e3,
         p90_ms=percentile(driver.latencies, 90) * 1e3,
         p99_ms=percentile(driver.latencies, 99) * 1e3,
@@ -142,6 +148,4 @@ async def run(settings: Settings) -> None:
 
 
 if __name__ == "__main__":
-    told_settings = told(Settings)
-    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selectors.SelectSelector())) as runner:
-        runner.run(run(told_settings))
+    run(told(Settings))

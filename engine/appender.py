@@ -16,6 +16,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from collections.abc import Sequence as Items
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from itertools import islice
 from typing import Final, Protocol
@@ -29,7 +30,7 @@ from engine.database import DATABASE_TROUBLE, Database, Kept, is_lost
 from engine.errors import DatabaseUnavailable, OutcomeUnknown, Rejected, Unavailable
 from engine.failpoints import Point
 from engine.log import Appended, Block, NotAppended, UnconfirmedCommit
-from engine.telemetry import APPEND_BLOCKS, APPEND_REQUESTS, APPEND_SECONDS, APPENDS_RESENT
+from engine.telemetry import APPEND_BLOCKS, APPEND_REQUESTS, APPEND_SECONDS, APPENDS_RESENT, observe
 from engine.terms import TournamentId
 
 BATCH_BLOCKS_MAX: Final = 256
@@ -112,7 +113,8 @@ class Appender:
         blocks = [block for _, block in batch]
         began_at = time.perf_counter()
         try:
-            outcomes = await self._send(self._kept, blocks, partial(log.append, blocks=blocks, wait=False))
+            send = partial(log.append, blocks=blocks, wait=False, warnings=self._kept.warnings)
+            outcomes = await self._send(self._kept, blocks, send)
         except _SendingFailed as failure:
             _logger.warning("append_failed", blocks=len(blocks), error=repr(failure.error))
             return [(source, block, failure.maybe_applied) for source, block in batch]
@@ -122,8 +124,9 @@ class Appender:
                 alone.append((source, block, False))
             else:
                 source.settled(block, outcome)
-        # Those who have their answers now come first.
-        asyncio.get_running_loop().call_soon(_observe, blocks, time.perf_counter() - began_at)
+        observe(APPEND_SECONDS, time.perf_counter() - began_at)
+        observe(APPEND_BLOCKS, len(blocks))
+        observe(APPEND_REQUESTS, sum([len(block.requests) for block in blocks]))
         return alone
 
     async def _append_alone(self, source: Source, block: Block, maybe_applied: bool) -> None:
@@ -154,7 +157,7 @@ class Appender:
         while True:
             attempts += 1
             try:
-                (outcome,) = await self._send(self._database, [block], send)
+                (outcome,) = await self._send(self._database.raw_connection(), [block], send)
             except _SendingFailed as failure:
                 maybe_applied = maybe_applied or failure.maybe_applied
                 facts = {"tournament_id": block.tournament_id, "attempts": attempts, "error": repr(failure.error)}
@@ -172,11 +175,14 @@ class Appender:
                 return block, outcome
 
     async def _send(
-        self, over: Database | Kept, blocks: list[Block], send: Callable[[Connection], Awaitable[Items[Outcome]]]
+        self,
+        over: AbstractAsyncContextManager[Connection],
+        blocks: list[Block],
+        send: Callable[[Connection], Awaitable[Items[Outcome]]],
     ) -> Items[Outcome]:
         connected = sent = False
         try:
-            async with over.raw_connection() as connection:
+            async with over as connection:
                 connected = sent = True
                 failpoints.reached(Point.APPEND)
                 try:
@@ -196,12 +202,6 @@ class Appender:
         except (*DATABASE_TROUBLE, asyncpg.PostgresError, ValueError) as error:
             blames_block = connected and isinstance(error, _OF_A_BLOCK)
             raise _SendingFailed(error, maybe_applied=sent, blames_block=blames_block) from error
-
-
-def _observe(blocks: Items[Block], seconds: float) -> None:
-    APPEND_SECONDS.observe(seconds)
-    APPEND_BLOCKS.observe(len(blocks))
-    APPEND_REQUESTS.observe(sum(len(block.requests) for block in blocks))
 
 
 _HANGING_UP: Final = (

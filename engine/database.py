@@ -82,25 +82,39 @@ class Database:
 
 class Kept:
     """One connection for somebody who asks often, one thing at a time: to take one from the pool and to give it back
-    takes as long as a small query. It is replaced when it was lost; whoever keeps it gives it back by `close`."""
+    takes as long as a small query. As a context it is a Database's `raw_connection`, and always the same. It is
+    replaced when it was lost; whoever keeps it gives it back by `close`.
+
+    `warnings`: what the server has said on it beside its answers, until somebody clears them.
+    """
 
     def __init__(self, database: Database) -> None:
+        self.warnings: list[object] = []
         self._database = database
         self._keeping = AsyncExitStack()
         self._connection: Connection | None = None
 
-    @asynccontextmanager
-    async def raw_connection(self) -> AsyncIterator[Connection]:
-        """As that of a Database, and always the same."""
+    async def __aenter__(self) -> Connection:
         if self._connection is None or is_lost(self._connection):
             await self.close()
-            self._connection = await self._keeping.enter_async_context(self._database.raw_connection())
-        yield self._connection
+            connection = await self._keeping.enter_async_context(self._database.raw_connection())
+            connection.add_log_listener(self._note)
+            self._connection = connection
+        return self._connection
+
+    async def __aexit__(self, *_: object) -> None:
+        """It is kept."""
 
     async def close(self) -> None:
-        self._connection = None
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(asyncpg.InterfaceError):  # it was lost, and is taken back already
+                connection.remove_log_listener(self._note)
         with suppress(*DATABASE_TROUBLE):  # it was lost
             await self._keeping.aclose()
+
+    def _note(self, _connection: object, warning: object) -> None:
+        self.warnings.append(warning)
 
 
 def is_lost(connection: Connection) -> bool:

@@ -26,15 +26,24 @@ from engine.errors import LogForked, LogUnreadable
 from engine.events import Event, Points, Recorded, TournamentOpened
 from engine.terms import ActorId, CompetitionId, Sequence, TournamentId
 
-# One row a block, and in a row one line an event: no tag and no JSON text has a line feed in it. The driver would take
-# many times as long to make arrays of arrays of them, and to execute a statement for each block.
+# Each column is one text: blocks are separated by chr(30), within a block events by line feeds. No number, tag or JSON
+# text has either in it. The driver takes many times as long to make arrays, and to execute a statement for each block.
 _APPEND: Final = """
     SELECT
         r.status, r.first_sequence, r.last_sequence, r.recorded_at, r.previous_digest, r.digest, r.answers
     FROM
         unnest(
-            $2::bigint[], $3::uuid[], $4::bigint[], $5::boolean[], $6::boolean[], $7::text[], $8::text[], $9::text[],
-            $10::text[], $11::text[], $12::text[]
+            string_to_array($2, chr(30))::bigint[],
+            string_to_array($3, chr(30))::uuid[],
+            string_to_array($4, chr(30))::bigint[],
+            string_to_array($5, chr(30))::boolean[],
+            string_to_array($6, chr(30))::boolean[],
+            string_to_array($7, chr(30), ''),
+            string_to_array($8, chr(30), ''),
+            string_to_array($9, chr(30), ''),
+            string_to_array($10, chr(30)),
+            string_to_array($11, chr(30)),
+            string_to_array($12, chr(30))
         ) WITH ORDINALITY AS b (
             tournament_id, append_id, judged_at, structural, exact, event_counts, keys, fingerprints, actors, kinds,
             bodies, n
@@ -89,6 +98,43 @@ _EVENT: Final = """
     FROM event
     WHERE tournament_id = $1 AND sequence = $2
 """
+# Walks along the index until so many events, or so many bytes of them, are together; never fewer than one.
+_SLICE: Final = """
+    SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+    FROM (
+        SELECT
+            tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body,
+            sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
+        FROM (
+            SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+            FROM event
+            WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
+            ORDER BY sequence
+            LIMIT $4
+        ) AS e
+    ) AS s
+    WHERE size <= $5 OR sequence = $2 + 1
+    ORDER BY sequence
+"""
+# Halves the sequences between which the last one lies that is not after the moment; times never fall within a log.
+_LAST_AT: Final = """
+    WITH RECURSIVE search (low, high) AS (
+        SELECT 0::bigint, $2::bigint
+        UNION ALL
+        SELECT
+            CASE WHEN e.recorded_at <= $3 THEN e.sequence ELSE s.low END,
+            CASE WHEN e.recorded_at <= $3 THEN s.high ELSE e.sequence - 1 END
+        FROM search AS s
+        CROSS JOIN LATERAL (
+            SELECT sequence, recorded_at
+            FROM event
+            WHERE tournament_id = $1 AND sequence = (s.low + s.high + 1) / 2
+        ) AS e
+        WHERE s.low < s.high
+    )
+    SELECT low FROM search WHERE low = high
+"""
+_BLOCK_DIGEST: Final = "SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $2"
 # The encoder writes the field just so; who reads looks again, in the decoded event.
 _EFFECTS: Final = """
     SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
@@ -173,17 +219,25 @@ class UnconfirmedCommit(Exception):
     """The server committed, but warned that it did not do so as configured (a standby did not confirm)."""
 
 
-async def append(connection: Connection, blocks: Items[Block], *, wait: bool) -> list[Appended | NotAppended]:
+async def append(
+    connection: Connection, blocks: Items[Block], *, wait: bool, warnings: list[object] | None = None
+) -> list[Appended | NotAppended]:
     """Appends `blocks`, of different tournaments, in one commit; the answers are in their order.
 
     `wait`: wait for heads that others hold, up to the session's lock_timeout, instead of answering BUSY. With
-    more than one block that could deadlock unless they come in ascending order of their tournaments.
+    more than one block that could deadlock unless they come in ascending order of their tournaments. `warnings`: where
+    somebody notes what the server says on this connection; if nobody does, it is listened for meanwhile.
 
     Raises a driver error (nothing was recorded, or, where the connection was lost, nobody knows) and
     UnconfirmedCommit (all was recorded, perhaps not for ever).
     """
-    with _confirmed(connection):
-        return await _append(connection, blocks, wait=wait)
+    if warnings is None:
+        with _noted(connection) as noted:
+            return await append(connection, blocks, wait=wait, warnings=noted)
+    warnings.clear()
+    outcomes = await _append(connection, blocks, wait=wait)
+    _refuse_unconfirmed(warnings)
+    return outcomes
 
 
 async def append_exact(
@@ -195,37 +249,41 @@ async def append_exact(
     connection, all there is until its block is appended. It answers None where nothing is to be appended after all.
     Raises as `append`.
     """
-    with _confirmed(connection):
+    with _noted(connection) as warnings:
         async with connection.transaction():
             (outcome,) = await _append(connection, [block], wait=True)
             if outcome is NotAppended.OVERTAKEN and (again := await judge_again(connection)):
                 (outcome,) = await _append(connection, [again], wait=True)
+    _refuse_unconfirmed(warnings)
     return outcome
 
 
 async def _append(connection: Connection, blocks: Items[Block], *, wait: bool) -> list[Appended | NotAppended]:
     failpoints.reached_next(failpoints.Point.APPEND_SENT)
-    rows = await connection.fetch(_APPEND, wait, *zip(*map(_row, blocks), strict=True))
+    rows = await connection.fetch(_APPEND, wait, *map("\x1e".join, zip(*map(_row, blocks), strict=True)))
     return [_outcome(block, row) for block, row in zip(blocks, rows, strict=True)]
 
 
-@contextmanager
-def _confirmed(connection: Connection) -> Iterator[None]:
-    """Raises UnconfirmedCommit where the server warns of what was done within."""
-    warnings: list[object] = []
-
-    def note(_connection: object, message: object) -> None:
-        warnings.append(message)
-
-    connection.add_log_listener(note)
-    try:
-        yield
-    finally:
-        with suppress(InterfaceError):  # the connection was lost, and is taken back already
-            connection.remove_log_listener(note)
+def _refuse_unconfirmed(warnings: list[object]) -> None:
     if warnings:
         # append_block raises none, so this is the commit's: "canceling wait for synchronous replication".
         raise UnconfirmedCommit(str(warnings[0]))
+
+
+@contextmanager
+def _noted(connection: Connection) -> Iterator[list[object]]:
+    """What the server says on the connection, beside its answers, within the context."""
+    warnings: list[object] = []
+
+    def note(_connection: object, warning: object) -> None:
+        warnings.append(warning)
+
+    connection.add_log_listener(note)
+    try:
+        yield warnings
+    finally:
+        with suppress(InterfaceError):  # the connection was lost, and is taken back already
+            connection.remove_log_listener(note)
 
 
 def recorded_events(block: Block, appended: Appended) -> Iterator[Recorded]:
@@ -240,22 +298,31 @@ def recorded_events(block: Block, appended: Appended) -> Iterator[Recorded]:
                 )
 
 
-def _row(block: Block) -> tuple[object, ...]:
-    """The block as _APPEND takes it."""
+def _row(block: Block) -> tuple[str, ...]:
+    """The block as _APPEND takes it: its part of each column."""
     requests = block.requests
+    actors, kinds, bodies = [], [], []
+    for request in requests:
+        for event in request.events:
+            kind, body = codec.encode(event)
+            actors.append(str(request.actor))
+            kinds.append(kind)
+            bodies.append(body)
+    counts = texts = fingerprints = ""
     keys = [request.idempotency_key for request in requests]
-    keyed = any(key is not None for key in keys)
-    events = [(str(request.actor), *codec.encode(event)) for request in requests for event in request.events]
-    actors, kinds, bodies = zip(*events, strict=True)
+    if keys.count(None) < len(keys):
+        counts = "\n".join([str(len(request.events)) for request in requests])
+        texts = msgspec.json.encode(keys).decode()
+        fingerprints = "\n".join(map(_fingerprint, requests))
     return (
-        block.tournament_id,
-        block.append_id,
-        block.judged_at,
-        any(event.structural for event in requests[-1].events),
-        block.exact,
-        "\n".join([str(len(request.events)) for request in requests]) if keyed else None,
-        msgspec.json.encode(keys).decode() if keyed else None,
-        "\n".join(map(_fingerprint, requests)) if keyed else None,
+        str(block.tournament_id),
+        block.append_id.hex,
+        str(block.judged_at),
+        "t" if True in [event.structural for event in requests[-1].events] else "f",
+        "t" if block.exact else "f",
+        counts,
+        texts,
+        fingerprints,
         "\n".join(actors),
         "\n".join(kinds),
         "\n".join(bodies),
@@ -319,7 +386,7 @@ def beginning(tournament_id: TournamentId) -> Head:
 async def heads(connection: Connection, tournament_ids: Iterable[TournamentId]) -> dict[TournamentId, Head]:
     """The head of each tournament, as of one moment during the call."""
     rows = await connection.fetch(_HEADS, list(tournament_ids))
-    return {row["tournament_id"]: Head(row["sequence"], row["digest"]) for row in rows}
+    return {tournament_id: Head(sequence, digest_) for tournament_id, sequence, digest_ in rows}
 
 
 async def tail(
@@ -423,6 +490,43 @@ async def event_at(connection: Connection, tournament_id: TournamentId, sequence
     if row is None:
         raise LogForked(tournament_id, sequence)
     return _recorded(row)
+
+
+SLICE_EVENTS_MAX: Final = 1_000
+SLICE_BYTES_MAX: Final = 128 * 1024
+"""Events, and bytes of their bodies, that are read at once by who goes through the past: it takes a few milliseconds to
+decode and fold them, and nobody else has a turn meanwhile."""
+
+
+async def slice_of(
+    connection: Connection, tournament_id: TournamentId, after: Sequence, upto: Sequence
+) -> list[Recorded]:
+    """The events that follow sequence `after`, as many of them as make a slice, and none beyond `upto`.
+
+    Raises LogForked where one is missing, and LogUnreadable.
+    """
+    rows = await connection.fetch(_SLICE, tournament_id, after, upto, SLICE_EVENTS_MAX, SLICE_BYTES_MAX)
+    events = [_recorded(row) for row in rows]
+    if (not events and after < upto) or (events and events[-1].sequence != after + len(events)):
+        raise LogForked(tournament_id, after)
+    return events
+
+
+async def last_at(connection: Connection, tournament_id: TournamentId, moment: datetime, upto: Sequence) -> Sequence:
+    """The last sequence, of those up to `upto`, that was recorded at `moment` or before it; 0: none was.
+
+    Raises LogForked where an event is missing.
+    """
+    sequence: Sequence | None = await connection.fetchval(_LAST_AT, tournament_id, upto, moment)
+    if sequence is None:
+        raise LogForked(tournament_id, upto)
+    return sequence
+
+
+async def has_head(connection: Connection, tournament_id: TournamentId, head: Head) -> bool:
+    """Whether the log has a block that ends in just this head."""
+    digest_: bytes | None = await connection.fetchval(_BLOCK_DIGEST, tournament_id, head.sequence)
+    return digest_ == head.digest
 
 
 EFFECTS_EVENTS_MAX: Final = 200_000

@@ -20,7 +20,7 @@ from asyncpg import Connection
 
 from engine import log
 from engine.background import background
-from engine.database import ACQUIRE_SECONDS_MAX, Database, Kept, unavailable
+from engine.database import ACQUIRE_SECONDS_MAX, DATABASE_TROUBLE, Database, Kept, unavailable
 from engine.errors import (
     DatabaseUnavailable,
     HistoryReplaced,
@@ -32,7 +32,7 @@ from engine.errors import (
 )
 from engine.events import Recorded
 from engine.log import Appended, Block, Head
-from engine.telemetry import BARRIER_SECONDS, FORKED, LIVE_BYTES, LIVE_TOURNAMENTS, LIVES_LOADED, STOPPED
+from engine.telemetry import BARRIER_SECONDS, FORKED, LIVE_BYTES, LIVE_TOURNAMENTS, LIVES_LOADED, STOPPED, observe
 from engine.terms import CompetitionId, Sequence, TournamentId
 from projections import tables
 from projections.live import Live, load
@@ -92,7 +92,8 @@ class Lives:
         live.pins -= 1
         if live.pins == 0 and not live.dropped:
             self._account(live.tournament_id, live.size_bytes())
-            self._evict()
+            if self._bytes > self._bytes_max:
+                self._evict()
 
     async def _loaded(self, tournament_id: TournamentId) -> None:
         """Loads once for all who wait; who goes away does not take the loading with him."""
@@ -199,15 +200,19 @@ class Lives:
             await self._kept.close()
 
     async def _barrier(self, waiting: dict[Live, list[asyncio.Future[None]]]) -> None:
+        began_at = time.perf_counter()
         stood_at = {live: live.head for live in waiting}
         try:
-            with BARRIER_SECONDS.time(), unavailable():
-                async with self._kept.raw_connection() as connection:
-                    heads = await log.heads(connection, [live.tournament_id for live in waiting])
-        except DatabaseUnavailable as error:
+            async with self._kept as connection:
+                heads = await log.heads(connection, [live.tournament_id for live in waiting])
+        except DATABASE_TROUBLE as trouble:
+            error = DatabaseUnavailable()
+            error.__cause__ = trouble
             for waiters in waiting.values():
                 _fail(waiters, error)
             return
+        finally:
+            observe(BARRIER_SECONDS, time.perf_counter() - began_at)
         for live, waiters in waiting.items():
             head = heads.get(live.tournament_id)
             if head is not None and _continues(stood_at[live], head) and live.head.sequence >= head.sequence:
@@ -252,8 +257,10 @@ class Lives:
 
     def fold_appended(self, live: Live, block: Block, appended: Appended) -> bool:
         """As `Live.fold_appended`; errors as `current`."""
-        with self._watched(live):
+        try:
             return live.fold_appended(block, appended)
+        except (LogForked, LogUnreadable) as fault:
+            raise self._alarmed(live, fault) from fault
 
     # ── Alarms ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -262,14 +269,17 @@ class Lives:
         """Drops `live` where its log turns out to be unreadable or another one."""
         try:
             yield
-        except LogForked as fork:
-            self.drop(live)
-            self._alarm_fork(fork)
-            raise HistoryReplaced from fork
-        except LogUnreadable as cause:
-            self.drop(live)
-            self._tasks.create_task(self._alarm_stop(cause))
-            raise TournamentStopped from cause
+        except (LogForked, LogUnreadable) as fault:
+            raise self._alarmed(live, fault) from fault
+
+    def _alarmed(self, live: Live, fault: LogForked | LogUnreadable) -> TallybookError:
+        """What is to be raised for a live that is dropped because of `fault`."""
+        self.drop(live)
+        if isinstance(fault, LogForked):
+            self._alarm_fork(fault)
+            return HistoryReplaced()
+        self._tasks.create_task(self._alarm_stop(fault))
+        return TournamentStopped()
 
     def drop(self, live: Live) -> None:
         """Takes a live that is no longer the truth out of use; who still has it sees `dropped`."""

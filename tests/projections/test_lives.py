@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
+from engine import telemetry
 from engine.database import Database, open_database
 from engine.errors import DatabaseUnavailable, HistoryReplaced, ShuttingDown, TournamentStopped
 from engine.events import PointsAdded
@@ -27,6 +28,7 @@ from tests.proxy import proxy
 
 def barriers() -> float:
     """How many queries for heads were made so far."""
+    telemetry.settle()
     count = REGISTRY.get_sample_value("tallybook_barrier_seconds_count")
     assert count is not None
     return count
