@@ -110,9 +110,8 @@ class Client:
         self.pause_seconds = 0.02
         self.lines_max = 3
         self.keyless = 0.1
-        self.only: int | None = None
+        self.kind: Kind | None = None
         self._callers = [Caller(port, token) for port in ports]
-        self._held: int | None = None
 
     async def play(self, stopped: asyncio.Event, services: list[int] | None = None) -> None:
         """Until `stopped` is set. What nobody knows about then is left to `settle`."""
@@ -134,7 +133,7 @@ class Client:
         """What to ask for next."""
         number = next(_numbers)
         place = self.random.randrange(len(self.arenas)) if tournament is None else tournament
-        kind = kind or self.random.choices(list(Kind), [84, 5, 2, 9])[0]
+        kind = kind or self.kind or self.random.choices(list(Kind), [84, 5, 2, 9])[0]
         keyed = self.random.random() >= self.keyless if keyed is None else keyed
         key = f"k{number}-{self.random.getrandbits(32):08x}" if keyed and kind is not Kind.LIST else None
         lines: list[tuple[int, int, int]] = []
