@@ -105,7 +105,7 @@ async def rolling_restart(trial: Trial) -> None:
     async with trial.stage() as stage:
         slowest = 0.0
         cured = failed = 0
-        async with stage.load(pause_seconds=0.01):
+        async with stage.load(pause_seconds=0.01, direct=True):
             for _ in range(trial.times(10)):
                 for program in stage.programs:
                     began = time.monotonic()
@@ -125,6 +125,8 @@ async def rolling_restart(trial: Trial) -> None:
                 cured += other.outcome is Outcome.OK
                 trial.look("I12", other.outcome is Outcome.OK, f"a retry by the other service failed: {other}")
         unknown = sum(a.outcome is Outcome.UNKNOWN for a in stage.history.attempts)
+        answered = sum(a.status == 500 for a in stage.history.attempts)
+        trial.look("I10", answered == 0, f"{answered} were answered 500 while a service stopped")
         trial.look("I10", slowest <= 30, f"a program took {slowest:.1f} s to end")
         await trial.judge(stage)
         trial.tell(f"slowest end {slowest:.1f} s; {failed} first attempts failed, {unknown} of unknown outcome; {cured} tried by the other service next, all ok")

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit, urlunsplit
 import structlog
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from msgspec import Struct, field
 
 from api.desk import Desk, open_desk
@@ -304,6 +304,7 @@ _kinds: Final = st.sampled_from(
     + ["competition"] * 2
     + ["competitor", "modify", "modify", "close", "reopen", "reopen", "void", "void", "unvoid"]
 )
+_asked: Final = st.lists(st.tuples(_kinds, st.booleans(), st.integers(0, 5)), min_size=1, max_size=4)
 _faults: Final = st.sampled_from([fault for fault in Fault if fault is not Fault.NONE])
 
 
@@ -329,22 +330,23 @@ def machine(runner: asyncio.Runner, database: Database, dsn: str, counts: Counts
             counts.schedules += 1
             self.play("begin", self.universe.open())
 
-        @rule(process=_processes, kind=_kinds, keyed=st.booleans(), choice=st.integers(0, 5), turns=_turns)
-        def ask(self, process: int, kind: str, keyed: bool, choice: int, turns: int) -> None:
+        @rule(process=_processes, asked=_asked, turns=_turns)
+        def ask(self, process: int, asked: list[tuple[str, bool, int]], turns: int) -> None:
             async def move() -> None:
-                wish = self.universe.wish(kind, keyed=keyed, choice=choice)
-                self.universe.wishes.append(wish)
-                self.universe.processes[process].begin(self.universe.arena, wish)
+                for kind, keyed, choice in asked:
+                    wish = self.universe.wish(kind, keyed=keyed, choice=choice)
+                    self.universe.wishes.append(wish)
+                    self.universe.processes[process].begin(self.universe.arena, wish)
                 await spin(turns)
 
             self.play("ask", move())
 
+        @precondition(lambda self: any(wish.key is not None for wish in self.universe.wishes))
         @rule(process=_processes, choice=st.integers(0, 50), turns=_turns)
         def ask_again(self, process: int, choice: int, turns: int) -> None:
             async def move() -> None:
                 keyed = [wish for wish in self.universe.wishes if wish.key is not None]
-                if keyed:
-                    self.universe.processes[process].begin(self.universe.arena, keyed[choice % len(keyed)])
+                self.universe.processes[process].begin(self.universe.arena, keyed[choice % len(keyed)])
                 await spin(turns)
 
             self.play("ask again", move())
@@ -357,6 +359,7 @@ def machine(runner: asyncio.Runner, database: Database, dsn: str, counts: Counts
 
             self.play(f"strike {fault.name.lower()}", move())
 
+        @precondition(lambda self: bool(self.universe.wishes))
         @rule(process=_processes, turns=_turns)
         def release(self, process: int, turns: int) -> None:
             async def move() -> None:
@@ -365,6 +368,7 @@ def machine(runner: asyncio.Runner, database: Database, dsn: str, counts: Counts
 
             self.play("release", move())
 
+        @precondition(lambda self: bool(self.universe.wishes))
         @rule(process=_processes)
         def crash(self, process: int) -> None:
             async def move() -> None:
@@ -373,10 +377,12 @@ def machine(runner: asyncio.Runner, database: Database, dsn: str, counts: Counts
 
             self.play("crash", move())
 
+        @precondition(lambda self: bool(self.universe.wishes))
         @rule(worker=st.integers(0, 1), turns=_turns, dies=st.booleans())
         def fold(self, worker: int, turns: int, dies: bool) -> None:
             self.play("fold", self.universe.fold(worker, turns, dies=dies))
 
+        @precondition(lambda self: bool(self.universe.wishes))
         @rule()
         def rebuild(self) -> None:
             self.play("rebuild", self.universe.rebuild())

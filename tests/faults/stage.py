@@ -186,10 +186,11 @@ class Stage:
     def caller(self, service: int) -> Caller:
         return Caller(lambda: self.front[service].port, self.token)
 
-    def client(self, **attributes: object) -> Client:
-        """Another client."""
+    def client(self, *, direct: bool = False, **attributes: object) -> Client:
+        """Another client; `direct`: past the wires, which take connections for a service that is gone."""
         number = len(self.clients)
-        ports: list[Callable[[], int]] = [lambda wire=wire: wire.port for wire in self.front]  # type: ignore[misc]
+        ends: list[Wire] | list[Program] = self.services if direct else self.front
+        ports: list[Callable[[], int]] = [lambda end=end: end.port for end in ends]  # type: ignore[misc]
         client = Client(number, self.random.getrandbits(64), self.arenas, ports, self.token, self.history)
         for name, value in attributes.items():
             setattr(client, name, value)
@@ -197,7 +198,7 @@ class Stage:
         return client
 
     @asynccontextmanager
-    async def load(self, clients: int = 8, services: list[int] | None = None, **attributes: object) -> AsyncIterator[None]:
+    async def load(self, clients: int = 8, services: list[int] | None = None, **attributes: Any) -> AsyncIterator[None]:
         """Clients at play; it begins when each service has answered."""
         players = [self.client(**attributes) for _ in range(clients)]
         async with playing(players, services), self._heads_noted():
