@@ -163,7 +163,10 @@ def rendered(results: Results) -> str:
         lines.append(f"| {one.name} | {_cell(result, 'figure')} | {_run_of(result)} |")
     for name in ("simulation", "soak"):
         if name in results:
-            lines += ["", f"**{name.capitalize()}**: {results[name]['verdict']}; {results[name]['figure']} ({_run_of(results[name])})"]
+            lines += [
+                "",
+                f"**{name.capitalize()}**: {results[name]['verdict']}; {results[name]['figure']} ({_run_of(results[name])})",
+            ]
     return "\n".join(lines)
 
 
@@ -181,7 +184,9 @@ def _cell(result: dict[str, Any] | None, name: str) -> str:
 
 
 def _run_of(result: dict[str, Any] | None) -> str:
-    return "" if result is None else f"{result['date']}, {result['commit']}, seed {result['seed']}, {result['seconds']} s"
+    return (
+        "" if result is None else f"{result['date']}, {result['commit']}, seed {result['seed']}, {result['seconds']} s"
+    )
 
 
 def _machine() -> str:

@@ -341,7 +341,9 @@ def _check_chain(verdicts: Verdicts, log: Log, heads: Iterable[Head]) -> None:
         )
         chain = at[last] = digest.chain(chain, text)
         verdicts.look("I8", chain == block["digest"], f"the block that ends in {last} is not what its digest says")
-    verdicts.look("I8", (last, chain) == (log.head["sequence"], log.head["digest"]), f"the chain does not end in {log.head}")
+    verdicts.look(
+        "I8", (last, chain) == (log.head["sequence"], log.head["digest"]), f"the chain does not end in {log.head}"
+    )
     for head in heads:
         verdicts.look("I8", at.get(head.sequence) == head.digest, f"{head} was seen and is no prefix")
 

@@ -54,7 +54,9 @@ class Caller:
         self._token = token
         self._ends: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def ask(self, method: str, path: str, form: dict[str, object] | None = None, key: str | None = None) -> Answer:
+    async def ask(
+        self, method: str, path: str, form: dict[str, object] | None = None, key: str | None = None
+    ) -> Answer:
         """Raises NotSent; OSError, EOFError or TimeoutError where nobody knows what became of it."""
         body = b"" if form is None else urlencode(form).encode()
         lines = [f"{method} {path} HTTP/1.1", "Host: tallybook", f"Authorization: Bearer {self._token}"]
@@ -214,9 +216,7 @@ def _note(attempt: Attempt, answer: Answer) -> None:
 
 
 def _again(attempt: Attempt) -> bool:
-    return attempt.outcome is Outcome.UNKNOWN or (
-        attempt.outcome is Outcome.NO and attempt.status in (0, 503)
-    )
+    return attempt.outcome is Outcome.UNKNOWN or (attempt.outcome is Outcome.NO and attempt.status in (0, 503))
 
 
 def unsettled(history: History) -> list[Asked]:

@@ -21,10 +21,17 @@ from tests.faults.stage import Stage
 from tests.faults.table import CannotBeMade, Trial, case, control
 from tests.running import TALLYBOOK, environment, lives
 
-_BACKENDS: Final = "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'tallybook%' AND pid <> pg_backend_pid()"
+_BACKENDS: Final = (
+    "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'tallybook%' AND pid <> pg_backend_pid()"
+)
 
 
-@case(1, "PostgreSQL crash", "kill -9 of the postmaster and all children, every fifth time SIGQUIT; then started again", "I1-I10, I12")
+@case(
+    1,
+    "PostgreSQL crash",
+    "kill -9 of the postmaster and all children, every fifth time SIGQUIT; then started again",
+    "I1-I10, I12",
+)
 async def postgres_crash(trial: Trial) -> None:
     async with trial.stage() as stage:
         cycles = trial.times(100)
@@ -52,7 +59,12 @@ async def backend_killed(trial: Trial) -> None:
         trial.tell(f"{cycles} sessions killed")
 
 
-@case(3, "API killed", "kill -9 at each fail point: before an append, when it is sent, when it is committed", "I1-I10, I12")
+@case(
+    3,
+    "API killed",
+    "kill -9 at each fail point: before an append, when it is sent, when it is committed",
+    "I1-I10, I12",
+)
 async def api_killed(trial: Trial) -> None:
     deaths = 0
     async with trial.stage() as stage:
@@ -73,7 +85,12 @@ async def api_killed(trial: Trial) -> None:
         trial.tell(f"{deaths} deaths, {unknown} left unknown at the end, all settled by their keys")
 
 
-@case(4, "Worker killed", "kill -9 at each fail point: claimed, read, rows saved before COMMIT, after COMMIT", "I1-I7, I12")
+@case(
+    4,
+    "Worker killed",
+    "kill -9 at each fail point: claimed, read, rows saved before COMMIT, after COMMIT",
+    "I1-I7, I12",
+)
 async def worker_killed(trial: Trial) -> None:
     async with trial.stage() as stage:
         points = [Point.FOLD_CLAIMED, Point.FOLD_READ, Point.FOLD_SAVED, Point.FOLD_COMMITTED]
@@ -97,7 +114,12 @@ async def worker_killed(trial: Trial) -> None:
         trial.tell(f"{cycles * len(points)} deaths; tables whole {took:.1f} s after the last")
 
 
-@case(5, "Crash in a rebuild", "kill -9 of `tallybook rebuild` at any moment, under load, of tables that are damaged", "I5, I6")
+@case(
+    5,
+    "Crash in a rebuild",
+    "kill -9 of `tallybook rebuild` at any moment, under load, of tables that are damaged",
+    "I5, I6",
+)
 async def crash_in_rebuild(trial: Trial) -> None:
     async with trial.stage(workers=1) as stage:
         kills = 0
@@ -105,7 +127,9 @@ async def crash_in_rebuild(trial: Trial) -> None:
             await asyncio.sleep(trial.seconds(10, least=2))
             variables = environment(TALLYBOOK_DATABASE_URL=stage.cluster.dsn)
             for _ in range(trial.times(20, least=3)):
-                await stage.cluster.execute("UPDATE total SET total = total + 1 WHERE unity_id = $1", stage.arenas[0].unities[0])
+                await stage.cluster.execute(
+                    "UPDATE total SET total = total + 1 WHERE unity_id = $1", stage.arenas[0].unities[0]
+                )
                 process = await asyncio.create_subprocess_exec(
                     TALLYBOOK, "rebuild", env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
                 )
@@ -125,7 +149,12 @@ async def crash_in_rebuild(trial: Trial) -> None:
         await trial.judge(stage)
 
 
-@case(6, "Out of memory", "services under an address space of 1 GiB; 40 bodies of the greatest size at once, again and again", "I10, I12")
+@case(
+    6,
+    "Out of memory",
+    "services under an address space of 1 GiB; 40 bodies of the greatest size at once, again and again",
+    "I10, I12",
+)
 async def out_of_memory(trial: Trial) -> None:
     async with trial.stage(services=2) as stage:
         peak = 0
@@ -225,7 +254,12 @@ async def _power_failures(trial: Trial, stage: Stage, place: Path, cycles: int) 
             await stage.resume()
 
 
-@case(7, "Lost un-fsynced data", "ext4 of its own, shut down without a flush under load (EXT4_IOC_SHUTDOWN), PostgreSQL killed, mounted again", "I1-I10, I12")
+@case(
+    7,
+    "Lost un-fsynced data",
+    "ext4 of its own, shut down without a flush under load (EXT4_IOC_SHUTDOWN), PostgreSQL killed, mounted again",
+    "I1-I10, I12",
+)
 async def lost_writes(trial: Trial) -> None:
     with disk(trial.folder / "disk") as place:
         async with trial.stage(data_dir=place / "data") as stage:
@@ -269,7 +303,12 @@ async def without_fsync(trial: Trial) -> str:
 # ── The sync before the answer ──────────────────────────────────────────────────────────────────────────
 
 
-@case(8, "Sync before the answer", "strace of all sessions and of the WAL writer while 1 client writes", "every answer to an append has a WAL sync behind its question")
+@case(
+    8,
+    "Sync before the answer",
+    "strace of all sessions and of the WAL writer while 1 client writes",
+    "every answer to an append has a WAL sync behind its question",
+)
 async def sync_before_answer(trial: Trial) -> None:
     if shutil.which("strace") is None:
         raise CannotBeMade("there is no strace")
@@ -281,7 +320,17 @@ async def sync_before_answer(trial: Trial) -> None:
         rows = await stage.cluster.fetch("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
         output = stage.folder / "strace"
         names = _true_pids(stage, pids + [row["pid"] for row in rows])
-        command = ["strace", "-f", "-ttt", "-s", "400", "-e", "trace=fdatasync,fsync,sendto,recvfrom", "-o", str(output)]
+        command = [
+            "strace",
+            "-f",
+            "-ttt",
+            "-s",
+            "400",
+            "-e",
+            "trace=fdatasync,fsync,sendto,recvfrom",
+            "-o",
+            str(output),
+        ]
         process = await asyncio.create_subprocess_exec(
             *command, *(word for pid in names for word in ("-p", str(pid))), stderr=subprocess.DEVNULL
         )

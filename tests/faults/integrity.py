@@ -33,14 +33,14 @@ async def _played(trial: Trial, stage: Stage) -> None:
 async def _outside(stage: Stage) -> Path:
     """Digests that are kept elsewhere."""
     kept = stage.folder / "digests"
-    told = await asyncio.to_thread(
-        said, "digests", "--output", str(kept), TALLYBOOK_DATABASE_URL=stage.cluster.dsn
-    )
+    told = await asyncio.to_thread(said, "digests", "--output", str(kept), TALLYBOOK_DATABASE_URL=stage.cluster.dsn)
     assert told.code == 0, told.err
     return kept
 
 
-_MIDDLE: Final = "(SELECT sequence FROM event WHERE tournament_id = $1 AND kind = 'PointsAdded' ORDER BY sequence OFFSET 3 LIMIT 1)"
+_MIDDLE: Final = (
+    "(SELECT sequence FROM event WHERE tournament_id = $1 AND kind = 'PointsAdded' ORDER BY sequence OFFSET 3 LIMIT 1)"
+)
 TAMPERINGS: Final = {
     "a delta changed": (
         f"UPDATE event SET body = regexp_replace(body, '([0-9])\\]\\]', '\\1' || '1]]') WHERE tournament_id = $1 AND sequence = {_MIDDLE}"
@@ -54,7 +54,12 @@ TAMPERINGS: Final = {
 }
 
 
-@case(36, "Tampering by SQL", "as the owner, past the triggers: changed, taken out, cut off, written anew as a whole with a chain that fits", "each found, and none on a log that is as it was; the cut and the forgery by digests kept outside")
+@case(
+    36,
+    "Tampering by SQL",
+    "as the owner, past the triggers: changed, taken out, cut off, written anew as a whole with a chain that fits",
+    "each found, and none on a log that is as it was; the cut and the forgery by digests kept outside",
+)
 async def tampering(trial: Trial) -> None:
     found = 0
     async with trial.stage(tournaments=2, workers=1) as stage:
@@ -86,7 +91,9 @@ async def tampering(trial: Trial) -> None:
             await chain_anew(owner, TournamentId(tournament_id))
         told = await verify(original, "--digests", str(kept))
         found += told.code == DIFFERENCE
-        trial.look("I8", told.code == DIFFERENCE, f"a forged log was not found by outside digests: {told.out} {told.err}")
+        trial.look(
+            "I8", told.code == DIFFERENCE, f"a forged log was not found by outside digests: {told.out} {told.err}"
+        )
         refused = 0
         async with original.owner(role="tallybook_service") as service:
             for table in ("event", "block", "head", "idempotency", "tournament"):
@@ -98,7 +105,9 @@ async def tampering(trial: Trial) -> None:
         await original.stop()
         trial.outcomes.update(stage.history.outcomes())
         trial.deltas += stage.history.deltas_acknowledged()
-    trial.tell(f"found {found} of {len(TAMPERINGS) + 1}; no alarm on the log as it was; the service's role refused {refused} of 5 deletions")
+    trial.tell(
+        f"found {found} of {len(TAMPERINGS) + 1}; no alarm on the log as it was; the service's role refused {refused} of 5 deletions"
+    )
 
 
 async def _fresh(trial: Trial, backup: Cluster) -> Cluster:
@@ -110,7 +119,12 @@ async def _fresh(trial: Trial, backup: Cluster) -> Cluster:
     return there
 
 
-@case(37, "Bit rot", "a bit flipped in a page of a heap file of the log, checksums on; then restored from a backup", "found, and no answer is made from it; the others go on; I5 after the restore")
+@case(
+    37,
+    "Bit rot",
+    "a bit flipped in a page of a heap file of the log, checksums on; then restored from a backup",
+    "found, and no answer is made from it; the others go on; I5 after the restore",
+)
 async def bit_rot(trial: Trial) -> None:
     found = 0
     rounds = trial.times(10, least=2)
@@ -146,7 +160,12 @@ async def bit_rot(trial: Trial) -> None:
     trial.tell(f"{found} of {rounds} flipped bits found; the backup verifies")
 
 
-@case(38, "Restore", "a base backup taken under load is restored in the database's place; services go on with it", "it is a prefix; what is missing is named by digests kept outside; services notice and go on; I5-I8")
+@case(
+    38,
+    "Restore",
+    "a base backup taken under load is restored in the database's place; services go on with it",
+    "it is a prefix; what is missing is named by digests kept outside; services notice and go on; I5-I8",
+)
 async def restored(trial: Trial) -> None:
     async with trial.stage(tournaments=2) as stage:
         async with stage.load():
@@ -156,7 +175,14 @@ async def restored(trial: Trial) -> None:
         await stage.settled()
         await stage.caught_up()
         kept = await _outside(stage)
-        before = {a.slug: n for a, n in zip(stage.arenas, [r["sequence"] for r in await stage.cluster.fetch("SELECT sequence FROM head ORDER BY tournament_id")], strict=True)}
+        before = {
+            a.slug: n
+            for a, n in zip(
+                stage.arenas,
+                [r["sequence"] for r in await stage.cluster.fetch("SELECT sequence FROM head ORDER BY tournament_id")],
+                strict=True,
+            )
+        }
         await stage.cluster.kill()
         await backup.start()
         original, stage.cluster = stage.cluster, backup
@@ -164,7 +190,14 @@ async def restored(trial: Trial) -> None:
             one.reset_all()
         told = await verify(backup, "--digests", str(kept))
         trial.look("I8", told.code == DIFFERENCE, f"what is missing was not found: {told.out} {told.err}")
-        after = {a.slug: n for a, n in zip(stage.arenas, [r["sequence"] for r in await backup.fetch("SELECT sequence FROM head ORDER BY tournament_id")], strict=True)}
+        after = {
+            a.slug: n
+            for a, n in zip(
+                stage.arenas,
+                [r["sequence"] for r in await backup.fetch("SELECT sequence FROM head ORDER BY tournament_id")],
+                strict=True,
+            )
+        }
         first = stage.history.attempts[-1].ended
         async with stage.load(clients=4):
             await stage.resume()
@@ -178,7 +211,9 @@ async def restored(trial: Trial) -> None:
             verdicts.wrong.pop(invariant, None)  # what was acknowledged after the backup is gone, which is told
         trial.take(stage, verdicts)
         missing = sum(before.values()) - sum(after.values())
-        trial.tell(f"{missing} events after the backup are gone ({len(lost)} acknowledged changes), named by outside digests")
+        trial.tell(
+            f"{missing} events after the backup are gone ({len(lost)} acknowledged changes), named by outside digests"
+        )
         await original.stop()
         del first
         for program in stage.programs:

@@ -21,7 +21,9 @@ def _percentile(attempts: list[Attempt], share: float) -> float:
     return waits[min(len(waits) - 1, int(share * len(waits)))] if waits else 0.0
 
 
-@case(33, "Hot tournament", "30 clients without a pause on one tournament, 4 on others", "I1-I10; the others are served")
+@case(
+    33, "Hot tournament", "30 clients without a pause on one tournament, 4 on others", "I1-I10; the others are served"
+)
 async def hot(trial: Trial) -> None:
     async with trial.stage() as stage:
         before = len(stage.history.attempts)
@@ -40,7 +42,12 @@ async def hot(trial: Trial) -> None:
         trial.tell(f"p99 of the others {1000 * quiet:.0f} ms alone, {1000 * busy:.0f} ms beside it")
 
 
-@case(39, "Overload", "an open loop at three times what a closed one of 32 clients reaches; the harness has the same two cores", "503 with Retry-After early; I1-I10; back to normal")
+@case(
+    39,
+    "Overload",
+    "an open loop at three times what a closed one of 32 clients reaches; the harness has the same two cores",
+    "503 with Retry-After early; I1-I10; back to normal",
+)
 async def overload(trial: Trial) -> None:
     async with trial.stage() as stage:
         seconds = trial.seconds(60, least=3)
@@ -62,7 +69,9 @@ async def overload(trial: Trial) -> None:
                     client = client_pool.pop()
                     task = asyncio.create_task(client.attempt(client.draw(), sent % 2))
                     under_way.add(task)
-                    task.add_done_callback(lambda done, client=client: (under_way.discard(done), client_pool.append(client)))
+                    task.add_done_callback(
+                        lambda done, client=client: (under_way.discard(done), client_pool.append(client))
+                    )
             await asyncio.sleep(0.005)
         took = time.monotonic() - began
         goodput = sum(a.outcome is Outcome.OK for a in stage.history.attempts[before:]) / took
@@ -82,7 +91,12 @@ async def overload(trial: Trial) -> None:
         )
 
 
-@case(40, "Slow projection", "100 ms at each piece between the workers and PostgreSQL", "writes and live answers are not held up; the tables follow; I1-I10")
+@case(
+    40,
+    "Slow projection",
+    "100 ms at each piece between the workers and PostgreSQL",
+    "writes and live answers are not held up; the tables follow; I1-I10",
+)
 async def slow_projection(trial: Trial) -> None:
     async with trial.stage() as stage:
         quiet = []
@@ -92,15 +106,26 @@ async def slow_projection(trial: Trial) -> None:
             before = len(stage.history.attempts)
             async with stage.load(pause_seconds=0.005):
                 await asyncio.sleep(trial.seconds(15, least=3))
-                lag = (await stage.cluster.fetch("SELECT (SELECT sum(sequence) FROM head) - (SELECT sum(sequence) FROM checkpoint) AS n"))[0]["n"]
+                lag = (
+                    await stage.cluster.fetch(
+                        "SELECT (SELECT sum(sequence) FROM head) - (SELECT sum(sequence) FROM checkpoint) AS n"
+                    )
+                )[0]["n"]
             quiet.append(_percentile(stage.history.attempts[before:], 0.99))
         stage.heal()
         took = await stage.caught_up()
         await trial.judge(stage)
-        trial.tell(f"p99 {1000 * quiet[0]:.0f} ms, beside slow workers {1000 * quiet[1]:.0f} ms; {lag} events behind, whole {took:.1f} s later")
+        trial.tell(
+            f"p99 {1000 * quiet[0]:.0f} ms, beside slow workers {1000 * quiet[1]:.0f} ms; {lag} events behind, whole {took:.1f} s later"
+        )
 
 
-@case(41, "SIGTERM under load", "each program in turn is told to stop under load and started again", "no ok lost; one retry by the other service cures every failure; exit within 30 s; I1-I10")
+@case(
+    41,
+    "SIGTERM under load",
+    "each program in turn is told to stop under load and started again",
+    "no ok lost; one retry by the other service cures every failure; exit within 30 s; I1-I10",
+)
 async def rolling_restart(trial: Trial) -> None:
     async with trial.stage() as stage:
         slowest = 0.0
@@ -129,7 +154,9 @@ async def rolling_restart(trial: Trial) -> None:
         trial.look("I10", answered == 0, f"{answered} were answered 500 while a service stopped")
         trial.look("I10", slowest <= 30, f"a program took {slowest:.1f} s to end")
         await trial.judge(stage)
-        trial.tell(f"slowest end {slowest:.1f} s; {failed} first attempts failed, {unknown} of unknown outcome; {cured} tried by the other service next, all ok")
+        trial.tell(
+            f"slowest end {slowest:.1f} s; {failed} first attempts failed, {unknown} of unknown outcome; {cured} tried by the other service next, all ok"
+        )
 
 
 # ── The soak ────────────────────────────────────────────────────────────────────────────────────────────

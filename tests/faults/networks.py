@@ -43,7 +43,12 @@ def descriptors(stage: Stage) -> list[int]:
     return [len(os.listdir(f"/proc/{service.pid}/fd")) for service in stage.services]
 
 
-@case(9, "API or PostgreSQL paused", "SIGSTOP for 20 s under load, SIGCONT; first one API process, then all of PostgreSQL", "I1-I10, I12")
+@case(
+    9,
+    "API or PostgreSQL paused",
+    "SIGSTOP for 20 s under load, SIGCONT; first one API process, then all of PostgreSQL",
+    "I1-I10, I12",
+)
 async def stopped(trial: Trial) -> None:
     async with trial.stage() as stage:
         async with stage.load():
@@ -63,7 +68,12 @@ _HOLDERS: Final = """
 """
 
 
-@case(10, "Zombie worker", "SIGSTOP of a worker within its transaction, its session ended so that the other takes over, SIGCONT", "I5-I7")
+@case(
+    10,
+    "Zombie worker",
+    "SIGSTOP of a worker within its transaction, its session ended so that the other takes over, SIGCONT",
+    "I5-I7",
+)
 async def zombie_worker(trial: Trial) -> None:
     async with trial.stage() as stage:
         taken_over = refused = 0
@@ -137,13 +147,20 @@ async def cut_at_every_byte(trial: Trial) -> None:
         client.close()
         await trial.judge(stage)
         wishes = {a.asked.number for a in stage.history.ok() if a.asked.key}
-        trial.tell(f"{points} cut points, {cut} cut, {unknown} unknown to the client, {len(wishes)} of {len(wishes)} exactly once")
+        trial.tell(
+            f"{points} cut points, {cut} cut, {unknown} unknown to the client, {len(wishes)} of {len(wishes)} exactly once"
+        )
 
 
 # ── Silence ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@case(12, "Black hole", "nothing gets through between the APIs and PostgreSQL for 60 s, nobody is told; at the end all of it does, or all is reset", "I1-I10, I12")
+@case(
+    12,
+    "Black hole",
+    "nothing gets through between the APIs and PostgreSQL for 60 s, nobody is told; at the end all of it does, or all is reset",
+    "I1-I10, I12",
+)
 async def black_hole(trial: Trial) -> None:
     async with trial.stage() as stage:
         async with stage.load(clients=12):
@@ -173,7 +190,12 @@ async def black_hole(trial: Trial) -> None:
         trial.tell(f"longest wait of a client {worst:.1f} s; descriptors {before} before, {after} after")
 
 
-@case(13, "Reset storms, slices, latency", "every 0.3 s all connections of a wire are reset; then 7 bytes at a time; then 0 to 100 ms at each piece", "I1-I10")
+@case(
+    13,
+    "Reset storms, slices, latency",
+    "every 0.3 s all connections of a wire are reset; then 7 bytes at a time; then 0 to 100 ms at each piece",
+    "I1-I10",
+)
 async def storms(trial: Trial) -> None:
     async with trial.stage() as stage:
         seconds = trial.seconds(20, least=2)
@@ -203,7 +225,12 @@ async def storms(trial: Trial) -> None:
         trial.tell(f"goodput kept: {kept}")
 
 
-@case(14, "Swizzle-clog", "all wires fall silent one after the other, and are released in another order; a new order each time", "I1-I10, I12")
+@case(
+    14,
+    "Swizzle-clog",
+    "all wires fall silent one after the other, and are released in another order; a new order each time",
+    "I1-I10, I12",
+)
 async def swizzle(trial: Trial) -> None:
     async with trial.stage() as stage:
         seeds = trial.times(1_000)

@@ -27,7 +27,12 @@ from tests.poison import POISONS, cut_tail, poison, repair
 # ── Two at once ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-@case(27, "Two workers, one tournament", "both start on the same few events at the same moment, again and again", "exactly one advances; I5-I7")
+@case(
+    27,
+    "Two workers, one tournament",
+    "both start on the same few events at the same moment, again and again",
+    "exactly one advances; I5-I7",
+)
 async def two_workers(trial: Trial) -> None:
     async with trial.stage(tournaments=1, workers=0, services=1) as stage, AsyncExitStack() as stack:
         names = ("one", "other")
@@ -53,11 +58,19 @@ async def two_workers(trial: Trial) -> None:
 # ── Again and again ─────────────────────────────────────────────────────────────────────────────────────
 
 
-@case(28, "Duplicates", "each key sent 1 to 10 times at once by two services, again after they were started anew, and by those that were not sent since the beginning", "I1-I10; the same answer, and it says so")
+@case(
+    28,
+    "Duplicates",
+    "each key sent 1 to 10 times at once by two services, again after they were started anew, and by those that were not sent since the beginning",
+    "I1-I10; the same answer, and it says so",
+)
 async def duplicates(trial: Trial) -> None:
     async with trial.stage() as stage:
         clients = [stage.client() for _ in range(10)]
-        asked = [clients[0].draw(kind, keyed=True) for kind in [Kind.ADD] * trial.times(300, least=20) + [Kind.COMPETITION, Kind.REVISE] * 5]
+        asked = [
+            clients[0].draw(kind, keyed=True)
+            for kind in [Kind.ADD] * trial.times(300, least=20) + [Kind.COMPETITION, Kind.REVISE] * 5
+        ]
 
         async def send(one: Asked) -> None:
             times = trial.random.randint(1, 10)
@@ -76,7 +89,9 @@ async def duplicates(trial: Trial) -> None:
         for one in asked:
             of_one = [a for a in stage.history.attempts if a.asked is one]
             replays += sum(a.replayed for a in of_one)
-            trial.look("I2", sum(not a.replayed for a in of_one) <= 1, f"more than one answer says it is the first: {one}")
+            trial.look(
+                "I2", sum(not a.replayed for a in of_one) <= 1, f"more than one answer says it is the first: {one}"
+            )
         for client in clients:
             client.close()
         await trial.judge(stage)
@@ -89,7 +104,12 @@ def _same(trial: Trial, asked: Asked, attempts: list[Attempt]) -> None:
     trial.look("I2", len({a.sequence for a in attempts}) == 1, f"repeats have several sequences: {asked}")
 
 
-@case(29, "Reordered and late", "a third of what is sent is sent again in another order, much later, by the other service", "I1-I10")
+@case(
+    29,
+    "Reordered and late",
+    "a third of what is sent is sent again in another order, much later, by the other service",
+    "I1-I10",
+)
 async def late(trial: Trial) -> None:
     async with trial.stage() as stage:
         async with stage.load(pause_seconds=0.005, keyless=0.0):
@@ -105,7 +125,12 @@ async def late(trial: Trial) -> None:
         trial.tell(f"{len(again)} repeated late")
 
 
-@case(30, "Same key, another request", "another delta, competitor, kind under a used key; the same key in another tournament", "422 and nothing recorded; I11")
+@case(
+    30,
+    "Same key, another request",
+    "another delta, competitor, kind under a used key; the same key in another tournament",
+    "422 and nothing recorded; I11",
+)
 async def same_key(trial: Trial) -> None:
     async with trial.stage(tournaments=2) as stage:
         client, caller = stage.client(), stage.caller(0)
@@ -126,7 +151,9 @@ async def same_key(trial: Trial) -> None:
         verdicts = checker.judge(evidence)
         # What was sent to the other tournament under keys of this one is no client's: nobody asked for it, says the checker.
         for invariant in ("I3", "I11"):
-            faults = [fault for fault in verdicts.wrong.pop(invariant, []) if not re.search("group_id|another tourn", fault)]
+            faults = [
+                fault for fault in verdicts.wrong.pop(invariant, []) if not re.search("group_id|another tourn", fault)
+            ]
             if faults:
                 verdicts.wrong[invariant] = faults
         trial.take(stage, verdicts)
@@ -156,7 +183,12 @@ async def _readers(stage: Stage, seen: list[int], stop: asyncio.Event, query: st
             await asyncio.sleep(0)
 
 
-@case(31, "Out-of-order commits", "writers hold their transactions open for random times after they drew a sequence, two services append meanwhile; readers by `sequence > last` watch", "I7: nothing is skipped; I1-I10")
+@case(
+    31,
+    "Out-of-order commits",
+    "writers hold their transactions open for random times after they drew a sequence, two services append meanwhile; readers by `sequence > last` watch",
+    "I7: nothing is skipped; I1-I10",
+)
 async def out_of_order(trial: Trial) -> None:
     async with trial.stage(tournaments=1) as stage:
         tournament_id = stage.arenas[0].tournament_id
@@ -168,7 +200,9 @@ async def out_of_order(trial: Trial) -> None:
             async with stage.cluster.owner() as owner:
                 for m in range(trial.times(100, least=10)):
                     async with owner.transaction():
-                        body = json.dumps({"competitor_id": 900_000_000 + n * 10_000 + m, "name": "Foreign"}, separators=(",", ":"))
+                        body = json.dumps(
+                            {"competitor_id": 900_000_000 + n * 10_000 + m, "name": "Foreign"}, separators=(",", ":")
+                        )
                         await owner.fetchval(_FOREIGN, tournament_id, body)
                         await asyncio.sleep(trial.random.uniform(0, 0.02))
 
@@ -210,9 +244,15 @@ async def classic_reader(trial: Trial) -> str:
 async def without_deduplication(trial: Trial) -> str:
     async with trial.stage(tournaments=1, workers=1, services=1) as stage:
         (row,) = await stage.cluster.fetch("SELECT pg_get_functiondef('append_block'::regproc) AS text")
-        broken = row["text"].replace("IF v_seen IS NULL THEN", "IF true THEN").replace(
-            "IF v_seen IS NULL AND p_keys[r] IS NOT NULL THEN", "IF v_seen IS NULL AND p_keys[r] IS NOT NULL AND true THEN"
-        ).replace("array_fill(v_seen IS NULL,", "array_fill(true,")
+        broken = (
+            row["text"]
+            .replace("IF v_seen IS NULL THEN", "IF true THEN")
+            .replace(
+                "IF v_seen IS NULL AND p_keys[r] IS NOT NULL THEN",
+                "IF v_seen IS NULL AND p_keys[r] IS NOT NULL AND true THEN",
+            )
+            .replace("array_fill(v_seen IS NULL,", "array_fill(true,")
+        )
         assert broken != row["text"]
         await stage.cluster.execute(broken)
         client = stage.client()
@@ -225,7 +265,9 @@ async def without_deduplication(trial: Trial) -> str:
         return f"{doubled} faults of I2" if doubled else ""
 
 
-@control("one delta of the log changed as owner, with the triggers off: the chain must break, and the checker must see it")
+@control(
+    "one delta of the log changed as owner, with the triggers off: the chain must break, and the checker must see it"
+)
 async def changed_delta(trial: Trial) -> str:
     async with trial.stage(tournaments=1, workers=1, services=1) as stage:
         async with stage.load(clients=2):
@@ -244,7 +286,12 @@ async def changed_delta(trial: Trial) -> str:
 # ── What nobody can read ────────────────────────────────────────────────────────────────────────────────
 
 
-@case(32, "Poison event", "direct SQL: an unknown tag, a broken body, a delta too big, what does not exist; later repaired", "only that tournament stops and says so; repaired, it resumes; I5")
+@case(
+    32,
+    "Poison event",
+    "direct SQL: an unknown tag, a broken body, a delta too big, what does not exist; later repaired",
+    "only that tournament stops and says so; repaired, it resumes; I5",
+)
 async def poisoned(trial: Trial) -> None:
     names = list(POISONS)[: trial.times(len(POISONS), least=2)]
     async with trial.stage(tournaments=2) as stage:
@@ -252,7 +299,10 @@ async def poisoned(trial: Trial) -> None:
         for name in names:
             arena = stage.arenas[0]
             desk_arena = DeskArena(
-                TournamentId(arena.tournament_id), arena.ranking_id, arena.unities[0], arena.competitors[:2]  # type: ignore[arg-type]
+                TournamentId(arena.tournament_id),
+                arena.ranking_id,
+                arena.unities[0],
+                arena.competitors[:2],  # type: ignore[arg-type]
             )
             client = stage.client()
             loop = asyncio.get_running_loop()
@@ -266,7 +316,9 @@ async def poisoned(trial: Trial) -> None:
                 stopped = await client.attempt(client.draw(Kind.ADD, 0, keyed=False), 0)
                 trial.look("I10", stopped.status == 503, f"{name}: then it was answered {stopped.status}")
                 others = await client.attempt(client.draw(Kind.ADD, 1, keyed=True), 0)
-                trial.look("I11", others.outcome is Outcome.OK, f"{name}: another tournament was answered {others.status}")
+                trial.look(
+                    "I11", others.outcome is Outcome.OK, f"{name}: another tournament was answered {others.status}"
+                )
 
                 def alarmed(before: int = before) -> bool:
                     return stage.services[0].said.count('"tournament_stopped"') > before
@@ -292,7 +344,12 @@ async def poisoned(trial: Trial) -> None:
         trial.tell(f"{len(names)} poisons, each stopped 1 of 2; alarm after {max(alarms):.2f} s at most")
 
 
-@case(34, "Clock skew", "the last block is an hour in the future of the database's clock, as after a step backwards, again and again", "I1-I10; recorded_at never falls")
+@case(
+    34,
+    "Clock skew",
+    "the last block is an hour in the future of the database's clock, as after a step backwards, again and again",
+    "I1-I10; recorded_at never falls",
+)
 async def clock(trial: Trial) -> None:
     async with trial.stage() as stage:
         async with stage.load():
@@ -304,6 +361,21 @@ async def clock(trial: Trial) -> None:
         trial.tell("by the head's time; the machine has no libfaketime")
 
 
-absent(35, "Old log format", "there is one format so far; tests/engine/golden holds an event of every tag, and each must decode for ever")
+absent(
+    35,
+    "Old log format",
+    "there is one format so far; tests/engine/golden holds an event of every tag, and each must decode for ever",
+)
 
-__all__ = ["AsyncIterator", "Path", "Sequence", "asynccontextmanager", "asyncpg", "cut_tail", "groupby", "re", "shutil", "suppress"]
+__all__ = [
+    "AsyncIterator",
+    "Path",
+    "Sequence",
+    "asynccontextmanager",
+    "asyncpg",
+    "cut_tail",
+    "groupby",
+    "re",
+    "shutil",
+    "suppress",
+]

@@ -86,7 +86,9 @@ async def data_disk_full(trial: Trial) -> None:
                             await until(lambda s=stage, t=since: codes(s, t).get("503", 0) > 20, 120)
                             reads = stage.client()
                             read = await reads.attempt(reads.draw(Kind.LIST, 0), 0)
-                            trial.look("I12", read.outcome is Outcome.OK, f"a read was answered {read.status} {read.why}")
+                            trial.look(
+                                "I12", read.outcome is Outcome.OK, f"a read was answered {read.status} {read.why}"
+                            )
                             reads.close()
                         await stage.resume()
                         trial.tell(str(codes(stage, since)))
@@ -95,7 +97,12 @@ async def data_disk_full(trial: Trial) -> None:
             trial.prepared = prepared
 
 
-@case(17, "WAL disk full", "pg_wal on a tmpfs that is filled up under load: PostgreSQL panics; freed, and started again", "I1-I10, I12")
+@case(
+    17,
+    "WAL disk full",
+    "pg_wal on a tmpfs that is filled up under load: PostgreSQL panics; freed, and started again",
+    "I1-I10, I12",
+)
 async def wal_disk_full(trial: Trial) -> None:
     with in_memory(trial.folder, 112) as place:
         data = trial.folder / "data"
@@ -120,7 +127,12 @@ async def wal_disk_full(trial: Trial) -> None:
             trial.prepared = prepared
 
 
-@case(18, "Out of connections", "max_connections 30, the rest taken by others, then the service's own ended, so that it needs new ones", "I1-I10, I12")
+@case(
+    18,
+    "Out of connections",
+    "max_connections 30, the rest taken by others, then the service's own ended, so that it needs new ones",
+    "I1-I10, I12",
+)
 async def out_of_connections(trial: Trial) -> None:
     async with trial.stage(settings={"max_connections": "30"}) as stage:
         async with stage.load():
@@ -148,7 +160,12 @@ async def out_of_connections(trial: Trial) -> None:
         trial.tell(f"{len(hogs)} held by others; {found}")
 
 
-@case(19, "Pool exhausted", "a head held locked, then all of the log locked exclusively, so that every session of a service waits", "I1-I10, I12")
+@case(
+    19,
+    "Pool exhausted",
+    "a head held locked, then all of the log locked exclusively, so that every session of a service waits",
+    "I1-I10, I12",
+)
 async def pool_exhausted(trial: Trial) -> None:
     async with trial.stage() as stage:
         for statement, arguments in (
@@ -172,7 +189,9 @@ async def pool_exhausted(trial: Trial) -> None:
                     caller.close()
                 await stage.resume()
             trial.look("I10", slowest < 3, f"health answered after {slowest:.1f} s")
-            trial.tell(f"longest wait {longest(trial, stage, since):.1f} s, of health {slowest:.2f} s, {codes(stage, since)}")
+            trial.tell(
+                f"longest wait {longest(trial, stage, since):.1f} s, of health {slowest:.2f} s, {codes(stage, since)}"
+            )
         await trial.judge(stage)
 
 
@@ -191,7 +210,12 @@ async def terminated(trial: Trial) -> None:
         trial.tell(str(codes(stage, since)))
 
 
-@case(21, "Deadlocks", "a foreign transaction locks heads in descending order, again and again, against batches of many tournaments", "I1-I10, I12")
+@case(
+    21,
+    "Deadlocks",
+    "a foreign transaction locks heads in descending order, again and again, against batches of many tournaments",
+    "I1-I10, I12",
+)
 async def deadlocks(trial: Trial) -> None:
     async with trial.stage(tournaments=4) as stage:
         since = time.monotonic()
@@ -218,7 +242,12 @@ async def deadlocks(trial: Trial) -> None:
 _FOREIGN: Final = '{"competitor_id":%d,"name":"Foreign"}'
 
 
-@case(22, "Idle-in-transaction writer", "a foreign session appends and holds its transaction open for 3 s, then commits or rolls back", "I1-I10, I12")
+@case(
+    22,
+    "Idle-in-transaction writer",
+    "a foreign session appends and holds its transaction open for 3 s, then commits or rolls back",
+    "I1-I10, I12",
+)
 async def idle_in_transaction(trial: Trial) -> None:
     async with trial.stage() as stage:
         stalls = []
@@ -276,7 +305,12 @@ async def promoted(stage: Stage, there: Cluster) -> None:
     stage.cluster = there
 
 
-@case(23, "Failover to an asynchronous standby", "kill -9 of the primary under load, the standby held up for a moment before; promoted", "what is lost is told; I3, I5-I8 of what is left; the loss is noticed")
+@case(
+    23,
+    "Failover to an asynchronous standby",
+    "kill -9 of the primary under load, the standby held up for a moment before; promoted",
+    "what is lost is told; I3, I5-I8 of what is left; the loss is noticed",
+)
 async def asynchronous_failover(trial: Trial) -> None:
     async with trial.stage() as stage, wire(stage.cluster.target) as between, standby(trial, stage, between) as other:
         primary = stage.cluster
@@ -304,10 +338,17 @@ async def asynchronous_failover(trial: Trial) -> None:
         verdicts.wrong.pop("I5", None)  # the tables are judged below
         stage.resumed[:] = [back]
         trial.take(stage, verdicts)
-        trial.tell(f"{lost} acknowledged lost (the standby was behind by 0.5 s), noticed {noticed} times; back after {back:.1f} s")
+        trial.tell(
+            f"{lost} acknowledged lost (the standby was behind by 0.5 s), noticed {noticed} times; back after {back:.1f} s"
+        )
 
 
-@case(24, "Failover to a synchronous standby", "standby stopped: commits wait; continued; then kill -9 of the primary under load; promoted", "I1-I10, I12")
+@case(
+    24,
+    "Failover to a synchronous standby",
+    "standby stopped: commits wait; continued; then kill -9 of the primary under load; promoted",
+    "I1-I10, I12",
+)
 async def synchronous_failover(trial: Trial) -> None:
     async with trial.stage() as stage, standby(trial, stage) as other:
         primary = stage.cluster
@@ -322,8 +363,12 @@ async def synchronous_failover(trial: Trial) -> None:
             since = time.monotonic()
             await asyncio.sleep(trial.seconds(16, least=13))
             early = [
-                a for a in stage.history.attempts
-                if a.began >= since and a.outcome is Outcome.OK and a.asked.kind is not Kind.LIST and a.ended < time.monotonic()
+                a
+                for a in stage.history.attempts
+                if a.began >= since
+                and a.outcome is Outcome.OK
+                and a.asked.kind is not Kind.LIST
+                and a.ended < time.monotonic()
             ]
             trial.look("I1", not early, f"{len(early)} were acknowledged without the standby: {early[:2]}")
             unconfirmed = sum(service.said.count('"commit_unconfirmed"') for service in stage.services)
@@ -338,10 +383,17 @@ async def synchronous_failover(trial: Trial) -> None:
             await stage.resume()
         await trial.judge(stage)
         told = codes(stage, 0)
-        trial.tell(f"no write acknowledged while the standby was silent ({unconfirmed} told as unconfirmed by the server); back {time.monotonic() - killed:.1f} s after the kill; {told}")
+        trial.tell(
+            f"no write acknowledged while the standby was silent ({unconfirmed} told as unconfirmed by the server); back {time.monotonic() - killed:.1f} s after the kill; {told}"
+        )
 
 
-@case(25, "A standby in the primary's place", "all connections are led to a standby that lags; then back", "no write, no stale read; I1-I10, I12")
+@case(
+    25,
+    "A standby in the primary's place",
+    "all connections are led to a standby that lags; then back",
+    "no write, no stale read; I1-I10, I12",
+)
 async def led_to_a_standby(trial: Trial) -> None:
     async with trial.stage() as stage, standby(trial, stage) as other:
         primary = stage.cluster
@@ -364,7 +416,12 @@ async def led_to_a_standby(trial: Trial) -> None:
         trial.tell(str(codes(stage, 0)))
 
 
-@case(26, "DDL during load", "columns added to the log's tables, an index built concurrently, a column dropped again", "I1-I10")
+@case(
+    26,
+    "DDL during load",
+    "columns added to the log's tables, an index built concurrently, a column dropped again",
+    "I1-I10",
+)
 async def ddl(trial: Trial) -> None:
     async with trial.stage() as stage:
         since = time.monotonic()

@@ -237,15 +237,19 @@ class Universe:
         assert all(times == 1 for times in marks.values()), f"recorded more than once: {marks}"
         for wish in self.wishes:
             there = firsts.get(wish.key or "", [])
-            assert there == list(range(there[0], there[-1] + 1)) if there else True, f"key of two blocks: {wish}, {there}"
+            assert there == list(range(there[0], there[-1] + 1)) if there else True, (
+                f"key of two blocks: {wish}, {there}"
+            )
             if wish.key is not None and Outcome.OK in wish.outcomes:
                 assert there, f"lost: {wish}"
                 assert wish.sequences == {there[0]}, f"answered with others: {wish}, {there}"
             if wish.key is None and wish.outcomes == [Outcome.OK]:
                 (sequence,) = wish.sequences
                 assert sequence <= head.sequence, f"lost: {wish}"
-            certain_no = bool(wish.outcomes) and Outcome.OK not in wish.outcomes and (
-                wish.refused or Outcome.UNKNOWN not in wish.outcomes
+            certain_no = (
+                bool(wish.outcomes)
+                and Outcome.OK not in wish.outcomes
+                and (wish.refused or Outcome.UNKNOWN not in wish.outcomes)
             )
             if certain_no and wish.key is not None:
                 assert not there, f"refused, but recorded: {wish}, {there}"
@@ -435,5 +439,7 @@ async def simulated(trial: Trial, *, schedules: int, seed: int) -> None:
         counts = await asyncio.to_thread(play_schedules, dsn, schedules, first_seed=seed)
         trial.outcomes.update(Outcome(name) for name, n in counts.outcomes.items() for _ in range(n))
         trial.look("I1", counts.schedules >= schedules, f"only {counts.schedules} schedules were played")
-        moves = ", ".join(f"{name} {n}" for name, n in sorted(counts.moves.items()) if name not in ("begin", "settle", "check"))
+        moves = ", ".join(
+            f"{name} {n}" for name, n in sorted(counts.moves.items()) if name not in ("begin", "settle", "check")
+        )
         trial.tell(f"{counts.schedules} schedules: {moves}")

@@ -1,9 +1,9 @@
 """The stage: PostgreSQL, two services, two workers, all as real processes, and a wire of our own in every gap.
 
-    clients ──wire──► service 0 ──wire──┐
-            ──wire──► service 1 ──wire──┼──► PostgreSQL
-                      worker  0 ──wire──┤
-                      worker  1 ──wire──┘
+clients ──wire──► service 0 ──wire──┐
+        ──wire──► service 1 ──wire──┼──► PostgreSQL
+                  worker  0 ──wire──┤
+                  worker  1 ──wire──┘
 """
 
 import asyncio

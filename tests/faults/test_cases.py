@@ -25,7 +25,9 @@ async def test_what_must_hold_does(number: int, trial: Callable[[float], Trial])
 
 
 @pytest.mark.parametrize("run", QUICK_CONTROLS)
-async def test_what_is_broken_on_purpose_is_found(run: Callable[[Trial], object], trial: Callable[[float], Trial]) -> None:
+async def test_what_is_broken_on_purpose_is_found(
+    run: Callable[[Trial], object], trial: Callable[[float], Trial]
+) -> None:
     (control,) = [control for control in CONTROLS if control.run is run]
     assert await control.run(trial(0.1))
 
