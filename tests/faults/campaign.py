@@ -2,8 +2,9 @@
 
     python -m tests.faults.campaign --seeds 1000 --minutes 30 --cases 1,11
 
-`--seeds` 1000 is the full size; fewer scale all counts and times down. Results are kept by case in docs/reliability.json, each with
-its seed, date and commit, so that a part of the campaign can be run again; docs/RELIABILITY.md shows them between two markers.
+`--seeds` 1000 is the full size; fewer scale all counts and times down. Results are kept by case in
+docs/reliability.json, each with its seed, date and commit, so that a part of the campaign can be run again;
+docs/RELIABILITY.md shows them between two markers.
 """
 
 import argparse
@@ -23,7 +24,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from tests.faults import table
 from tests.faults.history import Outcome
 from tests.faults.loads import soak
 from tests.faults.simulation import simulated
@@ -88,7 +88,7 @@ def _result(name: str, trial: Trial, options: argparse.Namespace) -> dict[str, A
         asyncio.run(asyncio.wait_for(_run(name, trial, options), CASE_SECONDS_MAX))
     except CannotBeMade as error:
         verdict = f"not made: {error}"
-    except Exception as error:  # noqa: BLE001 - the campaign goes on with the next case
+    except Exception as error:
         traceback.print_exc()
         verdict = f"FAILED: {type(error).__name__}: {str(error)[:200]}"
     if trial.verdicts.wrong:
@@ -143,7 +143,8 @@ def rendered(results: Results) -> str:
     lines = [
         f"On {_machine()}. {attempts:,} attempts, {deltas:,} deltas acknowledged. "
         + (
-            f"After {len(resumed):,} faults, seconds to the first ok: p50 {resumed[len(resumed) // 2]:.1f}, max {resumed[-1]:.1f}."
+            f"After {len(resumed):,} faults, seconds to the first ok: p50 {resumed[len(resumed) // 2]:.1f}, max "
+            f"{resumed[-1]:.1f}."
             if resumed
             else ""
         ),
@@ -165,7 +166,8 @@ def rendered(results: Results) -> str:
         if name in results:
             lines += [
                 "",
-                f"**{name.capitalize()}**: {results[name]['verdict']}; {results[name]['figure']} ({_run_of(results[name])})",
+                f"**{name.capitalize()}**: {results[name]['verdict']}; {results[name]['figure']} "
+                f"({_run_of(results[name])})",
             ]
     return "\n".join(lines)
 
@@ -192,15 +194,20 @@ def _run_of(result: dict[str, Any] | None) -> str:
 def _machine() -> str:
     found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{found[1] if found else platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()} {platform.release()}, Python {platform.python_version()}"
+    parts = [
+        found[1] if found else platform.machine(),
+        f"{os.cpu_count()} cores",
+        f"{memory:.0f} GiB",
+        f"{platform.system()} {platform.release()}",
+        f"Python {platform.python_version()}",
+    ]
+    return ", ".join(parts)
 
 
 def _git(*arguments: str) -> str:
     done = subprocess.run(["git", *arguments], cwd=ROOT, check=False, capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else "unknown"
 
-
-assert table  # the cases register themselves there
 
 if __name__ == "__main__":
     sys.exit(main())

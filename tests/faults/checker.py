@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import datetime
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 import asyncpg
@@ -277,8 +277,8 @@ def _check_bounds(verdicts: Verdicts, wishes: list[_Wish], log: Log, fold: "_Fol
 
 
 class _Fold(Struct):
-    """Of the points of one ranking. `states`: per unity, the totals by version, from 1; `versions`: per unity, the version
-    after each event, by sequence; `competitions`: how many there are after each."""
+    """Of the points of one ranking. `states`: per unity, the totals by version, from 1; `versions`: per unity, the
+    version after each event, by sequence; `competitions`: how many there are after each."""
 
     states: list[list[dict[int, int]]]
     versions: list[list[int]]
@@ -374,7 +374,7 @@ def _check_versions(verdicts: Verdicts, attempts: list[Attempt], fold: _Fold) ->
         seen[attempt.asked.client].append((attempt.began, attempt.ended, attempt.shown.versions))
     for of_client in seen.values():
         of_client.sort()
-        for (_, ended, before), (began, _, after) in zip(of_client, of_client[1:], strict=False):
+        for (_, ended, before), (began, _, after) in pairwise(of_client):
             falls = began >= ended and any(a < b for a, b in zip(after, before, strict=True))
             verdicts.look("I6", not falls, f"versions fell from {before} to {after}")
 

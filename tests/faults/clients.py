@@ -1,7 +1,8 @@
 """Seeded clients that ask two services for changes and write down every attempt.
 
-They speak HTTP themselves, because libraries retry what they deem harmless, and an attempt that nobody wrote down cannot be
-judged. What was answered with 503, and what nobody knows about, is asked for again with its key; without one, never.
+They speak HTTP themselves, because libraries retry what they deem harmless, and an attempt that nobody wrote down
+cannot be judged. What was answered with 503, and what nobody knows about, is asked for again with its key; without
+one, never.
 """
 
 import asyncio

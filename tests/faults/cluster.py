@@ -1,8 +1,8 @@
 """A PostgreSQL that faults happen to: killed with all its children, paused, started again, followed by standbys.
 
-It is the product's own embedded one, started again by the product's own code, so what that has to clear away after a crash is
-part of what is tried. Whoever joined an embedded database is cut off when its owner stops; so here the harness is the owner, and
-the processes are given an address.
+It is the product's own embedded one, started again by the product's own code, so what that has to clear away after a
+crash is part of what is tried. Whoever joined an embedded database is cut off when its owner stops; so here the
+harness is the owner, and the processes are given an address.
 """
 
 import asyncio
@@ -120,7 +120,7 @@ class Cluster:
         assert done.returncode == 0, done.stderr
 
     async def base_backup(self, data_dir: Path, **settings: str) -> "Cluster":
-        """Another cluster that is a copy of this one as it stands, not started; with standby.signal, a standby of it."""
+        """Another cluster that is a copy of this one as it stands, not started; with standby.signal, a standby."""
         data_dir.mkdir(parents=True, exist_ok=True)
         directory = str(Path(self.socket_path).parent)
         await self.tool(

@@ -16,6 +16,7 @@ from typing import Final
 
 from engine.failpoints import VARIABLE, Point
 from tests.desks import until
+from tests.faults.checker import judge
 from tests.faults.history import Kind
 from tests.faults.stage import Stage
 from tests.faults.table import CannotBeMade, Trial, case, control
@@ -288,13 +289,11 @@ async def without_fsync(trial: Trial) -> str:
             await asyncio.to_thread(power_returns, place)
             try:
                 await stage.cluster.start()
-            except Exception as error:  # noqa: BLE001 - whatever it is, the database did not survive
+            except Exception as error:
                 return f"the cluster did not even start: {type(error).__name__}"
             for service in stage.services:
                 service.close()
             stage.services.clear()
-            from tests.faults.checker import judge  # noqa: PLC0415
-
             verdicts = judge(await stage.evidence(settle=False, tables=False))
             lost = len(verdicts.wrong.get("I1", []))
             return f"{lost} of {verdicts.looked_at['I1']} acknowledged lost" if lost else ""
@@ -353,7 +352,6 @@ async def sync_before_answer(trial: Trial) -> None:
                 synced += fresh.get(pid, False)
         trial.look("I1", answers > 0 and synced == answers, f"of {answers} answers {synced} came after a sync")
         trial.tell(f"{answers} answers to appends, {synced} after a sync; {syncs} syncs")
-        await trial.judge(stage, settle=True) if stage.workers else None
         trial.outcomes.update(stage.history.outcomes())
 
 

@@ -1,7 +1,8 @@
 """What clients asked for and what they were told: the one thing, with the database, that a run is judged by.
 
-Every attempt is written down: when it began and ended, by which service, with which key, what was asked, and the outcome,
-which is *ok* (2xx), *no* (4xx, 503, or never sent: certainly not applied by this attempt) or *unknown* (500, cut, timeout).
+Every attempt is written down: when it began and ended, by which service, with which key, what was asked, and the
+outcome, which is *ok* (2xx), *no* (4xx, 503, or never sent: certainly not applied by this attempt) or *unknown* (500,
+cut, timeout).
 """
 
 from collections import Counter

@@ -1,8 +1,8 @@
-"""Cases 36 to 38: what was changed behind the service's back, what rots, and what is restored; found by `tallybook verify`."""
+"""Cases 36 to 38: what was changed behind the service's back, what rots, and what is restored; found by `tallybook
+verify`.
+"""
 
 import asyncio
-import os
-import signal
 import subprocess
 from pathlib import Path
 from typing import Final
@@ -43,12 +43,17 @@ _MIDDLE: Final = (
 )
 TAMPERINGS: Final = {
     "a delta changed": (
-        f"UPDATE event SET body = regexp_replace(body, '([0-9])\\]\\]', '\\1' || '1]]') WHERE tournament_id = $1 AND sequence = {_MIDDLE}"
+        f"UPDATE event SET body = regexp_replace(body, '([0-9])\\]\\]', '\\1' || '1]]') WHERE tournament_id = $1 AND "
+        f"sequence = {_MIDDLE}"
     ),
     "an event taken from the middle": f"DELETE FROM event WHERE tournament_id = $1 AND sequence = {_MIDDLE}",
     "an actor changed": f"UPDATE event SET actor = actor + 1 WHERE tournament_id = $1 AND sequence = {_MIDDLE}",
-    "a time changed": f"UPDATE event SET recorded_at = recorded_at - interval '1 s' WHERE tournament_id = $1 AND sequence = {_MIDDLE}",
-    "a key changed": "UPDATE event SET idempotency_key = 'forged' WHERE tournament_id = $1 AND idempotency_key IS NOT NULL",
+    "a time changed": (
+        f"UPDATE event SET recorded_at = recorded_at - interval '1 s' WHERE tournament_id = $1 AND sequence = {_MIDDLE}"
+    ),
+    "a key changed": (
+        "UPDATE event SET idempotency_key = 'forged' WHERE tournament_id = $1 AND idempotency_key IS NOT NULL"
+    ),
     "a digest changed": "UPDATE block SET digest = sha256(digest) WHERE tournament_id = $1 AND last_sequence = 1",
     "a total in the tables changed": "UPDATE total SET total = total + 1 WHERE tournament_id = $1",
 }
@@ -85,7 +90,8 @@ async def tampering(trial: Trial) -> None:
         async with original.owner() as owner:
             await tamper(
                 owner,
-                "UPDATE event SET body = regexp_replace(body, '([0-9])\\]\\]', '\\1' || '1]]') WHERE tournament_id = $1 AND kind = 'PointsAdded'",
+                "UPDATE event SET body = regexp_replace(body, '([0-9])\\]\\]', '\\1' || '1]]') WHERE tournament_id "
+                "= $1 AND kind = 'PointsAdded'",
                 tournament_id,
             )
             await chain_anew(owner, TournamentId(tournament_id))
@@ -106,7 +112,8 @@ async def tampering(trial: Trial) -> None:
         trial.outcomes.update(stage.history.outcomes())
         trial.deltas += stage.history.deltas_acknowledged()
     trial.tell(
-        f"found {found} of {len(TAMPERINGS) + 1}; no alarm on the log as it was; the service's role refused {refused} of 5 deletions"
+        f"found {found} of {len(TAMPERINGS) + 1}; no alarm on the log as it was; the service's role refused "
+        f"{refused} of 5 deletions"
     )
 
 
@@ -221,6 +228,3 @@ async def restored(trial: Trial) -> None:
         await backup.stop()
         await original.start()
         stage.cluster = original
-
-
-__all__ = ["os", "signal"]

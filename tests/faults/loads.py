@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import time
-from pathlib import Path
 from typing import Any, Final
 
 from tests.desks import until
@@ -86,7 +85,8 @@ async def overload(trial: Trial) -> None:
         trial.look("I10", worst < 5, f"p99 of what was accepted was {worst:.1f} s")
         await trial.judge(stage)
         trial.tell(
-            f"peak {peak:.0f}/s, offered {sent / took:.0f}/s with 400 connections, goodput {100 * goodput / peak:.0f} %, p99 {worst:.2f} s, "
+            f"peak {peak:.0f}/s, offered {sent / took:.0f}/s with 400 connections, goodput "
+            f"{100 * goodput / peak:.0f} %, p99 {worst:.2f} s, "
             f"{memory / 2**20:.0f} MiB"
         )
 
@@ -116,7 +116,8 @@ async def slow_projection(trial: Trial) -> None:
         took = await stage.caught_up()
         await trial.judge(stage)
         trial.tell(
-            f"p99 {1000 * quiet[0]:.0f} ms, beside slow workers {1000 * quiet[1]:.0f} ms; {lag} events behind, whole {took:.1f} s later"
+            f"p99 {1000 * quiet[0]:.0f} ms, beside slow workers {1000 * quiet[1]:.0f} ms; {lag} events behind, whole "
+            f"{took:.1f} s later"
         )
 
 
@@ -155,7 +156,8 @@ async def rolling_restart(trial: Trial) -> None:
         trial.look("I10", slowest <= 30, f"a program took {slowest:.1f} s to end")
         await trial.judge(stage)
         trial.tell(
-            f"slowest end {slowest:.1f} s; {failed} first attempts failed, {unknown} of unknown outcome; {cured} tried by the other service next, all ok"
+            f"slowest end {slowest:.1f} s; {failed} first attempts failed, {unknown} of unknown outcome; {cured} "
+            f"tried by the other service next, all ok"
         )
 
 
@@ -173,7 +175,7 @@ def resources(stage: Stage) -> dict[str, list[int]]:
 
 
 async def soak(trial: Trial, minutes: float) -> None:
-    """A random fault every 10 seconds, then a quiet phase in which all becomes whole by itself; nothing must be left."""
+    """A random fault every 10 seconds, then a quiet phase in which all becomes whole by itself."""
     async with trial.stage() as stage:
         async with stage.load(clients=12):
             await asyncio.sleep(5)
@@ -234,6 +236,3 @@ async def _pause(stage: Stage, trial: Trial) -> None:
     os.kill(pid, signal.SIGSTOP)
     await asyncio.sleep(2)
     os.kill(pid, signal.SIGCONT)
-
-
-__all__ = ["Path"]

@@ -2,15 +2,11 @@
 
 import asyncio
 import os
-import signal
 import time
 from contextlib import suppress
 from typing import Final
 
 from tests.desks import until
-from tests.faults.checker import judge
-from tests.faults.clients import NotSent
-from tests.faults.cluster import LOST
 from tests.faults.history import Kind, Outcome
 from tests.faults.stage import Stage, paused
 from tests.faults.table import Trial, case
@@ -121,7 +117,8 @@ async def _exchange_bytes(stage: Stage, one: Wire, way: Way) -> int:
 @case(
     11,
     "Cut at every byte",
-    "one write exchange cut after every byte, both ways, between client and API and between API and PostgreSQL, by FIN and by RST in turn; retried with its key",
+    "one write exchange cut after every byte, both ways, between client and API and between API and PostgreSQL, by "
+    "FIN and by RST in turn; retried with its key",
     "I1-I10",
 )
 async def cut_at_every_byte(trial: Trial) -> None:
@@ -148,7 +145,8 @@ async def cut_at_every_byte(trial: Trial) -> None:
         await trial.judge(stage)
         wishes = {a.asked.number for a in stage.history.ok() if a.asked.key}
         trial.tell(
-            f"{points} cut points, {cut} cut, {unknown} unknown to the client, {len(wishes)} of {len(wishes)} exactly once"
+            f"{points} cut points, {cut} cut, {unknown} unknown to the client, {len(wishes)} of {len(wishes)} "
+            f"exactly once"
         )
 
 
@@ -158,7 +156,8 @@ async def cut_at_every_byte(trial: Trial) -> None:
 @case(
     12,
     "Black hole",
-    "nothing gets through between the APIs and PostgreSQL for 60 s, nobody is told; at the end all of it does, or all is reset",
+    "nothing gets through between the APIs and PostgreSQL for 60 s, nobody is told; at the end all of it does, or "
+    "all is reset",
     "I1-I10, I12",
 )
 async def black_hole(trial: Trial) -> None:
@@ -267,6 +266,3 @@ async def deaf_workers(trial: Trial) -> None:
         await trial.judge(stage)
         trial.look("I12", ended > 0, "nobody listened")
         trial.tell(f"{ended} sessions ended; tables whole {took:.1f} s later")
-
-
-__all__ = ["LOST", "NotSent", "judge", "signal"]

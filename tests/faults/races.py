@@ -3,26 +3,20 @@
 import asyncio
 import json
 import re
-import shutil
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from itertools import groupby
-from pathlib import Path
+from contextlib import AsyncExitStack
 from typing import Final
 
-import asyncpg
-
 from engine.database import open_database
-from engine.terms import Sequence, TournamentId
+from engine.terms import TournamentId
 from projections.worker import Worker
 from tests.desks import Arena as DeskArena
 from tests.desks import until
 from tests.faults import checker
-from tests.faults.clients import Caller, request_of
+from tests.faults.clients import request_of
 from tests.faults.history import Asked, Attempt, Kind, Outcome
 from tests.faults.stage import Stage
 from tests.faults.table import Trial, absent, case, control
-from tests.poison import POISONS, cut_tail, poison, repair
+from tests.poison import POISONS, poison, repair
 
 # ── Two at once ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -61,7 +55,8 @@ async def two_workers(trial: Trial) -> None:
 @case(
     28,
     "Duplicates",
-    "each key sent 1 to 10 times at once by two services, again after they were started anew, and by those that were not sent since the beginning",
+    "each key sent 1 to 10 times at once by two services, again after they were started anew, and by those that "
+    "were not sent since the beginning",
     "I1-I10; the same answer, and it says so",
 )
 async def duplicates(trial: Trial) -> None:
@@ -149,7 +144,7 @@ async def same_key(trial: Trial) -> None:
             trial.look("I11", answer.status == 200, f"a key of another tournament's was seen: {answer.status}")
         evidence = await stage.evidence()
         verdicts = checker.judge(evidence)
-        # What was sent to the other tournament under keys of this one is no client's: nobody asked for it, says the checker.
+        # What was sent to the other tournament under keys of this one is no client's, and the checker says so.
         for invariant in ("I3", "I11"):
             faults = [
                 fault for fault in verdicts.wrong.pop(invariant, []) if not re.search("group_id|another tourn", fault)
@@ -186,7 +181,8 @@ async def _readers(stage: Stage, seen: list[int], stop: asyncio.Event, query: st
 @case(
     31,
     "Out-of-order commits",
-    "writers hold their transactions open for random times after they drew a sequence, two services append meanwhile; readers by `sequence > last` watch",
+    "writers hold their transactions open for random times after they drew a sequence, two services append "
+    "meanwhile; readers by `sequence > last` watch",
     "I7: nothing is skipped; I1-I10",
 )
 async def out_of_order(trial: Trial) -> None:
@@ -366,16 +362,3 @@ absent(
     "Old log format",
     "there is one format so far; tests/engine/golden holds an event of every tag, and each must decode for ever",
 )
-
-__all__ = [
-    "AsyncIterator",
-    "Path",
-    "Sequence",
-    "asynccontextmanager",
-    "asyncpg",
-    "cut_tail",
-    "groupby",
-    "re",
-    "shutil",
-    "suppress",
-]

@@ -7,9 +7,9 @@ import signal
 import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import asyncpg
 
@@ -144,7 +144,8 @@ async def out_of_connections(trial: Trial) -> None:
             mine = [hog.get_server_pid() for hog in hogs]
             killer = hogs.pop()
             await killer.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> ALL($1) AND backend_type = 'client backend'",
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> ALL($1) AND backend_type = "
+                "'client backend'",
                 mine,
             )
             deadline = time.monotonic() + trial.seconds(10, least=3)
@@ -339,7 +340,8 @@ async def asynchronous_failover(trial: Trial) -> None:
         stage.resumed[:] = [back]
         trial.take(stage, verdicts)
         trial.tell(
-            f"{lost} acknowledged lost (the standby was behind by 0.5 s), noticed {noticed} times; back after {back:.1f} s"
+            f"{lost} acknowledged lost (the standby was behind by 0.5 s), noticed {noticed} times; back after "
+            f"{back:.1f} s"
         )
 
 
@@ -384,7 +386,8 @@ async def synchronous_failover(trial: Trial) -> None:
         await trial.judge(stage)
         told = codes(stage, 0)
         trial.tell(
-            f"no write acknowledged while the standby was silent ({unconfirmed} told as unconfirmed by the server); back {time.monotonic() - killed:.1f} s after the kill; {told}"
+            f"no write acknowledged while the standby was silent ({unconfirmed} told as unconfirmed by the server); "
+            f"back {time.monotonic() - killed:.1f} s after the kill; {told}"
         )
 
 
@@ -438,6 +441,3 @@ async def ddl(trial: Trial) -> None:
         trial.look("I10", "500" not in found, f"answers were {found}")
         await trial.judge(stage)
         trial.tell(str(found))
-
-
-__all__ = ["AsyncExitStack", "Any"]

@@ -1,14 +1,15 @@
 """The simulation: thousands of seeded schedules of judging, appending, folding and dying, on the real PostgreSQL.
 
-A schedule is a sequence of moves on one tournament: two processes are asked for changes, with keys or without; the next append
-meets with a fault (lost before it came, half sent, committed and the answer lost, late, committed late); a process crashes and
-another takes its place; workers fold, die within it, and take over from each other; tables are rebuilt; competitions are voided and
-had back. In the end everything that nobody knows about is asked for again with its key, and then the log must hold what was
-promised, and the live boards, the tables and a replay must be equal. hypothesis draws the moves, and tells the smallest
-schedule that fails.
+A schedule is a sequence of moves on one tournament: two processes are asked for changes, with keys or without; the
+next append meets with a fault (lost before it came, half sent, committed and the answer lost, late, committed late); a
+process crashes and another takes its place; workers fold, die within it, and take over from each other; tables are
+rebuilt; competitions are voided and had back. In the end everything that nobody knows about is asked for again with
+its key, and then the log must hold what was promised, and the live boards, the tables and a replay must be equal.
+hypothesis draws the moves, and tells the smallest schedule that fails.
 """
 
 import asyncio
+import shutil
 from collections import Counter
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack, suppress
@@ -78,10 +79,13 @@ class Process:
             self._life.result()
 
     async def _live(self, ready: asyncio.Event) -> None:
-        async with proxy(self._dsn) as self.proxy, open_database(self.proxy.dsn, name="simulated") as database:
-            async with open_desk(database) as self.desk:
-                ready.set()
-                await self._stop.wait()
+        async with (
+            proxy(self._dsn) as self.proxy,
+            open_database(self.proxy.dsn, name="simulated") as database,
+            open_desk(database) as self.desk,
+        ):
+            ready.set()
+            await self._stop.wait()
 
     async def crash(self) -> None:
         """All at once: its connections are cut, and nothing of it goes on."""
@@ -429,8 +433,6 @@ def play_schedules(dsn: str, number: int, *, first_seed: int) -> Counts:
 
 async def simulated(trial: Trial, *, schedules: int, seed: int) -> None:
     """As one of the campaign's trials."""
-    import shutil  # noqa: PLC0415
-
     shutil.copytree(trial.prepared, trial.folder / "data", ignore=shutil.ignore_patterns("socket*", "lock"))
     async with cluster(trial.folder / "data") as there:
         await there.execute("CREATE DATABASE simulation")

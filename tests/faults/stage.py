@@ -25,9 +25,9 @@ from engine.migrator import migrate
 from engine.terms import OPERATOR, TournamentId
 from tests.api.service import make_token
 from tests.desks import until
-from tests.faults.checker import Evidence, Head, Log, Verdicts, judge, read_log
+from tests.faults.checker import Evidence, Head, Verdicts, judge, read_log
 from tests.faults.clients import Arena, Caller, Client, NotSent, playing, settle
-from tests.faults.cluster import LOST, SECONDS_MAX, Cluster, cluster
+from tests.faults.cluster import LOST, Cluster, cluster
 from tests.faults.history import History, Kind, Outcome, Shown
 from tests.faults.wire import Wire, wire
 from tests.running import Running, lives, started
@@ -283,10 +283,8 @@ class Stage:
         looks = await self._looks()
         if tables:
             await self.caught_up()
-        logs: list[Log] = []
         async with self.cluster.owner() as owner:
-            for arena in self.arenas:
-                logs.append(await read_log(owner, arena))
+            logs = [await read_log(owner, arena) for arena in self.arenas]
         return Evidence(
             self.history,
             logs,
@@ -410,6 +408,3 @@ def paused(pids: list[int]) -> Any:
         for pid in pids:
             if lives(pid):
                 os.kill(pid, signal.SIGCONT)
-
-
-__all__ = ["SECONDS_MAX", "Program", "Stage", "paused", "prepare", "stage"]

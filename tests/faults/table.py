@@ -1,6 +1,7 @@
 """The table of cases: what is injected, what must hold, and what became of it.
 
-A case is a small function, registered under its number. It is given a Trial, which has a stage for it and takes what it finds.
+A case is a small function, registered under its number. It is given a Trial, which has a stage for it and takes what
+it finds.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """A proxy of our own between two programs, by TCP, that does to a connection what networks do.
 
-It knows nothing of what it carries: it delays, slices, falls silent, cuts after so many bytes in a chosen direction, resets,
-refuses, and can be turned to another target. Faults count for the connections there are and for new ones.
+It knows nothing of what it carries: it delays, slices, falls silent, cuts after so many bytes in a chosen direction,
+resets, refuses, and can be turned to another target. Faults count for the connections there are and for new ones.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class Wire:
         self.refusing = False
         self.links: set[Link] = set()
         self.cuts = 0
-        self.carried = {way: 0 for way in Way}
+        self.carried = dict.fromkeys(Way, 0)
         self._random = Random(seed)
         self._open = asyncio.Event()
         self._open.set()
