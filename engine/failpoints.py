@@ -9,6 +9,7 @@ processes of a service read it when they begin, nothing else does.
 
 import asyncio
 import os
+import re
 import signal
 from enum import StrEnum
 from typing import Final
@@ -48,11 +49,9 @@ def arm() -> None:
     if not setting:
         return
     name, _, times = setting.partition(":")
-    try:
-        _left[Point(name)] = int(times or 1)
-    except ValueError as error:
-        points = ", ".join(Point)
-        raise StartupRefused(f"{VARIABLE} is {setting!r}; it must be one of {points}, and perhaps :N.") from error
+    if name not in set(Point) or not re.fullmatch("[1-9][0-9]{0,8}", times or "1"):
+        raise StartupRefused(f"{VARIABLE} is {setting!r}; it must be one of {', '.join(Point)}, and perhaps :N.")
+    _left[Point(name)] = int(times or 1)
 
 
 def reached(point: Point) -> None:

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from api.forms import BODY_BYTES_MAX
 from engine.failpoints import VARIABLE, Point
 from tests.desks import until
 from tests.faults.checker import judge
@@ -165,7 +166,7 @@ async def out_of_memory(trial: Trial) -> None:
         async def send(n: int) -> None:
             reader, writer = await asyncio.open_connection("127.0.0.1", stage.front[n % 2].port)
             arena = stage.arenas[n % len(stage.arenas)]
-            body = b"participants_delta=" + b"9" * (4 * 1024 * 1024 - 64)
+            body = b"participants_delta=" + b"9" * (BODY_BYTES_MAX - 64)
             head = (
                 f"PUT /tournament/{arena.slug}/rankings/{arena.ranking_id}/add.json HTTP/1.1\r\nHost: t\r\n"
                 f"Authorization: Bearer {stage.token}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
