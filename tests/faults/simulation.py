@@ -408,8 +408,11 @@ def machine(runner: asyncio.Runner, database: Database, dsn: str, counts: Counts
     return Schedule
 
 
-def play_schedules(dsn: str, number: int, *, first_seed: int) -> Counts:
-    """Plays so many schedules; raises with the smallest one that fails. `dsn`: by unix socket, migrated."""
+def play_schedules(dsn: str, number: int, *, first_seed: int, shrink: bool = True) -> Counts:
+    """Plays so many schedules; raises with the smallest one that fails, or with the first, without `shrink`.
+
+    `dsn`: by unix socket, migrated.
+    """
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     counts = Counts()
     with asyncio.Runner() as runner:
@@ -421,7 +424,7 @@ def play_schedules(dsn: str, number: int, *, first_seed: int) -> Counts:
                 stateful_step_count=MOVES_MAX,
                 deadline=None,
                 database=None,
-                phases=(Phase.generate, Phase.shrink),
+                phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,),
                 suppress_health_check=list(HealthCheck),
             )
             run_state_machine_as_test(seed(first_seed)(machine(runner, database, dsn, counts)), settings=chosen)
