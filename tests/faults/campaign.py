@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import importlib
 import json
+import logging
 import os
 import platform
 import re
@@ -23,6 +24,8 @@ import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
+
+import structlog
 
 from tests.faults.history import Outcome
 from tests.faults.loads import soak
@@ -55,6 +58,7 @@ def main() -> int:
     scale = options.seeds / FULL_SEEDS
     folder = Path(tempfile.mkdtemp(prefix="tallybook-faults-"))
     failed = []
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))  # of workers in here
     try:
         prepared = asyncio.run(prepare(folder / "prepared"))
         for name in wanted or _all_of(options.minutes):
