@@ -66,6 +66,8 @@ class Caller:
         if form is not None:
             lines += ["Content-Type: application/x-www-form-urlencoded", f"Content-Length: {len(body)}"]
         sent = "\r\n".join([*lines, "", ""]).encode() + body
+        if self._ends is not None and self._ends[0].at_eof():
+            self.close()  # the server said that it is done with it
         if self._ends is None:
             try:
                 async with asyncio.timeout(CONNECT_SECONDS_MAX):
