@@ -72,16 +72,15 @@ async def api_killed(trial: Trial) -> None:
     async with trial.stage() as stage:
         for point in (Point.APPEND, Point.APPEND_SENT, Point.APPEND_COMMITTED):
             before = sum(service.deaths for service in stage.services)
-            for service in stage.services:
-                await service.again(**{VARIABLE: f"{point}:{trial.random.randint(8, 20)}"})
+            armed = [{VARIABLE: f"{point}:{trial.random.randint(8, 20)}"} for _ in stage.services]
+            await asyncio.gather(*(s.again(**how) for s, how in zip(stage.services, armed, strict=True)))
             cycles = trial.times(34)
             async with stage.load():
                 await until(lambda b=before, c=cycles: sum(s.deaths for s in stage.services) >= b + c, 60 + 5 * cycles)
             deaths += sum(service.deaths for service in stage.services) - before
-            for service in stage.services:
-                await service.again(**{VARIABLE: ""})
-            async with stage.load(clients=2):
-                pass
+        await asyncio.gather(*(service.again(**{VARIABLE: ""}) for service in stage.services))
+        async with stage.load(clients=2):
+            pass
         unknown = await stage.settled()
         await trial.judge(stage)
         trial.tell(f"{deaths} deaths, {unknown} left unknown at the end, all settled by their keys")
