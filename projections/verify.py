@@ -189,13 +189,15 @@ class Verification:
 
     def _fold(self, columns: Columns) -> bool:
         """Folds the events of a block. Answers whether one of them is structural."""
-        progress, board, revisions, decode = self.progress, self._board, self._revisions, codec.decode
-        sequence, structural = columns.first_sequence, columns.first_sequence == 1
+        progress, board, revisions, sums = self.progress, self._board, self._revisions, self.progress.sums
+        decode, sequence, structural = codec.decode, columns.first_sequence, columns.first_sequence == 1
         try:
             recorded_at = _EPOCH + timedelta(microseconds=columns.recorded_us)
         except OverflowError:
             self._differ(sequence, "event.recorded_at", "is not in any year from 1 to 9999")
             recorded_at, progress.foldable = _EPOCH, False
+        if sequence == 1 and columns.kinds[0] != "TournamentOpened":
+            self._differ(sequence, "event.kind", f"is {columns.kinds[0]!r}: the first event opens the tournament")
         for kind, body in zip(columns.kinds, columns.bodies, strict=True):
             try:
                 event = decode(kind, body)
@@ -208,27 +210,26 @@ class Verification:
                 self._differ(sequence, "event.body", f"names {error}, which does not exist")
                 progress.foldable = False
             else:
-                if type(event) is PointsAdded or type(event) is PointsReversed:
-                    self._add_up(event)
+                event_type = type(event)
+                if event_type is PointsAdded or event_type is PointsReversed:
+                    for delta in event.deltas:  # type: ignore[union-attr]  # counted without the fold
+                        of_unity = sums.get(delta.unity_id)
+                        if of_unity is None:
+                            of_unity = sums[delta.unity_id] = {}
+                        of_unity[delta.competitor_id] = of_unity.get(delta.competitor_id, 0) + delta.amount
                 elif event.structural:
                     structural = True
-                if (sequence == 1) != (type(event) is TournamentOpened):
-                    self._differ(sequence, "event.kind", "the first event, and no other, opens the tournament")
-                elif sequence == 1:
-                    self._hold_registry_against(event)
+                elif event_type is TournamentOpened:
+                    self._hold_registry_against(sequence, event)
             sequence = Sequence(sequence + 1)
         return structural
 
-    def _add_up(self, event: PointsAdded | PointsReversed) -> None:
-        """The sums, counted without the fold."""
-        for delta in event.deltas:
-            sums = self.progress.sums.setdefault(delta.unity_id, {})
-            sums[delta.competitor_id] = sums.get(delta.competitor_id, 0) + delta.amount
-
-    def _hold_registry_against(self, event: Event) -> None:
+    def _hold_registry_against(self, sequence: Sequence, event: Event) -> None:
+        if sequence != 1:
+            self._differ(sequence, "event.kind", "opens the tournament, which is open")
         registered = TournamentOpened(name=self._stand.name, slug=self._stand.slug)
         for unlike in differences(event, registered):
-            self._differ(Sequence(1), f"tournament.{unlike.path}", f"is {unlike.found}, not {unlike.expected}")
+            self._differ(sequence, f"tournament.{unlike.path}", f"is {unlike.found}, not {unlike.expected}")
 
     def _look_at_keys(self, columns: Columns, keys: Mapping[str, Sequence]) -> None:
         """The events of a request with a key follow each other, and what is remembered is the first."""
