@@ -1,5 +1,5 @@
-"""Raw PostgreSQL, reading: a plain `SELECT` of the rows that a replay reads, through asyncpg, and no more. With `blocks`:
-of those that a verification reads, which are events and blocks.
+"""Raw PostgreSQL, reading: a plain `SELECT` of the rows that a replay reads, through asyncpg, and no more; or, with
+`blocks`, of those that a verification reads, which are events and blocks.
 
 In runs of ROWS_PER_SELECT, as nobody holds a whole log in memory at once. Figure: events a second.
 """
