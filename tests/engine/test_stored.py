@@ -45,7 +45,9 @@ async def test_the_text_of_any_block_leads_to_its_digest(
             known = digest.chain(known, found.text)
             assert known == found.digest
             assert found.size == len(found.text)
-            assert found.count == len(found.columns().bodies) == found.last_sequence - last
+            columns = found.columns()
+            assert columns is not None
+            assert found.count == len(columns.bodies) == found.last_sequence - last
             assert found.timely
             last = found.last_sequence
         head = (await log.heads(connection, [tournament_id]))[tournament_id]
