@@ -220,7 +220,7 @@ class Sentences:
         passing = [o for step in told.steps for o in step.overtakings if not o.level]
         hers = sum(o.who == self._competitor_id for o in passing)
         counted = [
-            f"{_times(len(deltas), 'change')} of the total, {gained:+} and {lost:+}: {gained + lost:+} in all",
+            f"{_times(len(deltas), 'change')} of the total, {gained} gained and {-lost} lost: {gained + lost:+} in all",
             f"{_times(hers, 'time')} passing somebody, {_times(len(passing) - hers, 'time')} being passed",
         ]
         return [f"In between: {'; '.join(counted)}."]

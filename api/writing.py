@@ -27,18 +27,20 @@ def written_to(file: Path | None) -> Iterator[Callable[[str], None]]:
         with _refusing(file):
             opened.write(text)
 
+    whole = False
     try:
         yield write
         with _refusing(file):
             opened.close()
             if not in_place:
                 beside.replace(file)
-    except BaseException:
-        with suppress(OSError):
-            opened.close()
-        if not in_place:
-            beside.unlink(missing_ok=True)
-        raise
+        whole = True
+    finally:
+        if not whole:
+            with suppress(OSError):
+                opened.close()
+            if not in_place:
+                beside.unlink(missing_ok=True)
 
 
 @contextmanager
