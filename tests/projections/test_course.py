@@ -33,7 +33,11 @@ def test_moments_are_those_of_the_log_and_the_last_one_is_among_them(log: list[R
                         expected[recorded.sequence] = at, {line.competitor_id: line for line in lines}
                         assert followed.moments[-1].sequence == recorded.sequence
                         assert len(followed.moments) <= most + 1
-            assert [m for m in followed.moments if (m.at, m.lines) != expected[m.sequence]] == []
+            *earlier, last = followed.moments or [None]
+            assert [m for m in earlier if m and (m.at, m.lines) != expected[m.sequence]] == []
+            unity = ranking.unities[unity_id]
+            now = standings(ranking.participants, unity.totals, unity.sort)
+            assert last is None or (last.sequence, list(last.lines.values())) == (max(expected), now)
             sequences = [moment.sequence for moment in followed.moments]
             assert sequences == sorted(set(sequences))
             assert len(expected) > most or sequences == list(expected)
