@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.events import PointsAdded, PointsReversed, Recorded
+from engine.events import Points, Recorded
 from engine.terms import CompetitorId, RankingId, Sequence, UnityId
 from projections.board import Board
 from projections.standing import Standing, standings
@@ -41,7 +41,7 @@ class Course:
     def follow(self, board: Board, recorded: Recorded) -> None:
         """`board` has the event folded."""
         event = recorded.event
-        if not isinstance(event, PointsAdded | PointsReversed) or event.ranking_id != self._ranking_id:
+        if not isinstance(event, Points) or event.ranking_id != self._ranking_id:
             return
         if all(delta.unity_id != self._unity_id for delta in event.deltas):
             return
@@ -63,7 +63,7 @@ class Course:
 
     def _moment(self, board: Board, recorded: Recorded) -> Moment:
         event = recorded.event
-        assert isinstance(event, PointsAdded | PointsReversed)
+        assert isinstance(event, Points)
         ranking = board.rankings[self._ranking_id]
         unity = ranking.unities[self._unity_id]
         competition = None if event.competition_id is None else board.competitions[event.competition_id]

@@ -33,7 +33,7 @@ def compared(unity: Unity, one: int, other: int) -> int:
 
 def overtakings(before: Ranking, after: Ranking, unity_id: int, her: int) -> set[tuple[int, int, bool]]:
     """Who passed whom, or (True) drew level, of all that she stands in a ranking with."""
-    if her not in after.participants:
+    if her not in after.participants or unity_id not in before.unities:
         return set()
     found = set()
     then, now = before.unities[unity_id], after.unities[unity_id]  # type: ignore[index]
