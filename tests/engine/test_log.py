@@ -879,6 +879,11 @@ HOT_READS: Final = [
     ("_BLOCKS", ([200, 7], [240, 245], 2_002), "block_pkey", 3 + 2),
     ("_BLOCKS", ([200], [0], 11), "block_pkey", 11),
     ("_HEADS", ([7, 200, 333],), "head_pkey", 3),
+    ("_SLICE", (200, 100, 250, 20, 10_000_000), "event_pkey", 20),
+    ("_SLICE", (200, 100, 250, 20, 1), "event_pkey", 20),
+    ("_LAST_AT", (200, 250, datetime(2024, 1, 1, tzinfo=UTC)), "event_pkey", 9),
+    ("_LAST_AT", (200, 250, datetime(9999, 1, 1, tzinfo=UTC)), "event_pkey", 9),
+    ("_BLOCK_DIGEST", (200, 250), "block_pkey", 1),
     ("_KEY", (200, "key 50"), "idempotency_pkey", 1),
     ("_BY_SLUG", ("slug-50",), "tournament_slug_key", 1),
 ]
