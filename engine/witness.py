@@ -26,7 +26,6 @@ from msgspec import Struct
 from engine import stored
 from engine.database import open_database
 from engine.errors import TallybookError
-from engine.telemetry import DIGESTS_FAILED
 from engine.terms import ID_MAX, Sequence, TournamentId
 
 UNREADABLE_MAX: Final = 20
@@ -130,7 +129,6 @@ async def keep_noting(dsn: str, path: Path, every_seconds: float) -> None:
 
 
 def _failed(error: Exception) -> None:
-    DIGESTS_FAILED.inc()
     _logger.error("digests_failed", reason=str(error))
 
 

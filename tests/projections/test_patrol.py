@@ -15,8 +15,9 @@ from engine import stored, witness
 from engine.database import Database, open_database
 from engine.telemetry import DIFFERENCES, DIFFERING, VERIFIED_EVENTS, VERIFIED_TOURNAMENTS
 from engine.terms import OPERATOR
-from projections import audit
-from projections.audit import Plan, verify_for_ever
+from projections import patrol as patrol_module
+from projections.audit import Plan
+from projections.patrol import verify_for_ever
 from projections.progress import State
 from tests.desks import until
 from tests.tampering import LAST, stage, tamper
@@ -48,8 +49,8 @@ def rounds(lines: list[Any], number: int) -> Callable[[], bool]:
 
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit, "ROUND_SECONDS_MIN", 0.0)
-    monkeypatch.setattr(audit, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(patrol_module, "ROUND_SECONDS_MIN", 0.0)
+    monkeypatch.setattr(patrol_module, "RETRY_SECONDS", 0.01)
 
 
 async def test_it_goes_round_all_tournaments_and_counts_them(database: Database) -> None:
@@ -184,7 +185,7 @@ async def test_it_takes_no_more_than_its_share(database: Database) -> None:
     """Of ten parts of the time, nine are rest: the rests that it takes are added up."""
     await stage(database)
     stop = asyncio.Event()
-    patrol = audit._Patrol(database, Plan(), None, State(None, ""), 0.1, stop)
+    patrol = patrol_module._Patrol(database, Plan(), None, State(None, ""), 0.1, stop)
     rests: list[float] = []
 
     async def counted(seconds: float) -> None:
