@@ -70,6 +70,7 @@ class _Patrol:
         self._share = share
         self._stop = stop
         self._began_at = time.time()
+        self._rested_at = perf_counter()
         self._verified_at = state.verified_at()
         self._differing: set[TournamentId] = set()
         self._watch = Watch(on_difference=self._differ, on_events=VERIFIED_EVENTS.inc, on_mark=state.keep)
@@ -85,7 +86,6 @@ class _Patrol:
 
     async def _order(self) -> list[TournamentId]:
         """All tournaments, the longest unverified first; what belongs to none is looked at here."""
-        began = perf_counter()
         if self._witness is not None:
             self._witness.read()
         async with self._database.connection() as connection, stored.one_moment(connection):
@@ -97,7 +97,7 @@ class _Patrol:
         chosen = [stand.tournament_id for stand in stands if self._plan.slug in (None, stand.slug)]
         if self._plan.slug is not None and not chosen and not any(difference.tournament for difference in found):
             raise NotFound(f"There is no tournament {self._plan.slug!r}; `tallybook tournament list` shows them.")
-        await self._rest(perf_counter() - began)
+        await self._rest()
         return sorted(chosen, key=lambda tournament_id: (self._verified_at.get(tournament_id, 0.0), tournament_id))
 
     async def _verify(self, tournament_id: TournamentId) -> None:
@@ -121,13 +121,13 @@ class _Patrol:
             if self._stop.is_set() and not progress.done:
                 return
         self._conclude(progress, perf_counter() - began)
-        await self._rest(0.0)
+        await self._rest()
 
     async def _part(self, connection: Connection, stand: Stand, progress: Progress) -> None:
         upto = progress.events + self._plan.mark_events
 
-        async def rest(worked_seconds: float) -> bool:
-            return await self._rest(worked_seconds) and progress.events < upto
+        async def rest() -> bool:
+            return await self._rest() and progress.events < upto
 
         verification = Verification(
             connection, stand, progress, witness=self._witness, watch=self._watch, rest=rest, mark_events=2**63
@@ -161,9 +161,11 @@ class _Patrol:
             message=difference.message,
         )
 
-    async def _rest(self, worked_seconds: float) -> bool:
-        """Rests for as long as the share of work asks for; False: it is to stop."""
+    async def _rest(self) -> bool:
+        """Rests as long as the share asks for after all that was done since the last rest; False: it is to stop."""
+        worked_seconds = perf_counter() - self._rested_at
         await self.pause(worked_seconds * (1 - self._share) / self._share)
+        self._rested_at = perf_counter()
         return not self._stop.is_set()
 
     async def pause(self, seconds: float) -> None:
