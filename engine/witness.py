@@ -20,7 +20,7 @@ from typing import Final
 
 import msgspec
 import structlog
-from asyncpg import Connection
+from asyncpg import Connection, PostgresError
 from msgspec import Struct
 
 from engine import stored
@@ -123,7 +123,7 @@ async def keep_noting(dsn: str, path: Path, every_seconds: float) -> None:
             last |= {note.tournament: (note.sequence, note.digest) for note in fresh}
             if fresh:
                 _logger.info("digests_noted", tournaments=len(fresh))
-        except (OSError, TallybookError) as error:
+        except (OSError, TallybookError, PostgresError) as error:
             _failed(error)
         await asyncio.sleep(every_seconds)
 
