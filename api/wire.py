@@ -17,6 +17,7 @@ from engine.errors import Fault, Unreadable
 from engine.events import Delta, Result
 from engine.terms import (
     DELTA_MAX,
+    DELTAS_MAX,
     ID_MAX,
     PARTICIPANTS_MAX,
     TAGS_MAX,
@@ -255,6 +256,9 @@ _DELTAS: Final = "participants_delta"
 
 def _deltas(fields: Fields, text: str) -> tuple[Delta, ...]:
     lines = _decoded_lines(fields, text) if text else []
+    if sum([len(line.unities) or 1 for line in lines]) > DELTAS_MAX:  # before there is work, and a fault, for each
+        fields.fault(_DELTAS, f"must hold at most {DELTAS_MAX} deltas")
+        return ()
     deltas: list[Delta] = []
     faults: list[Fault] = []
     for line in lines:
