@@ -69,6 +69,8 @@ class Reply(web.StreamResponse):
             self.closing = True
         if not request.content.is_eof():
             self._leave_unread(request)
+        if request._message.upgrade:  # of what was sent behind such a request, aiohttp's parser has thrown some away
+            self.closing = self.deaf = True
         connection = ""
         if self.closing:
             connection = "Connection: close\r\n"
