@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 8080
 DATA_DIR ?= tallybook-data
 
-.PHONY: demo test bench lock clean
+.PHONY: demo test campaign bench lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tallybook demo --port $(PORT) --data-dir $(DATA_DIR)
@@ -17,6 +17,10 @@ test: $(VENV)/.installed
 	$(BIN)/lint-imports
 	$(BIN)/deptry .
 	$(BIN)/pytest -n auto
+
+# A thousand random clean histories, none of which may raise an alarm; `make test` has some of them.
+campaign: $(VENV)/.installed
+	CLEAN_HISTORIES=1000 $(BIN)/pytest --timeout 3600 tests/projections/test_verify.py -k no_clean_history
 
 # Asks all questions of benchmarks/, half an hour; QUICK=1 in less than five minutes; ONLY=1,3 some of them.
 bench: $(VENV)/.installed .venv-bench/.installed

@@ -1,6 +1,7 @@
 """The command line: the other front door, through the same desk.
 
-Data goes to standard output, talk to standard error. Exit codes: 0 done, 1 refused with a reason, 2 usage.
+Data goes to standard output, talk to standard error. Exit codes: 0 done, 1 refused with a reason, 2 usage,
+3 what is stored was disproved: `verify` or `prove` found a difference.
 """
 
 import sys
@@ -22,22 +23,24 @@ from api import auth, printing
 from api import demo as six_nations
 from api.app import Settings
 from api.auth import Scope
-from api.cli_past import standings
+from api.cli_audit import digests, prove, verify
+from api.cli_past import chart, explain, history, standings
 from api.cli_rebuild import rebuild_tables
 from api.cli_void import unvoid, void, what_if
 from api.desk import Desk, open_desk
 from api.imports import register_competitors
 from api.process import stop_on_signals, work
-from api.processes import PROCESSES_MAX, run_service
+from api.processes import PROCESSES_MAX, Beside, run_service
 from api.throttle import PROXIES_MAX, REQUESTS_PER_SECOND_MAX
 from api.where import HERE, Json, Where, address, database_at, desk_at, find, known, located, tournament_at
 from engine import log
 from engine.commands import AddUnity, CloseRanking, Command, RegisterCompetitor, ReopenRanking
 from engine.database import DATABASE_TROUBLE, Database, open_database
-from engine.errors import NotFound, OutcomeUnknown, TallybookError, Unacceptable
+from engine.errors import LogDisproved, NotFound, OutcomeUnknown, TallybookError, Unacceptable
 from engine.migrator import migrate as apply_migrations
 from engine.telemetry import log_json
 from engine.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId, name_fault
+from engine.witness import keep_noting
 from projections.live import Live
 
 app = App(
@@ -54,13 +57,14 @@ ranking_app = App(name="ranking", help="Close, reopen and list rankings.")
 token_app = App(name="token", help="Make, list and revoke tokens.")
 for part in (tournament_app, competitor_app, unity_app, ranking_app, token_app):
     app.command(part)
-for command in (standings, void, unvoid, what_if):
+for command in (standings, history, explain, chart, void, unvoid, what_if, verify, digests, prove):
     app.command(command)
 app.command(rebuild_tables, name="rebuild")
 
 SLUG_CHARACTERS_MAX: Final = 100
 SLUG_ATTEMPTS_MAX: Final = 1_000
 PORT_MAX: Final = 65_535
+NOTE_SECONDS: Final = 60.0
 Port = Annotated[int, Parameter(validator=Number(gte=0, lte=PORT_MAX))]
 Names = Annotated[list[str] | None, Parameter(negative="")]
 
@@ -78,6 +82,8 @@ async def serve(
     open_metrics: Annotated[bool, Parameter(negative="")] = False,
     requests_per_second: Annotated[int | None, Parameter(validator=Number(gte=1, lte=REQUESTS_PER_SECOND_MAX))] = None,
     proxies: Annotated[int, Parameter(validator=Number(gte=0, lte=PROXIES_MAX))] = 0,
+    digests_to: Path | None = None,
+    every: Annotated[float, Parameter(validator=Number(gt=0))] = NOTE_SECONDS,
     where: Where = HERE,
 ) -> None:
     """Answer the interface over HTTP until SIGTERM or Ctrl-C.
@@ -99,10 +105,23 @@ async def serve(
     proxies
         How many proxies in front add the address they see to X-Forwarded-For. Whoever fails to authenticate too
         often is told by it.
+    digests_to
+        File to note the digests of heads in, for `tallybook verify --digests`; keep it elsewhere.
+    every
+        Seconds between such notes; of heads that have changed.
     """
     settings = Settings(open_metrics=open_metrics, requests_per_second=requests_per_second, proxies=proxies)
     async with located(where, joinable=True) as dsn:
-        await _serve(dsn, host=host, port=port, processes=processes, worker=not no_worker, settings=settings)
+        noting = None if digests_to is None else partial(keep_noting, dsn, digests_to, every)
+        await _serve(
+            dsn,
+            host=host,
+            port=port,
+            processes=processes,
+            worker=not no_worker,
+            settings=settings,
+            beside=noting,
+        )
 
 
 @app.command
@@ -158,6 +177,7 @@ async def _serve(
     processes: int,
     worker: bool,
     settings: Settings,
+    beside: Beside | None = None,
     on_ready: printing.OnReady = printing.listening,
 ) -> None:
     async with open_database(dsn, name="tallybook serve", connections_max=1):
@@ -170,6 +190,7 @@ async def _serve(
             processes=processes,
             worker=worker,
             settings=settings,
+            beside=beside,
             stop=stop,
             on_ready=on_ready,
         )
@@ -437,6 +458,11 @@ async def _do(desk: Desk, live: Live, command: Command) -> None:
     await desk.submit(live, command, actor=OPERATOR)
 
 
+def code_of(error: TallybookError) -> int:
+    """The exit code of a command that raised this."""
+    return 3 if isinstance(error, LogDisproved) else 1
+
+
 def main() -> None:
     """Runs the command of `sys.argv` and exits with its code."""
     log_json()
@@ -446,7 +472,7 @@ def main() -> None:
         sys.exit(2)
     except TallybookError as error:
         printing.refused(error)
-        sys.exit(1)
+        sys.exit(code_of(error))
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -1,31 +1,246 @@
 """Commands about the past: who stood where, and why."""
 
-from api import printing
+import importlib
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Group, Parameter, Token
+from cyclopts.validators import Number, mutually_exclusive
+from rich.progress import Progress
+
+from api import printing, queries
+from api.answers_past import as_it_was, explanation_shape
+from api.known import ranking_of, refuse_unknown, unity_named, unity_of
+from api.telling import Format, Sentences, telling
 from api.where import HERE, Json, Where, desk_at, tournament_at
-from engine import log
-from engine.errors import NotFound
-from engine.terms import RankingId
+from api.writing import written_to
+from engine.errors import NotFound, Unacceptable
+from engine.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from projections.history import Filter
+from projections.live import Live
+from projections.past import AtSequence, AtTime, Bounds, Moment, Past
+
+
+def _begin(_: type, tokens: tuple[Token, ...]) -> datetime:
+    return _time(tokens, queries.begin_of_time)
+
+
+def _end(_: type, tokens: tuple[Token, ...]) -> datetime:
+    return _time(tokens, queries.end_of_time)
+
+
+def _time(tokens: tuple[Token, ...], parse: Callable[[str], datetime]) -> datetime:
+    try:
+        return parse(tokens[0].value)
+    except ValueError as error:
+        raise ValueError(f"it must be {error}") from None
+
+
+_MOMENT: Final = Group("Moment", validator=mutually_exclusive)
+_FROM_ONE: Final = Number(gte=1)
+PastSequence = Annotated[int | None, Parameter(group=_MOMENT, validator=_FROM_ONE)]
+PastTime = Annotated[datetime | None, Parameter(group=_MOMENT, converter=_end, accepts_keys=False)]
+Since = Annotated[datetime | None, Parameter(converter=_begin, accepts_keys=False)]
+Until = Annotated[datetime | None, Parameter(converter=_end, accepts_keys=False)]
+Count = Annotated[int | None, Parameter(validator=_FROM_ONE)]
 
 
 async def standings(
-    slug: str, ranking_id: int, /, *, unity: str | None = None, json: Json = False, where: Where = HERE
+    slug: str,
+    ranking_id: int,
+    /,
+    *,
+    unity: str | None = None,
+    at_sequence: PastSequence = None,
+    at_time: PastTime = None,
+    json: Json = False,
+    where: Where = HERE,
 ) -> None:
-    """Show who stands where in a ranking.
+    """Show who stands where in a ranking, or who stood where at a moment of the past.
 
     Parameters
     ----------
     unity
         Only the unity of this name.
+    at_sequence
+        As it was after this event.
+    at_time
+        As it was at this time in UTC: yyyy-mm-dd HH:ii:ss.
+    """
+    moment: Moment | None = None if at_time is None else AtTime(at_time)
+    if at_sequence is not None:
+        moment = AtSequence(Sequence(at_sequence))
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        past, head, ranking = Past(desk.database), live.head.sequence, RankingId(ranking_id)
+        ranking_of(live, ranking)
+        if moment is None:
+            shown, sequence, recorded_at = live, head, await past.recorded_at(live.tournament_id, head)
+        else:
+            then = await past.at(live.tournament_id, ranking, moment, head)
+            shown, sequence, recorded_at = as_it_was(live.tournament_id, then), then.sequence, then.recorded_at
+        if unity is not None:
+            unity_named(shown, ranking, unity)
+    if json:
+        printing.standings_json(shown, ranking, unity, sequence, recorded_at)
+        return
+    if moment is not None:
+        printing.say(f"After event {sequence}, recorded at {printing.moment(recorded_at)} UTC:")
+    printing.standings(shown, ranking, unity)
+
+
+async def history(
+    slug: str,
+    ranking_id: int,
+    /,
+    *,
+    unity: str | None = None,
+    competitor: Count = None,
+    competition: Count = None,
+    actor: Annotated[int | None, Parameter(validator=Number(gte=0))] = None,
+    from_sequence: Count = None,
+    to_sequence: Count = None,
+    from_time: Since = None,
+    to_time: Until = None,
+    format: Format = "table",  # noqa: A002 - the name of the option
+    output: Path | None = None,
+    where: Where = HERE,
+) -> None:
+    """Tell every delta of a ranking: when, by whom, why, and what it led to.
+
+    Parameters
+    ----------
+    unity
+        Only the unity of this name.
+    competitor
+        Only the competitor with this id.
+    competition
+        Only what the competition with this id caused.
+    actor
+        Only what was asked for with the token of this id; 0: on the command line.
+    from_sequence
+        Not before this event.
+    to_sequence
+        Not after this event.
+    from_time
+        Not before this time in UTC: yyyy-mm-dd HH:ii:ss.
+    to_time
+        Not after this time in UTC.
+    format
+        A table to look at, CSV for spreadsheets, or a JSON object a line for programs.
+    output
+        File to write to, instead of to standard output.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        ranking = live.board.rankings.get(RankingId(ranking_id))
-        if ranking is None:
-            raise NotFound(f"This tournament has no ranking {ranking_id}.")
-        if unity is not None and unity not in {u.name for u in ranking.unities.values()}:
-            raise NotFound(f"Ranking {ranking_id} has no unity {unity!r}.")
-        async with desk.database.connection() as connection:
-            last = await log.event_at(connection, live.tournament_id, live.head.sequence)
+        ranking = RankingId(ranking_id)
+        ranking_of(live, ranking)
+        asked = Filter(
+            unity_id=None if unity is None else unity_named(live, ranking, unity),
+            competitor_id=None if competitor is None else CompetitorId(competitor),
+            competition_id=None if competition is None else CompetitionId(competition),
+            actor=None if actor is None else ActorId(actor),
+        )
+        refuse_unknown(live, ranking, asked)
+        bounds = Bounds(
+            first=None if from_sequence is None else Sequence(from_sequence),
+            last=None if to_sequence is None else Sequence(to_sequence),
+            since=from_time,
+            until=to_time,
+        )
+        past, head = Past(desk.database), live.head.sequence
+        span = await past.span(live.tournament_id, head, bounds)
+        told = telling(format, live.board, ranking, head)
+        with written_to(output) as write, _progress(on_terminal=output is None and sys.stdout.isatty()) as bar:
+            task = bar.add_task("telling", total=max(0, span.last - span.first + 1))
+            write(told.head)
+            async for reached, lines in past.lines(live.tournament_id, ranking, span, asked):
+                if lines:
+                    write(told.lines(lines))
+                bar.update(task, completed=reached - span.first + 1)
+
+
+async def explain(
+    slug: str,
+    ranking_id: int,
+    competitor: Annotated[int, Parameter(validator=_FROM_ONE)],
+    /,
+    *,
+    unity: str | None = None,
+    from_: Annotated[int, Parameter(name="--from", validator=Number(gte=0))] = 0,
+    to: Count = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """Tell how the competitor with the id COMPETITOR came to where they stand: deltas, competitions, who passed whom.
+
+    Parameters
+    ----------
+    unity
+        The unity of this name; without: the main one.
+    from_
+        From where they stood after this event; 0: before the first.
+    to
+        To where they stood after this event; without: the last.
+    """
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        ranking, head = RankingId(ranking_id), live.head.sequence
+        unity_id = unity_of(live, ranking, None) if unity is None else unity_named(live, ranking, unity)
+        competitor_id = CompetitorId(competitor)
+        refuse_unknown(live, ranking, Filter(competitor_id=competitor_id))
+        end = head if to is None else Sequence(to)
+        if from_ > end:
+            raise NotFound(f"There is nothing to tell from event {from_} to event {end}; from must not be greater.")
+        told = await Past(desk.database).explanation(
+            live.tournament_id, ranking, unity_id, competitor_id, start=Sequence(from_), end=end, head=head
+        )
     if json:
-        printing.standings_json(live, RankingId(ranking_id), unity, last)
+        printing.json(explanation_shape(told, unity_id, competitor_id))
     else:
-        printing.standings(live, RankingId(ranking_id), unity)
+        printing.line(Sentences(live.board, ranking, unity_id, competitor_id).said(told))
+
+
+async def chart(slug: str, ranking_id: int, /, *, output: Path, unity: str | None = None, where: Where = HERE) -> None:
+    """Draw positions and totals over time as an SVG picture, a line for each competitor.
+
+    Parameters
+    ----------
+    output
+        File to write to, .svg.
+    unity
+        The unity of this name; without: the main one.
+    """
+    if output.suffix.lower() != ".svg":
+        raise Unacceptable(f"Charts are written as SVG; name a file that ends in .svg, not {output.name!r}.")
+    try:
+        charts = importlib.import_module("api.charts")
+    except ModuleNotFoundError as error:
+        raise Unacceptable("Charts need matplotlib: pip install 'tallybook[chart]'.") from error
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        ranking = RankingId(ranking_id)
+        unity_id = unity_of(live, ranking, None) if unity is None else unity_named(live, ranking, unity)
+        title = f"{ranking_of(live, ranking).name}: {_unity_name(live, ranking, unity_id)}"
+        names = {competitor_id: competitor.name for competitor_id, competitor in live.board.competitors.items()}
+        moments, head = [], live.head.sequence
+        with _progress(on_terminal=False) as bar:
+            task = bar.add_task("reading", total=head)
+            async for reached, course in Past(desk.database).course(live.tournament_id, ranking, unity_id, head):
+                moments = course.moments if reached == head else []
+                bar.update(task, completed=reached)
+    if not moments:
+        raise NotFound(f"No points have been given in {title} yet; there is nothing to draw.")
+    try:
+        charts.draw(title, moments, names, output)
+    except OSError as error:
+        raise Unacceptable(f"{output} cannot be written: {error.strerror}.") from error
+    printing.say(f"{output}: {len(moments[-1].lines)} competitors")
+
+
+def _unity_name(live: Live, ranking_id: RankingId, unity_id: UnityId) -> str:
+    return ranking_of(live, ranking_id).unities[unity_id].name
+
+
+def _progress(*, on_terminal: bool) -> Progress:
+    """A bar on the terminal, unless the data itself goes there (`on_terminal`)."""
+    return Progress(console=printing.talk(), disable=on_terminal or not printing.talk().is_terminal)

@@ -254,6 +254,8 @@ class Docket:
 
     async def judged_again(self, connection: Connection) -> Block | None:
         (case,) = self._under_way
+        if self.live.dropped:
+            return None
         try:
             head = (await log.heads(connection, [self.tournament_id]))[self.tournament_id]
             await self._means.lives.catch_up(self.live, head.sequence, connection)

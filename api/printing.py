@@ -18,8 +18,7 @@ from rich.text import Text
 from api import answers, shapes
 from api.auth import Token
 from engine.errors import Refusal, TallybookError
-from engine.events import Recorded
-from engine.terms import RankingId, TournamentId
+from engine.terms import RankingId, Sequence, TournamentId
 from projections.board import Ranking
 from projections.live import Live
 from projections.standing import standings as lines_of
@@ -44,9 +43,13 @@ def say(sentence: str) -> None:
 
 
 def line(text: str) -> None:
+    write(f"{text}\n")
+
+
+def write(text: str) -> None:
     """As rich does it for tables: who has read enough and gone makes this the end, and no error of ours."""
     try:
-        sys.stdout.write(f"{text}\n")
+        sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -115,11 +118,13 @@ def standings(live: Live, ranking_id: RankingId, only: str | None = None) -> Non
             data().print(table, markup=False)
 
 
-def standings_json(live: Live, ranking_id: RankingId, only: str | None, last: Recorded) -> None:
+def standings_json(
+    live: Live, ranking_id: RankingId, only: str | None, sequence: Sequence, recorded_at: datetime
+) -> None:
     """The modification shape of the interface, with the sequence it is of and the time of that event."""
     shape = msgspec.json.decode(answers.modified_ranking(live, ranking_id))["ranking"]
     shape["unities"] = [unity for unity in shape["unities"] if only in (None, unity["name"])]
-    json(shape | {"sequence": last.sequence, "recorded_at": moment(last.recorded_at)})
+    json(shape | {"sequence": sequence, "recorded_at": moment(recorded_at)})
 
 
 def comparison(rankings: Items[shapes.ComparedRanking]) -> None:

@@ -10,7 +10,7 @@ import os
 import socket
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from typing import Final
 
@@ -27,6 +27,8 @@ BACKLOG: Final = 1_024
 READY_SECONDS_MAX: Final = 30.0
 STOP_SECONDS_MAX: Final = 30.0
 RESTART_SECONDS: Final = 1.0
+Beside = Callable[[], Coroutine[object, object, None]]
+"""Something small that goes on until it is cancelled; what can fail in it, it sees to itself."""
 
 _logger = structlog.get_logger()
 
@@ -39,13 +41,14 @@ async def run_service(
     processes: int,
     worker: bool,
     settings: Settings,
+    beside: Beside | None = None,
     stop: asyncio.Event,
     on_ready: Callable[[str], None],
 ) -> None:
     """Runs the service until `stop` is set, then stops all of it cleanly.
 
-    `port` 0: any free one. `on_ready` is told the address when every process is ready. Raises StartupRefused where
-    the port is taken, or where a process does not come up.
+    `port` 0: any free one. `on_ready` is told the address when every process is ready; `beside` runs in this one
+    meanwhile. Raises StartupRefused where the port is taken, or where a process does not come up.
     """
     with ExitStack() as stack:
         listeners = [stack.enter_context(listener) for listener in _listen(host, port, processes)]
@@ -61,7 +64,7 @@ async def run_service(
         try:
             await asyncio.gather(*(child.start() for child in children))
             on_ready(_address(listeners[0]))
-            await _supervise(children, stop)
+            await _supervise(children, beside, stop)
         finally:
             for listener in listeners:
                 listener.close()
@@ -133,8 +136,10 @@ class _Child:
             mark_process_dead(self._process.pid, self._environment["PROMETHEUS_MULTIPROC_DIR"])  # type: ignore[no-untyped-call]
 
 
-async def _supervise(children: list[_Child], stop: asyncio.Event) -> None:
+async def _supervise(children: list[_Child], beside: Beside | None, stop: asyncio.Event) -> None:
     keeping = [asyncio.create_task(child.keep_running()) for child in children]
+    if beside is not None:
+        keeping.append(asyncio.create_task(beside()))
     try:
         await stop.wait()
     finally:

@@ -1,6 +1,7 @@
 """Every operation over HTTP: one table, and what the operations of each kind have in common.
 
 GET   token ─► scope ─► tournament ─► query ─► live, made current ─► bytes
+                                                    └─► log, of the past ─► bytes
 POST  token ─► scope ─► tournament ─► body ─► form ─► command ─► desk ─► bytes
 PUT
 """
@@ -13,13 +14,14 @@ from typing import Final
 from aiohttp import web
 from msgspec import Struct
 
-from api import answers, comparisons, wire
+from api import answers, answers_past, comparisons, queries, wire
 from api.answers import Listing
 from api.auth import Guard, Scope, Token
 from api.body import read_form
 from api.desk import Desk
 from api.exchange import Reply, Visit, header
 from api.forms import Form, fingerprint, parse_id
+from api.known import ranking_of, refuse_unknown, unity_of
 from api.router import Handler, Router
 from api.throttle import Throttle, address_of
 from engine import log
@@ -27,7 +29,9 @@ from engine.commands import Command, UnvoidCompetition, VoidCompetition
 from engine.errors import Forbidden, HistoryReplaced, NotFound, Unauthenticated, Unreadable
 from engine.terms import CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
 from projections.comparison import foreseen
+from projections.history import Filter
 from projections.live import Live
+from projections.past import AtVersion, Past
 
 Ids = Mapping[str, int]
 Query = list[tuple[str, str]]
@@ -38,6 +42,14 @@ class Read(Struct, frozen=True):
 
     path: str
     answer: Callable[[Query], Callable[[Live], Listing]]
+
+
+class Recall(Struct, frozen=True):
+    """A look at the past of a ranking: what is to be read and rendered, once the query has been understood. The live
+    is current; it knows the head, and what there is by now."""
+
+    path: str
+    answer: Callable[[Query], Callable[[Past, Live, RankingId], Awaitable[Listing]]]
 
 
 class Write(Struct, frozen=True):
@@ -72,6 +84,57 @@ def _list_competitions(query: Query) -> Callable[[Live], Listing]:
 def _list_competitors(query: Query) -> Callable[[Live], Listing]:
     page = wire.parse_page(query)
     return lambda live: answers.competitors(live, page)
+
+
+def _show_standings(query: Query) -> Callable[[Past, Live, RankingId], Awaitable[Listing]]:
+    moment = queries.parse_moment(query)
+
+    async def answer(past: Past, live: Live, ranking_id: RankingId) -> Listing:
+        if isinstance(moment, AtVersion):
+            unity_of(live, ranking_id, moment.unity_id)
+        if moment is None:
+            sequence, body = live.head.sequence, answers.modified_ranking(live, ranking_id)
+            return answers_past.standings(body, sequence, await past.recorded_at(live.tournament_id, sequence))
+        then = await past.at(live.tournament_id, ranking_id, moment, live.head.sequence)
+        body = answers.modified_ranking(answers_past.as_it_was(live.tournament_id, then), ranking_id)
+        return answers_past.standings(body, then.sequence, then.recorded_at)
+
+    return answer
+
+
+def _show_history(query: Query) -> Callable[[Past, Live, RankingId], Awaitable[Listing]]:
+    wanted = queries.parse_history(query)
+
+    async def answer(past: Past, live: Live, ranking_id: RankingId) -> Listing:
+        refuse_unknown(live, ranking_id, wanted.asked)
+        span = await past.span(live.tournament_id, live.head.sequence, wanted.bounds)
+        page = await past.page(
+            live.tournament_id, ranking_id, span, asked=wanted.asked, after=wanted.after, limit=wanted.limit
+        )
+        return answers_past.history(page)
+
+    return answer
+
+
+def _explain(query: Query) -> Callable[[Past, Live, RankingId], Awaitable[Listing]]:
+    wanted = queries.parse_explain(query)
+
+    async def answer(past: Past, live: Live, ranking_id: RankingId) -> Listing:
+        unity_id = unity_of(live, ranking_id, wanted.unity_id)
+        refuse_unknown(live, ranking_id, Filter(competitor_id=wanted.competitor_id))
+        told = await past.explanation(
+            live.tournament_id,
+            ranking_id,
+            unity_id,
+            wanted.competitor_id,
+            start=wanted.start,
+            end=wanted.end or live.head.sequence,
+            head=live.head.sequence,
+            limit=wanted.limit,
+        )
+        return answers_past.explanation(told, unity_id, wanted.competitor_id)
+
+    return answer
 
 
 async def _create_ranking(desk: Desk, form: Form, _: Ids) -> Command:
@@ -124,7 +187,7 @@ async def _change_competitor(_: Desk, form: Form, ids: Ids) -> Command:
 
 _TOURNAMENT: Final = "/tournament/{tournament}"
 
-ROUTES: Final[tuple[Read | Write | Preview, ...]] = (
+ROUTES: Final[tuple[Read | Recall | Write | Preview, ...]] = (
     Write("PUT", _TOURNAMENT + "/rankings/{ranking_id}/add.json", _add_points),
     Read(_TOURNAMENT + "/rankings.json", _list_rankings),
     Write("POST", _TOURNAMENT + "/rankings.json", _create_ranking),
@@ -143,6 +206,9 @@ ROUTES: Final[tuple[Read | Write | Preview, ...]] = (
     Write("PUT", _TOURNAMENT + "/competitions/{competition_id}/unvoid.json", _unvoid_competition, Scope.ADMIN),
     Preview(_TOURNAMENT + "/competitions/{competition_id}/void.json", VoidCompetition),
     Preview(_TOURNAMENT + "/competitions/{competition_id}/unvoid.json", UnvoidCompetition),
+    Recall(_TOURNAMENT + "/rankings/{ranking_id}/standings.json", _show_standings),
+    Recall(_TOURNAMENT + "/rankings/{ranking_id}/history.json", _show_history),
+    Recall(_TOURNAMENT + "/rankings/{ranking_id}/explain.json", _explain),
 )
 
 
@@ -166,6 +232,7 @@ class Operations:
         self._failures = failures
         self._requests = requests
         self._proxies = proxies
+        self._past = Past(desk.database)
         self._slugs: dict[str, TournamentId] = {}  # for good, unless the database is replaced by another
 
     def add_to(self, router: Router) -> None:
@@ -173,6 +240,8 @@ class Operations:
             match route:
                 case Read():
                     router.add("GET", route.path, self._read_handler(route))
+                case Recall():
+                    router.add("GET", route.path, self._recall_handler(route))
                 case Write():
                     router.add(route.method, route.path, self._write_handler(route))
                 case Preview():
@@ -244,6 +313,24 @@ class Operations:
                 raise
             finally:
                 self._desk.lives.unpin(live)
+            return _list_reply(visit.request, listing)
+
+        return handle
+
+    def _recall_handler(self, route: Recall) -> Handler:
+        async def handle(visit: Visit) -> Reply:
+            token = await self.authenticated(visit, Scope.READ)
+            tournament_id = await self._tournament(visit, token)
+            answer = route.answer(_query(visit.request))
+            ranking_id = RankingId(_ids(visit.parameters)["ranking_id"])
+            try:
+                async with self._desk.lives.pinned(tournament_id) as live:
+                    await self._desk.lives.current(live)
+                    ranking_of(live, ranking_id)
+                    listing = await answer(self._past, live, ranking_id)
+            except HistoryReplaced:
+                self._slugs.clear()
+                raise
             return _list_reply(visit.request, listing)
 
         return handle

@@ -4,9 +4,10 @@ A field of type `Raw` holds the finished JSON of the shape named beside it, so t
 together many times. Timestamps are `yyyy-mm-dd HH:ii:ss` in UTC.
 """
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from engine.errors import Fault
+from projections.explanation import Overtaking
 from projections.standing import Standing
 
 
@@ -125,6 +126,58 @@ class ComparedRanking(Struct, kw_only=True):
     id: int
     name: str
     unities: list[ComparedUnity]
+
+
+class Line(Struct, kw_only=True):
+    """A line of history: one delta."""
+
+    sequence: int
+    recorded_at: str
+    actor: int
+    competitor_id: int
+    unity_id: int
+    competition_id: int | None
+    delta: int
+    total: int
+    position_before: int | None
+    position_after: int | None
+    reverses: int | None
+
+
+class Stand(Struct, kw_only=True):
+    """Where a competitor stood after an event; before the first one, `sequence` is 0."""
+
+    sequence: int
+    recorded_at: str | None
+    position: int | None
+    total: int
+
+
+class Step(Struct, kw_only=True):
+    """An event that changed something for a competitor; `delta` null: it gave her nothing, others moved."""
+
+    sequence: int
+    recorded_at: str
+    actor: int
+    cause: str
+    competition_id: int | None
+    reverses: int | None
+    delta: int | None
+    total: int
+    position_before: int | None
+    position_after: int | None
+    overtakings: list[Overtaking]
+
+
+class Explanation(Struct, kw_only=True):
+    """`next`: what to send as `from` for the rest; null: there is none."""
+
+    competitor_id: int
+    unity_id: int
+    start: Stand = field(name="from")
+    end: Stand = field(name="to")
+    steps: list[Step]
+    next: int | None
 
 
 class Problem(Struct, kw_only=True):

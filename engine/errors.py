@@ -28,6 +28,7 @@
     ├── OutcomeUnknown             it may have been applied or not
     ├── LogUnreadable              an event whose tag or body this code does not know
     ├── LogForked                  the log is not the one that was read before
+    ├── LogDisproved               what is stored is not what its digests, or its events, say
     └── StartupRefused             a sentence that says what to do, and exit
 
 Pure. Each class has a stable `code`; facts are attributes. What the HTTP front makes of them is one table in
@@ -251,6 +252,12 @@ class LogForked(TallybookError):
         )
         self.tournament_id = tournament_id
         self.sequence = sequence
+
+
+class LogDisproved(TallybookError):
+    """A check of the log, or of what is made of it, found a difference."""
+
+    code = "log_disproved"
 
 
 class StartupRefused(TallybookError):

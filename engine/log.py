@@ -98,6 +98,43 @@ _EVENT: Final = """
     FROM event
     WHERE tournament_id = $1 AND sequence = $2
 """
+# Walks along the index until so many events, or so many bytes of them, are together; never fewer than one.
+_SLICE: Final = """
+    SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+    FROM (
+        SELECT
+            tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body,
+            sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
+        FROM (
+            SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+            FROM event
+            WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
+            ORDER BY sequence
+            LIMIT $4
+        ) AS e
+    ) AS s
+    WHERE size <= $5 OR sequence = $2 + 1
+    ORDER BY sequence
+"""
+# Halves the sequences between which the last one lies that is not after the moment; times never fall within a log.
+_LAST_AT: Final = """
+    WITH RECURSIVE search (low, high) AS (
+        SELECT 0::bigint, $2::bigint
+        UNION ALL
+        SELECT
+            CASE WHEN e.recorded_at <= $3 THEN e.sequence ELSE s.low END,
+            CASE WHEN e.recorded_at <= $3 THEN s.high ELSE e.sequence - 1 END
+        FROM search AS s
+        CROSS JOIN LATERAL (
+            SELECT sequence, recorded_at
+            FROM event
+            WHERE tournament_id = $1 AND sequence = (s.low + s.high + 1) / 2
+        ) AS e
+        WHERE s.low < s.high
+    )
+    SELECT low FROM search WHERE low = high
+"""
+_BLOCK_DIGEST: Final = "SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $2"
 # The encoder writes the field just so; who reads looks again, in the decoded event.
 _EFFECTS: Final = """
     SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
@@ -452,6 +489,43 @@ async def event_at(connection: Connection, tournament_id: TournamentId, sequence
     if row is None:
         raise LogForked(tournament_id, sequence)
     return _recorded(row)
+
+
+SLICE_EVENTS_MAX: Final = 1_000
+SLICE_BYTES_MAX: Final = 128 * 1024
+"""Events, and bytes of their bodies, that are read at once by who goes through the past: it takes a few milliseconds to
+decode and fold them, and nobody else has a turn meanwhile."""
+
+
+async def slice_of(
+    connection: Connection, tournament_id: TournamentId, after: Sequence, upto: Sequence
+) -> list[Recorded]:
+    """The events that follow sequence `after`, as many of them as make a slice, and none beyond `upto`.
+
+    Raises LogForked where one is missing, and LogUnreadable.
+    """
+    rows = await connection.fetch(_SLICE, tournament_id, after, upto, SLICE_EVENTS_MAX, SLICE_BYTES_MAX)
+    events = [_recorded(row) for row in rows]
+    if (not events and after < upto) or (events and events[-1].sequence != after + len(events)):
+        raise LogForked(tournament_id, after)
+    return events
+
+
+async def last_at(connection: Connection, tournament_id: TournamentId, moment: datetime, upto: Sequence) -> Sequence:
+    """The last sequence, of those up to `upto`, that was recorded at `moment` or before it; 0: none was.
+
+    Raises LogForked where an event is missing.
+    """
+    sequence: Sequence | None = await connection.fetchval(_LAST_AT, tournament_id, upto, moment)
+    if sequence is None:
+        raise LogForked(tournament_id, upto)
+    return sequence
+
+
+async def has_head(connection: Connection, tournament_id: TournamentId, head: Head) -> bool:
+    """Whether the log has a block that ends in just this head."""
+    digest_: bytes | None = await connection.fetchval(_BLOCK_DIGEST, tournament_id, head.sequence)
+    return digest_ == head.digest
 
 
 EFFECTS_EVENTS_MAX: Final = 200_000

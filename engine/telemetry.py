@@ -5,15 +5,22 @@ Log events (structlog, one JSON object a line; ids as keywords, never bodies or 
     request               one finished request: request_id, method, route, tournament, status, milliseconds,
                           actor, and where there is one, sequence, replayed, code
     tables_folded         one batch of a worker: tournaments, events, milliseconds
+    tables_rebuilt        tables that an older fold had made: tournament_id, events, milliseconds
     append_failed         a batch could not be sent together; its blocks follow alone
     append_resent         a block that was sent alone failed and is sent again
     append_rejected       the database refuses a block: a defect
     commit_unconfirmed    the server committed, but a standby did not confirm
     tournament_stopped    an event cannot be folded; its tournament answers 503 (alarm)
     log_forked            the log is not the one that was read before (alarm)
+    snapshot_ignored      a snapshot that cannot be used: answers about the past fold from an earlier one
     request_failed        a defect, with its traceback
     worker_failed         a worker could not go on with the tournaments of a batch, and tries each alone, or later
     process_started / process_stopping / process_stopped / process_died
+    digests_noted         heads were noted in a file elsewhere: tournaments
+    digests_failed        they could not be; it is tried again
+    tournament_verified   one tournament by `verify --forever`: tournament, sequence, events, milliseconds, differences
+    difference_found      something is not what the log, or a digest, says: tournament, sequence, field, message (alarm)
+    verify_failed         a round of `verify --forever` was broken off; it goes on
 
 Metrics (Prometheus; several processes are added up)
 
@@ -23,6 +30,9 @@ Metrics (Prometheus; several processes are added up)
     tallybook_barrier_seconds, tallybook_waiting_requests, tallybook_live_tournaments, tallybook_live_bytes
     tallybook_lives_loaded_total, tallybook_stopped_total, tallybook_forked_total
     tallybook_folded_events_total, tallybook_fold_seconds
+    tallybook_digests_failed_total
+    tallybook_verified_events_total, tallybook_verified_tournaments_total, tallybook_differences_total
+    tallybook_differing_tournaments, tallybook_unverified_seconds
 """
 
 import asyncio
@@ -69,6 +79,17 @@ FORKED: Final = Count("tallybook_forked", "Times that a log was not the one read
 
 FOLDED_EVENTS: Final = Count("tallybook_folded_events", "Events folded into tables")
 FOLD_SECONDS: Final = Histogram("tallybook_fold_seconds", "Time of one batch into tables", buckets=_SECONDS)
+
+DIGESTS_FAILED: Final = Count("tallybook_digests_failed", "Times that heads could not be noted elsewhere")
+VERIFIED_EVENTS: Final = Count("tallybook_verified_events", "Events that were verified")
+VERIFIED_TOURNAMENTS: Final = Count("tallybook_verified_tournaments", "Tournaments that were verified, each time")
+DIFFERENCES: Final = Count("tallybook_differences", "Differences that were found, each time")
+DIFFERING: Final = Gauge(
+    "tallybook_differing_tournaments", "Tournaments in which differences were found", multiprocess_mode="livesum"
+)
+UNVERIFIED_SECONDS: Final = Gauge(
+    "tallybook_unverified_seconds", "Since the longest unverified tournament was verified", multiprocess_mode="livemax"
+)
 
 
 _observed: Final[dict[Histogram, list[float]]] = {}

@@ -1,48 +1,98 @@
-"""Where what is stored is not what the log comes to, field by field.
+"""Where two values of one kind differ: the paths to every part that is not the same.
 
-Pure. Works on anything made of structs, dictionaries and tuples, as boards are.
+Pure. Compares structs by fields, dictionaries by keys and tuples by places, as deep as they go, so whoever adds a field
+to what is compared has it compared. A path reads as Python would: `rankings[7].unities[9].totals[3]`.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import astuple
+
+SHOWN_CHARACTERS_MAX: Final = 80
 
 
-class _Nothing:
-    def __repr__(self) -> str:
-        return "not there"
+class Unlike(Struct, frozen=True):
+    """One part that differs, and what it is on both sides, as text; "nothing": it is not there."""
 
-
-NOTHING: Final = _Nothing()
-"""What stands for a part that only the other side has."""
-
-
-class Difference(Struct, frozen=True):
-    """One field at which two values differ, and what it is in each; NOTHING where it is not there."""
-
-    field: str
-    expected: object
-    found: object
+    path: str
+    expected: str
+    found: str
 
     def __str__(self) -> str:
-        return f"{self.field} is {self.found!r}, by the log it is {self.expected!r}"
+        return f"{self.path} is {self.found}, not {self.expected}"
 
 
-def differences(expected: object, found: object, field: str = "") -> Iterator[Difference]:
-    """Every smallest part at which `found` is not as `expected`, named by its path, as in rankings[7].name."""
-    if expected == found:
-        return
-    match expected, found:
-        case Struct(), Struct() if type(expected) is type(found):
-            for name in expected.__struct_fields__:
-                within = f"{field}.{name}" if field else name
-                yield from differences(getattr(expected, name), getattr(found, name), within)
-        case (Mapping(), Mapping()):
-            for key in dict.fromkeys([*expected, *found]):
-                yield from differences(expected.get(key, NOTHING), found.get(key, NOTHING), f"{field}[{key}]")
-        case (tuple(), tuple()) if len(expected) == len(found):
-            for index, (one, other) in enumerate(zip(expected, found, strict=True)):
-                yield from differences(one, other, f"{field}[{index}]")
-        case _:
-            yield Difference(field, expected, found)
+NOTHING: Final = "nothing"
+
+
+def differences(
+    expected: object, found: object, *, unordered: Collection[str] = (), path: str = ""
+) -> Iterator[Unlike]:
+    """Each part of `found` that is not as in `expected`. The order of keys counts, but for fields in `unordered`."""
+    if type(expected) is not type(found):
+        yield _unlike(path, expected, found)
+    elif isinstance(expected, Struct):
+        for name in expected.__struct_fields__:
+            ours, theirs = getattr(expected, name), getattr(found, name)
+            if name in unordered and ours == theirs:
+                continue
+            yield from differences(ours, theirs, unordered=unordered, path=f"{path}.{name}" if path else name)
+    elif isinstance(expected, Mapping) and isinstance(found, Mapping):
+        yield from _of_mappings(expected, found, unordered, path)
+    elif expected != found:
+        if isinstance(expected, tuple) and isinstance(found, tuple):
+            yield from _of_tuples(expected, found, unordered, path)
+        else:
+            yield _unlike(path, expected, found)
+
+
+def _of_mappings(
+    expected: Mapping[Any, object], found: Mapping[Any, object], unordered: Collection[str], path: str
+) -> Iterator[Unlike]:
+    for key, ours in expected.items():
+        at = f"{path}[{key!r}]"
+        if key not in found:
+            yield Unlike(at, _shown(ours), NOTHING)
+        elif not _simply_same(ours, found[key]):
+            yield from differences(ours, found[key], unordered=unordered, path=at)
+    for key, theirs in found.items():
+        if key not in expected:
+            yield Unlike(f"{path}[{key!r}]", NOTHING, _shown(theirs))
+    name = path.rpartition(".")[2].partition("[")[0]
+    if name not in unordered and expected.keys() == found.keys() and list(expected) != list(found):
+        yield Unlike(f"{path}.order" if path else "order", _shown(list(expected)), _shown(list(found)))
+
+
+def _of_tuples(
+    expected: tuple[object, ...], found: tuple[object, ...], unordered: Collection[str], path: str
+) -> Iterator[Unlike]:
+    for place in range(max(len(expected), len(found))):
+        at = f"{path}[{place}]"
+        if place >= len(expected):
+            yield Unlike(at, NOTHING, _shown(found[place]))
+        elif place >= len(found):
+            yield Unlike(at, _shown(expected[place]), NOTHING)
+        else:
+            yield from differences(expected[place], found[place], unordered=unordered, path=at)
+
+
+def _simply_same(ours: object, theirs: object) -> bool:
+    """Whether there is no need to look into them: nearly all, of which a board has many."""
+    if ours != theirs or type(ours) is not type(theirs):
+        return False
+    return not isinstance(ours, Mapping) and not (isinstance(ours, Struct) and any(map(_has_order, astuple(ours))))
+
+
+def _has_order(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _unlike(path: str, expected: object, found: object) -> Unlike:
+    return Unlike(path, _shown(expected), _shown(found))
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN_CHARACTERS_MAX else f"{text[: SHOWN_CHARACTERS_MAX - 1]}…"

@@ -93,14 +93,14 @@ async def _switch(connection: Connection, anew: "_Anew") -> Rebuilt | None:
         found.append(f"the tables stand at event {checkpoint.head.sequence} of another log")
     elif of_this_fold:
         stored = await tables.load_board(connection, tournament_id)
-        for difference in differences(anew.board, stored):
+        for difference in differences(anew.board, stored, unordered=("totals",)):
             found.append(str(difference))
             if len(found) == DIFFERENCES_MAX:
                 break
     if found or not of_this_fold:
         await tables.clear(connection, [tournament_id])
         await tables.save(connection, {tournament_id: tables.everything(anew.board)})
-        await tables.advance(connection, {tournament_id: goal})
+        await tables.advance(connection, {tournament_id: goal}, {tournament_id: anew.last_snapshot})
     await snapshots.drop_others(connection, tournament_id, anew.snapshots)
     return Rebuilt(goal.sequence, found, replaced=bool(found) or not of_this_fold)
 
@@ -134,6 +134,10 @@ class _Anew:
                 await snapshots.save(connection, {self.tournament_id: Snapshot(self.head, self.board)})
                 self.snapshots.append(self.head.sequence)
 
+    @property
+    def last_snapshot(self) -> Sequence:
+        """Its sequence; 0: there is none."""
+        return self.snapshots[-1] if self.snapshots else Sequence(0)
+
     def _is_snapshot_due(self) -> bool:
-        last = self.snapshots[-1] if self.snapshots else 0
-        return self.head.sequence - last >= interval_events(self.board)
+        return self.head.sequence - self.last_snapshot >= interval_events(self.board)

@@ -46,6 +46,9 @@ _DROP_OTHERS: Final = """
 """
 
 
+_COUNT_OTHERS: Final = "SELECT count(*) FROM snapshot WHERE tournament_id = $1 AND fold_version <> $2"
+
+
 class Snapshot(Struct, frozen=True):
     """A board, and the head that it is of."""
 
@@ -54,7 +57,11 @@ class Snapshot(Struct, frozen=True):
 
 
 class Undecodable(ValueError):
-    """What is stored is no board."""
+    """What is stored at `sequence` is no board."""
+
+    def __init__(self, sequence: Sequence, error: Exception) -> None:
+        super().__init__(f"the snapshot at {sequence} cannot be read: {error}")
+        self.sequence = sequence
 
 
 def interval_events(board: Board) -> int:
@@ -73,12 +80,18 @@ async def nearest(connection: Connection, tournament_id: TournamentId, upto: Seq
     try:
         return Snapshot(Head(row["sequence"], row["digest"]), _decode(row["board"]))
     except (msgspec.MsgspecError, ValueError) as error:
-        raise Undecodable(f"the snapshot at {row['sequence']} cannot be read: {error}") from error
+        raise Undecodable(row["sequence"], error) from error
 
 
 async def sequences(connection: Connection, tournament_id: TournamentId) -> list[Sequence]:
     """Of which sequences there are snapshots of this fold's version, ascending."""
     return [row["sequence"] for row in await connection.fetch(_SEQUENCES, tournament_id, FOLD_VERSION)]
+
+
+async def count_others(connection: Connection, tournament_id: TournamentId) -> int:
+    """How many snapshots there are of other versions of the fold."""
+    count: int = await connection.fetchval(_COUNT_OTHERS, tournament_id, FOLD_VERSION)
+    return count
 
 
 async def save(connection: Connection, snapshots: Mapping[TournamentId, Snapshot]) -> None:

@@ -9,14 +9,14 @@ from datetime import UTC
 from typing import Final, assert_never
 
 import msgspec
-from asyncpg import Connection
+from asyncpg import Connection, Record
 from msgspec import Struct, field
 
 from engine import events
 from engine.errors import LogUnreadable
 from engine.events import Event, Result
 from engine.log import Head
-from engine.terms import CompetitionId, CompetitorId, RankingId, Sort, TournamentId, UnityId
+from engine.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.tournament import SCORE_PARTICIPANTS_MAX
 from projections.board import FOLD_VERSION, Board, Competition, Competitor, Ranking, Unity
 
@@ -26,7 +26,7 @@ ROWS_MAX: Final = 20_000
 # ── Checkpoints ─────────────────────────────────────────────────────────────────────────────────────────
 
 _CHECKPOINT: Final = """
-    SELECT sequence, digest, fold_version
+    SELECT sequence, digest, fold_version, snapshot_sequence
     FROM checkpoint
     WHERE tournament_id = $1
 """
@@ -44,6 +44,7 @@ _CLAIM: Final = """
         sequence,
         digest,
         fold_version,
+        snapshot_sequence,
         set_config('synchronous_commit', 'off', true)
     FROM checkpoint
     WHERE tournament_id = ANY($1::bigint[])
@@ -53,8 +54,10 @@ _CLAIM: Final = """
 _ADVANCE: Final = """
     WITH advanced AS (
         UPDATE checkpoint AS c
-        SET sequence = a.sequence, digest = a.digest, recorded_at = now(), fold_version = $4
-        FROM unnest($1::bigint[], $2::bigint[], $3::bytea[]) AS a (tournament_id, sequence, digest)
+        SET sequence = a.sequence, digest = a.digest, recorded_at = now(), fold_version = $5,
+            snapshot_sequence = a.snapshot_sequence
+        FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[])
+            AS a (tournament_id, sequence, digest, snapshot_sequence)
         WHERE c.tournament_id = a.tournament_id
         RETURNING c.tournament_id, c.sequence
     )
@@ -76,16 +79,17 @@ _BEHIND: Final = """
 
 
 class Checkpoint(Struct, frozen=True):
-    """How far a tournament's tables are, and which version of the fold made them."""
+    """How far a tournament's tables are, which version of the fold made them, and the sequence of the last snapshot."""
 
     head: Head
     fold_version: int
+    snapshot_sequence: Sequence
 
 
 async def checkpoint(connection: Connection, tournament_id: TournamentId) -> Checkpoint | None:
     """How far the tables are; None: there are none yet."""
     row = await connection.fetchrow(_CHECKPOINT, tournament_id)
-    return None if row is None else Checkpoint(Head(row["sequence"], row["digest"]), row["fold_version"])
+    return None if row is None else _checkpoint(row)
 
 
 async def create_checkpoints(connection: Connection, beginnings: Mapping[TournamentId, Head]) -> None:
@@ -101,15 +105,22 @@ async def claim(connection: Connection, tournament_ids: Collection[TournamentId]
     and checkpoint are one commit, so a crash of the server loses both, and the events are folded again.
     """
     rows = await connection.fetch(_CLAIM, tournament_ids)
-    return {row["tournament_id"]: Checkpoint(Head(row["sequence"], row["digest"]), row["fold_version"]) for row in rows}
+    return {row["tournament_id"]: _checkpoint(row) for row in rows}
 
 
-async def advance(connection: Connection, heads: Mapping[TournamentId, Head]) -> None:
-    """Says that the rows are now those of `heads`; belongs into the transaction that wrote them. What was stopped by
-    an event up to there goes on."""
+def _checkpoint(row: Record) -> Checkpoint:
+    return Checkpoint(Head(row["sequence"], row["digest"]), row["fold_version"], row["snapshot_sequence"])
+
+
+async def advance(
+    connection: Connection, heads: Mapping[TournamentId, Head], snapshot_sequences: Mapping[TournamentId, Sequence]
+) -> None:
+    """Says that the rows are now those of `heads`, and of which sequence the last snapshot of each is; belongs into
+    the transaction that wrote them. What was stopped by an event up to there goes on."""
     sequences = [head.sequence for head in heads.values()]
     digests = [head.digest for head in heads.values()]
-    await connection.execute(_ADVANCE, list(heads), sequences, digests, FOLD_VERSION)
+    snapshot_at = [snapshot_sequences[tournament_id] for tournament_id in heads]
+    await connection.execute(_ADVANCE, list(heads), sequences, digests, snapshot_at, FOLD_VERSION)
 
 
 async def moment(connection: Connection) -> str | None:
@@ -506,6 +517,147 @@ def _total(
     tournament_id: TournamentId, ranking_id: RankingId, unity_id: UnityId, competitor_id: CompetitorId, board: Board
 ) -> _Row:
     return tournament_id, unity_id, competitor_id, board.rankings[ranking_id].unities[unity_id].totals[competitor_id]
+
+
+# ── For whoever checks ──────────────────────────────────────────────────────────────────────────────────
+
+# What `load_board` does not look at: rows that belong to nothing, places in lists, columns that do not apply.
+_STRAYS: Final = """
+    SELECT 'participant', competition_id, 'belongs to no competition'
+    FROM participant AS p
+    WHERE tournament_id = $1 AND NOT EXISTS (
+        SELECT FROM competition AS c WHERE c.tournament_id = $1 AND c.competition_id = p.competition_id
+    )
+    UNION ALL
+    SELECT 'participant', competition_id, 'has not the numbers 1, 2, 3 …'
+    FROM participant
+    WHERE tournament_id = $1
+    GROUP BY competition_id
+    HAVING min(number) <> 1 OR max(number) <> count(*)
+    UNION ALL
+    SELECT 'participant', competition_id, 'has results of participants beside a score'
+    FROM participant
+    WHERE tournament_id = $1
+    GROUP BY competition_id
+    HAVING count(*) <= $2 AND count(result) > 0
+    UNION ALL
+    SELECT 'competition', competition_id, 'has a score beside results of participants'
+    FROM competition AS c
+    WHERE tournament_id = $1 AND result IS NOT NULL AND (
+        SELECT count(*) FROM participant AS p WHERE p.tournament_id = $1 AND p.competition_id = c.competition_id
+    ) > $2
+    UNION ALL
+    SELECT 'enrolment', ranking_id, 'belongs to no ranking'
+    FROM enrolment AS e
+    WHERE tournament_id = $1 AND NOT EXISTS (
+        SELECT FROM ranking AS r WHERE r.tournament_id = $1 AND r.ranking_id = e.ranking_id
+    )
+    UNION ALL
+    SELECT 'enrolment', ranking_id, 'has not the numbers 1, 2, 3 …'
+    FROM enrolment
+    WHERE tournament_id = $1
+    GROUP BY ranking_id
+    HAVING min(number) <> 1 OR max(number) <> count(*)
+    UNION ALL
+    SELECT 'unity', unity_id, 'belongs to no ranking'
+    FROM unity AS u
+    WHERE tournament_id = $1 AND NOT EXISTS (
+        SELECT FROM ranking AS r WHERE r.tournament_id = $1 AND r.ranking_id = u.ranking_id
+    )
+    UNION ALL
+    SELECT 'total', unity_id, 'belongs to no unity'
+    FROM total AS t
+    WHERE tournament_id = $1 AND NOT EXISTS (
+        SELECT FROM unity AS u WHERE u.tournament_id = $1 AND u.unity_id = t.unity_id
+    )
+    LIMIT $3
+"""
+_INCOMPLETE: Final = """
+    SELECT ranking_id
+    FROM ranking AS r
+    WHERE tournament_id = $1 AND NOT (
+        EXISTS (SELECT FROM enrolment AS e WHERE e.tournament_id = $1 AND e.ranking_id = r.ranking_id)
+        AND EXISTS (SELECT FROM unity AS u WHERE u.tournament_id = $1 AND u.ranking_id = r.ranking_id)
+    )
+    LIMIT 1
+"""
+_STANDING: Final = """
+    SELECT
+        ranking_id, unity_id, position, competitor_id, total, version, enrolled, tournament, ranking, unity, competitor
+    FROM standing
+    WHERE tournament_id = $1
+    ORDER BY ranking_id, unity_id, position, enrolled
+"""
+# Between two registered tournaments, and beside them, no table may have a row: one look into each gap of each index.
+_UNREGISTERED: Final = """
+    WITH gap AS MATERIALIZED (
+        SELECT lag(id, 1, -9223372036854775808) OVER (ORDER BY id) AS low, id AS high
+        FROM (SELECT tournament_id FROM tournament UNION ALL SELECT 9223372036854775807) AS registered (id)
+    )
+    SELECT found.rows, min(found.tournament_id)
+    FROM gap
+    CROSS JOIN LATERAL (
+        SELECT 'checkpoint', min(tournament_id) FROM checkpoint WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'competitor', min(tournament_id) FROM competitor WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'competition', min(tournament_id) FROM competition WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'participant', min(tournament_id) FROM participant WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'ranking', min(tournament_id) FROM ranking WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'enrolment', min(tournament_id) FROM enrolment WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'unity', min(tournament_id) FROM unity WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'total', min(tournament_id) FROM total WHERE tournament_id > low AND tournament_id < high
+    ) AS found (rows, tournament_id)
+    WHERE found.tournament_id IS NOT NULL
+    GROUP BY found.rows
+    ORDER BY found.rows
+"""
+STRAYS_MAX: Final = 100
+CHECK_SECONDS_MAX: Final = 3_600.0
+"""For one statement of a check, which may have millions of rows to look at."""
+
+
+async def strays(connection: Connection, tournament_id: TournamentId) -> list[tuple[str, int, str]]:
+    """Up to STRAYS_MAX rows that a board read from the tables does not show: table, id, and what is wrong with it."""
+    rows = await connection.fetch(_STRAYS, tournament_id, SCORE_PARTICIPANTS_MAX, STRAYS_MAX, timeout=CHECK_SECONDS_MAX)
+    return [tuple(row) for row in rows]
+
+
+async def incomplete(connection: Connection, tournament_id: TournamentId) -> RankingId | None:
+    """A ranking that has no list or no unity, so that no board can be read; None: there is none."""
+    ranking_id: RankingId | None = await connection.fetchval(_INCOMPLETE, tournament_id, timeout=CHECK_SECONDS_MAX)
+    return ranking_id
+
+
+class StandingRow(Struct, frozen=True):
+    """A line of the view `standing`, in its order there: by ranking, unity and position."""
+
+    ranking_id: RankingId
+    unity_id: UnityId
+    position: int
+    competitor_id: CompetitorId
+    total: int
+    version: int
+    enrolled: int
+    tournament: str
+    ranking: str
+    unity: str
+    competitor: str
+
+
+async def standing_rows(connection: Connection, tournament_id: TournamentId) -> list[StandingRow]:
+    """What the view `standing` shows of a tournament."""
+    return [StandingRow(*row) for row in await connection.fetch(_STANDING, tournament_id, timeout=CHECK_SECONDS_MAX)]
+
+
+async def unregistered(connection: Connection) -> list[tuple[str, TournamentId]]:
+    """Tables that have rows of a tournament which is not in the registry, each with the first such."""
+    return [tuple(row) for row in await connection.fetch(_UNREGISTERED, timeout=CHECK_SECONDS_MAX)]
 
 
 # ── Starting over ───────────────────────────────────────────────────────────────────────────────────────

@@ -5,13 +5,17 @@ then the checkpoint rows of a batch of them are locked, and those that are locke
 Heads are never locked: that would hold up those who append. A batch is bounded, and each tournament has the same share
 in it, so that a busy one does not keep the others waiting. Its rows commit together with the checkpoints: after a
 crash, or when a paused worker wakes up after another took its place, there is nothing that could be half done or done
-twice.
+twice. In the same transaction boards are kept as snapshots once in a while, so that the past is found quickly.
+
+Tables that an older fold made are not touched until they can be replaced as a whole (`rebuild.py`): one tournament at a
+time, beside the rounds.
 
 Where something is wrong with a tournament, its batch is rolled back, and each tournament of the batch is folded alone
 next. Then it shows which one it was; that one stays alone until all is well with it.
 """
 
 import asyncio
+import random
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
@@ -23,14 +27,17 @@ from asyncpg import Connection, DataError, IntegrityConstraintViolationError, Lo
 from msgspec import Struct, field
 
 from engine import log
+from engine.background import background
 from engine.database import DATABASE_TROUBLE, Database, is_lost
-from engine.errors import DatabaseUnavailable, LogForked, LogUnreadable
+from engine.errors import Conflict, DatabaseUnavailable, LogForked, LogUnreadable
 from engine.events import Recorded
 from engine.log import Head
 from engine.telemetry import FOLD_SECONDS, FOLDED_EVENTS, FORKED, STOPPED
-from engine.terms import TournamentId
-from projections import tables
+from engine.terms import Sequence, TournamentId
+from projections import snapshots, tables
 from projections.board import FOLD_VERSION, Board, Revisions, fold
+from projections.rebuild import rebuild
+from projections.snapshots import Snapshot
 from projections.tables import Touched
 from projections.wakeup import CHANNEL, hinted
 
@@ -49,11 +56,13 @@ _logger = structlog.get_logger()
 
 
 class Folded(Struct):
-    """What became of a batch. `left`: tournaments that can be gone on with at once."""
+    """What became of a batch. `left`: tournaments that can be gone on with at once; `outdated`: those whose tables an
+    older fold made."""
 
     events: int = 0
     boards: dict[TournamentId, tuple[Head, Board]] = field(default_factory=dict)
     left: set[TournamentId] = field(default_factory=set)
+    outdated: set[TournamentId] = field(default_factory=set)
 
 
 class Worker:
@@ -63,16 +72,22 @@ class Worker:
         self._database = database
         self._boards: OrderedDict[TournamentId, tuple[Head, Board]] = OrderedDict()
         self._alone: set[TournamentId] = set()
+        self._outdated: set[TournamentId] = set()
+        self._rebuilding: TournamentId | None = None
         self._hinted: set[TournamentId] = set()
         self._something = asyncio.Event()
         self._polled_at = 0.0
         self._idle_at: str | None = None
 
     async def run(self) -> None:
+        async with background() as tasks:
+            await self._keep_up(tasks)
+
+    async def _keep_up(self, tasks: asyncio.TaskGroup) -> None:
         while True:
             try:
                 async with self._listening() as listener:
-                    await self._work(listener)
+                    await self._work(listener, tasks)
             except (DatabaseUnavailable, *DATABASE_TROUBLE) as error:
                 _logger.warning("worker_failed", error=repr(error))
                 await asyncio.sleep(POLL_SECONDS)
@@ -82,11 +97,12 @@ class Worker:
         events = 0
         while True:
             folded = [await self._fold(batch) for batch in self._batches(await self._candidates())]
-            if not any(batch.events or batch.left for batch in folded):
+            rebuilt = [await self._rebuild(tournament_id) for tournament_id in sorted(self._outdated)]
+            if not any(batch.events or batch.left for batch in folded) and not rebuilt:
                 return events
-            events += sum(batch.events for batch in folded)
+            events += sum(batch.events for batch in folded) + sum(rebuilt)
 
-    async def _work(self, listener: Connection) -> None:
+    async def _work(self, listener: Connection, tasks: asyncio.TaskGroup) -> None:
         """Rounds over what hints name and, once in POLL_SECONDS, over all that is behind; until hints are lost."""
         self._polled_at, self._idle_at = 0.0, None
         while not is_lost(listener):
@@ -97,6 +113,10 @@ class Worker:
                 await self._wait(self._polled_at + POLL_SECONDS - time.monotonic())
                 continue
             events, left = await self._round(listener)
+            if self._outdated and self._rebuilding is None:
+                # Any of them: other workers do the same.
+                self._rebuilding = random.choice(sorted(self._outdated))  # noqa: S311
+                tasks.create_task(self._rebuild_safely(self._rebuilding))
             if events and len(candidates) == CANDIDATES_MAX:
                 self._polled_at = 0.0  # there are more
             elif not left:
@@ -198,6 +218,7 @@ class Worker:
                 await self._alarm(fault)
             return self._apart(batch)
         self._alone.difference_update(batch)
+        self._outdated = (self._outdated - set(batch)) | folded.outdated
         self._alone |= folded.left - folded.boards.keys()  # too heavy for a batch: they must not wait for ever
         self._keep(folded.boards)
         if folded.events:
@@ -215,13 +236,11 @@ class Worker:
     async def _fold_within(self, connection: Connection, batch: Collection[TournamentId]) -> Folded:
         """Within a transaction: claim, read, fold, save."""
         checkpoints = await tables.claim(connection, batch)
-        ours = {t: c for t, c in checkpoints.items() if c.fold_version <= FOLD_VERSION}
-        anew = {t for t, c in ours.items() if c.fold_version < FOLD_VERSION}
-        after = {t: log.beginning(t) if t in anew else c.head for t, c in ours.items()}
+        outdated = {t for t, c in checkpoints.items() if c.fold_version < FOLD_VERSION}
+        after = {t: c.head for t, c in checkpoints.items() if c.fold_version == FOLD_VERSION}
         read = await log.tails(connection, after)
         if not read.tails:
-            return Folded()
-        await tables.clear(connection, anew & read.tails.keys())
+            return Folded(outdated=outdated)
         boards = await self._boards_at(connection, {t: after[t] for t in read.tails})
         touched = {t: _touched(t, boards[t], tail.events) for t, tail in read.tails.items()}
         heads = {t: tail.head for t, tail in read.tails.items()}
@@ -231,11 +250,16 @@ class Worker:
             tournament_id, head = next(iter(heads.items()))  # of several, it need not be this one
             reason = f"the tables cannot hold what the events up to it lead to: {error}"
             raise LogUnreadable(tournament_id, head.sequence, reason) from error
-        await tables.advance(connection, heads)
+        snapshot_sequences = {t: checkpoints[t].snapshot_sequence for t in heads}
+        due = {t: Snapshot(heads[t], boards[t]) for t in heads if _is_due(heads[t], boards[t], snapshot_sequences[t])}
+        await snapshots.save(connection, due)
+        snapshot_sequences |= {t: snapshot.head.sequence for t, snapshot in due.items()}
+        await tables.advance(connection, heads, snapshot_sequences)
         return Folded(
             events=sum(len(tail.events) for tail in read.tails.values()),
             boards={t: (head, boards[t]) for t, head in heads.items()},
             left=read.unread,
+            outdated=outdated,
         )
 
     async def _boards_at(self, connection: Connection, heads: Mapping[TournamentId, Head]) -> dict[TournamentId, Board]:
@@ -254,6 +278,38 @@ class Worker:
         while len(self._boards) > BOARDS_MAX:
             self._boards.popitem(last=False)
 
+    # ── Tables of an older fold ─────────────────────────────────────────────────────────────────────────
+
+    async def _rebuild(self, tournament_id: TournamentId) -> int:
+        """Has the tables of a tournament replaced; how many events were folded."""
+        self._outdated.discard(tournament_id)
+        self._boards.pop(tournament_id, None)
+        started_at = time.perf_counter()
+        try:
+            rebuilt = await rebuild(self._database, tournament_id)
+        except (LogUnreadable, LogForked) as fault:
+            await self._alarm(fault)
+            return 0
+        FOLDED_EVENTS.inc(rebuilt.sequence)
+        _logger.info(
+            "tables_rebuilt",
+            tournament_id=tournament_id,
+            events=rebuilt.sequence,
+            milliseconds=round((time.perf_counter() - started_at) * 1000, 1),
+        )
+        return rebuilt.sequence
+
+    async def _rebuild_safely(self, tournament_id: TournamentId) -> None:
+        """As `_rebuild`. What it meets with is written down; the next look finds the tournament again."""
+        try:
+            await self._rebuild(tournament_id)
+        except (DatabaseUnavailable, Conflict, *DATABASE_TROUBLE) as error:
+            _logger.warning("worker_failed", tournament_ids=[tournament_id], error=repr(error))
+        except Exception:  # as in the outer loop
+            _logger.exception("worker_failed", tournament_ids=[tournament_id])
+        finally:
+            self._rebuilding = None
+
     async def _alarm(self, fault: LogUnreadable | LogForked) -> None:
         if isinstance(fault, LogForked):
             FORKED.inc()
@@ -265,6 +321,12 @@ class Worker:
         )
         async with self._database.connection() as connection:
             await tables.stop(connection, fault)
+
+
+def _is_due(head: Head, board: Board, snapshot_sequence: Sequence) -> bool:
+    """Whether it is time for a snapshot. Of nearly all tournaments of a batch one number tells that it is not."""
+    behind = head.sequence - snapshot_sequence
+    return behind >= snapshots.INTERVAL_EVENTS_MIN and behind >= snapshots.interval_events(board)
 
 
 def _touched(tournament_id: TournamentId, board: Board, tail: Iterable[Recorded]) -> Touched:

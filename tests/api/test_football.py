@@ -11,9 +11,24 @@ from typing import Any
 import asyncpg
 import pytest
 
+from api import answers, answers_past
+from engine import log
 from engine.database import Database
+from engine.events import (
+    CompetitionAdded,
+    CompetitorRegistered,
+    Delta,
+    Event,
+    PointsAdded,
+    RankingCreated,
+    UnityAdded,
+)
+from engine.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
+from projections import snapshots
+from projections.past import AtSequence, Past
 from projections.worker import Worker
 from tests.api.service import Answer, Client
+from tests.desks import record
 
 FOOTBALL = Path(__file__).parents[3] / "shared" / "data" / "football"
 SEASONS = sorted(path.name.removesuffix(".expected.csv") for path in FOOTBALL.glob("*.expected.csv"))
@@ -88,6 +103,163 @@ def recounted(matches: list[dict[str, Any]]) -> Standing:
 
 def _better(unity: str, total: int, other: int) -> bool:
     return total > other if SORTS[unity] == "DESC" else total < other
+
+
+@pytest.mark.skipif(not SEASONS, reason="the seasons' data is not beside the project")
+@pytest.mark.parametrize("season", SEASONS or ["no season"])
+async def test_every_moment_of_a_season_is_a_recount_of_the_matches_until_then(
+    season: str, database: Database, tournament_id: TournamentId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matches = json.loads((FOOTBALL / f"{season}.json").read_text())["matches"]
+    matches.sort(key=lambda match: (match["date"], match["time"]))
+    deductions = json.loads((FOOTBALL / "deductions.json").read_text()).get(season, [])
+    for way in ("INTERVAL_EVENTS_MIN", "INTERVAL_EVENTS_PER_ROW"):
+        monkeypatch.setattr(snapshots, way, 50 if way.endswith("MIN") else 0)
+    monkeypatch.setattr(log, "TAIL_EVENTS_MAX", 60)
+    ledger = await Ledger.kept(database, tournament_id, sorted({match["team1"] for match in matches}))
+    await ledger.note(matches, deductions)
+    await Worker(database).catch_up()
+    async with database.connection() as connection:
+        assert len(await snapshots.sequences(connection, tournament_id)) > 10
+    past = Past(database)
+    for sequence in range(ledger.first, ledger.last + 1):
+        then = await past.at(tournament_id, ledger.ranking_id, AtSequence(Sequence(sequence)), ledger.last)
+        listing = answers.modified_ranking(answers_past.as_it_was(tournament_id, then), ledger.ranking_id)
+        assert shown(json.loads(listing)["ranking"]) == ledger.expected[sequence], sequence
+    with (FOOTBALL / f"{season}.expected.csv").open(newline="") as file:
+        lines = [(r["unity"], r["team"], int(r["position"]), int(r["total"])) for r in csv.DictReader(file)]
+    assert sorted(line[:4] for line in ledger.expected[ledger.last]) == sorted(lines)
+
+
+def shown(ranking: Any) -> list[tuple[str, str, int, int, int]]:
+    """Unity, team, position, total and version of the unity, in the order shown."""
+    names = {competitor["id"]: competitor["name"] for competitor in ranking["competitors"]}
+    return [
+        (unity["name"], names[line["competitor_id"]], line["position"], line["total"], unity["version"])
+        for unity in ranking["unities"]
+        for line in unity["competitors_ranking"]
+    ]
+
+
+class Ledger:
+    """A season in the log, and beside it, counted from the matches alone, what is to be shown after each event."""
+
+    def __init__(self, database: Database, tournament_id: TournamentId, teams: dict[str, CompetitorId]) -> None:
+        self.expected: dict[int, list[tuple[str, str, int, int, int]]] = {}
+        self.first = self.last = Sequence(0)
+        self.ranking_id = RankingId(0)
+        self._unities: dict[str, UnityId] = {}
+        self._database = database
+        self._tournament_id = tournament_id
+        self._teams = teams
+        self._played: list[tuple[str, int, int]] = []  # team, goals, conceded
+        self._deducted: Counter[str] = Counter()
+        self._versions: Counter[str] = Counter()
+
+    @classmethod
+    async def kept(cls, database: Database, tournament_id: TournamentId, names: list[str]) -> "Ledger":
+        async with database.connection() as connection:
+            ids = await log.next_ids(connection, len(names) + 1 + len(SORTS))
+        ledger = cls(database, tournament_id, dict(zip(names, map(CompetitorId, ids), strict=False)))
+        ledger.ranking_id = RankingId(ids[len(names)])
+        ledger._unities = dict(zip(SORTS, map(UnityId, ids[len(names) + 1 :]), strict=True))
+        main, *others = SORTS
+        await ledger._append(*(CompetitorRegistered(competitor_id=i, name=name) for name, i in ledger._teams.items()))
+        await ledger._append(
+            RankingCreated(
+                ranking_id=ledger.ranking_id,
+                name="League",
+                participants=tuple(ledger._teams.values()),
+                main_unity_id=ledger._unities[main],
+                main_unity_name=main,
+            )
+        )
+        for name in others:
+            unity = UnityAdded(
+                ranking_id=ledger.ranking_id, unity_id=ledger._unities[name], name=name, sort=Sort(SORTS[name])
+            )
+            await ledger._append(unity)
+        ledger._versions = Counter(dict.fromkeys(SORTS, 1))
+        ledger.first = ledger.last
+        ledger.expected = {ledger.first: ledger._recount()}
+        return ledger
+
+    async def note(self, matches: list[dict[str, Any]], deductions: list[dict[str, Any]]) -> None:
+        """The matches day by day, each day in one block, and the deductions on their days."""
+        pending = sorted(deductions, key=lambda deduction: deduction["date"])
+        for day, of_a_day in groupby(matches, key=lambda match: match["date"]):
+            block: list[Event] = []
+            while pending and pending[0]["date"] <= day:
+                self._deduct(block, pending.pop(0))
+            for match in of_a_day:
+                await self._play(block, match)
+            await self._append(*block)
+        block = []
+        for deduction in pending:
+            self._deduct(block, deduction)
+        await self._append(*block)
+
+    async def _play(self, block: list[Event], match: dict[str, Any]) -> None:
+        home, away = match["team1"], match["team2"]
+        goals, conceded = match["score"]["ft"]
+        async with self._database.connection() as connection:
+            competition_id = CompetitionId((await log.next_ids(connection, 1))[0])
+        participants = self._teams[home], self._teams[away]
+        block.append(
+            CompetitionAdded(
+                competition_id=competition_id, group_id=1, participants=participants, result=f"{goals}:{conceded}"
+            )
+        )
+        self._expect(block)
+        gains = {home: _gains(goals, conceded), away: _gains(conceded, goals)}
+        block.append(self._points(gains, competition_id))
+        self._played += [(home, goals, conceded), (away, conceded, goals)]
+        self._versions.update({unity for given in gains.values() for unity in given})
+        self._expect(block)
+
+    def _deduct(self, block: list[Event], deduction: dict[str, Any]) -> None:
+        block.append(self._points({deduction["team"]: {"points": deduction["points"]}}, None))
+        self._deducted[deduction["team"]] += deduction["points"]
+        self._versions["points"] += 1
+        self._expect(block)
+
+    def _points(self, gains: dict[str, dict[str, int]], competition_id: CompetitionId | None) -> PointsAdded:
+        deltas = tuple(
+            Delta(self._teams[team], self._unities[unity], gain)
+            for team, given in gains.items()
+            for unity, gain in given.items()
+        )
+        return PointsAdded(ranking_id=self.ranking_id, deltas=deltas, competition_id=competition_id)
+
+    def _expect(self, block: list[Event]) -> None:
+        """What there is to be shown after the last event of `block`, which is about to be appended."""
+        self.expected[self.last + len(block)] = self._recount()
+
+    def _recount(self) -> list[tuple[str, str, int, int, int]]:
+        """From the matches played so far, and nothing else."""
+        counts: dict[str, Counter[str]] = {unity: Counter() for unity in SORTS}
+        for team, goals, conceded in self._played:
+            counts["points"][team] += 3 if goals > conceded else 1 if goals == conceded else 0
+            counts["goal difference"][team] += goals - conceded
+            counts["goals for"][team] += goals
+            counts["goals against"][team] += conceded
+        for team, points in self._deducted.items():
+            counts["points"][team] += points
+        lines = []
+        for unity, sort in SORTS.items():
+            sign = 1 if sort == "ASC" else -1
+            totals = {team: counts[unity][team] for team in self._teams}
+            for team in sorted(totals, key=lambda team: sign * totals[team]):
+                better = sum(sign * other < sign * totals[team] for other in totals.values())
+                lines.append((unity, team, 1 + better, totals[team], self._versions[unity]))
+        return lines
+
+    async def _append(self, *block: Event) -> None:
+        if block:
+            async with self._database.connection() as connection:
+                appended = await record(connection, self._tournament_id, *block)
+            assert appended.last_sequence is not None
+            self.last = appended.last_sequence
 
 
 class League:

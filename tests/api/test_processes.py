@@ -188,7 +188,8 @@ async def test_every_process_answers_and_the_figures_are_those_of_all(prepared: 
     options = {"PORT": str(port), "PROCESSES": "2", "NO_WORKER": "true", "OPEN_METRICS": "true"}
     with serving(prepared, **{f"TALLYBOOK_{name}": value for name, value in options.items()}) as running:
         assert await running.address() == f"http://localhost:{port}"
-        assert (len(running.pids("api")), running.pids("worker")) == (2, [])
+        await until(lambda: len(running.pids("api")) == 2)  # they say so just after they are ready
+        assert running.pids("worker") == []
         async with client_of(running, prepared) as client:
             answers = await asyncio.gather(*(add(client, prepared.arena) for _ in range(40)))
             assert max(map(total, answers)) == 40

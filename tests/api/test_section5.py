@@ -16,7 +16,7 @@ import pytest
 from api import auth, body, desk, front
 from api.auth import Scope
 from api.forms import BODY_BYTES_MAX, FIELDS_MAX
-from api.routes import ROUTES, Preview, Read, Write
+from api.routes import ROUTES, Preview, Read, Recall, Write
 from engine import appender
 from engine.database import Database
 from engine.terms import OPERATOR, TournamentId
@@ -67,13 +67,19 @@ ACCEPTED: dict[str, Callable[[Season], Form]] = {
 """Of each operation that changes something, a form that is accepted."""
 
 
-def operation(route: Read | Write | Preview) -> str:
+ASKED: dict[str, Callable[[Season], Form]] = {
+    "GET rankings/{ranking_id}/explain.json": lambda s: {"competitor": s.ids[0]},
+}
+"""Of each operation that cannot be asked without one, a query."""
+
+
+def operation(route: Read | Recall | Write | Preview) -> str:
     method = route.method if isinstance(route, Write) else "GET"
     return f"{method} {route.path.removeprefix('/tournament/{tournament}/')}"
 
 
 LISTS = [operation(route) for route in ROUTES if isinstance(route, Read)]
-READS = LISTS + [operation(route) for route in ROUTES if isinstance(route, Preview)]
+READS = [operation(route) for route in ROUTES if not isinstance(route, Write)]
 WRITES = [operation(route) for route in ROUTES if isinstance(route, Write)]
 OPERATIONS = READS + WRITES
 every_operation = pytest.mark.parametrize("name", OPERATIONS)
@@ -94,13 +100,18 @@ def path_of(name: str, season: Season) -> str:
     )
 
 
+def query_of(name: str, season: Season) -> str:
+    """The query of an operation, with its question mark; empty where it needs none."""
+    return f"?{urlencode(ASKED[name](season))}" if name in ASKED else ""
+
+
 async def ask(
     name: str, season: Season, client: Client, headers: dict[str, str] | None = None, /, **more: object
 ) -> Answer:
     """Has `client` send what is accepted."""
     path = path_of(name, season)
     if name in READS:
-        return await client.get(path, headers)
+        return await client.get(path + query_of(name, season), headers)
     form = dict(ACCEPTED[name](season)) | more
     return await (client.post if name.startswith("POST") else client.put)(path, form, headers)
 
@@ -213,7 +224,7 @@ async def test_each_scope_reaches_as_far_as_it_should(
     }
     for name in OPERATIONS:
         with subtests.test(name):
-            needed = Scope.READ if name in LISTS else Scope.WRITE
+            needed = Scope.READ if name in READS else Scope.WRITE
             if any(word in name for word in ("close", "reopen", "void")):
                 needed = Scope.ADMIN
             before = await log.length()
@@ -1281,6 +1292,9 @@ CHANGES: dict[str, str] = {
     "GET rankings.json": "POST rankings.json",
     "GET competitions.json": "POST competitions.json",
     "GET competitors.json": "POST competitors.json",
+    "GET rankings/{ranking_id}/standings.json": "PUT rankings/{ranking_id}/add.json",
+    "GET rankings/{ranking_id}/history.json": "PUT rankings/{ranking_id}/add.json",
+    "GET rankings/{ranking_id}/explain.json": "PUT rankings/{ranking_id}/add.json",
 }
 
 
@@ -1312,7 +1326,8 @@ async def test_head_is_get_without_its_body(season: Season, subtests: pytest.Sub
     for name in LISTS:
         with subtests.test(name):
             got = await ask(name, season, season.client)
-            head = await season.client.send("HEAD", f"/tournament/{season.client.tournament}/{path_of(name, season)}")
+            path = path_of(name, season) + query_of(name, season)
+            head = await season.client.send("HEAD", f"/tournament/{season.client.tournament}/{path}")
             assert (head.status, head.body) == (200, b"")
             assert head.headers["ETag"] == got.headers["ETag"]
             assert head.headers["Content-Length"] == str(len(got.body))

@@ -1,45 +1,74 @@
-"""Where two boards differ: each place once, and none where they are alike."""
+"""Differences of two values: every part that differs is named, and nothing else."""
 
-import copy
-from typing import Any
+from copy import deepcopy
 
-import pytest
+import msgspec
 from hypothesis import given
+from hypothesis import strategies as st
 
-from projections.board import Board
-from projections.differences import NOTHING, Difference, differences
+from engine.events import Recorded
+from engine.terms import Sort
+from projections.board import Board, Ranking, Unity
+from projections.differences import SHOWN_CHARACTERS_MAX, Unlike, differences
 from tests.histories import board_of, logs, unhurried
 
 
-@unhurried
-@given(logs())
-def test_a_board_does_not_differ_from_its_like(log: list[Any]) -> None:
-    board = board_of(log)
-    assert list(differences(board, copy.deepcopy(board))) == []
+def paths(expected: object, found: object) -> list[str]:
+    return [unlike.path for unlike in differences(expected, found, unordered=("totals",))]
+
+
+def board(**totals: int) -> Board:
+    of_unity = {int(name.removeprefix("c")): total for name, total in totals.items()}
+    unities = {
+        9: Unity(number=1, name="Points", sort=Sort.DESC, totals=of_unity),
+        8: Unity(number=2, name="Goals", sort=Sort.ASC),
+    }
+    ranking = Ranking(number=1, name="Season", description=None, participants=(3, 4), unities=unities)
+    return Board(rankings={7: ranking})
+
+
+def test_a_path_reads_as_python_would() -> None:
+    (unlike,) = differences(board(c3=5, c4=1), board(c3=6, c4=1))
+    assert unlike == Unlike("rankings[7].unities[9].totals[3]", "5", "6")
+    assert str(unlike) == "rankings[7].unities[9].totals[3] is 6, not 5"
+
+
+def test_what_is_missing_and_what_is_too_much_is_named() -> None:
+    assert list(differences({1: "a"}, {2: "b"}, path="x")) == [
+        Unlike("x[1]", "'a'", "nothing"),
+        Unlike("x[2]", "nothing", "'b'"),
+    ]
+    assert paths((1, 2, 3), (1, 9)) == ["[1]", "[2]"]
+    assert paths((1,), (1, 9)) == ["[1]"]
+
+
+def test_the_order_of_keys_counts_where_it_is_shown() -> None:
+    other = board(c3=5, c4=1)
+    other.rankings[7].unities = dict(reversed(other.rankings[7].unities.items()))
+    assert paths(board(c3=5, c4=1), other) == ["rankings[7].unities.order"]
+    assert paths(board(c3=5, c4=1), board(c4=1, c3=5)) == []
+
+
+def test_what_is_equal_but_of_another_type_differs() -> None:
+    assert paths({1: True}, {1: 1}) == ["[1]"]
+    assert paths((1,), [1]) == [""]
+
+
+def test_what_is_shown_is_short() -> None:
+    (unlike,) = differences("", "x" * 1_000)
+    assert len(unlike.found) == SHOWN_CHARACTERS_MAX
 
 
 @unhurried
-@given(logs(), logs())
-def test_boards_that_are_not_equal_differ_somewhere(one: list[Any], other: list[Any]) -> None:
-    boards = board_of(one), board_of(other)
-    assert bool(list(differences(*boards))) == (boards[0] != boards[1])
+@given(log=logs())
+def test_a_board_differs_from_none_that_is_the_same(log: list[Recorded]) -> None:
+    one = board_of(log)
+    assert paths(one, deepcopy(one)) == []
+    assert paths(one, msgspec.msgpack.decode(msgspec.msgpack.encode(one), type=Board)) == []
 
 
-@pytest.mark.parametrize(
-    ("expected", "found", "told"),
-    [
-        pytest.param({1: 2}, {1: 3}, [Difference("[1]", 2, 3)], id="a value"),
-        pytest.param({1: 2}, {}, [Difference("[1]", 2, NOTHING)], id="something missing"),
-        pytest.param({}, {1: 2}, [Difference("[1]", NOTHING, 2)], id="something too much"),
-        pytest.param((1, 2), (2, 1), [Difference("[0]", 1, 2), Difference("[1]", 2, 1)], id="another order"),
-        pytest.param((1, 2), (1,), [Difference("", (1, 2), (1,))], id="another length"),
-        pytest.param({1: (5, "a")}, {1: (5, "b")}, [Difference("[1][1]", "a", "b")], id="within"),
-    ],
-)
-def test_each_place_is_named(expected: object, found: object, told: list[Difference]) -> None:
-    assert list(differences(expected, found)) == told
-
-
-def test_a_difference_says_what_is_there_and_what_should_be() -> None:
-    (difference,) = differences(Board(), Board(rankings={7: None}))  # type: ignore[dict-item]
-    assert str(difference) == "rankings[7] is None, by the log it is not there"
+@unhurried
+@given(log=logs(), other=logs(), split=st.integers(0, 60))
+def test_boards_that_differ_have_a_difference(log: list[Recorded], other: list[Recorded], split: int) -> None:
+    for found in board_of(other), board_of(log[:split]):
+        assert bool(paths(board_of(log), found)) == (board_of(log) != found)

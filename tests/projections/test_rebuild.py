@@ -217,3 +217,41 @@ async def test_snapshots_are_written_anew_and_others_dropped(
         last = await snapshots.nearest(connection, arena.tournament_id, written[-1])
     assert last is not None
     assert await owner.fetchval("SELECT count(*) FROM snapshot") == len(written)
+
+
+# ── A new version of the fold ───────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_worker_replaces_the_tables_of_an_older_fold_as_a_whole(
+    dsn: str, database: Database, owner: asyncpg.Connection, arena: Arena
+) -> None:
+    """Whoever looks sees the old rows or the new ones; other tournaments are folded meanwhile."""
+    other = await open_arena(database)
+    right = await in_tables(database, arena.tournament_id)
+    await owner.execute("UPDATE unity SET version = 999 WHERE tournament_id = $1", arena.tournament_id)
+    await owner.execute(_MADE_BY, arena.tournament_id, FOLD_VERSION - 1)
+    of_older_fold = await in_tables(database, arena.tournament_id)
+    async with holding(dsn, "SELECT 1 FROM total WHERE tournament_id = $1 FOR UPDATE", arena.tournament_id):
+        working = asyncio.create_task(Worker(database).run())
+        await until(lambda: waiting_for_locks(owner, "DELETE FROM total"))  # it is in the middle of replacing them
+        assert await in_tables(database, arena.tournament_id) == of_older_fold
+        await until(lambda: _is_at(database, other, 4))
+        await point(database, other)
+        await until(lambda: _is_at(database, other, 5))
+        assert await in_tables(database, arena.tournament_id) == of_older_fold
+    try:
+        await until(lambda: _shows(database, arena, right))
+    finally:
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+
+_MADE_BY = "UPDATE checkpoint SET fold_version = $2 WHERE tournament_id = $1"
+
+
+async def _is_at(database: Database, arena: Arena, sequence: int) -> bool:
+    return (await in_tables(database, arena.tournament_id))[0] == sequence
+
+
+async def _shows(database: Database, arena: Arena, right: object) -> bool:
+    return await in_tables(database, arena.tournament_id) == right

@@ -1,0 +1,207 @@
+"""Commands that prove: is the log what it was, and is everything that was made of it what it says?"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import prometheus_client
+from cyclopts import Parameter
+from cyclopts.validators import Number
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from api import printing
+from api.process import stop_on_signals
+from api.where import HERE, Json, Where, database_at, known, located
+from engine import proof, stored, witness
+from engine.database import Database, open_database, unavailable
+from engine.errors import LogDisproved, StartupRefused, Unacceptable
+from engine.terms import Sequence
+from projections import audit
+from projections.audit import PARALLEL_MAX, Plan, Report
+
+FOUND_NONE = "No difference was found."
+Flag = Parameter(negative="")
+
+
+async def verify(
+    slug: str | None = None,
+    /,
+    *,
+    digests: Path | None = None,
+    state: Path | None = None,
+    parallel: Annotated[int, Parameter(validator=Number(gte=1, lte=PARALLEL_MAX))] = 2,
+    forever: Annotated[bool, Flag] = False,
+    share: Annotated[float, Parameter(validator=Number(gt=0, lte=1))] = 0.1,
+    metrics_port: Annotated[int | None, Parameter(validator=Number(gte=0, lte=65_535))] = None,
+    metrics_host: str = "127.0.0.1",
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """Hold the log against its digests, and everything that is made of it against the log.
+
+    Of one moment, of all tournaments or of one; nothing is changed. Each difference is a line that names tournament,
+    sequence and field; with any, the exit code is 3.
+
+    Parameters
+    ----------
+    digests
+        File of outside digests (`tallybook digests`), without which a cut or rewritten log cannot be told.
+    state
+        File in which it is kept how far this has come; with it, a verification that was interrupted goes on.
+    parallel
+        Tournaments at once.
+    forever
+        Go round the tournaments until SIGTERM, the longest unverified first; findings are log lines and metrics.
+    share
+        Of a core, that --forever may take.
+    metrics_port
+        Port of --forever's metrics, for Prometheus; 0: any free one.
+    metrics_host
+        Address of --forever's metrics.
+    """
+    plan = Plan(slug=slug, digests=digests, state=state, parallel=parallel)
+    async with _database(where, parallel) as database:
+        if forever:
+            await _patrol(database, plan, share, metrics_host, metrics_port)
+            return
+        report = await _verified(database, plan, as_json=json)
+    if json:
+        printing.json(report)
+    else:
+        _print(report)
+    if report.differences_count:
+        raise LogDisproved(f"{_count(report.differences_count, 'difference')} found.")
+    printing.say(FOUND_NONE)
+
+
+async def digests(slug: str | None = None, /, *, output: Path, where: Where = HERE) -> None:
+    """Note the heads of all tournaments, or of one, in a file to be kept elsewhere.
+
+    Appends a line for each: tournament, slug, sequence, digest, recorded_at, noted_at.
+
+    Parameters
+    ----------
+    output
+        File to append to, made where there is none.
+    """
+    async with database_at(where) as database:
+        tournament_id = None if slug is None else await known(database, slug)
+        async with database.connection() as connection:
+            notes = await witness.noted(connection, tournament_id)
+    try:
+        await asyncio.to_thread(witness.append, output, notes)
+    except OSError as error:
+        raise Unacceptable(f"{output} cannot be written: {error.strerror}.") from error
+    printing.say(f"{_count(len(notes), 'digest')} noted in {output}")
+
+
+async def prove(slug: str, sequence: int, /, *, to: int | None = None, where: Where = HERE) -> None:
+    """Print a proof, as JSON, that an event is in the log; docs/audit/check_proof.py checks it without the database.
+
+    It leads to the digest of the head, and takes 67 bytes for each block in between. Where the log itself does not
+    verify, nothing is printed and the exit code is 3.
+
+    Parameters
+    ----------
+    to
+        Lead to the first block that ends at this sequence or later, such as one whose digest was noted.
+    """
+    async with database_at(where) as database:
+        tournament_id = await known(database, slug)
+        async with database.connection() as connection, stored.one_moment(connection):
+            upto = None if to is None else Sequence(to)
+            proven = await proof.prove(connection, tournament_id, slug, Sequence(sequence), upto)
+    printing.json(proven)
+
+
+@asynccontextmanager
+async def _database(where: Where, parallel: int) -> AsyncIterator[Database]:
+    """With a connection for each tournament under way, and one that holds the moment they all see."""
+    async with (
+        located(where) as dsn,
+        open_database(dsn, name="tallybook verify", connections_max=parallel + 1) as database,
+    ):
+        with unavailable():
+            yield database
+
+
+# ── Once ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _verified(database: Database, plan: Plan, *, as_json: bool) -> Report:
+    columns = (
+        TextColumn("verifying"),
+        BarColumn(),
+        TaskProgressColumn(),
+        MofNCompleteColumn(),
+        TextColumn("events"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=printing.talk(), disable=not printing.talk().is_terminal) as bar:
+        task = bar.add_task("", total=None)
+        return await audit.verify(
+            database,
+            plan,
+            on_difference=(lambda _: None) if as_json else (lambda difference: printing.line(str(difference))),
+            on_events=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+
+
+def _print(report: Report) -> None:
+    columns = ("tournament", "sequence", "digest", "events", "tables at", "snapshots", "outside digests", "differences")
+    rows = [
+        {
+            "tournament": head.slug,
+            "sequence": head.sequence,
+            "digest": head.digest,
+            "events": head.events,
+            "tables at": head.tables_at,
+            "snapshots": head.snapshots,
+            "outside digests": head.digests,
+            "differences": head.differences,
+        }
+        for head in report.heads
+    ]
+    printing.rows(rows, columns, as_json=False)
+    for sentence in report.checked:
+        printing.line(f"checked: {sentence}")
+    for sentence in report.unchecked:
+        printing.line(f"not checked: {sentence}")
+    pace = f"{report.seconds:,.1f} s, {report.events_per_second:,.0f} a second{', resumed' if report.resumed else ''}"
+    printing.line(f"{_count(report.events, 'event')} verified in {pace}")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+# ── For ever ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _patrol(database: Database, plan: Plan, share: float, host: str, port: int | None) -> None:
+    with _metrics(host, port), stop_on_signals() as stop:
+        printing.say("Verifying round and round. Stop with Ctrl-C.")
+        count = await audit.verify_for_ever(database, plan, share=share, stop=stop)
+    if count:
+        raise LogDisproved(f"{_count(count, 'difference')} found.")
+    printing.say(FOUND_NONE)
+
+
+@contextmanager
+def _metrics(host: str, port: int | None) -> Iterator[None]:
+    if port is None:
+        yield
+        return
+    try:
+        server, thread = prometheus_client.start_http_server(port, host)
+    except (OSError, OverflowError) as error:
+        raise StartupRefused(f"Cannot serve metrics on {host}, port {port}: {error}; choose another.") from error
+    printing.say(f"Metrics on http://{host}:{server.server_port}/metrics")
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

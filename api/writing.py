@@ -1,0 +1,51 @@
+"""Where a command's data goes: to standard output, or to a file that is there when it is whole."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from api import printing
+from engine.errors import Unacceptable
+
+
+@contextmanager
+def written_to(file: Path | None) -> Iterator[Callable[[str], None]]:
+    """Takes text, piece by piece; None: for standard output.
+
+    A file is written beside its place and put there at the end: whoever finds it has all of it, and what was there
+    before stays until then. Devices and pipes are written to as they are. Raises Unacceptable where it cannot be done.
+    """
+    if file is None:
+        yield printing.write
+        return
+    in_place = file.exists() and not file.is_file()
+    beside = file if in_place else file.with_name(f".{file.name}.partial")
+    with _refusing(file):
+        opened = beside.open("w", encoding="utf-8", newline="")
+
+    def write(text: str) -> None:
+        with _refusing(file):
+            opened.write(text)
+
+    whole = False
+    try:
+        yield write
+        with _refusing(file):
+            opened.close()
+            if not in_place:
+                beside.replace(file)
+        whole = True
+    finally:
+        if not whole:
+            with suppress(OSError):
+                opened.close()
+            if not in_place:
+                beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _refusing(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Unacceptable(f"{file} cannot be written: {error.strerror}.") from error

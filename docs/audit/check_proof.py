@@ -1,0 +1,69 @@
+"""Checks a proof of `tallybook prove`, with nothing but Python's standard library, and prints the proven event.
+
+    python check_proof.py PROOF.json DIGEST            the digest, 64 hexadecimal characters, that you know and trust
+    python check_proof.py PROOF.json digests.ndjson    a file that `tallybook digests` or `serve --digests-to` wrote
+
+Exit codes: 0 proven, 1 not proven, with a reason, 2 usage. Proven is: the log that had this digest holds this event.
+"""
+
+import json
+import sys
+from datetime import datetime, timedelta, timezone
+from hashlib import sha256
+
+
+def known_digest(known: str, proof: dict) -> str:
+    """The digest to trust: as given, or the file's of the tournament and the sequence that the proof leads to."""
+    if len(known) == 64 and not set(known.lower()) - set("0123456789abcdef"):
+        return known.lower()
+    digests = set()
+    with open(known, encoding="utf-8") as file:
+        for line in file:
+            try:
+                note = json.loads(line)
+                if (note["tournament"], note["sequence"]) == (proof["tournament"], proof["digest_sequence"]):
+                    digests.add(note["digest"])
+            except (ValueError, KeyError, TypeError):
+                continue  # a line that a crash cut off
+    if len(digests) != 1:
+        raise ValueError(f"the file has {len(digests)} digests of sequence {proof['digest_sequence']}, not one")
+    return digests.pop()
+
+
+def proven_event(proof: dict, trusted: str) -> dict:
+    """The event, if the proof leads to the trusted digest. Raises ValueError where it does not."""
+    text = proof["block"].encode()
+    digest = bytes.fromhex(proof["previous_digest"])
+    for text_hash in [sha256(text).digest(), *map(bytes.fromhex, proof["later"])]:
+        if len(digest) != 32 or len(text_hash) != 32:
+            raise ValueError("a digest and a hash have 32 bytes")
+        digest = sha256(digest + text_hash).digest()
+    if digest.hex() != trusted:
+        raise ValueError(f"it leads to the digest {digest.hex()}, not to {trusted}")
+    first, recorded_us, actors, kinds, keys, bodies = json.loads(text)
+    place = proof["sequence"] - first
+    if not 0 <= place < len(bodies):
+        raise ValueError(f"its block holds the events {first} to {first + len(bodies) - 1}, not {proof['sequence']}")
+    recorded_at = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=recorded_us)
+    key = None if keys is None else keys[place]
+    event = {"sequence": first + place, "recorded_at": recorded_at.isoformat(), "actor": actors[place]}
+    return event | {"kind": kinds[place], "idempotency_key": key, "body": json.loads(bodies[place])}
+
+
+def main(arguments: list) -> int:
+    if len(arguments) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    try:
+        with open(arguments[0], encoding="utf-8") as file:
+            proof = json.load(file)
+        event = proven_event(proof, known_digest(arguments[1], proof))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        print(f"NOT proven: {error or repr(error)}", file=sys.stderr)
+        return 1
+    print(json.dumps(event, ensure_ascii=False))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,429 @@
+"""The log as it is stored, for those who check it: bytes and catalogues, with nothing taken for granted.
+
+Like `log.py` this is SQL on events and blocks; unlike it, nothing here decodes an event, trusts a column that another
+one could contradict, or raises at what ought not to be. The text of a block is put together anew from its events by
+PostgreSQL's own functions (never by ours, which live in the database that is checked), in the form of
+`digest.block_text`; what is hashed is what is decoded. That a batch comes as a row a block, and not as a row an event,
+is what makes a check of the whole log as fast as reading it.
+
+Functions take a connection, as a rule within `one_moment`; driver errors come through as they are.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from collections.abc import Sequence as Items
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from asyncpg import Connection
+from msgspec import Struct
+
+from engine.database import SERVICE_ROLE
+from engine.migrator import shipped
+from engine.terms import ActorId, Sequence, TournamentId
+
+BLOCKS_MAX: Final = 500
+BYTES_MAX: Final = 512 * 1024
+"""Blocks, and bytes of their texts, that are read at once; a block that is larger is read alone."""
+BLOCK_EVENTS_MAX: Final = 250_000
+"""Of one block; none that the service writes has as many. It bounds what a false block can make us read."""
+LOOK_SECONDS_MAX: Final = 3_600.0
+"""For one statement; those of the service are ended after some seconds."""
+
+# ── One moment ──────────────────────────────────────────────────────────────────────────────────────────
+
+# Who checks thinks between two looks, and a look may count millions of rows.
+_UNHURRIED: Final = """
+    SET LOCAL statement_timeout = '1h';
+    SET LOCAL idle_in_transaction_session_timeout = '1h'
+"""
+_EXPORT: Final = "SELECT pg_export_snapshot()"
+_IMPORT: Final = "SET TRANSACTION SNAPSHOT '{}'"
+_SNAPSHOT_NAME: Final = re.compile(r"[0-9A-F-]+")
+
+
+@asynccontextmanager
+async def one_moment(connection: Connection, of: str | None = None) -> AsyncIterator[str]:
+    """A read-only transaction that sees the database as of one moment, by whose name others see it as of the same:
+    they give it as `of` while this one lasts."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        if of is not None:
+            assert _SNAPSHOT_NAME.fullmatch(of)
+            await connection.execute(_IMPORT.format(of))
+        await connection.execute(_UNHURRIED)
+        name: str = of if of is not None else await connection.fetchval(_EXPORT)
+        yield name
+
+
+# ── Blocks ──────────────────────────────────────────────────────────────────────────────────────────────
+
+# The text is NULL where there are no events. An infinite time has no µs.
+_BLOCKS: Final = """
+    SELECT
+        coalesce(b.first_sequence, 0) AS first_sequence, b.last_sequence, coalesce(b.digest, '') AS digest, b.bytes,
+        e.count, e.lowest, e.highest, e.recorded_us,
+        e.earliest = b.recorded_at AND e.latest = b.recorded_at AND e.timed = e.count AS timely,
+        convert_to(
+            '[' || e.lowest || ',' || e.recorded_us || ',' || e.actors || ',' || e.kinds || ',' || e.keys || ','
+                || e.bodies || ']',
+            'UTF8'
+        ) AS text
+    FROM (
+        SELECT
+            first_sequence, last_sequence, recorded_at, digest, bytes,
+            sum(bytes) OVER (ORDER BY last_sequence) - bytes AS bytes_before
+        FROM (
+            SELECT first_sequence, last_sequence, recorded_at, digest, bytes
+            FROM block
+            WHERE tournament_id = $1 AND last_sequence > $2
+            ORDER BY last_sequence
+            LIMIT $3
+        ) AS following
+    ) AS b
+    CROSS JOIN LATERAL (
+        SELECT
+            count(*) AS count,
+            min(sequence) AS lowest,
+            max(sequence) AS highest,
+            min(recorded_at) AS earliest,
+            max(recorded_at) AS latest,
+            count(recorded_at) AS timed,
+            CASE
+                WHEN isfinite(min(recorded_at)) THEN (extract(epoch FROM min(recorded_at)) * 1000000)::bigint
+                ELSE 0
+            END AS recorded_us,
+            array_to_json(array_agg(actor))::text AS actors,
+            array_to_json(array_agg(kind))::text AS kinds,
+            CASE
+                WHEN count(idempotency_key) = 0 THEN 'null'
+                ELSE array_to_json(array_agg(idempotency_key))::text
+            END AS keys,
+            array_to_json(array_agg(body))::text AS bodies
+        FROM (
+            SELECT sequence, recorded_at, actor, kind, idempotency_key, body
+            FROM event
+            WHERE tournament_id = $1 AND sequence BETWEEN b.first_sequence AND b.last_sequence
+            ORDER BY sequence
+            LIMIT $5
+        ) AS of_block
+    ) AS e
+    WHERE b.bytes_before < $4
+    ORDER BY b.last_sequence
+"""
+_BLOCK_OF: Final = """
+    SELECT last_sequence
+    FROM block
+    WHERE tournament_id = $1 AND last_sequence < $2
+    ORDER BY last_sequence DESC
+    LIMIT 1
+"""
+_DIGEST: Final = "SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $2"
+_MISSING: Final = """
+    SELECT s.sequence
+    FROM generate_series($2::bigint, $3::bigint) AS s (sequence)
+    WHERE NOT EXISTS (SELECT FROM event AS e WHERE e.tournament_id = $1 AND e.sequence = s.sequence)
+    ORDER BY s.sequence
+    LIMIT 1
+"""
+_OUTSIDE: Final = """
+    SELECT
+        (SELECT min(sequence) FROM event WHERE tournament_id = $1 AND sequence > $2) AS event_beyond,
+        (SELECT min(sequence) FROM event WHERE tournament_id = $1 AND sequence < 1) AS event_before,
+        (SELECT min(last_sequence) FROM block WHERE tournament_id = $1 AND last_sequence < 1) AS block_before
+"""
+_KEYS: Final = """
+    SELECT idempotency_key, sequence
+    FROM idempotency
+    WHERE tournament_id = $1 AND idempotency_key = ANY($2::text[])
+"""
+_KEY_COUNT: Final = "SELECT count(*) FROM idempotency WHERE tournament_id = $1"
+
+
+class Columns(Struct, frozen=True, array_like=True):
+    """What the text of a block says: every stored field of its events. `keys` None: no event has one."""
+
+    first_sequence: Sequence
+    recorded_us: int
+    actors: list[ActorId]
+    kinds: list[str]
+    keys: list[str | None] | None
+    bodies: list[str]
+
+
+class Block(Struct, frozen=True, kw_only=True):
+    """A row of `block`, and the events that are stored between its sequences.
+
+    `size` is the column `bytes`; `count`, `lowest` and `highest` are of the sequences that there are, `text` is that of
+    the events, None where there are none. `timely`: the block and all of them have the same time.
+    """
+
+    first_sequence: Sequence
+    last_sequence: Sequence
+    digest: bytes
+    size: int
+    count: int
+    lowest: Sequence | None
+    highest: Sequence | None
+    recorded_us: int | None
+    timely: bool | None
+    text: bytes | None
+
+    def columns(self) -> Columns | None:
+        """What the text says; None: there is none, or something in it is NULL that may not be."""
+        try:
+            return None if self.text is None else _columns(self.text)
+        except msgspec.ValidationError:
+            return None
+
+
+async def blocks(
+    connection: Connection, tournament_id: TournamentId, after: Sequence, *, blocks_max: int = BLOCKS_MAX
+) -> list[Block]:
+    """The blocks that end after `after`, in order: so many that their texts have BYTES_MAX bytes, but one at least."""
+    rows = await connection.fetch(
+        _BLOCKS, tournament_id, after, blocks_max, BYTES_MAX, BLOCK_EVENTS_MAX, timeout=LOOK_SECONDS_MAX
+    )
+    return [
+        Block(
+            first_sequence=first,
+            last_sequence=last,
+            digest=digest,
+            size=size,
+            count=count,
+            lowest=lowest,
+            highest=highest,
+            recorded_us=recorded_us,
+            timely=timely,
+            text=text,
+        )
+        for first, last, digest, size, count, lowest, highest, recorded_us, timely, text in rows
+    ]
+
+
+async def end_before(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Sequence:
+    """Where the last block ends that ends before `sequence`; 0: there is none."""
+    return Sequence(await connection.fetchval(_BLOCK_OF, tournament_id, sequence) or 0)
+
+
+async def digest_at(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> bytes | None:
+    """The stored digest of the block that ends at `sequence`; None: no block does."""
+    digest: bytes | None = await connection.fetchval(_DIGEST, tournament_id, sequence)
+    return digest
+
+
+async def missing(
+    connection: Connection, tournament_id: TournamentId, first: Sequence, last: Sequence
+) -> Sequence | None:
+    """The first sequence from `first` to `last` (or BLOCK_EVENTS_MAX of them) that no event has."""
+    upto = min(last, first + BLOCK_EVENTS_MAX)
+    sequence: Sequence | None = await connection.fetchval(
+        _MISSING, tournament_id, first, upto, timeout=LOOK_SECONDS_MAX
+    )
+    return sequence
+
+
+class Outside(Struct, frozen=True):
+    """The first sequence of what lies where no log is: beyond the last block, or before 1; None: nothing does."""
+
+    event_beyond: Sequence | None
+    event_before: Sequence | None
+    block_before: Sequence | None
+
+
+async def outside(connection: Connection, tournament_id: TournamentId, last: Sequence) -> Outside:
+    return Outside(*await connection.fetchrow(_OUTSIDE, tournament_id, last))
+
+
+async def key_sequences(connection: Connection, tournament_id: TournamentId, keys: Items[str]) -> dict[str, Sequence]:
+    """The sequence that is remembered for each of these idempotency keys, of those that are remembered."""
+    return {row[0]: row[1] for row in await connection.fetch(_KEYS, tournament_id, keys)} if keys else {}
+
+
+async def key_count(connection: Connection, tournament_id: TournamentId) -> int:
+    """How many idempotency keys are remembered."""
+    count: int = await connection.fetchval(_KEY_COUNT, tournament_id, timeout=LOOK_SECONDS_MAX)
+    return count
+
+
+_columns: Final = msgspec.json.Decoder(Columns).decode
+
+# ── Heads and the registry ──────────────────────────────────────────────────────────────────────────────
+
+_HEADS: Final = """
+    SELECT t.tournament_id, t.slug, t.name, h.sequence, h.structure_sequence, h.digest, h.recorded_at,
+        CASE WHEN isfinite(h.recorded_at) THEN (extract(epoch FROM h.recorded_at) * 1000000)::bigint END AS recorded_us
+    FROM tournament AS t
+    LEFT JOIN head AS h ON h.tournament_id = t.tournament_id
+    WHERE $1::bigint IS NULL OR t.tournament_id = $1
+    ORDER BY t.tournament_id
+"""
+# Between two registered tournaments, and beside them, no table may have a row: one look into each gap of each index.
+_UNREGISTERED: Final = """
+    WITH gap AS MATERIALIZED (
+        SELECT
+            lag(id, 1, -9223372036854775808) OVER (ORDER BY id) AS low,
+            id AS high
+        FROM (
+            SELECT tournament_id AS id FROM tournament UNION ALL SELECT 9223372036854775807
+        ) AS registered (id)
+    )
+    SELECT found.rows, min(found.tournament_id)
+    FROM gap
+    CROSS JOIN LATERAL (
+        SELECT 'head', min(tournament_id) FROM head WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'event', min(tournament_id) FROM event WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'block', min(tournament_id) FROM block WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'idempotency', min(tournament_id) FROM idempotency WHERE tournament_id > low AND tournament_id < high
+    ) AS found (rows, tournament_id)
+    WHERE found.tournament_id IS NOT NULL
+    GROUP BY found.rows
+    ORDER BY found.rows
+"""
+
+
+class Stand(Struct, frozen=True, kw_only=True):
+    """What the registry and the head say of a tournament. Without a head all but the first three are None."""
+
+    tournament_id: TournamentId
+    slug: str
+    name: str
+    sequence: Sequence | None
+    structure_sequence: Sequence | None
+    digest: bytes | None
+    recorded_at: datetime | None
+    recorded_us: int | None
+
+
+async def stands(connection: Connection, tournament_id: TournamentId | None = None) -> list[Stand]:
+    """Of every registered tournament, or of one; oldest first."""
+    return [
+        Stand(
+            tournament_id=tournament_id,
+            slug=slug,
+            name=name,
+            sequence=sequence,
+            structure_sequence=structure_sequence,
+            digest=digest,
+            recorded_at=recorded_at,
+            recorded_us=recorded_us,
+        )
+        for (
+            tournament_id,
+            slug,
+            name,
+            sequence,
+            structure_sequence,
+            digest,
+            recorded_at,
+            recorded_us,
+        ) in await connection.fetch(_HEADS, tournament_id, timeout=LOOK_SECONDS_MAX)
+    ]
+
+
+async def unregistered(connection: Connection) -> list[tuple[str, TournamentId]]:
+    """Tables of the log that have rows of a tournament which is not in the registry, each with the first such."""
+    return [tuple(row) for row in await connection.fetch(_UNREGISTERED, timeout=LOOK_SECONDS_MAX)]
+
+
+# ── What keeps the log append-only ──────────────────────────────────────────────────────────────────────
+
+_SETTINGS: Final = {
+    "fsync": "on",
+    "full_page_writes": "on",
+    "synchronous_commit": "on",
+    "session_replication_role": "origin",
+    "server_encoding": "UTF8",
+}
+"""Those that an acknowledged change depends on, and how they are; synchronous_commit may be stronger."""
+_STRONGER: Final = {"synchronous_commit": ("on", "local", "remote_write", "remote_apply")}
+_LOG_TABLES: Final = ("tournament", "head", "event", "block", "idempotency")
+_SETTING: Final = "SELECT current_setting($1)"
+# Of pg_trigger.tgtype: 1 each row, 2 before, 8 delete, 16 update, 32 truncate.
+_TRIGGERS: Final = """
+    SELECT
+        w.name, w.trigger, t.tgenabled,
+        t.tgtype::int & 59 = w.type AND t.tgqual IS NULL AND p.proname = 'refuse_change' AS as_made
+    FROM (
+        VALUES ('tournament', 'append_only', 58), ('event', 'append_only', 58), ('block', 'append_only', 58),
+            ('idempotency', 'append_only', 58), ('head', 'head_stays', 42)
+    ) AS w (name, trigger, type)
+    LEFT JOIN pg_trigger AS t ON t.tgrelid = to_regclass('tallybook.' || w.name) AND t.tgname = w.trigger
+    LEFT JOIN pg_proc AS p ON p.oid = t.tgfoid AND p.pronamespace = 'tallybook'::regnamespace
+"""
+_RIGHTS: Final = """
+    SELECT t.name, r.privilege
+    FROM unnest($2::text[]) AS t (name)
+    CROSS JOIN unnest(ARRAY['INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) AS r (privilege)
+    WHERE has_table_privilege($1, 'tallybook.' || t.name, r.privilege)
+        OR (r.privilege IN ('INSERT', 'UPDATE', 'REFERENCES')
+            AND has_any_column_privilege($1, 'tallybook.' || t.name, r.privilege))
+"""
+_KEYLESS: Final = """
+    SELECT t.name
+    FROM unnest($1::text[]) AS t (name)
+    WHERE NOT EXISTS (
+        SELECT
+        FROM pg_index AS i
+        WHERE i.indrelid = to_regclass('tallybook.' || t.name) AND i.indisprimary AND i.indisvalid AND i.indislive
+    )
+"""
+_NULLABLE: Final = """
+    SELECT t.name, a.attname
+    FROM unnest($1::text[]) AS t (name)
+    JOIN pg_attribute AS a ON a.attrelid = to_regclass('tallybook.' || t.name)
+    WHERE a.attnum > 0 AND NOT a.attisdropped AND NOT a.attnotnull
+        AND a.attname <> ALL (ARRAY['idempotency_key', 'answers'])
+"""
+_FUNCTIONS: Final = """
+    SELECT p.proname, p.prosrc
+    FROM pg_proc AS p
+    JOIN pg_language AS l ON l.oid = p.prolang
+    WHERE p.pronamespace = 'tallybook'::regnamespace AND l.lanname IN ('sql', 'plpgsql')
+    ORDER BY p.proname
+"""
+_FUNCTION_NAMES: Final = ("append_block", "block_text", "genesis_digest", "open_tournament", "refuse_change")
+
+
+class Broken(Struct, frozen=True):
+    """A rule that does not hold, and how things are instead."""
+
+    rule: str
+    message: str
+
+
+async def broken_rules(connection: Connection) -> list[Broken]:
+    """What ought to keep the log from being lost or changed, and does not: settings of the server, triggers, the rights
+    of the service's role, primary keys, columns, and functions that are not those which the migrations brought."""
+    broken = []
+    for name, wanted in _SETTINGS.items():
+        value = await connection.fetchval(_SETTING, name)
+        if value not in _STRONGER.get(name, (wanted,)):
+            broken.append(Broken(f"setting.{name}", f"is {value}, not {wanted}"))
+    for table, trigger, enabled, as_made in await connection.fetch(_TRIGGERS):
+        if enabled is None:
+            broken.append(Broken(f"trigger.{table}.{trigger}", "is missing"))
+        elif enabled not in (b"O", b"A") or not as_made:
+            broken.append(
+                Broken(f"trigger.{table}.{trigger}", "is not what it was made" if as_made is False else "is disabled")
+            )
+    for table, right in await connection.fetch(_RIGHTS, SERVICE_ROLE, _LOG_TABLES):
+        broken.append(Broken(f"right.{table}", f"the role {SERVICE_ROLE} may {right} it; SELECT is all it needs"))
+    for (table,) in await connection.fetch(_KEYLESS, _LOG_TABLES):
+        broken.append(Broken(f"key.{table}", "has no valid primary key"))
+    for table, column in await connection.fetch(_NULLABLE, _LOG_TABLES):
+        broken.append(Broken(f"column.{table}.{column}", "may be NULL"))
+    sources: dict[str, list[str]] = {name: [] for name in _FUNCTION_NAMES}
+    for name, source in await connection.fetch(_FUNCTIONS):
+        sources.setdefault(name, []).append(source)
+    brought = "".join(migration.sql for migration in shipped())
+    for name, of_name in sources.items():
+        if not of_name:
+            broken.append(Broken(f"function.{name}", "is missing"))
+        elif not all(source in brought for source in of_name):
+            broken.append(Broken(f"function.{name}", "is not the one that the migrations brought"))
+    return broken

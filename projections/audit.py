@@ -1,0 +1,448 @@
+"""Verifications of all tournaments: of one moment, several at once; or round and round, a little at a time.
+
+Outside digests are read before the moment is taken: whatever was noted by then must be in the log.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from time import perf_counter
+from typing import Final
+
+import structlog
+from asyncpg import Connection
+from msgspec import Struct
+
+from engine import stored
+from engine.database import Database
+from engine.errors import NotFound, TallybookError, Unacceptable
+from engine.stored import Stand
+from engine.telemetry import DIFFERENCES, DIFFERING, UNVERIFIED_SECONDS, VERIFIED_EVENTS, VERIFIED_TOURNAMENTS
+from engine.terms import Sequence, TournamentId
+from engine.witness import Witness
+from projections import tables
+from projections.progress import Difference, Progress, State, beginning
+from projections.verify import MARK_EVENTS, Verification, Watch
+
+PARALLEL_MAX: Final = 16
+ROUND_SECONDS_MIN: Final = 1.0
+"""A round takes as long, however little there is to be verified."""
+RETRY_SECONDS: Final = 5.0
+
+CHECKED: Final = (
+    "the server's settings, the triggers that refuse change, the service role's rights, primary keys, functions",
+    "the log: sequences, blocks, times, tags, bodies, bounds of deltas, lengths, heads, the registry, idempotency keys",
+    "the chain of digests, recomputed link by link from the stored bytes",
+    "tables and snapshots against the fold of the log, field by field; the view of standings; sums, counted apart",
+)
+UNCHECKED: Final = (
+    "fingerprints of idempotency keys, append ids and answers of blocks: the chain does not hold them",
+    "tokens, notes of stopped tournaments, when a checkpoint was written: the log says nothing of them",
+    "whether each event was rightly accepted when it was judged",
+    "the pages of tables and indexes: that is amcheck's and pg_checksums' work",
+)
+WITHOUT_DIGESTS: Final = (
+    "whether a log's end was cut off, or all of it rewritten: that takes outside digests (--digests)"
+)
+WITH_DIGESTS: Final = "what lies beyond the last outside digest of a tournament: it could be cut off or rewritten"
+
+_NO_TOURNAMENT: Final = TournamentId(0)
+"""What belongs to none is kept under this id."""
+
+_logger = structlog.get_logger()
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What to verify: all tournaments or the one of a slug, against which file of outside digests, and in which file it
+    is kept how far it has come; `parallel` tournaments at once, a mark after every `mark_events` of one."""
+
+    slug: str | None = None
+    digests: Path | None = None
+    state: Path | None = None
+    parallel: int = 1
+    mark_events: int = MARK_EVENTS
+
+    def arguments(self, way: str) -> str:
+        """What a state must have been begun with to go on with it."""
+        return f"{way}, tournament {self.slug or 'all'}, digests {self.digests or 'none'}"
+
+
+class Verified(Struct, frozen=True, kw_only=True):
+    """A tournament's head up to which everything was looked at. `events` and `blocks` are those of the whole log;
+    `tables_at`: where its tables were compared, None: they were not."""
+
+    tournament: TournamentId
+    slug: str
+    sequence: Sequence
+    digest: str
+    recorded_at: datetime | None
+    events: int
+    blocks: int
+    tables_at: Sequence | None
+    snapshots: int
+    digests: int
+    differences: int
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """`events` were read in so many `seconds`; of a run that was resumed they are fewer than all. `differences` are the
+    first of `differences_count`, where there are very many."""
+
+    heads: list[Verified]
+    differences: list[Difference]
+    differences_count: int
+    checked: list[str]
+    unchecked: list[str]
+    events: int
+    seconds: float
+    events_per_second: float
+    resumed: bool
+
+
+# ── All of one moment ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def verify(
+    database: Database,
+    plan: Plan,
+    *,
+    on_difference: Callable[[Difference], None],
+    on_events: Callable[[int, int], None],
+) -> Report:
+    """Verifies as of one moment. `on_difference` is told of each difference when it is found, and first of those that a
+    resumed run had found; `on_events` how many events have been verified, and of how many.
+
+    Raises NotFound, Unacceptable and DatabaseUnavailable; the state then keeps what has been verified.
+    """
+    with _witness(plan) as witness, closing(State(plan.state, plan.arguments("verify"))) as state:
+        run = _Run(plan, witness, state, on_difference, on_events)
+        began = perf_counter()
+        async with database.connection() as connection, stored.one_moment(connection) as moment:
+            await run.prepare(connection)
+            under_way = [asyncio.create_task(run.work(database, moment)) for _ in range(plan.parallel)]
+            try:
+                await asyncio.gather(*under_way)
+            finally:
+                for task in under_way:
+                    task.cancel()
+                await asyncio.gather(*under_way, return_exceptions=True)
+        report = run.report(perf_counter() - began)
+        state.end()
+    return report
+
+
+class _Run:
+    """One run of `verify`."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        witness: Witness | None,
+        state: State,
+        on_difference: Callable[[Difference], None],
+        on_events: Callable[[int, int], None],
+    ) -> None:
+        self._plan = plan
+        self._witness = witness
+        self._state = state
+        self._on_difference = on_difference
+        self._on_events = on_events
+        self._stands: list[Stand] = []
+        self._left: deque[Stand] = deque()
+        self._heads: list[Verified] = []
+        self._unchecked: list[str] = []
+        self._differences: list[Difference] = []
+        self._count = 0
+        self._read = 0
+        self._verified = 0
+        self._events = 0
+
+    async def prepare(self, connection: Connection) -> None:
+        """Looks at what belongs to no tournament, and at which there are."""
+        stands = await stored.stands(connection)
+        self._stands = [stand for stand in stands if self._plan.slug in (None, stand.slug)]
+        found = await _beside_tournaments(connection, stands, self._witness, self._plan.slug)
+        if self._plan.slug is not None and not self._stands and not any(d.tournament for d in found):
+            raise NotFound(f"There is no tournament {self._plan.slug!r}; `tallybook tournament list` shows them.")
+        self._keep_beside(found)
+        self._left.extend(self._stands)
+        self._events = sum(stand.sequence or 0 for stand in self._stands)
+
+    def _keep_beside(self, found: list[Difference]) -> None:
+        """Tells of what was found beside the tournaments, now or before the run was resumed."""
+        beside = self._state.of(_NO_TOURNAMENT) or beginning(_NO_TOURNAMENT, "")
+        beside.differences += [difference for difference in found if difference not in beside.differences]
+        self._state.keep(beside)
+        for difference in beside.differences:
+            self._differ(difference)
+        self._count = len(beside.differences)
+
+    async def work(self, database: Database, moment: str) -> None:
+        """Verifies one tournament after the other of those that nobody else has taken."""
+        if not self._left:
+            return
+        async with database.connection() as connection, stored.one_moment(connection, moment):
+            while self._left:
+                await self._verify(connection, self._left.popleft())
+
+    async def _verify(self, connection: Connection, stand: Stand) -> None:
+        progress = self._state.of(stand.tournament_id) or beginning(stand.tournament_id, stand.slug)
+        for difference in progress.differences:
+            self._differ(difference)
+        self._verified += progress.events
+        self._on_events(self._verified, self._events)
+        if not progress.done:
+            watch = Watch(on_difference=self._differ, on_events=self._go_on, on_mark=self._state.keep)
+            await Verification(
+                connection,
+                stand,
+                progress,
+                witness=self._witness,
+                watch=watch,
+                mark_events=self._plan.mark_events,
+            ).run()
+            self._state.keep(progress)
+        elif await stored.digest_at(connection, stand.tournament_id, progress.sequence) != progress.digest:
+            gone = "is not the one that had been verified before the pause"
+            self._differ(_difference(stand.slug, progress.sequence, "block.digest", gone))
+            self._count += 1
+        self._count += progress.differences_count
+        self._heads.append(_verified(progress, stand))
+        self._unchecked += [f"{stand.slug}: {sentence}" for sentence in progress.unchecked]
+
+    def _go_on(self, events: int) -> None:
+        self._read += events
+        self._verified += events
+        self._on_events(self._verified, self._events)
+
+    def _differ(self, difference: Difference) -> None:
+        self._differences.append(difference)
+        self._on_difference(difference)
+
+    def report(self, seconds: float) -> Report:
+        witness = self._witness
+        checked = list(CHECKED)
+        unchecked = [*UNCHECKED, WITHOUT_DIGESTS if witness is None else WITH_DIGESTS, *self._unchecked]
+        if witness is not None:
+            checked.append(f"{sum(head.digests for head in self._heads)} outside digests of {witness.lines} lines")
+            unchecked += list(_unread(witness, self._plan))
+            unchecked += [f"{h.slug}: no outside digest of it was noted" for h in self._heads if h.digests == 0]
+        return Report(
+            heads=sorted(self._heads, key=lambda head: head.tournament),
+            differences=self._differences,
+            differences_count=self._count,
+            checked=checked,
+            unchecked=unchecked,
+            events=self._read,
+            seconds=round(seconds, 3),
+            events_per_second=round(self._read / seconds, 1),
+            resumed=self._state.resumed,
+        )
+
+
+def _verified(progress: Progress, stand: Stand) -> Verified:
+    return Verified(
+        tournament=progress.tournament_id,
+        slug=progress.slug,
+        sequence=progress.sequence,
+        digest=progress.digest.hex(),
+        recorded_at=stand.recorded_at if stand.sequence == progress.sequence else None,
+        events=progress.events,
+        blocks=progress.blocks,
+        tables_at=progress.tables_at,
+        snapshots=progress.snapshots,
+        digests=progress.notes,
+        differences=progress.differences_count,
+    )
+
+
+def _unread(witness: Witness, plan: Plan) -> Iterator[str]:
+    if witness.torn:
+        yield f"the last line of {plan.digests}: it has no end, as after a crash"
+    if witness.unreadable:
+        lines = ", ".join(map(str, witness.unreadable_lines))
+        yield f"{witness.unreadable} lines of {plan.digests}: they are no digests ({lines})"
+
+
+# ── What belongs to no tournament ───────────────────────────────────────────────────────────────────────
+
+
+async def _beside_tournaments(
+    connection: Connection, stands: Collection[Stand], witness: Witness | None, slug: str | None
+) -> list[Difference]:
+    """Rules that do not hold, rows of tournaments that are not registered, and noted tournaments that are gone."""
+    found = [_difference("", None, broken.rule, broken.message) for broken in await stored.broken_rules(connection)]
+    for table, tournament_id in [*await stored.unregistered(connection), *await tables.unregistered(connection)]:
+        found.append(_difference("", None, table, f"has rows of tournament {tournament_id}, which is not registered"))
+    registered = {stand.tournament_id for stand in stands}
+    for tournament_id, noted_slug, last in witness.tournaments() if witness is not None else ():
+        if tournament_id not in registered and slug in (None, noted_slug):
+            gone = "it was noted elsewhere up to this sequence, and is gone"
+            found.append(_difference(noted_slug, last, "tournament", gone))
+    return found
+
+
+def _difference(tournament: str, sequence: Sequence | None, field: str, message: str) -> Difference:
+    return Difference(tournament=tournament, sequence=sequence, field=field, message=message)
+
+
+@contextmanager
+def _witness(plan: Plan) -> Iterator[Witness | None]:
+    if plan.digests is None:
+        yield None
+        return
+    with closing(Witness(plan.digests)) as witness:
+        try:
+            witness.read()
+        except OSError as error:
+            raise Unacceptable(f"{plan.digests} cannot be read: {error.strerror}.") from error
+        yield witness
+
+
+# ── Round and round ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def verify_for_ever(database: Database, plan: Plan, *, share: float, stop: asyncio.Event) -> int:
+    """Verifies one tournament after the other, that first which was not verified for longest, until `stop` is set.
+
+    Works for `share` of the time, the database's work included. A tournament is verified in parts, each of a moment of
+    its own, so that no long transaction keeps the database from tidying up. Whatever is found is logged and counted;
+    answers how many differences there were. Trouble with the database is logged, and it goes on when that is over.
+    """
+    with _witness(plan) as witness, closing(State(plan.state, plan.arguments("verify --forever"))) as state:
+        patrol = _Patrol(database, plan, witness, state, share, stop)
+        while not stop.is_set():
+            try:
+                await patrol.round()
+            except (TallybookError, OSError) as error:
+                if isinstance(error, NotFound):
+                    raise
+                _logger.error("verify_failed", reason=str(error))
+                await patrol.pause(RETRY_SECONDS)
+        return patrol.count
+
+
+class _Patrol:
+    """What `verify_for_ever` goes by. `count`: differences found so far, each time they were found."""
+
+    def __init__(
+        self,
+        database: Database,
+        plan: Plan,
+        witness: Witness | None,
+        state: State,
+        share: float,
+        stop: asyncio.Event,
+    ) -> None:
+        self.count = 0
+        self._database = database
+        self._plan = plan
+        self._witness = witness
+        self._state = state
+        self._share = share
+        self._stop = stop
+        self._began_at = time.time()
+        self._verified_at = state.verified_at()
+        self._differing: set[TournamentId] = set()
+        self._watch = Watch(on_difference=self._differ, on_events=VERIFIED_EVENTS.inc, on_mark=state.keep)
+
+    async def round(self) -> None:
+        """Every tournament once."""
+        began = perf_counter()
+        for tournament_id in await self._order():
+            if self._stop.is_set():
+                return
+            await self._verify(tournament_id)
+        await self.pause(ROUND_SECONDS_MIN - (perf_counter() - began))
+
+    async def _order(self) -> list[TournamentId]:
+        """All tournaments, the longest unverified first; what belongs to none is looked at here."""
+        began = perf_counter()
+        if self._witness is not None:
+            self._witness.read()
+        async with self._database.connection() as connection, stored.one_moment(connection):
+            stands = await stored.stands(connection)
+            found = await _beside_tournaments(connection, stands, self._witness, self._plan.slug)
+        for difference in found:
+            self._differ(difference)
+        self.count += len(found)
+        chosen = [stand.tournament_id for stand in stands if self._plan.slug in (None, stand.slug)]
+        if self._plan.slug is not None and not chosen and not any(difference.tournament for difference in found):
+            raise NotFound(f"There is no tournament {self._plan.slug!r}; `tallybook tournament list` shows them.")
+        await self._rest(perf_counter() - began)
+        return sorted(chosen, key=lambda tournament_id: (self._verified_at.get(tournament_id, 0.0), tournament_id))
+
+    async def _verify(self, tournament_id: TournamentId) -> None:
+        began = perf_counter()
+        UNVERIFIED_SECONDS.set(time.time() - self._verified_at.get(tournament_id, self._began_at))
+        progress = self._state.of(tournament_id)
+        slug = ""
+        while progress is None or not progress.done:
+            if self._witness is not None:
+                self._witness.read()
+            async with self._database.connection() as connection, stored.one_moment(connection):
+                stands = await stored.stands(connection, tournament_id)
+                if not stands:
+                    self._differ(_difference(slug, None, "tournament", f"{tournament_id} is no longer registered"))
+                    self.count += 1
+                    return
+                slug = stands[0].slug
+                progress = progress or beginning(tournament_id, slug)
+                await self._part(connection, stands[0], progress)
+            self._state.keep(progress)
+            if self._stop.is_set() and not progress.done:
+                return
+        self._conclude(progress, perf_counter() - began)
+        await self._rest(0.0)
+
+    async def _part(self, connection: Connection, stand: Stand, progress: Progress) -> None:
+        upto = progress.events + self._plan.mark_events
+
+        async def rest(worked_seconds: float) -> bool:
+            return await self._rest(worked_seconds) and progress.events < upto
+
+        verification = Verification(
+            connection, stand, progress, witness=self._witness, watch=self._watch, rest=rest, mark_events=2**63
+        )
+        await verification.run()
+
+    def _conclude(self, progress: Progress, seconds: float) -> None:
+        tournament_id = progress.tournament_id
+        self._state.keep_verified(tournament_id)
+        self._verified_at[tournament_id] = time.time()
+        self.count += progress.differences_count
+        (self._differing.add if progress.differences_count else self._differing.discard)(tournament_id)
+        DIFFERING.set(len(self._differing))
+        VERIFIED_TOURNAMENTS.inc()
+        _logger.info(
+            "tournament_verified",
+            tournament=progress.slug,
+            sequence=progress.sequence,
+            events=progress.events,
+            milliseconds=round(seconds * 1000, 3),
+            differences=progress.differences_count,
+        )
+
+    def _differ(self, difference: Difference) -> None:
+        DIFFERENCES.inc()
+        _logger.error(
+            "difference_found",
+            tournament=difference.tournament,
+            sequence=difference.sequence,
+            field=difference.field,
+            message=difference.message,
+        )
+
+    async def _rest(self, worked_seconds: float) -> bool:
+        """Rests for as long as the share of work asks for; False: it is to stop."""
+        await self.pause(worked_seconds * (1 - self._share) / self._share)
+        return not self._stop.is_set()
+
+    async def pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, seconds)):
+                await self._stop.wait()

@@ -1,0 +1,470 @@
+"""The verification of one tournament: its whole log folded once, and everything that is kept besides held against it.
+
+The chain is recomputed from the stored bytes, link by link. A link that does not hold is named, and the next one is
+judged from the digest that is stored: so each place that was tampered with is named once, and not everything behind it.
+
+In memory are two batches of blocks, one board, and as many sums as it has totals; however long the log is.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+from time import perf_counter
+from typing import Final
+
+import asyncpg
+from asyncpg import Connection
+from msgspec import Struct
+
+from engine import codec, digest, log, stored
+from engine.database import DATABASE_TROUBLE
+from engine.events import Event, PointsAdded, PointsReversed, Recorded, TournamentOpened
+from engine.log import Head
+from engine.stored import Block, Columns, Stand
+from engine.terms import ActorId, Sequence
+from engine.witness import Noted, Witness
+from projections import snapshots, tables
+from projections.board import FOLD_VERSION, Board, Revisions, fold
+from projections.differences import differences
+from projections.progress import DIFFERENCES_MAX, Difference, Progress
+from projections.standing import standings
+from projections.tables import Checkpoint, StandingRow
+
+MARK_EVENTS: Final = 1_000_000
+"""After so many events of a tournament it is kept how far its verification has come."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_UNORDERED: Final = ("totals", "sums")
+"""What a board keeps in no order that is shown."""
+_NEVER: Final = 2**63
+_POINTS: Final = (PointsAdded, PointsReversed)  # a tuple, which is asked a million times, takes half as long as a union
+
+Rest = Callable[[float], Awaitable[bool]]
+"""Rests after so many seconds of work; False: no more of it."""
+
+
+class Watch(Struct, frozen=True, kw_only=True):
+    """Who wants to know what a verification meets: every difference at once, how many events it has read since it said
+    so last, and each mark from which it could go on."""
+
+    on_difference: Callable[[Difference], None]
+    on_events: Callable[[int], None]
+    on_mark: Callable[[Progress], None]
+
+
+class _Batch(Struct, frozen=True):
+    blocks: list[Block]
+    columns: list[Columns | None]
+    keys: Mapping[str, Sequence]
+
+
+class Verification:
+    """Use `run` once, within `stored.one_moment`; `stand` is of the same moment."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        stand: Stand,
+        progress: Progress,
+        *,
+        witness: Witness | None,
+        watch: Watch,
+        rest: Rest | None = None,
+        mark_events: int = MARK_EVENTS,
+    ) -> None:
+        assert progress.board is not None
+        self.progress = progress
+        self._board: Board = progress.board
+        self._connection = connection
+        self._stand = stand
+        self._watch = watch
+        self._rest = rest
+        self._mark_events = mark_events
+        self._next_mark = progress.events + mark_events
+        self._revisions = Revisions()
+        self._reading: asyncio.Task[_Batch] | None = None
+        self._stopped = False
+        self._checkpoint: Checkpoint | None = None
+        self._snapshots: Iterator[Sequence] = iter(())
+        self._next_snapshot: Sequence | None = None
+        self._notes: Iterator[Noted] = (
+            iter(()) if witness is None else witness.of(progress.tournament_id, progress.sequence)
+        )
+        self._next_note: Noted | None = next(self._notes, None)
+        self._next_stop: int = 0
+
+    async def run(self) -> bool:
+        """Goes on from where the progress stands to the end of the log. False: it was told to rest for good."""
+        await self._begin()
+        async with aclosing(self._batches()) as batches:
+            async for batch in batches:
+                events = self.progress.events
+                for block, columns in zip(batch.blocks, batch.columns, strict=True):
+                    self._take(block, columns, batch.keys)
+                    if block.count > 0 and block.count != block.last_sequence - block.first_sequence + 1:
+                        await self._name_missing(block)
+                    if self.progress.sequence >= self._next_stop:
+                        await self._compare()
+                self._watch.on_events(self.progress.events - events)
+                if self.progress.events >= self._next_mark:
+                    self._watch.on_mark(self.progress)
+                    self._next_mark = self.progress.events + self._mark_events
+        if self._stopped:
+            return False
+        await self._finish()
+        self.progress.done = True
+        self.progress.board = None
+        self.progress.sums = {}
+        return True
+
+    # ── Reading ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _batches(self) -> AsyncGenerator[_Batch, None]:
+        """The following blocks, batch by batch. The next one is read while one is being verified, unless there must be
+        rests, which are as long as both take one after the other."""
+        began = perf_counter()
+        reading = self._reading = asyncio.create_task(self._read(self.progress.sequence))
+        try:
+            while (batch := await reading).blocks:
+                last = batch.blocks[-1].last_sequence
+                if self._rest is None:
+                    reading = self._reading = asyncio.create_task(self._read(last))
+                    await asyncio.sleep(0)  # it asks
+                yield batch
+                if self._rest is not None:
+                    if not await self._rest(perf_counter() - began):
+                        self._stopped = True
+                        return
+                    began = perf_counter()
+                    reading = self._reading = asyncio.create_task(self._read(last))
+        finally:
+            reading.cancel()
+            await asyncio.wait([reading])
+
+    async def _read(self, after: Sequence) -> _Batch:
+        blocks = await stored.blocks(self._connection, self.progress.tournament_id, after)
+        columns = [block.columns() for block in blocks]
+        keys = {key for of_block in columns if of_block and of_block.keys for key in of_block.keys if key is not None}
+        found = await stored.key_sequences(self._connection, self.progress.tournament_id, list(keys))
+        return _Batch(blocks, columns, found)
+
+    async def _quiet(self) -> None:
+        """Returns when the connection is free for another question."""
+        if self._reading is not None:
+            await asyncio.wait([self._reading])
+
+    # ── A block ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _take(self, block: Block, columns: Columns | None, keys: Mapping[str, Sequence]) -> None:
+        progress, first, last = self.progress, block.first_sequence, block.last_sequence
+        if first != progress.sequence + 1 or last < first:
+            self._differ(
+                Sequence(progress.sequence + 1),
+                "block.first_sequence",
+                f"the block that ends at {last} begins at {first}: the blocks do not follow each other",
+            )
+        if block.text is None or block.recorded_us is None:
+            self._differ(first, "event.sequence", f"there is no event at all in the block from {first} to {last}")
+        else:
+            if not block.timely:
+                self._differ(first, "event.recorded_at", f"is not that of the block from {first} to {last}")
+            if progress.recorded_us is not None and block.recorded_us < progress.recorded_us:
+                self._differ(first, "event.recorded_at", "is before that of the event before it")
+            if block.size != len(block.text):
+                self._differ(first, "block.bytes", f"is {block.size}; its text has {len(block.text)}")
+            recomputed = digest.chain(progress.digest, block.text)
+            if recomputed != block.digest:
+                self._differ(
+                    first,
+                    "block.digest",
+                    f"of the block from {first} to {last} is {block.digest.hex()}; its events make {recomputed.hex()}",
+                )
+            if columns is None:
+                self._differ(first, "event", f"something is NULL in the block from {first} to {last}")
+                progress.foldable = False
+            else:
+                if self._fold(columns):
+                    progress.structure_sequence = last
+                self._look_at_keys(columns, keys)
+            progress.recorded_us = block.recorded_us
+        progress.digest = block.digest
+        progress.sequence = last
+        progress.blocks += 1
+        progress.events += block.count
+
+    def _fold(self, columns: Columns) -> bool:
+        """Folds the events of a block. Answers whether one of them is structural."""
+        progress, board, revisions, sums = self.progress, self._board, self._revisions, self.progress.sums
+        decode, sequence, structural = codec.decode, columns.first_sequence, columns.first_sequence == 1
+        try:
+            recorded_at = _EPOCH + timedelta(microseconds=columns.recorded_us)
+        except OverflowError:
+            self._differ(sequence, "event.recorded_at", "is not in any year from 1 to 9999")
+            recorded_at, progress.foldable = _EPOCH, False
+        if sequence == 1 and columns.kinds[0] != "TournamentOpened":
+            self._differ(sequence, "event.kind", f"is {columns.kinds[0]!r}: the first event opens the tournament")
+        for kind, body in zip(columns.kinds, columns.bodies, strict=True):
+            try:
+                event = decode(kind, body)
+                if progress.foldable:
+                    fold(board, revisions, Recorded(sequence, recorded_at, _NOBODY, None, event))
+            except codec.Undecodable as error:
+                self._differ(sequence, "event.body", f"cannot be decoded: {error}")
+                progress.foldable = False
+            except LookupError as error:
+                self._differ(sequence, "event.body", f"names {error}, which does not exist")
+                progress.foldable = False
+            else:
+                if isinstance(event, _POINTS):
+                    for delta in event.deltas:  # counted without the fold
+                        of_unity = sums.get(delta.unity_id)
+                        if of_unity is None:
+                            of_unity = sums[delta.unity_id] = {}
+                        of_unity[delta.competitor_id] = of_unity.get(delta.competitor_id, 0) + delta.amount
+                elif event.structural:
+                    structural = True
+                elif isinstance(event, TournamentOpened):
+                    self._hold_registry_against(sequence, event)
+            sequence = Sequence(sequence + 1)
+        return structural
+
+    def _hold_registry_against(self, sequence: Sequence, event: Event) -> None:
+        if sequence != 1:
+            self._differ(sequence, "event.kind", "opens the tournament, which is open")
+        registered = TournamentOpened(name=self._stand.name, slug=self._stand.slug)
+        for unlike in differences(event, registered):
+            self._differ(sequence, f"tournament.{unlike.path}", f"is {unlike.found}, not {unlike.expected}")
+
+    def _look_at_keys(self, columns: Columns, keys: Mapping[str, Sequence]) -> None:
+        """The events of a request with a key follow each other, and what is remembered is the first."""
+        before: str | None = None
+        for sequence, key in enumerate(columns.keys or (), start=columns.first_sequence):
+            if key is not None and key != before:
+                self.progress.keys += 1
+                if key not in keys:
+                    self._differ(Sequence(sequence), "idempotency.idempotency_key", f"{key!r} is not remembered")
+                elif keys[key] != sequence:
+                    self._differ(Sequence(sequence), "idempotency.sequence", f"of {key!r} is {keys[key]}")
+            before = key
+
+    async def _name_missing(self, block: Block) -> None:
+        await self._quiet()
+        missing = await stored.missing(
+            self._connection, self.progress.tournament_id, block.first_sequence, block.last_sequence
+        )
+        self._differ(
+            block.first_sequence if missing is None else missing,
+            "event.sequence",
+            f"is missing: the block from {block.first_sequence} to {block.last_sequence} has {block.count} events",
+        )
+
+    # ── What is kept besides the log ────────────────────────────────────────────────────────────────────
+
+    async def _begin(self) -> None:
+        progress, connection = self.progress, self._connection
+        if progress.sequence > 0:
+            there = await stored.digest_at(connection, progress.tournament_id, progress.sequence)
+            if there != progress.digest:
+                self._differ(
+                    progress.sequence, "block.digest", "is not the one that had been verified before the pause"
+                )
+        checkpoint = await tables.checkpoint(connection, progress.tournament_id)
+        if checkpoint is None:  # then there must be no rows
+            checkpoint = Checkpoint(log.beginning(progress.tournament_id), FOLD_VERSION, Sequence(0))
+        if checkpoint.fold_version != FOLD_VERSION:
+            progress.unchecked.append(f"tables: they are of version {checkpoint.fold_version} of the fold")
+        elif checkpoint.head.sequence >= progress.sequence:
+            self._checkpoint = checkpoint
+        elif progress.tables_at is None:
+            progress.unchecked.append(f"tables: they are at {checkpoint.head.sequence}, before this was resumed")
+        taken = await snapshots.sequences(connection, progress.tournament_id)
+        if others := await snapshots.count_others(connection, progress.tournament_id):
+            progress.unchecked.append(f"{others} snapshots: they are of other versions of the fold")
+        self._snapshots = (sequence for sequence in taken if sequence > progress.sequence or progress.sequence == 0)
+        self._next_snapshot = next(self._snapshots, None)
+        self._plan()
+        if progress.sequence >= self._next_stop:
+            await self._compare()
+
+    def _plan(self) -> None:
+        """Sets where the fold must pause next, for something that is to be compared there."""
+        self._next_stop = min(
+            _NEVER if self._checkpoint is None else self._checkpoint.head.sequence,
+            _NEVER if self._next_snapshot is None else self._next_snapshot,
+            _NEVER if self._next_note is None else self._next_note.sequence,
+        )
+
+    async def _compare(self) -> None:
+        await self._quiet()
+        at = self.progress.sequence
+        while self._next_note is not None and self._next_note.sequence <= at:
+            self._compare_note(self._next_note)
+            self._next_note = next(self._notes, None)
+        while self._next_snapshot is not None and self._next_snapshot <= at:
+            await self._compare_snapshot(self._next_snapshot)
+            self._next_snapshot = next(self._snapshots, None)
+        if self._checkpoint is not None and self._checkpoint.head.sequence <= at:
+            await self._compare_tables(self._checkpoint.head)
+            self._checkpoint = None
+        self._plan()
+
+    def _compare_note(self, note: Noted) -> None:
+        noted = " and ".join(known.hex() for known in note.digests)
+        if len(note.digests) > 1:
+            self._differ(note.sequence, "digests", f"two were noted elsewhere: {noted}: the log was forked")
+        if note.sequence != self.progress.sequence:
+            self._differ(note.sequence, "digests", f"{noted} was noted elsewhere, but no block ends here any more")
+        elif self.progress.digest not in note.digests:
+            self._differ(
+                note.sequence,
+                "digests",
+                f"{noted} was noted elsewhere, the log has {self.progress.digest.hex()}: it was rewritten",
+            )
+        self.progress.notes += 1
+
+    async def _compare_snapshot(self, sequence: Sequence) -> None:
+        if sequence != self.progress.sequence or sequence == 0:
+            self._differ(sequence, "snapshot.sequence", "is not the end of a block")
+            return
+        if not self.progress.foldable:
+            self.progress.unchecked.append(f"snapshot at {sequence}: the log before it cannot be folded")
+            return
+        try:
+            snapshot = await snapshots.nearest(self._connection, self.progress.tournament_id, sequence)
+        except snapshots.Undecodable as error:
+            self._differ(sequence, "snapshot.board", str(error))
+            return
+        assert snapshot is not None
+        if snapshot.head.digest != self.progress.digest:
+            self._differ(sequence, "snapshot.digest", "is not that of the block that ends here")
+        self._hold_against(snapshot.board, "snapshot")
+        self.progress.snapshots += 1
+
+    async def _compare_tables(self, head: Head) -> None:
+        progress = self.progress
+        if head.sequence != progress.sequence:
+            self._differ(head.sequence, "checkpoint.sequence", "is not the end of a block")
+            return
+        if head.digest != progress.digest:
+            self._differ(head.sequence, "checkpoint.digest", "is not that of the block that ends here")
+        if not progress.foldable:
+            progress.unchecked.append(f"tables at {head.sequence}: the log before it cannot be folded")
+            return
+        progress.tables_at = head.sequence
+        count = progress.differences_count
+        for table, row_id, wrong in await tables.strays(self._connection, progress.tournament_id):
+            self._differ(head.sequence, f"tables.{table}[{row_id}]", wrong)
+        bare = await tables.incomplete(self._connection, progress.tournament_id)
+        if bare is not None:
+            self._differ(head.sequence, f"tables.rankings[{bare}]", "has no list of competitors, or no unity")
+            return
+        try:
+            board = await tables.load_board(self._connection, progress.tournament_id)
+        except (ValueError, TypeError, OverflowError) as error:
+            self._differ(head.sequence, "tables", f"cannot be read: {error}")
+            return
+        self._hold_against(board, "tables")
+        if progress.differences_count == count:
+            await self._compare_view(head.sequence)
+        else:
+            progress.unchecked.append("the view of standings: the tables under it differ")
+
+    async def _compare_view(self, at: Sequence) -> None:
+        """The view, which PostgreSQL computes, against the positions that answers show."""
+        try:
+            async with self._connection.transaction():  # so that an error leaves us the moment
+                rows = await tables.standing_rows(self._connection, self.progress.tournament_id)
+        except DATABASE_TROUBLE:
+            raise
+        except asyncpg.PostgresError as error:
+            self._differ(at, "standing", f"cannot be read: {error}")
+            return
+        expected = {(row.unity_id, row.competitor_id): row for row in self._standing_rows()}
+        found = {(row.unity_id, row.competitor_id): row for row in rows}
+        if len(found) != len(rows):
+            self._differ(at, "standing", "shows a competitor twice")
+        for unlike in differences(expected, found, path="standing"):
+            self._differ(at, unlike.path, f"is {unlike.found}, not {unlike.expected}")
+
+    def _standing_rows(self) -> Iterator[StandingRow]:
+        for ranking_id, ranking in sorted(self._board.rankings.items()):
+            enrolled = {competitor_id: number for number, competitor_id in enumerate(ranking.participants, start=1)}
+            for unity_id, unity in sorted(ranking.unities.items()):
+                for line in standings(ranking.participants, unity.totals, unity.sort):
+                    yield StandingRow(
+                        ranking_id,
+                        unity_id,
+                        line.position,
+                        line.competitor_id,
+                        line.total,
+                        unity.version,
+                        enrolled[line.competitor_id],
+                        self._stand.slug,
+                        ranking.name,
+                        unity.name,
+                        self._board.competitors[line.competitor_id].name,
+                    )
+
+    def _hold_against(self, board: Board, what: str) -> None:
+        """Names every field in which `board` is not the one that the log gives."""
+        for unlike in differences(self._board, board, unordered=_UNORDERED, path=what):
+            self._differ(self.progress.sequence, unlike.path, f"is {unlike.found}, not {unlike.expected}")
+
+    # ── The end ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _finish(self) -> None:
+        progress, connection, last = self.progress, self._connection, self.progress.sequence
+        self._compare_head()
+        outside = await stored.outside(connection, progress.tournament_id, last)
+        if outside.event_beyond is not None:
+            self._differ(outside.event_beyond, "event.sequence", f"lies beyond the last block, which ends at {last}")
+        for before in outside.event_before, outside.block_before:
+            if before is not None:
+                self._differ(before, "event.sequence", "lies before the beginning")
+        for note in [] if self._next_note is None else [self._next_note, *self._notes]:
+            noted = " and ".join(known.hex() for known in note.digests)
+            self._differ(
+                note.sequence, "digests", f"{noted} was noted elsewhere, but the log ends at {last}: its tail was cut"
+            )
+            progress.notes += 1
+        for sequence in [] if self._next_snapshot is None else [self._next_snapshot, *self._snapshots]:
+            self._differ(sequence, "snapshot.sequence", f"lies beyond the end of the log, {last}")
+        if self._checkpoint is not None:
+            beyond = self._checkpoint.head.sequence
+            self._differ(beyond, "checkpoint.sequence", f"lies beyond the end of the log, {last}")
+        remembered = await stored.key_count(connection, progress.tournament_id)
+        if remembered != progress.keys:
+            self._differ(None, "idempotency", f"{remembered} keys are remembered; the events have {progress.keys}")
+        if progress.foldable:
+            folded = {u: unity.totals for r in self._board.rankings.values() for u, unity in r.unities.items()}
+            totals = {unity_id: of_unity for unity_id, of_unity in folded.items() if of_unity}
+            for unlike in differences(progress.sums, totals, unordered=_UNORDERED, path="sums"):
+                self._differ(last, unlike.path, f"the fold has {unlike.found}, its deltas add up to {unlike.expected}")
+        else:
+            progress.unchecked.append("sums and everything folded: an event cannot be folded")
+
+    def _compare_head(self) -> None:
+        progress, head = self.progress, self._stand
+        if head.sequence is None:
+            self._differ(None, "head", "is missing")
+            return
+        if progress.blocks == 0:
+            self._differ(Sequence(1), "block", "there is none: the log is empty")
+        for name, found, expected in (
+            ("sequence", head.sequence, progress.sequence),
+            ("digest", head.digest and head.digest.hex(), progress.digest.hex()),
+            ("recorded_at", head.recorded_us, progress.recorded_us),
+            ("structure_sequence", head.structure_sequence, progress.structure_sequence),
+        ):
+            if found != expected:
+                self._differ(head.sequence, f"head.{name}", f"is {found}; by the last block it is {expected}")
+
+    def _differ(self, sequence: Sequence | None, field: str, message: str) -> None:
+        self.progress.differences_count += 1
+        if len(self.progress.differences) < DIFFERENCES_MAX:
+            found = Difference(tournament=self._stand.slug, sequence=sequence, field=field, message=message)
+            self.progress.differences.append(found)
+            self._watch.on_difference(found)
+
+
+_NOBODY: Final = ActorId(0)

@@ -1,0 +1,104 @@
+"""The log as stored bytes: the text of a block is that from which its digest was made, whatever is in it."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import digest, log, stored
+from engine.database import Database
+from engine.events import Event
+from engine.log import Appended, Block, Request
+from engine.terms import ID_MAX, OPERATOR, ActorId, Sequence
+from tests.desks import Arena, open_arena, record
+from tests.histories import any_event
+from tests.projections.test_tables import on_the_database
+from tests.tournaments import open_new_tournament
+
+keys = st.none() | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=20)
+requests = st.tuples(st.lists(any_event(), min_size=1, max_size=3), st.integers(0, ID_MAX), keys)
+
+
+@settings(on_the_database, max_examples=20)
+@given(blocks=st.lists(st.lists(requests, min_size=1, max_size=4), max_size=4))
+async def test_the_text_of_any_block_leads_to_its_digest(
+    database: Database, blocks: list[list[tuple[list[Event], int, str | None]]]
+) -> None:
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    async with database.connection() as connection:
+        for block in blocks:
+            head = (await log.heads(connection, [tournament_id]))[tournament_id]
+            given_requests = tuple(
+                Request(
+                    events=tuple(events),
+                    actor=ActorId(actor),
+                    idempotency_key=key,
+                    fingerprint=None if key is None else b"same",
+                )
+                for events, actor, key in block
+            )
+            of_block = Block(tournament_id=tournament_id, judged_at=head.sequence, requests=given_requests)
+            (appended,) = await log.append(connection, [of_block], wait=True)
+            assert isinstance(appended, Appended)
+        known, last = digest.genesis(tournament_id), Sequence(0)
+        for found in await stored.blocks(connection, tournament_id, last):
+            assert found.text is not None
+            known = digest.chain(known, found.text)
+            assert known == found.digest
+            assert found.size == len(found.text)
+            columns = found.columns()
+            assert columns is not None
+            assert found.count == len(columns.bodies) == found.last_sequence - last
+            assert found.timely
+            last = found.last_sequence
+        head = (await log.heads(connection, [tournament_id]))[tournament_id]
+    assert (head.sequence, head.digest) == (last, known)
+
+
+@pytest.fixture
+async def arena(database: Database) -> Arena:
+    arena = await open_arena(database)
+    async with database.connection() as connection:
+        tail = await log.tail(connection, arena.tournament_id, log.beginning(arena.tournament_id))
+        for _ in range(10):
+            await record(connection, arena.tournament_id, tail.events[1].event)
+    return arena
+
+
+@pytest.mark.parametrize(("bytes_max", "blocks_max", "most"), [(1, 100, 1), (10**6, 3, 3), (10**6, 100, 12)])
+async def test_blocks_are_read_in_portions_that_are_bounded_and_none_is_missed(
+    database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch, bytes_max: int, blocks_max: int, most: int
+) -> None:
+    monkeypatch.setattr(stored, "BYTES_MAX", bytes_max)
+    ends: list[int] = [0]
+    async with database.connection() as connection:
+        while portion := await stored.blocks(
+            connection, arena.tournament_id, Sequence(ends[-1]), blocks_max=blocks_max
+        ):
+            assert len(portion) <= most
+            ends += [block.last_sequence for block in portion]
+    assert ends == [0, 1, *range(4, 15)]
+
+
+async def test_others_see_the_same_moment_by_its_name(database: Database, arena: Arena) -> None:
+    async with (
+        database.connection() as one,
+        database.connection() as other,
+        database.connection() as third,
+        stored.one_moment(one) as moment,
+    ):
+        before = await stored.stands(one, arena.tournament_id)
+        tail = await log.tail(third, arena.tournament_id, log.beginning(arena.tournament_id))
+        await record(third, arena.tournament_id, tail.events[1].event)
+        async with stored.one_moment(other, moment):
+            assert await stored.stands(other, arena.tournament_id) == before
+        assert await stored.stands(third, arena.tournament_id) != before
+
+
+async def test_a_moment_is_read_only_and_in_no_hurry(database: Database) -> None:
+    async with database.connection() as connection, stored.one_moment(connection):
+        for name, value in (
+            ("transaction_read_only", "on"),
+            ("statement_timeout", "1h"),
+            ("idle_in_transaction_session_timeout", "1h"),
+        ):
+            assert await connection.fetchval("SELECT current_setting($1)", name) == value

@@ -1,0 +1,171 @@
+"""Outside digests: notes are whole lines on disk, and whatever else is in the file is passed over and said."""
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import log, witness
+from engine.database import Database
+from engine.terms import Sequence, TournamentId
+from engine.witness import Note, Noted, Witness
+from tests.desks import open_arena, record, until
+from tests.histories import unhurried
+
+NOW = datetime(2024, 2, 29, 12, 30, 1, 5, tzinfo=UTC)
+
+
+def a_note(tournament: int = 7, sequence: int = 1, byte: int = 0) -> Note:
+    return Note(
+        tournament=TournamentId(tournament),
+        slug=f"cup-{tournament}",
+        sequence=Sequence(sequence),
+        digest=bytes([byte] * 32).hex(),
+        recorded_at=NOW,
+        noted_at=NOW,
+    )
+
+
+def noted(sequence: int, *byte: int) -> Noted:
+    return Noted(Sequence(sequence), tuple(bytes([b] * 32) for b in byte))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "digests.ndjson"
+
+
+def read(path: Path) -> Witness:
+    witness_ = Witness(path)
+    witness_.read()
+    return witness_
+
+
+def test_a_line_is_json_with_the_head_and_its_times(path: Path) -> None:
+    witness.append(path, [a_note()])
+    assert path.read_text() == (
+        '{"tournament":7,"slug":"cup-7","sequence":1,"digest":"' + "00" * 32 + '",'
+        '"recorded_at":"2024-02-29T12:30:01.000005Z","noted_at":"2024-02-29T12:30:01.000005Z"}\n'
+    )
+
+
+def test_notes_are_appended_and_read_by_tournament_and_sequence(path: Path) -> None:
+    witness.append(path, [a_note(7, 3), a_note(8, 1)])
+    witness.append(path, [a_note(7, 2), a_note(7, 3)])
+    witness.append(path, [])
+    file = read(path)
+    assert list(file.of(TournamentId(7), Sequence(0))) == [noted(2, 0), noted(3, 0)]
+    assert list(file.of(TournamentId(7), Sequence(2))) == [noted(3, 0)]
+    assert list(file.tournaments()) == [(7, "cup-7", 3), (8, "cup-8", 1)]
+    assert (file.lines, file.unreadable, file.torn) == (4, 0, False)
+
+
+def test_two_digests_of_one_sequence_come_together(path: Path) -> None:
+    witness.append(path, [a_note(7, 3, 1), a_note(7, 3, 2), a_note(7, 4, 2)])
+    assert list(read(path).of(TournamentId(7), Sequence(0))) == [noted(3, 1, 2), noted(4, 2)]
+
+
+@pytest.mark.parametrize("page", [1, 2, 3])
+def test_any_number_of_notes_is_read_in_portions(path: Path, page: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(witness, "_PAGE", page + 1)
+    monkeypatch.setattr(witness, "_PORTION", page)
+    witness.append(path, [a_note(7, n, b) for n in range(1, 20) for b in range(1 + n % 2)])
+    assert list(read(path).of(TournamentId(7), Sequence(0))) == [noted(n, *range(1 + n % 2)) for n in range(1, 20)]
+
+
+def test_what_was_appended_since_is_read_and_nothing_twice(path: Path) -> None:
+    witness.append(path, [a_note(7, 1)])
+    file = read(path)
+    witness.append(path, [a_note(7, 2)])
+    file.read()
+    assert (file.lines, len(list(file.of(TournamentId(7), Sequence(0))))) == (2, 2)
+
+
+def test_a_line_that_a_crash_cut_off_is_told_and_the_next_note_begins_a_line_of_its_own(path: Path) -> None:
+    witness.append(path, [a_note(7, 1), a_note(7, 2)])
+    path.write_bytes(path.read_bytes()[:-20])
+    file = read(path)
+    assert (file.lines, file.torn) == (1, True)
+    witness.append(path, [a_note(7, 3)])
+    file.read()
+    assert (file.lines, file.torn, file.unreadable_lines) == (3, False, [2])
+    assert list(file.of(TournamentId(7), Sequence(0))) == [noted(1, 0), noted(3, 0)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nonsense",
+        "{}",
+        "[]",
+        "\N{SNOWMAN}" * 3_000,
+        msgspec.json.encode(msgspec.structs.replace(a_note(), sequence=2)).decode().replace(":2,", f":{2**64},"),
+        msgspec.json.encode(a_note()).decode().replace("00" * 32, "00" * 31),
+        msgspec.json.encode(a_note()).decode().replace("00" * 32, "zz" * 32),
+        msgspec.json.encode(a_note()).decode().replace("00" * 32, "00 " * 21 + "0"),
+    ],
+)
+def test_a_line_that_is_no_note_is_told(path: Path, line: str) -> None:
+    path.write_text(f"{line}\n", encoding="utf-8")
+    assert (read(path).unreadable, read(path).unreadable_lines) == (1, [1])
+
+
+@settings(unhurried, max_examples=200)
+@given(rubbish=st.binary(max_size=200))
+def test_no_rubbish_hides_a_note_or_becomes_one(tmp_path_factory: pytest.TempPathFactory, rubbish: bytes) -> None:
+    path = tmp_path_factory.mktemp("notes") / "digests.ndjson"
+    path.write_bytes(rubbish)
+    witness.append(path, [a_note(7, 1)])
+    assert list(read(path).tournaments()) == [(7, "cup-7", 1)]
+
+
+async def test_heads_are_noted_as_they_are(database: Database, path: Path) -> None:
+    arena, _ = await open_arena(database), await open_arena(database)
+    async with database.connection() as connection:
+        both = await witness.noted(connection)
+        (one,) = await witness.noted(connection, arena.tournament_id)
+        heads = await log.heads(connection, [arena.tournament_id])
+    assert both[0] == msgspec.structs.replace(one, noted_at=both[0].noted_at)
+    assert len(both) == 2
+    head = heads[arena.tournament_id]
+    assert (one.tournament, one.sequence, one.digest) == (arena.tournament_id, head.sequence, head.digest.hex())
+
+
+async def test_only_heads_that_have_changed_are_noted_again_also_by_who_starts_anew(
+    database: Database, dsn: str, path: Path
+) -> None:
+    arena, other = await open_arena(database), await open_arena(database)
+
+    def count() -> int:
+        return len(path.read_text().splitlines()) if path.exists() else 0
+
+    async def change() -> None:
+        async with database.connection() as connection:
+            tail = await log.tail(connection, arena.tournament_id, log.beginning(arena.tournament_id))
+            await record(connection, arena.tournament_id, tail.events[1].event)
+
+    for lines in (2, 3, 4):
+        keeping = asyncio.create_task(witness.keep_noting(dsn, path, 0.01))
+        await until(lambda wanted=lines: count() == wanted)  # type: ignore[misc]
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+        await change()
+    assert len(list(read(path).of(other.tournament_id, Sequence(0)))) == 1
+
+
+async def test_a_witness_that_cannot_write_goes_on_and_writes_when_it_can(
+    database: Database, dsn: str, tmp_path: Path
+) -> None:
+    await open_arena(database)
+    path = tmp_path / "later" / "digests.ndjson"
+    failed = witness.DIGESTS_FAILED._value.get()
+    keeping = asyncio.create_task(witness.keep_noting(dsn, path, 0.01))
+    await until(lambda: witness.DIGESTS_FAILED._value.get() > failed)
+    path.parent.mkdir()
+    await until(path.exists)
+    keeping.cancel()
+    await asyncio.gather(keeping, return_exceptions=True)

@@ -1,0 +1,89 @@
+"""Explanations add up, and name each overtaking that a recount finds."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.events import Points, Recorded
+from engine.terms import CompetitorId
+from projections.board import Board, Ranking, Unity
+from projections.explanation import Cause, Explainer, Overtaking, Place
+from projections.standing import standings
+from tests.histories import board_of, logs, unhurried
+from tests.projections.test_history import boards
+
+
+def place_of(board: Board, ranking_id: int, unity_id: int, competitor_id: int) -> Place:
+    """Counted anew."""
+    ranking = board.rankings.get(ranking_id)  # type: ignore[call-overload]
+    if ranking is None or unity_id not in ranking.unities:
+        return Place(None, 0)
+    unity = ranking.unities[unity_id]
+    found = [s for s in standings(ranking.participants, unity.totals, unity.sort) if s.competitor_id == competitor_id]
+    return Place(found[0].position if found else None, unity.totals.get(CompetitorId(competitor_id), 0))
+
+
+def compared(unity: Unity, one: int, other: int) -> int:
+    """Whether the first of two competitors is better than the second, level, or worse."""
+    pair = standings([CompetitorId(one), CompetitorId(other)], unity.totals, unity.sort)
+    better = {line.competitor_id: -line.position for line in pair}
+    return (better[CompetitorId(one)] > better[CompetitorId(other)]) - (
+        better[CompetitorId(one)] < better[CompetitorId(other)]
+    )
+
+
+def overtakings(before: Ranking, after: Ranking, unity_id: int, her: int) -> set[tuple[int, int, bool]]:
+    """Who passed whom, or (True) drew level, of all that she stands in a ranking with."""
+    if her not in after.participants or unity_id not in before.unities:
+        return set()
+    found = set()
+    then, now = before.unities[unity_id], after.unities[unity_id]  # type: ignore[index]
+    for other in set(after.participants) - {her}:
+        was, is_ = compared(then, her, other), compared(now, her, other)
+        if was != is_:
+            found.add((her, other, is_ == 0) if is_ > was else (other, her, is_ == 0))
+    return found
+
+
+def told(overtaking: Overtaking) -> tuple[int, int, bool]:
+    return overtaking.who, overtaking.whom, overtaking.level
+
+
+@unhurried
+@given(logs(), st.data())
+def test_steps_are_what_a_recount_finds_wherever_they_begin(log: list[Recorded], data: st.DataObject) -> None:
+    end = board_of(log)
+    pairs = [(r, u) for r, ranking in end.rankings.items() for u in ranking.unities]
+    if not pairs:
+        return
+    ranking_id, unity_id = data.draw(st.sampled_from(pairs))
+    her = data.draw(st.sampled_from(list(end.competitors)))
+    start = data.draw(st.integers(0, len(log)))
+    explainer = Explainer(board_of(log[:start]), ranking_id, unity_id, her)
+    place = place_of(board_of(log[:start]), ranking_id, unity_id, her)
+    assert explainer.place == place
+    for recorded, before, after in boards(log):
+        if recorded.sequence <= start:
+            continue
+        step = explainer.step(recorded)
+        was, is_ = (place_of(board, ranking_id, unity_id, her) for board in (before, after))
+        assert explainer.place == is_
+        event = recorded.event
+        points = isinstance(event, Points) and event.ranking_id == ranking_id
+        hers = [d.amount for d in event.deltas if (d.competitor_id, d.unity_id) == (her, unity_id)] if points else []
+        passed = (
+            overtakings(before.rankings[ranking_id], after.rankings[ranking_id], unity_id, her) if points else set()
+        )
+        if step is None:
+            assert (was, hers, passed) == (is_, [], set())
+            continue
+        assert (step.recorded, step.before, step.after) == (recorded, was, is_)
+        assert step.delta == (sum(hers) if hers else None)
+        assert was.total + (step.delta or 0) == is_.total
+        assert {told(overtaking) for overtaking in step.overtakings} == passed
+        assert len(step.overtakings) == len(passed)
+        assert (step.cause is Cause.LIST) == (not points)
+        assert hers or passed or was != is_
+        totals = after.rankings[ranking_id].unities[unity_id].totals
+        assert all(
+            (o.who_total, o.whom_total) == (totals.get(o.who, 0), totals.get(o.whom, 0)) for o in step.overtakings
+        )

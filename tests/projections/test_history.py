@@ -1,0 +1,129 @@
+"""Lines of history are what a recount by the position rule gives, event by event."""
+
+import copy
+from collections.abc import Iterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.events import Points, PointsReversed, Recorded
+from engine.terms import CompetitorId, Sort, UnityId
+from projections.board import Board, Ranking, Revisions, fold
+from projections.history import Filter, Historian, Line
+from projections.order import Order
+from projections.standing import standings
+from tests.histories import board_of, logs, unhurried
+
+
+def boards(log: list[Recorded]) -> Iterator[tuple[Recorded, Board, Board]]:
+    """Each event with the board before and after it."""
+    board = Board()
+    for recorded in log:
+        before = copy.deepcopy(board)
+        fold(board, Revisions(), recorded)
+        yield recorded, before, board
+
+
+def positions(ranking: Ranking, unity_id: UnityId) -> dict[CompetitorId, int]:
+    """Counted anew."""
+    unity = ranking.unities[unity_id]
+    return {s.competitor_id: s.position for s in standings(ranking.participants, unity.totals, unity.sort)}
+
+
+def recounted(log: list[Recorded], ranking_id: int) -> list[Line]:
+    lines: list[Line] = []
+    for recorded, before, after in boards(log):
+        event = recorded.event
+        if not isinstance(event, Points) or event.ranking_id != ranking_id:
+            continue
+        for n, delta in enumerate(event.deltas):
+            then, now = before.rankings[event.ranking_id], after.rankings[event.ranking_id]
+            until_here = [
+                d.amount
+                for d in event.deltas[: n + 1]
+                if (d.competitor_id, d.unity_id) == (delta.competitor_id, delta.unity_id)
+            ]
+            lines.append(
+                Line(
+                    sequence=recorded.sequence,
+                    recorded_at=recorded.recorded_at,
+                    actor=recorded.actor,
+                    competitor_id=delta.competitor_id,
+                    unity_id=delta.unity_id,
+                    competition_id=event.competition_id,
+                    delta=delta.amount,
+                    total=then.unities[delta.unity_id].totals.get(delta.competitor_id, 0) + sum(until_here),
+                    position_before=positions(then, delta.unity_id).get(delta.competitor_id),
+                    position_after=positions(now, delta.unity_id).get(delta.competitor_id),
+                    reverses=event.reverses if isinstance(event, PointsReversed) else None,
+                )
+            )
+    return lines
+
+
+@unhurried
+@given(logs(), st.data())
+def test_lines_are_those_of_a_recount_wherever_they_begin(log: list[Recorded], data: st.DataObject) -> None:
+    for ranking_id in board_of(log).rankings:
+        expected = recounted(log, ranking_id)
+        after = data.draw(st.integers(0, len(log)))
+        historian = Historian(board_of(log[:after]), ranking_id)
+        told = [line for recorded in log[after:] for line in historian.lines(recorded)]
+        assert told == [line for line in expected if line.sequence > after]
+        assert historian.board == board_of(log)
+
+
+@unhurried
+@given(logs())
+def test_running_totals_end_at_the_totals_of_the_board(log: list[Recorded]) -> None:
+    board = board_of(log)
+    for ranking_id, ranking in board.rankings.items():
+        historian = Historian(Board(), ranking_id)
+        last = {
+            (line.unity_id, line.competitor_id): line.total for recorded in log for line in historian.lines(recorded)
+        }
+        assert last == {(u, c): total for u, unity in ranking.unities.items() for c, total in unity.totals.items()}
+
+
+@unhurried
+@given(logs(), st.data())
+def test_a_filter_takes_the_lines_that_have_all_it_names(log: list[Recorded], data: st.DataObject) -> None:
+    for ranking_id in board_of(log).rankings:
+        historian = Historian(Board(), ranking_id)
+        lines = [line for recorded in log for line in historian.lines(recorded)]
+        if not lines:
+            continue
+        one = data.draw(st.sampled_from(lines))
+        fields = data.draw(st.sets(st.sampled_from(["unity_id", "competitor_id", "competition_id", "actor"])))
+        asked = {name: getattr(one, name) for name in fields if getattr(one, name) is not None}
+        taken = [line for line in lines if Filter(**asked).takes(line)]
+        assert taken == [line for line in lines if all(getattr(line, name) == it for name, it in asked.items())]
+        assert one in taken
+
+
+@given(
+    st.lists(st.integers(-3, 3), min_size=1, max_size=8),
+    st.sampled_from(Sort),
+    st.lists(st.tuples(st.integers(0, 9), st.integers(-4, 4)), max_size=12),
+)
+def test_an_order_stays_that_of_the_rule_while_totals_change(
+    start: list[int], sort: Sort, changes: list[tuple[int, int]]
+) -> None:
+    enrolled = [CompetitorId(n) for n in range(len(start))]
+    totals = dict(zip(enrolled, start, strict=True))
+    order = Order(enrolled, totals, sort)
+    for who, amount in changes:  # some are not enrolled
+        competitor_id = CompetitorId(who)
+        before = totals.get(competitor_id, 0)
+        totals[competitor_id] = before + amount
+        order.move(competitor_id, before, totals[competitor_id])
+        lines = standings(enrolled, totals, sort)
+        assert {line.competitor_id: order.position(line.competitor_id, line.total) for line in lines} == {
+            line.competitor_id: line.position for line in lines
+        }
+        low, high = sorted((before, totals[competitor_id]))
+        assert set(order.between(before, totals[competitor_id])) == {
+            line.competitor_id for line in lines if low <= line.total <= high
+        }
+        if who >= len(start):
+            assert order.position(competitor_id, 0) is None

@@ -1,0 +1,519 @@
+"""The past is told from the log alone: snapshots make it quick, and change nothing that is told."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import asyncpg
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from engine import log
+from engine.database import Database
+from engine.errors import HistoryReplaced, NotFound, QueueFull, TournamentStopped
+from engine.events import CompetitorRegistered, Delta, Event, PointsAdded, RankingModified, Recorded
+from engine.log import Head
+from engine.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from projections import past as past_module
+from projections import snapshots, worker
+from projections.board import FOLD_VERSION, Board
+from projections.explanation import Explainer
+from projections.history import EVERYTHING, Filter, Historian, Line
+from projections.past import AtSequence, AtTime, AtVersion, Bounds, Cursor, Past, Span
+from projections.snapshots import Snapshot
+from projections.worker import Worker
+from tests.desks import Arena, open_arena, record, until
+from tests.histories import board_of
+from tests.poison import append_text, cut_tail
+from tests.projections.test_board import laid_out
+from tests.projections.test_tables import block_sizes, on_the_database, rich_histories, whole_log, written
+
+a_few_times = settings(on_the_database, max_examples=8)
+
+
+@pytest.fixture
+def past(database: Database) -> Past:
+    return Past(database)
+
+
+@pytest.fixture
+def in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Snapshots every few events, and slices of a few."""
+    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 5)
+    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 0)
+    monkeypatch.setattr(log, "SLICE_EVENTS_MAX", 3)
+    monkeypatch.setattr(log, "TAIL_EVENTS_MAX", 7)
+
+
+async def kept(database: Database, tournament_id: TournamentId) -> list[Sequence]:
+    async with database.connection() as connection:
+        return await snapshots.sequences(connection, tournament_id)
+
+
+async def drop_some(database: Database, tournament_id: TournamentId, dropped: int) -> None:
+    """Every `dropped`th snapshot goes; 0: none."""
+    sequences = await kept(database, tournament_id)
+    async with database.connection() as connection:
+        left = [s for n, s in enumerate(sequences) if dropped == 0 or n % dropped]
+        await snapshots.drop_others(connection, tournament_id, left)
+
+
+def lines_of(events: list[Recorded], ranking_id: RankingId) -> list[Line]:
+    historian = Historian(Board(), ranking_id)
+    return [line for recorded in events for line in historian.lines(recorded)]
+
+
+async def pages(past: Past, tournament_id: TournamentId, ranking_id: RankingId, span: Span, **more: Any) -> list[Line]:
+    """All pages, one after the other."""
+    lines: list[Line] = []
+    cursor = None
+    while True:
+        page = await past.page(tournament_id, ranking_id, span, after=cursor, **more)
+        assert len(page.lines) <= more["limit"]
+        lines += page.lines
+        if page.next is None:
+            return lines
+        assert cursor is None or (cursor.sequence, cursor.lines) < (page.next.sequence, page.next.lines)
+        cursor = page.next
+
+
+# ── Whatever the history ────────────────────────────────────────────────────────────────────────────────
+
+
+@a_few_times
+@given(history=rich_histories, sizes=block_sizes, dropped=st.integers(0, 3))
+async def test_a_board_at_every_moment_is_what_a_replay_up_to_it_gives(
+    database: Database, in_small_steps: None, history: list[Event], sizes: list[int], dropped: int
+) -> None:
+    tournament_id = await written(database, history, sizes)
+    await Worker(database).catch_up()
+    await drop_some(database, tournament_id, dropped)
+    past, events = Past(database), await whole_log(database, tournament_id)
+    head = Sequence(len(events))
+    seen: dict[UnityId, int] = {}
+    for n in range(1, len(events) + 1):
+        board = board_of(events[:n])
+        assert laid_out(await past._board_at(tournament_id, Sequence(n))) == laid_out(board)
+        for ranking_id, ranking in board.rankings.items():
+            then = await past.at(tournament_id, ranking_id, AtSequence(Sequence(n)), head)
+            assert (then.sequence, then.recorded_at) == (n, events[n - 1].recorded_at)
+            assert laid_out(then.board) == laid_out(board)
+            for unity_id, unity in ranking.unities.items():
+                if seen.get(unity_id) != unity.version:
+                    seen[unity_id] = unity.version
+                    then = await past.at(tournament_id, ranking_id, AtVersion(unity_id, unity.version), head)
+                    assert then.sequence == n
+                    assert laid_out(then.board) == laid_out(board)
+
+
+@a_few_times
+@given(history=rich_histories, sizes=block_sizes, dropped=st.integers(0, 3), data=st.data())
+async def test_pages_give_each_line_once_whatever_their_size_and_the_filter(
+    database: Database, in_small_steps: None, history: list[Event], sizes: list[int], dropped: int, data: st.DataObject
+) -> None:
+    tournament_id = await written(database, history, sizes)
+    await Worker(database).catch_up()
+    await drop_some(database, tournament_id, dropped)
+    past, events = Past(database), await whole_log(database, tournament_id)
+    for ranking_id in board_of(events).rankings:
+        expected = lines_of(events, ranking_id)
+        asked = EVERYTHING
+        if expected and data.draw(st.booleans()):
+            one = data.draw(st.sampled_from(expected))
+            asked = Filter(unity_id=one.unity_id, competitor_id=data.draw(st.sampled_from([None, one.competitor_id])))
+        first, last = sorted(data.draw(st.tuples(*[st.integers(1, len(events))] * 2)))
+        span = Span(Sequence(first), Sequence(last))
+        told = await pages(past, tournament_id, ranking_id, span, asked=asked, limit=data.draw(st.integers(1, 7)))
+        assert told == [line for line in expected if first <= line.sequence <= last and asked.takes(line)]
+        streamed = [line async for _, lines in past.lines(tournament_id, ranking_id, span, asked) for line in lines]
+        assert streamed == told
+
+
+@a_few_times
+@given(history=rich_histories, sizes=block_sizes, data=st.data())
+async def test_pages_of_an_explanation_are_the_whole_of_it(
+    database: Database, in_small_steps: None, history: list[Event], sizes: list[int], data: st.DataObject
+) -> None:
+    tournament_id = await written(database, history, sizes)
+    await Worker(database).catch_up()
+    past, events = Past(database), await whole_log(database, tournament_id)
+    head, end = Sequence(len(events)), board_of(events)
+    for ranking_id, ranking in end.rankings.items():
+        unity_id = data.draw(st.sampled_from(list(ranking.unities)))
+        her = data.draw(st.sampled_from(list(end.competitors)))
+        start, last = sorted(data.draw(st.tuples(*[st.integers(0, len(events))] * 2)))
+        explainer = Explainer(board_of(events[:start]), ranking_id, unity_id, her)
+        before = explainer.place
+        steps = [step for recorded in events[start:last] if (step := explainer.step(recorded))]
+        told, reached, limit = [], Sequence(start), data.draw(st.integers(1, 3))
+        while True:
+            page = await past.explanation(
+                tournament_id, ranking_id, unity_id, her, start=reached, end=Sequence(last), head=head, limit=limit
+            )
+            assert (page.start.sequence, page.start.place) == (reached, before)
+            told += page.steps
+            before = page.end.place
+            if page.next is None:
+                break
+            assert page.next == page.end.sequence > reached
+            reached = page.next
+        assert told == steps
+        assert (page.end.sequence, page.end.place) == (last, explainer.place)
+        assert reached == 0 or page.start.recorded_at == events[reached - 1].recorded_at
+
+
+# ── Given a small arena ─────────────────────────────────────────────────────────────────────────────────
+
+
+async def add(database: Database, arena: Arena, *amounts: int) -> None:
+    async with database.connection() as connection:
+        for amount in amounts:
+            points = PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points(amount).deltas)
+            await record(connection, arena.tournament_id, points)
+
+
+async def head_of(database: Database, arena: Arena) -> Sequence:
+    async with database.connection() as connection:
+        return (await log.heads(connection, [arena.tournament_id]))[arena.tournament_id].sequence
+
+
+@pytest.fixture
+async def arena(database: Database) -> Arena:
+    return await open_arena(database)
+
+
+def total(board: Board, arena: Arena) -> int:
+    return board.rankings[arena.ranking_id].unities[arena.unity_id].totals[arena.competitors[0]]
+
+
+async def test_a_time_is_that_of_the_last_event_recorded_then_or_before(
+    database: Database, past: Past, arena: Arena
+) -> None:
+    await add(database, arena, *range(20))
+    events = await whole_log(database, arena.tournament_id)
+    head = Sequence(len(events))
+    times = [recorded.recorded_at for recorded in events]
+    tick = timedelta(microseconds=1)
+    for moment in {edge for time in times for edge in (time - tick, time, time + tick)}:
+        last = sum(time <= moment for time in times)
+        async with database.connection() as connection:
+            assert await log.last_at(connection, arena.tournament_id, moment, head) == last
+        if last >= 4:  # the ranking is there
+            assert (await past.at(arena.tournament_id, arena.ranking_id, AtTime(moment), head)).sequence == last
+    span = await past.span(arena.tournament_id, head, Bounds(since=times[5], until=times[8]))
+    assert (span.first, span.last) == (1 + times.index(times[5]), sum(time <= times[8] for time in times))
+
+
+@pytest.mark.parametrize(
+    "moment", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)]
+)
+async def test_the_ends_of_time_are_times(database: Database, past: Past, arena: Arena, moment: datetime) -> None:
+    head = await head_of(database, arena)
+    future = moment.year > 2000
+    span = await past.span(arena.tournament_id, head, Bounds(since=moment, until=moment))
+    assert span == (Span(Sequence(head + 1), head) if future else Span(Sequence(1), Sequence(0)))
+    if future:
+        assert (await past.at(arena.tournament_id, arena.ranking_id, AtTime(moment), head)).sequence == head
+    else:
+        with pytest.raises(NotFound, match="not been opened yet"):
+            await past.at(arena.tournament_id, arena.ranking_id, AtTime(moment), head)
+
+
+async def test_what_is_not_there_then_is_not_found(database: Database, past: Past, arena: Arena) -> None:
+    head = await head_of(database, arena)
+    of = arena.tournament_id, arena.ranking_id
+    with pytest.raises(NotFound, match=f"ends at sequence {head}"):
+        await past.at(*of, AtSequence(Sequence(head + 1)), head)
+    with pytest.raises(NotFound, match="had no ranking"):
+        await past.at(*of, AtSequence(Sequence(head - 1)), head)
+    assert (await past.at(*of, AtSequence(head), head)).sequence == head
+    with pytest.raises(NotFound, match="reached version 1"):
+        await past.at(*of, AtVersion(arena.unity_id, 2), head)
+    assert (await past.at(*of, AtVersion(arena.unity_id, 1), head)).sequence == head
+
+
+async def test_new_events_come_on_later_pages(database: Database, past: Past, arena: Arena) -> None:
+    await add(database, arena, *range(1, 11))
+    told, cursor = [], None
+    for amount in range(11, 16):  # one more after each page
+        span = Span(Sequence(1), await head_of(database, arena))
+        page = await past.page(arena.tournament_id, arena.ranking_id, span, after=cursor, limit=2)
+        told += page.lines
+        cursor = page.next
+        await add(database, arena, amount)
+    told += await pages_after(past, arena, cursor, await head_of(database, arena))
+    assert [line.delta for line in told] == list(range(1, 16))
+
+
+async def pages_after(past: Past, arena: Arena, cursor: Cursor | None, head: Sequence) -> list[Line]:
+    told = []
+    while cursor is not None:
+        page = await past.page(arena.tournament_id, arena.ranking_id, Span(Sequence(1), head), after=cursor, limit=2)
+        told += page.lines
+        cursor = page.next
+    return told
+
+
+async def test_a_page_may_end_within_an_event(database: Database, past: Past, arena: Arena) -> None:
+    one, other = arena.competitors
+    deltas = tuple(Delta((one, other)[n % 2], arena.unity_id, n) for n in range(7))
+    async with database.connection() as connection:
+        await record(connection, arena.tournament_id, PointsAdded(ranking_id=arena.ranking_id, deltas=deltas))
+    span = Span(Sequence(1), await head_of(database, arena))
+    for limit in range(1, 9):
+        told = await pages(past, arena.tournament_id, arena.ranking_id, span, limit=limit)
+        assert [line.delta for line in told] == list(range(7))
+
+
+async def test_a_page_goes_through_so_many_events_and_no_more(
+    database: Database, past: Past, arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await add(database, arena, *range(10))
+    monkeypatch.setattr(past_module, "SCANNED_EVENTS_MAX", 4)
+    head = await head_of(database, arena)
+    nobody = Filter(competitor_id=arena.competitors[1])
+    page = await past.page(arena.tournament_id, arena.ranking_id, Span(Sequence(1), head), asked=nobody, limit=5)
+    assert (page.lines, page.next) == ([], Cursor(Sequence(5)))
+    told = await past.explanation(
+        arena.tournament_id, arena.ranking_id, arena.unity_id, arena.competitors[1], start=head, end=head, head=head
+    )
+    assert (told.steps, told.next) == ([], None)
+    told = await past.explanation(
+        arena.tournament_id,
+        arena.ranking_id,
+        arena.unity_id,
+        arena.competitors[1],
+        start=Sequence(4),
+        end=head,
+        head=head,
+        limit=5,
+    )
+    assert told.end.sequence == told.next == 8
+
+
+async def test_the_last_page_says_that_it_is(database: Database, past: Past, arena: Arena) -> None:
+    await add(database, arena, 1, 2)
+    span = Span(Sequence(1), await head_of(database, arena))
+    assert (await past.page(arena.tournament_id, arena.ranking_id, span, limit=2)).next is None
+    assert (await past.page(arena.tournament_id, arena.ranking_id, span, limit=1)).next is not None
+    beyond = Cursor(Sequence(2**62), 3)
+    page = await past.page(arena.tournament_id, arena.ranking_id, span, after=beyond, limit=2)
+    assert (page.lines, page.next) == ([], None)
+
+
+# ── Slices ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_slice_is_bounded_in_events_and_in_bytes_and_never_empty(
+    database: Database, tournament_id: TournamentId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with database.connection() as connection:
+        for size in (10, 10, 10, 255, 255, 10):
+            name = "x" * size
+            await record(connection, tournament_id, CompetitorRegistered(competitor_id=CompetitorId(size), name=name))
+
+        async def sizes() -> list[int]:
+            found, after = [], Sequence(0)
+            while after < 7:
+                events = await log.slice_of(connection, tournament_id, after, Sequence(7))
+                assert events[0].sequence == after + 1
+                found.append(len(events))
+                after = events[-1].sequence
+            return found
+
+        assert await sizes() == [7]
+        monkeypatch.setattr(log, "SLICE_EVENTS_MAX", 3)
+        assert await sizes() == [3, 3, 1]
+        monkeypatch.setattr(log, "SLICE_BYTES_MAX", 250)
+        assert await sizes() == [3, 1, 1, 1, 1]
+        monkeypatch.setattr(log, "SLICE_BYTES_MAX", 1)
+        assert await sizes() == [1] * 7
+        assert await log.slice_of(connection, tournament_id, Sequence(2), Sequence(2)) == []
+
+
+# ── Limits ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_only_so_many_work_at_once_and_only_so_many_wait(
+    database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(past_module, "UNDER_WAY_MAX", 2)
+    monkeypatch.setattr(past_module, "WAITING_MAX", 3)
+    past, working, go_on = Past(database), 0, asyncio.Event()
+
+    async def work() -> None:
+        nonlocal working
+        async with past._turn():
+            working += 1
+            await go_on.wait()
+
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(5):
+            tasks.create_task(work())
+        await until(lambda: (working, past._waiting) == (2, 3))
+        with pytest.raises(QueueFull):
+            await past.at(arena.tournament_id, arena.ranking_id, AtSequence(Sequence(1)), Sequence(1))
+        assert working == 2
+        go_on.set()
+    assert working == 5
+    head = await head_of(database, arena)
+    assert (await past.at(arena.tournament_id, arena.ranking_id, AtSequence(head), head)).sequence == head
+
+
+async def test_nobody_waits_for_ever(database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past_module, "UNDER_WAY_MAX", 1)
+    monkeypatch.setattr(past_module, "WAIT_SECONDS_MAX", 0.01)
+    past, head = Past(database), await head_of(database, arena)
+    async with past._turn():
+        with pytest.raises(QueueFull):
+            await past.at(arena.tournament_id, arena.ranking_id, AtSequence(head), head)
+    assert (await past.at(arena.tournament_id, arena.ranking_id, AtSequence(head), head)).sequence == head
+
+
+# ── Logs that are not as they should be ─────────────────────────────────────────────────────────────────
+
+
+async def test_an_event_that_cannot_be_folded_stops_what_lies_behind_it_and_nothing_before(
+    database: Database, past: Past, owner: asyncpg.Connection, arena: Arena
+) -> None:
+    await add(database, arena, 1)
+    good = await head_of(database, arena)
+    for kind, body in (("Nonsense", "{}"), ("RankingClosed", '{"ranking_id":999999}')):
+        bad = await append_text(owner, arena.tournament_id, kind, body)
+        assert total((await past.at(arena.tournament_id, arena.ranking_id, AtSequence(good), bad)).board, arena) == 1
+        with pytest.raises(TournamentStopped):
+            await past.at(arena.tournament_id, arena.ranking_id, AtSequence(bad), bad)
+        with pytest.raises(TournamentStopped):
+            await past.page(arena.tournament_id, arena.ranking_id, Span(good, bad), limit=5)
+
+
+async def test_a_log_that_lost_its_tail_is_another_one(
+    database: Database, past: Past, owner: asyncpg.Connection, arena: Arena
+) -> None:
+    await add(database, arena, 1, 2)
+    head = await head_of(database, arena)
+    await cut_tail(owner, arena.tournament_id, Sequence(head - 1))
+    for moment in (AtSequence(head), AtTime(datetime.now(UTC))):
+        with pytest.raises(HistoryReplaced):
+            await past.at(arena.tournament_id, arena.ranking_id, moment, head)
+
+
+# ── Snapshots ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_worker_keeps_a_snapshot_whenever_enough_events_lie_behind(
+    database: Database, owner: asyncpg.Connection, arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 5)
+    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 0)
+    worker_ = Worker(database)
+    at = "SELECT snapshot_sequence FROM checkpoint WHERE tournament_id = $1"
+    seen = []
+    for _ in range(12):
+        await worker_.catch_up()
+        seen.append((await head_of(database, arena), await owner.fetchval(at, arena.tournament_id)))
+        await add(database, arena, 1)
+    assert seen == [(n, 0 if n < 5 else 5 if n < 10 else 10 if n < 15 else 15) for n in range(4, 16)]
+    assert await kept(database, arena.tournament_id) == [5, 10, 15]
+    events = await whole_log(database, arena.tournament_id)
+    async with database.connection() as connection:
+        for sequence in (5, 10, 15):
+            snapshot = await snapshots.nearest(connection, arena.tournament_id, Sequence(sequence + 4))
+            assert snapshot is not None
+            assert snapshot.head.sequence == sequence
+            assert await log.has_head(connection, arena.tournament_id, snapshot.head)
+            assert laid_out(snapshot.board) == laid_out(board_of(events[:sequence]))
+
+
+async def test_the_interval_grows_with_the_board(
+    database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 1)
+    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 2)
+    board = await Past(database)._board_at(arena.tournament_id, await head_of(database, arena))
+    assert snapshots.interval_events(board) == 2 * (2 + 2)  # two competitors, both in the list, without a total yet
+    board.rankings[arena.ranking_id].unities[arena.unity_id].totals[arena.competitors[0]] = 1
+    assert snapshots.interval_events(board) == 2 * (2 + 2 + 1)
+
+
+async def test_how_large_a_board_is_is_not_asked_before_the_least_interval(
+    database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Board] = []
+    monkeypatch.setattr(worker.snapshots, "interval_events", asked.append)
+    await add(database, arena, 1, 2, 3)
+    await Worker(database).catch_up()
+    assert asked == []
+
+
+async def test_tables_made_anew_begin_with_no_snapshots(
+    database: Database, owner: asyncpg.Connection, arena: Arena, in_small_steps: None
+) -> None:
+    await add(database, arena, *range(20))
+    await Worker(database).catch_up()
+    before = await kept(database, arena.tournament_id)
+    assert before
+    await owner.execute("UPDATE snapshot SET fold_version = fold_version - 1, board = 'old'")
+    await owner.execute("UPDATE checkpoint SET fold_version = fold_version - 1")
+    await Worker(database).catch_up()
+    assert await kept(database, arena.tournament_id) == before
+    assert await owner.fetchval("SELECT min(fold_version) FROM snapshot") == FOLD_VERSION
+
+
+@pytest.mark.parametrize("spoilt", ["board = 'x'", "board = ''", "digest = 'other'"])
+async def test_a_snapshot_that_cannot_be_used_is_ignored_with_a_line_in_the_log(
+    database: Database, owner: asyncpg.Connection, arena: Arena, in_small_steps: None, spoilt: str
+) -> None:
+    await add(database, arena, *range(1, 21))
+    await Worker(database).catch_up()
+    *_, last = await kept(database, arena.tournament_id)
+    await owner.execute(f"UPDATE snapshot SET {spoilt} WHERE sequence = {last}")
+    past, head = Past(database), await head_of(database, arena)
+    with capture_logs() as lines:
+        then = await past.at(arena.tournament_id, arena.ranking_id, AtSequence(head), head)
+    assert total(then.board, arena) == sum(range(1, 21))
+    assert [(line["event"], line["sequence"]) for line in lines] == [("snapshot_ignored", last)]
+    await owner.execute(f"UPDATE snapshot SET {spoilt}")
+    version = AtVersion(arena.unity_id, 15)
+    assert total((await past.at(arena.tournament_id, arena.ranking_id, version, head)).board, arena) == sum(
+        range(1, 15)
+    )
+
+
+async def test_an_answer_reads_no_more_than_lies_between_a_snapshot_and_its_moment(
+    database: Database, arena: Arena, in_small_steps: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await add(database, arena, *range(40))
+    await Worker(database).catch_up()
+    read: list[tuple[int, int]] = []
+    slice_of = log.slice_of
+
+    async def noted(connection: Any, tournament_id: TournamentId, after: Sequence, upto: Sequence) -> list[Recorded]:
+        events = await slice_of(connection, tournament_id, after, upto)
+        read.extend((upto, recorded.sequence) for recorded in events)
+        return events
+
+    monkeypatch.setattr(log, "slice_of", noted)
+    past, head = Past(database), await head_of(database, arena)
+    for n in range(20, head + 1):
+        await past.at(arena.tournament_id, arena.ranking_id, AtSequence(Sequence(n)), head)
+    assert all(upto - 7 < sequence <= upto for upto, sequence in read)
+
+
+async def test_a_snapshot_holds_whatever_a_board_can(database: Database, arena: Arena) -> None:
+    async with database.connection() as connection:
+        await record(
+            connection,
+            arena.tournament_id,
+            RankingModified(ranking_id=arena.ranking_id, participants=arena.competitors[::-1], main_unity_name="點"),
+        )
+        head = (await log.heads(connection, [arena.tournament_id]))[arena.tournament_id]
+        board = board_of(await whole_log(database, arena.tournament_id))
+        await snapshots.save(connection, {arena.tournament_id: Snapshot(head, board)})
+        found = await snapshots.nearest(connection, arena.tournament_id, head.sequence)
+        assert found is not None
+        assert (found.head, laid_out(found.board)) == (head, laid_out(board))
+        assert await snapshots.nearest(connection, arena.tournament_id, Sequence(head.sequence - 1)) is None
+        assert not await log.has_head(connection, arena.tournament_id, Head(head.sequence, b"other"))

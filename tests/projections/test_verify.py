@@ -1,0 +1,827 @@
+"""Verification: whatever was tampered with is found and named, and a clean log raises no alarm.
+
+Somebody with all rights on the database does the tampering, with the triggers off.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from itertools import cycle
+from pathlib import Path
+from typing import Any, Final
+
+import asyncpg
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import log, stored, witness
+from engine.database import Database
+from engine.errors import NotFound, Unacceptable
+from engine.events import Delta, Event, PointsAdded
+from engine.log import Appended, Block, Request
+from engine.terms import OPERATOR, ActorId, Sequence, TournamentId
+from projections import audit
+from projections.audit import Plan, Report
+from projections.progress import DIFFERENCES_MAX, Difference, State, beginning
+from projections.worker import Worker
+from tests.desks import record
+from tests.histories import runs
+from tests.poison import POISONS, cut_tail, poison
+from tests.projections.test_tables import block_sizes, on_the_database, rich_histories
+from tests.tampering import (
+    LAST,
+    SNAPSHOT,
+    Stage,
+    chain_anew,
+    forget_what_was_made,
+    keep_snapshot,
+    stage,
+    tamper,
+    unguarded,
+)
+from tests.tournaments import open_new_tournament
+
+CLEAN_HISTORIES: Final = int(os.environ.get("CLEAN_HISTORIES", "25"))
+"""Random histories that must raise no alarm; a campaign takes a thousand."""
+
+
+def of_no_account(*_: object) -> None:
+    """Who is not interested."""
+
+
+async def verified(database: Database, **plan: Any) -> Report:
+    told: list[Difference] = []
+    report = await audit.verify(database, Plan(**plan), on_difference=told.append, on_events=of_no_account)
+    assert told == report.differences
+    return report
+
+
+def named(report: Report) -> set[tuple[int | None, str]]:
+    """The sequence and the field of each difference; all of them must be of one tournament, or of none."""
+    assert len({difference.tournament for difference in report.differences}) <= 1
+    return {(difference.sequence, difference.field) for difference in report.differences}
+
+
+@pytest.fixture
+async def staged(database: Database) -> Stage:
+    return await stage(database)
+
+
+async def note(database: Database, path: Path) -> None:
+    async with database.connection() as connection:
+        witness.append(path, await witness.noted(connection))
+
+
+# ── A clean log ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_clean_log_has_no_difference_and_its_head_is_named(database: Database, staged: Stage) -> None:
+    report = await verified(database)
+    assert report.differences == []
+    (head,) = report.heads
+    async with database.connection() as connection:
+        there = (await log.heads(connection, [staged.tournament_id]))[staged.tournament_id]
+    assert (head.slug, head.sequence, head.digest) == (staged.slug, there.sequence, there.digest.hex())
+    assert (head.events, head.blocks, head.tables_at, head.snapshots) == (LAST, 8, LAST, 1)
+    assert report.events == LAST
+    assert audit.WITHOUT_DIGESTS in report.unchecked
+
+
+async def test_of_an_empty_database_there_is_nothing_to_say(database: Database) -> None:
+    report = await verified(database)
+    assert (report.heads, report.differences, report.events) == ([], [], 0)
+
+
+@settings(on_the_database, max_examples=CLEAN_HISTORIES)
+@given(history=rich_histories, sizes=block_sizes, data=st.data())
+async def test_no_clean_history_raises_an_alarm(
+    database: Database, tmp_path_factory: pytest.TempPathFactory, history: list[Event], sizes: list[int], data: Any
+) -> None:
+    """However it was cut into blocks, whatever had keys, wherever its tables, snapshots and outside digests are."""
+    notes = tmp_path_factory.mktemp("notes") / "digests.ndjson"
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    ends = [Sequence(1)]
+    for number, run in enumerate(runs(history, cycle(sizes))):
+        ends.append(await appended_with_keys(database, tournament_id, run, f"{number}", data))
+        if data.draw(st.integers(0, 4)) == 0:
+            await note(database, notes)
+    async with database.connection() as connection:
+        slug = await connection.fetchval("SELECT slug FROM tournament WHERE tournament_id = $1", tournament_id)
+        for end in data.draw(st.sets(st.sampled_from(ends), max_size=3)):
+            await keep_snapshot(connection, tournament_id, end)
+    if data.draw(st.booleans()):
+        await Worker(database).catch_up()
+    plan = {"slug": slug, "digests": notes} if notes.exists() else {"slug": slug}
+    assert (await verified(database, **plan)).differences == []
+
+
+async def appended_with_keys(
+    database: Database, tournament_id: TournamentId, run: list[Event], name: str, data: Any
+) -> Sequence:
+    """Appends one block, in requests of one event or two, of which some have a key that was used before as well."""
+    requests: list[Request] = []
+    left = list(run)
+    while left:
+        size = data.draw(st.integers(1, 2))
+        events, left = tuple(left[:size]), left[size:]
+        key = data.draw(st.sampled_from([None, None, f"{name}-{len(requests)}", "é\N{FOX FACE}"]))
+        if key == "é\N{FOX FACE}" and (name != "0" or any(r.idempotency_key == key for r in requests)):
+            key = None
+        fingerprint = None if key is None else key.encode()
+        actor = ActorId(data.draw(st.integers(0, 3)))
+        requests.append(Request(events=events, actor=actor, idempotency_key=key, fingerprint=fingerprint))
+    async with database.connection() as connection:
+        judged_at = (await log.heads(connection, [tournament_id]))[tournament_id].sequence
+        block = Block(tournament_id=tournament_id, judged_at=judged_at, requests=tuple(requests))
+        (appended,) = await log.append(connection, [block], wait=True)
+    assert isinstance(appended, Appended)
+    assert appended.last_sequence is not None
+    return appended.last_sequence
+
+
+async def test_whoever_appends_and_folds_meanwhile_makes_no_difference(
+    database: Database, owner: asyncpg.Connection, staged: Stage
+) -> None:
+    """One moment for everything, also for tournaments that are looked at late."""
+    for _ in range(3):
+        await stage(database)
+    done = asyncio.Event()
+
+    async def grow() -> None:
+        worker = Worker(database)
+        while not done.is_set():
+            await record(owner, staged.tournament_id, next(events))
+            await worker.catch_up()
+
+    async def look() -> None:
+        for _ in range(5):
+            assert (await verified(database, parallel=3)).differences == []
+        done.set()
+
+    async with database.connection() as connection:
+        tail = await log.tail(connection, staged.tournament_id, log.beginning(staged.tournament_id))
+    events = cycle([tail.events[-1].event])
+    await asyncio.gather(grow(), look())
+
+
+async def test_blocks_may_be_of_any_size_beside_what_is_read_at_once(
+    database: Database, staged: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "BYTES_MAX", 1)
+    assert (await verified(database)).differences == []
+    monkeypatch.setattr(stored, "BLOCKS_MAX", 1)
+    assert (await verified(database)).differences == []
+
+
+# ── The log, tampered with ──────────────────────────────────────────────────────────────────────────────
+
+EVENT = "WHERE tournament_id = $1 AND sequence = "
+BLOCK = "WHERE tournament_id = $1 AND last_sequence = "
+LOG_CHANGES: Final = {
+    "one delta": (
+        f"UPDATE event SET body = replace(body, ',3]]', ',4]]') {EVENT} 7",
+        {(7, "block.digest")},
+    ),
+    "who asked": (f"UPDATE event SET actor = 1 {EVENT} 8", {(7, "block.digest")}),
+    "a tag": (f"UPDATE event SET kind = 'RankingClosed' {EVENT} 12", {(12, "block.digest"), (12, "event.body")}),
+    "an unknown tag": (f"UPDATE event SET kind = 'Nonsense' {EVENT} 12", {(12, "block.digest"), (12, "event.body")}),
+    "a blank in a body": (
+        f"UPDATE event SET body = body || ' ' {EVENT} 12",
+        {(12, "block.digest"), (12, "block.bytes")},
+    ),
+    "a key": (
+        f"UPDATE event SET idempotency_key = 'other' {EVENT} 7",
+        {(7, "block.digest"), (7, "idempotency.idempotency_key"), (8, "idempotency.sequence")},
+    ),
+    "a key taken away": (f"UPDATE event SET idempotency_key = NULL {EVENT} 7", {(8, "idempotency.sequence")}),
+    "the time of an event": (
+        f"UPDATE event SET recorded_at = recorded_at + interval '1 us' {EVENT} 9",
+        {(7, "event.recorded_at")},
+    ),
+    "the time of an event, to no time at all": (
+        f"UPDATE event SET recorded_at = 'infinity' {EVENT} 12",
+        {(12, "event.recorded_at"), (12, "block.digest")},
+    ),
+    "an event taken out of its block": (
+        f"DELETE FROM event {EVENT} 8",
+        {(8, "event.sequence"), (7, "block.digest")},
+    ),
+    "all events of a block taken out": (f"DELETE FROM event {EVENT} 10", {(10, "event.sequence")}),
+    "an event beyond the end": (
+        f"INSERT INTO event SELECT tournament_id, 13, recorded_at, actor, kind, NULL, body FROM event {EVENT} 12",
+        {(13, "event.sequence")},
+    ),
+    "an event before the beginning": (
+        f"INSERT INTO event SELECT tournament_id, 0, recorded_at, actor, kind, NULL, body FROM event {EVENT} 12",
+        {(0, "event.sequence")},
+    ),
+    "a digest": (
+        f"UPDATE block SET digest = sha256(digest) {BLOCK} 10",
+        {(10, "block.digest"), (11, "block.digest"), (10, "snapshot.digest")},
+    ),
+    "where a block begins": (f"UPDATE block SET first_sequence = 8 {BLOCK} 9", {(7, "block.first_sequence")}),
+    "a block that begins too early": (
+        f"UPDATE block SET first_sequence = -9223372036854775808 {BLOCK} 9",
+        {(7, "block.first_sequence")},
+    ),
+    "where a block ends": (
+        f"UPDATE block SET last_sequence = 8 {BLOCK} 9",
+        {(9, "block.first_sequence"), (7, "block.digest")},
+    ),
+    "the time of a block": (
+        f"UPDATE block SET recorded_at = recorded_at + interval '1 s' {BLOCK} 10",
+        {(10, "event.recorded_at")},
+    ),
+    "the length of a block": (f"UPDATE block SET bytes = -5 {BLOCK} 10", {(10, "block.bytes")}),
+    "a block": (f"DELETE FROM block {BLOCK} 10", {(10, "block.first_sequence"), (11, "block.digest")}),
+    "all blocks": ("DELETE FROM block WHERE tournament_id = $1", {(1, "block"), (LAST, "head.sequence")}),
+    "the last block": (f"DELETE FROM block {BLOCK} 12", {(LAST, "head.sequence"), (12, "event.sequence")}),
+    "the head's sequence": (
+        "UPDATE head SET sequence = 11 WHERE tournament_id = $1",
+        {(11, "head.sequence")},
+    ),
+    "the head's digest": ("UPDATE head SET digest = sha256(digest) WHERE tournament_id = $1", {(LAST, "head.digest")}),
+    "the head's time": (
+        "UPDATE head SET recorded_at = 'infinity' WHERE tournament_id = $1",
+        {(LAST, "head.recorded_at")},
+    ),
+    "the head's structure": (
+        "UPDATE head SET structure_sequence = 4 WHERE tournament_id = $1",
+        {(LAST, "head.structure_sequence")},
+    ),
+    "the head": ("DELETE FROM head WHERE tournament_id = $1", {(None, "head")}),
+    "what a key was used for": (
+        "UPDATE idempotency SET sequence = 8 WHERE tournament_id = $1",
+        {(7, "idempotency.sequence")},
+    ),
+    "a key that was used": (
+        "DELETE FROM idempotency WHERE tournament_id = $1",
+        {(7, "idempotency.idempotency_key"), (None, "idempotency")},
+    ),
+    "a key that was never used": (
+        "INSERT INTO idempotency VALUES ($1, 'never', '', 5)",
+        {(None, "idempotency")},
+    ),
+    "a tournament's name": ("UPDATE tournament SET name = 'other' WHERE tournament_id = $1", {(1, "tournament.name")}),
+    "a tournament's slug": ("UPDATE tournament SET slug = 'other' WHERE tournament_id = $1", {(1, "tournament.slug")}),
+}
+
+
+@pytest.mark.parametrize("name", LOG_CHANGES)
+async def test_a_change_of_the_log_is_found_and_named(
+    database: Database, owner: asyncpg.Connection, staged: Stage, name: str
+) -> None:
+    statement, expected = LOG_CHANGES[name]
+    await tamper(owner, statement, staged.tournament_id)
+    assert named(await verified(database)) >= expected
+
+
+NULLS: Final = {
+    ("event", "body", 7): (7, "event"),
+    ("event", "actor", 12): (12, "event"),
+    ("event", "recorded_at", 9): (7, "event.recorded_at"),
+    ("block", "first_sequence", 9): (7, "block.first_sequence"),
+    ("block", "digest", 9): (7, "block.digest"),
+    ("block", "bytes", 9): (7, "block.first_sequence"),
+    ("block", "recorded_at", 9): (7, "event.recorded_at"),
+}
+
+
+@pytest.mark.parametrize("place", NULLS)
+async def test_what_may_not_be_null_and_is_is_found(
+    database: Database, owner: asyncpg.Connection, staged: Stage, place: tuple[str, str, int]
+) -> None:
+    table, column, sequence = place
+    await owner.execute(f"ALTER TABLE {table} ALTER {column} DROP NOT NULL")
+    where = EVENT if table == "event" else BLOCK
+    await tamper(owner, f"UPDATE {table} SET {column} = NULL {where} {sequence}", staged.tournament_id)
+    report = await verified(database)
+    found = {(difference.sequence, difference.field) for difference in report.differences}
+    assert {(None, f"column.{table}.{column}"), NULLS[place]} <= found
+
+
+async def test_a_changed_delta_shows_in_the_chain_the_tables_and_the_snapshot_and_nowhere_else(
+    database: Database, owner: asyncpg.Connection, staged: Stage
+) -> None:
+    statement, _ = LOG_CHANGES["one delta"]
+    await tamper(owner, statement, staged.tournament_id)
+    arena = staged.arena
+    total = f"rankings[{arena.ranking_id}].unities[{arena.unity_id}].totals[{arena.competitors[0]}]"
+    report = await verified(database)
+    assert named(report) == {(7, "block.digest"), (LAST, f"tables.{total}"), (SNAPSHOT, f"snapshot.{total}")}
+    assert str(report.differences[-1]) == f"{staged.slug} at sequence {LAST}: tables.{total}: is 3, not 4"
+
+
+async def test_two_events_that_were_swapped_are_found(
+    database: Database, owner: asyncpg.Connection, staged: Stage
+) -> None:
+    for before, after in ((7, 100), (8, 7), (100, 8)):
+        await tamper(owner, f"UPDATE event SET sequence = {after} {EVENT} {before}", staged.tournament_id)
+    assert named(await verified(database)) == {(7, "block.digest")}
+
+
+async def test_events_deleted_in_the_middle_with_their_block_are_found(
+    database: Database, owner: asyncpg.Connection, staged: Stage
+) -> None:
+    await tamper(owner, "DELETE FROM event WHERE tournament_id = $1 AND sequence = 10", staged.tournament_id)
+    await tamper(owner, f"DELETE FROM block {BLOCK} 10", staged.tournament_id)
+    assert named(await verified(database)) >= {(10, "block.first_sequence"), (11, "block.digest")}
+
+
+async def test_an_event_that_was_inserted_back_dated_is_found(
+    database: Database, owner: asyncpg.Connection, staged: Stage
+) -> None:
+    """By the very function that appends, so that its digest is right."""
+    async with owner.transaction():
+        await tamper(owner, "UPDATE head SET recorded_at = now() - interval '1 day'")
+        await record(owner, staged.tournament_id, points(staged))
+        await tamper(
+            owner, "UPDATE block SET recorded_at = recorded_at - interval '1 day' WHERE last_sequence = 13", *()
+        )
+        await tamper(owner, "UPDATE event SET recorded_at = recorded_at - interval '1 day' WHERE sequence = 13")
+        await tamper(owner, "UPDATE head SET recorded_at = recorded_at - interval '1 day'")
+        await chain_anew(owner, staged.tournament_id)
+    assert named(await verified(database)) == {(13, "event.recorded_at")}
+
+
+def points(staged: Stage, amount: int = 100) -> Event:
+    delta = Delta(staged.arena.competitors[0], staged.arena.unity_id, amount)
+    return PointsAdded(ranking_id=staged.arena.ranking_id, deltas=(delta,))
+
+
+async def test_an_event_inserted_in_the_middle_is_found(
+    database: Database, owner: asyncpg.Connection, staged: Stage
+) -> None:
+    """All that follow are moved on by one, blocks, head and key too; but the digests stay."""
+    async with unguarded(owner):
+        for table, column in (("event", "sequence"), ("block", "first_sequence"), ("block", "last_sequence")):
+            for step, beyond in (("+ 1000", 10), ("- 999", 1000)):  # at once, two would have one number
+                await owner.execute(
+                    f"UPDATE {table} SET {column} = {column} {step} WHERE tournament_id = $1 AND {column} >= {beyond}",
+                    staged.tournament_id,
+                )
+        await owner.execute("UPDATE head SET sequence = 13 WHERE tournament_id = $1", staged.tournament_id)
+        await owner.execute(
+            f"INSERT INTO event SELECT tournament_id, 10, recorded_at, actor, kind, NULL, body FROM event {EVENT} 9",
+            staged.tournament_id,
+        )
+        await owner.execute(f"UPDATE block SET first_sequence = 10 {BLOCK} 11", staged.tournament_id)
+    assert (10, "block.digest") in named(await verified(database))
+
+
+@pytest.mark.parametrize("name", POISONS)
+async def test_an_event_that_cannot_be_folded_is_named_and_the_chain_is_checked_to_the_end(
+    database: Database, owner: asyncpg.Connection, staged: Stage, name: str
+) -> None:
+    sequence = await poison(owner, staged.arena, name)
+    await record(owner, staged.tournament_id, points(staged))
+    report = await verified(database)
+    assert named(report) == {(sequence, "event.body")}
+    assert report.heads[0].sequence == sequence + 1
+    assert any("cannot be folded" in sentence for sentence in report.unchecked)
+
+
+async def test_rows_of_a_tournament_that_is_not_registered_are_found(
+    database: Database, owner: asyncpg.Connection, staged: Stage
+) -> None:
+    await tamper(owner, "DELETE FROM tournament")
+    assert named(await verified(database)) == {
+        (None, table)
+        for table in (
+            *("head", "event", "block", "idempotency", "checkpoint", "competitor", "competition", "participant"),
+            *("ranking", "enrolment", "unity", "total"),
+        )
+    }
+
+
+# ── What keeps the log append-only ──────────────────────────────────────────────────────────────────────
+
+RULES: Final = {
+    "ALTER TABLE event DISABLE TRIGGER append_only": "trigger.event.append_only",
+    "ALTER TABLE block ENABLE REPLICA TRIGGER append_only": "trigger.block.append_only",
+    "DROP TRIGGER append_only ON idempotency": "trigger.idempotency.append_only",
+    "DROP TRIGGER head_stays ON head": "trigger.head.head_stays",
+    """
+    DROP TRIGGER append_only ON tournament;
+    CREATE TRIGGER append_only BEFORE UPDATE ON tournament FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+    """: "trigger.tournament.append_only",
+    "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'": (
+        "function.refuse_change"
+    ),
+    "DROP FUNCTION open_tournament": "function.open_tournament",
+    "GRANT UPDATE ON event TO tallybook_service": "right.event",
+    "GRANT INSERT ON block TO PUBLIC": "right.block",
+    "GRANT UPDATE (body) ON event TO tallybook_service": "right.event",
+    "ALTER TABLE event ALTER body DROP NOT NULL": "column.event.body",
+    "ALTER TABLE event DROP CONSTRAINT event_pkey; CREATE INDEX ON event (tournament_id, sequence)": "key.event",
+}
+
+
+@pytest.mark.parametrize("statement", RULES)
+async def test_a_rule_that_does_not_hold_any_more_is_found(
+    database: Database, owner: asyncpg.Connection, staged: Stage, statement: str
+) -> None:
+    await owner.execute(statement)
+    assert named(await verified(database)) == {(None, RULES[statement])}
+
+
+async def test_a_server_that_may_lose_what_it_confirmed_is_found(dsn: str, database: Database) -> None:
+    connection = await asyncpg.connect(dsn, server_settings={"search_path": "tallybook", "synchronous_commit": "off"})
+    try:
+        broken = await stored.broken_rules(connection)
+        assert [rule.rule for rule in broken] == ["setting.synchronous_commit"]
+    finally:
+        await connection.close()
+
+
+# ── Tables and snapshots, tampered with ─────────────────────────────────────────────────────────────────
+
+RANKING: Final = "tables.rankings[{ranking}]"
+UNITY: Final = RANKING + ".unities[{unity}]"
+ROW_CHANGES: Final = {
+    "UPDATE checkpoint SET sequence = 8 {of}": "checkpoint.sequence",
+    "UPDATE checkpoint SET sequence = 99 {of}": "checkpoint.sequence",
+    "UPDATE checkpoint SET digest = sha256(digest) {of}": "checkpoint.digest",
+    "DELETE FROM checkpoint {of}": "tables.competitors[{cy}]",
+    "UPDATE competitor SET name = 'x' {of_cy}": "tables.competitors[{cy}].name",
+    "UPDATE competitor SET number = 9 {of_cy}": "tables.competitors[{cy}].number",
+    "UPDATE competitor SET tags = '{{}}' {of_cy}": "tables.competitors[{cy}].tags[0]",
+    "UPDATE competitor SET color = 'x' {of_cy}": "tables.competitors[{cy}].color",
+    "UPDATE competitor SET parent_id = {cy} {of_cy}": "tables.competitors[{cy}].parent_id",
+    "UPDATE competitor SET created_at = '-infinity' {of_cy}": ("tables.competitors[{cy}].created_at"),
+    "UPDATE competitor SET updated_at = now() {of_cy}": "tables.competitors[{cy}].updated_at",
+    "DELETE FROM competitor {of_cy}": "tables.competitors[{cy}]",
+    "INSERT INTO competitor VALUES ({id}, 77, 77, NULL, '', '{{}}', '', now(), now())": "tables.competitors[77]",
+    "UPDATE competition SET group_id = 7 {of_match}": "tables.competitions[{match}].group_id",
+    "UPDATE competition SET result = '9-9' {of_match}": "tables.competitions[{match}].result",
+    "UPDATE competition SET result = '9-9' {of_relay}": "tables.competition[{relay}]",
+    "UPDATE competition SET winner_id = 5 {of_match}": "tables.competitions[{match}].winner_id",
+    "UPDATE competition SET voided_at = now() {of_match}": "tables.competitions[{match}].voided_at",
+    "UPDATE competition SET location = 'x' {of_match}": "tables.competitions[{match}].location",
+    "UPDATE competition SET started_at = 'infinity' {of_match}": ("tables.competitions[{match}].started_at"),
+    "DELETE FROM competition {of_match}": "tables.participant[{match}]",
+    "UPDATE participant SET result = 'x' {of_match} AND number = 1": "tables.participant[{match}]",
+    "UPDATE participant SET result = 'x' {of_relay} AND number = 2": ("tables.competitions[{relay}].result[{bob}]"),
+    "UPDATE participant SET number = 9 {of_match} AND number = 2": "tables.participant[{match}]",
+    "UPDATE participant SET competitor_id = {cy} {of_match} AND number = 2": (
+        "tables.competitions[{match}].participants[1]"
+    ),
+    "DELETE FROM participant {of_match} AND number = 2": ("tables.competitions[{match}].participants[1]"),
+    "UPDATE ranking SET name = 'x' {of}": f"{RANKING}.name",
+    "UPDATE ranking SET number = 2 {of}": f"{RANKING}.number",
+    "UPDATE ranking SET description = 'x' {of}": f"{RANKING}.description",
+    "UPDATE ranking SET closed_at = now() {of}": f"{RANKING}.closed_at",
+    "DELETE FROM ranking {of}": "tables.enrolment[{ranking}]",
+    "INSERT INTO ranking VALUES ({id}, 77, 77, 'x', NULL, NULL)": "tables.rankings[77]",
+    "DELETE FROM enrolment {of}": RANKING,
+    "DELETE FROM enrolment {of} AND number = 1": f"{RANKING}.participants[0]",
+    "UPDATE enrolment SET number = 3 {of} AND number = 1": f"{RANKING}.participants[0]",
+    "UPDATE enrolment SET number = 3 {of} AND number = 2": "tables.enrolment[{ranking}]",
+    "INSERT INTO enrolment VALUES ({id}, {ranking}, 3, {cy})": f"{RANKING}.participants[2]",
+    "INSERT INTO enrolment VALUES ({id}, 77, 1, {cy})": "tables.enrolment[77]",
+    "UPDATE unity SET version = 9 {of} AND unity_id = {unity}": f"{UNITY}.version",
+    "UPDATE unity SET name = 'x' {of} AND unity_id = {unity}": f"{UNITY}.name",
+    "UPDATE unity SET sort = 'ASC' {of} AND unity_id = {unity}": f"{UNITY}.sort",
+    "UPDATE unity SET number = 9 {of} AND unity_id = {unity}": f"{UNITY}.number",
+    "UPDATE unity SET ranking_id = 77 {of} AND unity_id = {unity}": "tables.unity[{unity}]",
+    "DELETE FROM unity {of} AND unity_id = {unity}": UNITY,
+    "UPDATE total SET total = total + 1 {of} AND competitor_id = {bob}": f"{UNITY}.totals[{{bob}}]",
+    "UPDATE total SET total = -9223372036854775808 {of} AND competitor_id = {bob}": f"{UNITY}.totals[{{bob}}]",
+    "DELETE FROM total {of} AND competitor_id = {bob}": f"{UNITY}.totals[{{bob}}]",
+    "INSERT INTO total VALUES ({id}, 77, {bob}, 0)": "tables.total[77]",
+    "INSERT INTO total VALUES ({id}, {unity}, 77, 0)": f"{UNITY}.totals[77]",
+}
+
+
+@pytest.mark.parametrize("statement", ROW_CHANGES)
+async def test_a_change_of_a_row_of_the_tables_is_found_and_named(
+    database: Database, owner: asyncpg.Connection, staged: Stage, statement: str
+) -> None:
+    of = f"WHERE tournament_id = {staged.tournament_id}"
+    words: dict[str, object] = {
+        "id": staged.tournament_id,
+        "of": of,
+        "of_cy": f"{of} AND competitor_id = {staged.third}",
+        "of_match": f"{of} AND competition_id = {staged.competition}",
+        "of_relay": f"{of} AND competition_id = {staged.relay}",
+        "cy": staged.third,
+        "bob": staged.arena.competitors[1],
+        "match": staged.competition,
+        "relay": staged.relay,
+        "ranking": staged.arena.ranking_id,
+        "unity": staged.arena.unity_id,
+    }
+    await tamper(owner, statement.format(**words))
+    report = await verified(database)
+    assert ROW_CHANGES[statement].format(**words) in {field for _, field in named(report)}
+    assert all(field.startswith(("tables.", "checkpoint.")) for _, field in named(report))
+
+
+async def test_a_view_of_standings_that_shows_something_else_is_found(
+    database: Database, owner: asyncpg.Connection, staged: Stage
+) -> None:
+    definition = await owner.fetchval("SELECT pg_get_viewdef('standing'::regclass)")
+    assert "COALESCE(s.total, (0)::bigint) AS total" in definition
+    forged = definition.replace("COALESCE(s.total, (0)::bigint) AS total", "COALESCE(s.total, 7::bigint) AS total")
+    await owner.execute(f"CREATE OR REPLACE VIEW standing AS {forged}")
+    bob = staged.arena.competitors[1]
+    assert named(await verified(database)) == {(LAST, f"standing[({staged.second_unity}, {bob})].total")}
+
+
+async def test_a_view_of_standings_that_is_gone_is_found(
+    database: Database, owner: asyncpg.Connection, staged: Stage
+) -> None:
+    await owner.execute("DROP VIEW standing")
+    assert named(await verified(database)) == {(LAST, "standing")}
+
+
+async def test_tables_of_another_fold_are_not_compared_and_that_is_said(
+    database: Database, owner: asyncpg.Connection, staged: Stage
+) -> None:
+    await tamper(owner, "UPDATE checkpoint SET fold_version = 0")
+    await tamper(owner, "UPDATE snapshot SET fold_version = 0")
+    await tamper(owner, "UPDATE total SET total = 77")
+    report = await verified(database)
+    assert report.differences == []
+    assert (report.heads[0].tables_at, report.heads[0].snapshots) == (None, 0)
+    assert f"{staged.slug}: tables: they are of version 0 of the fold" in report.unchecked
+    assert f"{staged.slug}: 1 snapshots: they are of other versions of the fold" in report.unchecked
+
+
+def _changed(board: bytes, change: Callable[[Any], None]) -> bytes:
+    value = msgspec.msgpack.decode(board, strict=False)
+    change(value)
+    return msgspec.msgpack.encode(value)
+
+
+def _reversed_rankings(board: Any) -> None:
+    for ranking in board["rankings"].values():
+        ranking["unities"] = dict(reversed(ranking["unities"].items()))
+
+
+def _changed_total(board: Any) -> None:
+    for ranking in board["rankings"].values():
+        for unity in ranking["unities"].values():
+            unity["totals"] = {competitor_id: total + 1 for competitor_id, total in unity["totals"].items()}
+
+
+def _renamed(board: Any) -> None:
+    for competitor in board["competitors"].values():
+        competitor["name"] += "!"
+
+
+@pytest.mark.parametrize("change", [_reversed_rankings, _changed_total, _renamed])
+async def test_a_changed_snapshot_is_found(
+    database: Database, owner: asyncpg.Connection, staged: Stage, change: Callable[[Any], None]
+) -> None:
+    board = await owner.fetchval("SELECT board FROM snapshot")
+    await tamper(owner, "UPDATE snapshot SET board = $1", _changed(board, change))
+    found = named(await verified(database))
+    assert found
+    assert all(sequence == SNAPSHOT and field.startswith("snapshot.") for sequence, field in found)
+
+
+SNAPSHOT_CHANGES: Final = {
+    "UPDATE snapshot SET board = 'x'": {(SNAPSHOT, "snapshot.board")},
+    "UPDATE snapshot SET digest = sha256(digest)": {(SNAPSHOT, "snapshot.digest")},
+    "UPDATE snapshot SET sequence = 8": {(8, "snapshot.sequence")},
+    "UPDATE snapshot SET sequence = 0": {(0, "snapshot.sequence")},
+    "UPDATE snapshot SET sequence = 99": {(99, "snapshot.sequence")},
+}
+
+
+@pytest.mark.parametrize("statement", SNAPSHOT_CHANGES)
+async def test_a_snapshot_of_something_else_is_found(
+    database: Database, owner: asyncpg.Connection, staged: Stage, statement: str
+) -> None:
+    await tamper(owner, statement)
+    assert named(await verified(database)) == SNAPSHOT_CHANGES[statement]
+
+
+async def test_of_very_many_differences_the_first_are_kept_and_the_others_counted(
+    database: Database, owner: asyncpg.Connection, staged: Stage
+) -> None:
+    await owner.execute(
+        "INSERT INTO total SELECT $1, $2, 1000000 + n, 0 FROM generate_series(1, $3::int) AS n",
+        staged.tournament_id,
+        staged.arena.unity_id,
+        DIFFERENCES_MAX + 10,
+    )
+    report = await verified(database)
+    assert (len(report.differences), report.differences_count) == (DIFFERENCES_MAX, DIFFERENCES_MAX + 10)
+
+
+# ── Outside digests ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    return tmp_path / "digests.ndjson"
+
+
+async def test_a_tail_that_was_cut_off_in_good_order_is_found_by_an_outside_digest_and_by_nothing_else(
+    database: Database, owner: asyncpg.Connection, staged: Stage, notes: Path
+) -> None:
+    await note(database, notes)
+    assert (await verified(database, digests=notes)).differences == []
+    await cut_tail(owner, staged.tournament_id, Sequence(10))
+    await forget_what_was_made(owner, staged.tournament_id)
+    assert (await verified(database)).differences == []
+    report = await verified(database, digests=notes)
+    assert named(report) == {(LAST, "digests")}
+    assert "tail was cut" in report.differences[0].message
+
+
+async def test_a_chain_that_was_rewritten_as_a_whole_is_found_by_an_outside_digest_and_by_nothing_else(
+    database: Database, owner: asyncpg.Connection, staged: Stage, notes: Path
+) -> None:
+    await note(database, notes)
+    statement, _ = LOG_CHANGES["one delta"]
+    await tamper(owner, statement, staged.tournament_id)
+    await chain_anew(owner, staged.tournament_id)
+    await forget_what_was_made(owner, staged.tournament_id)
+    await Worker(database).catch_up()
+    assert (await verified(database)).differences == []
+    report = await verified(database, digests=notes)
+    assert named(report) == {(LAST, "digests")}
+    assert "rewritten" in report.differences[0].message
+    await note(database, notes)
+    report = await verified(database, digests=notes)
+    assert named(report) == {(LAST, "digests")}
+    assert "forked" in report.differences[0].message
+
+
+async def test_other_blocks_than_were_noted_are_found(
+    database: Database, owner: asyncpg.Connection, staged: Stage, notes: Path
+) -> None:
+    """The block that ended where the digest was noted is now one with the next."""
+    await note(database, notes)
+    await record(owner, staged.tournament_id, points(staged))
+    await tamper(owner, f"DELETE FROM block {BLOCK} 12", staged.tournament_id)
+    await tamper(owner, f"UPDATE block SET first_sequence = 12 {BLOCK} 13", staged.tournament_id)
+    await tamper(
+        owner,
+        f"UPDATE event SET recorded_at = (SELECT recorded_at FROM block {BLOCK} 13) {EVENT} 12",
+        staged.tournament_id,
+    )
+    await chain_anew(owner, staged.tournament_id)
+    await forget_what_was_made(owner, staged.tournament_id)
+    assert (await verified(database)).differences == []
+    assert named(await verified(database, digests=notes)) == {(LAST, "digests")}
+
+
+async def test_a_tournament_that_is_gone_is_found_by_an_outside_digest(
+    database: Database, owner: asyncpg.Connection, staged: Stage, notes: Path
+) -> None:
+    await note(database, notes)
+    await forget_what_was_made(owner, staged.tournament_id)
+    for table in ("tournament", "head", "event", "block", "idempotency"):
+        await tamper(owner, f"DELETE FROM {table} WHERE tournament_id = $1", staged.tournament_id)
+    assert (await verified(database)).differences == []
+    for plan in ({}, {"slug": staged.slug}):
+        report = await verified(database, digests=notes, **plan)
+        assert named(report) == {(LAST, "tournament")}
+        assert report.differences[0].tournament == staged.slug
+    with pytest.raises(NotFound):
+        await verified(database, slug=staged.slug)
+
+
+async def test_what_of_the_file_says_nothing_is_said(database: Database, staged: Stage, notes: Path) -> None:
+    await note(database, notes)
+    with notes.open("ab") as file:
+        file.write(b'nonsense\n\n{"tournament":1,"slu')
+    report = await verified(database, digests=notes)
+    assert report.differences == []
+    assert f"the last line of {notes}: it has no end, as after a crash" in report.unchecked
+    assert f"1 lines of {notes}: they are no digests (2)" in report.unchecked
+
+
+async def test_a_file_of_digests_that_is_not_there_is_refused(database: Database, tmp_path: Path) -> None:
+    with pytest.raises(Unacceptable, match="cannot be read"):
+        await verified(database, digests=tmp_path / "nowhere")
+
+
+# ── Interrupted and resumed ─────────────────────────────────────────────────────────────────────────────
+
+
+class Interruption(Exception):
+    """Something stops a verification."""
+
+
+async def interrupted(database: Database, plan: Plan, *, at: int) -> None:
+    """Begins a verification that something stops when so many events are verified."""
+
+    def go_on(events: int, _all: int) -> None:
+        if events >= at:
+            raise Interruption
+
+    with pytest.raises(Interruption):
+        await audit.verify(database, plan, on_difference=of_no_account, on_events=go_on)
+
+
+@pytest.fixture
+def one_block_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "BYTES_MAX", 1)
+
+
+def _plan(state: Path, **more: Any) -> dict[str, Any]:
+    return {"state": state, "mark_events": 1, **more}
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+@pytest.mark.parametrize("interrupted_at", [1, 4, 5, 6, 9, 10, 11, 12])
+async def test_a_verification_goes_on_where_it_was_interrupted_and_rereads_nothing(
+    database: Database, staged: Stage, tmp_path: Path, notes: Path, interrupted_at: int
+) -> None:
+    await note(database, notes)
+    plan = _plan(tmp_path / "state", digests=notes)
+    await interrupted(database, Plan(**plan), at=interrupted_at)
+    report = await verified(database, **plan)
+    assert report.differences == []
+    assert report.resumed
+    kept = max(end for end in (0, 1, 4, 5, 6, 9, 10, 11) if end < interrupted_at)
+    assert report.events == LAST - kept
+    whole = await verified(database, digests=notes)
+    assert report.heads == whole.heads
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+async def test_a_difference_that_was_found_before_an_interruption_is_reported_after_it(
+    database: Database, owner: asyncpg.Connection, staged: Stage, tmp_path: Path
+) -> None:
+    await tamper(owner, f"UPDATE block SET bytes = 5 {BLOCK} 5", staged.tournament_id)
+    await owner.execute("ALTER TABLE event DISABLE TRIGGER append_only")
+    plan = _plan(tmp_path / "state")
+    await interrupted(database, Plan(**plan), at=10)
+    await owner.execute("ALTER TABLE event ENABLE TRIGGER append_only")
+    async with unguarded(owner):
+        await owner.execute(
+            f"UPDATE block SET bytes = octet_length(block_text(5, (extract(epoch FROM recorded_at) * 1000000)::bigint, "
+            f"(SELECT array_agg(actor) FROM event {EVENT} 5), (SELECT array_agg(kind) FROM event {EVENT} 5), NULL, "
+            f"(SELECT array_agg(body) FROM event {EVENT} 5))) {BLOCK} 5",
+            staged.tournament_id,
+        )
+    assert (await verified(database)).differences == []
+    report = await verified(database, **plan)
+    assert {(d.tournament, d.sequence, d.field) for d in report.differences} == {
+        ("", None, "trigger.event.append_only"),
+        (staged.slug, 5, "block.bytes"),
+    }
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+async def test_a_log_that_is_another_after_the_pause_is_found(
+    database: Database, owner: asyncpg.Connection, staged: Stage, tmp_path: Path
+) -> None:
+    plan = _plan(tmp_path / "state")
+    await interrupted(database, Plan(**plan), at=11)
+    await tamper(owner, f"UPDATE event SET actor = 5 {EVENT} 5", staged.tournament_id)
+    await chain_anew(owner, staged.tournament_id)
+    await forget_what_was_made(owner, staged.tournament_id)
+    assert (await verified(database)).differences == []
+    assert (10, "block.digest") in named(await verified(database, **plan))
+
+
+async def test_tournaments_that_are_done_are_not_read_again(database: Database, staged: Stage, tmp_path: Path) -> None:
+    other = await stage(database)
+    plan = _plan(tmp_path / "state", parallel=1)
+    await interrupted(database, Plan(**plan), at=LAST + 1)
+    report = await verified(database, **plan)
+    assert report.differences == []
+    assert report.events == LAST
+    assert [head.slug for head in report.heads] == [staged.slug, other.slug]
+
+
+async def test_a_run_that_is_over_is_followed_by_one_from_the_beginning(
+    database: Database, staged: Stage, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        report = await verified(database, **_plan(tmp_path / "state"))
+        assert (report.resumed, report.events) == (False, LAST)
+
+
+async def test_a_state_of_other_arguments_or_none_of_ours_is_refused(
+    database: Database, staged: Stage, tmp_path: Path
+) -> None:
+    plan = _plan(tmp_path / "state")
+    await interrupted(database, Plan(**plan), at=1)
+    with pytest.raises(Unacceptable, match="other arguments"):
+        await verified(database, **plan, slug=staged.slug)
+    (tmp_path / "odd").write_text("this is no database, and long enough to see that it is none at all" * 20)
+    with pytest.raises(Unacceptable, match="cannot be used"):
+        await verified(database, state=tmp_path / "odd")
+
+
+def test_a_progress_that_is_kept_comes_back_as_it_was(tmp_path: Path) -> None:
+    state = State(tmp_path / "state", "some")
+    progress = beginning(TournamentId(7), "cup")
+    progress.sums = {9: {3: -4}}
+    progress.differences.append(Difference(tournament="cup", sequence=Sequence(5), field="f", message="m"))
+    state.keep(progress)
+    state.close()
+    again = State(tmp_path / "state", "some")
+    assert again.of(TournamentId(7)) == progress
+    assert again.of(TournamentId(8)) is None
+    again.close()
