@@ -240,17 +240,19 @@ def _result(fields: Fields) -> Result | None:
 # ── Points ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _UnityLine(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+class UnityLine(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     unity_id: Annotated[UnityId, Meta(ge=1, le=ID_MAX)]
     delta: int | str
 
 
-class _CompetitorLines(Struct, frozen=True, forbid_unknown_fields=True):
+class CompetitorLines(Struct, frozen=True, forbid_unknown_fields=True):
     competitor_id: Annotated[CompetitorId, Meta(ge=1, le=ID_MAX)]
-    unities: list[_UnityLine]
+    unities: list[UnityLine]
 
 
-_LINES: Final = msgspec.json.Decoder(list[_CompetitorLines])
+Deltas = list[CompetitorLines]
+"""What participants_delta holds."""
+_LINES: Final = msgspec.json.Decoder(Deltas)
 _DELTAS: Final = "participants_delta"
 
 
@@ -286,7 +288,7 @@ def _drops_keys(text: str, *, keys: int) -> bool:
     return text.count(":") != keys
 
 
-def _decoded_lines(fields: Fields, text: str) -> list[_CompetitorLines]:
+def _decoded_lines(fields: Fields, text: str) -> list[CompetitorLines]:
     try:
         try:
             lines = _LINES.decode(text)
