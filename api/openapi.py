@@ -286,6 +286,7 @@ INDEXED: Final = {"result": r"^result\[[1-9][0-9]{0,17}\]$"}
 # ── The document ────────────────────────────────────────────────────────────────────────────────────────
 
 _ALWAYS: Final = (400, 401, 403, 404, 408, 414, 429, 431, 500, 503)
+_OF_PREVIEWS: Final = (409, 422)
 _OF_CHANGES: Final = (409, 413, 415, 422)
 
 
@@ -355,6 +356,7 @@ def _described(route: Route, answer: str) -> Schema:
         parameters.append(_IDEMPOTENCY_KEY)
         described["requestBody"] = _body(operation.takes)
     else:
+        statuses += _OF_PREVIEWS if isinstance(route, Preview) else ()
         parameters += [_of_query(name, field) for name, field in operation.takes.items()]
     if isinstance(route, Read | Recall):
         done["headers"] = {"ETag": {"schema": {"type": "string"}}}
