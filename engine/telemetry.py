@@ -25,6 +25,7 @@ Log events (structlog, one JSON object a line; ids as keywords, never bodies or 
 Metrics (Prometheus; several processes are added up)
 
     tallybook_request_seconds{route,status}
+    tallybook_connections, tallybook_connections_ended_total{why}: silent, unread, crowded_out, refused
     tallybook_append_seconds, tallybook_append_blocks, tallybook_append_requests, tallybook_appends_resent_total
     tallybook_barrier_seconds, tallybook_waiting_requests, tallybook_live_tournaments, tallybook_live_bytes
     tallybook_lives_loaded_total, tallybook_stopped_total, tallybook_forked_total
@@ -69,6 +70,8 @@ APPENDS_RESENT: Final = Count("tallybook_appends_resent", "Blocks that were sent
 
 BARRIER_SECONDS: Final = Histogram("tallybook_barrier_seconds", "Time of one query for heads", buckets=_SECONDS)
 WAITING_REQUESTS: Final = Gauge("tallybook_waiting_requests", "Writes under way", multiprocess_mode="livesum")
+CONNECTIONS: Final = Gauge("tallybook_connections", "Clients connected", multiprocess_mode="livesum")
+CONNECTIONS_ENDED: Final = Count("tallybook_connections_ended", "Connections that were not left to the client", ["why"])
 LIVE_TOURNAMENTS: Final = Gauge("tallybook_live_tournaments", "Tournaments in memory", multiprocess_mode="livesum")
 LIVE_BYTES: Final = Gauge("tallybook_live_bytes", "Estimated size of them", multiprocess_mode="livesum")
 LIVES_LOADED: Final = Count("tallybook_lives_loaded", "Tournaments brought into memory")
