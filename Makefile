@@ -4,8 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PORT   ?= 8080
 DATA_DIR ?= tallybook-data
+EXAMPLES ?= 500
 
-.PHONY: demo test bench faults lock clean
+.PHONY: demo test fuzz campaign bench faults lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tallybook demo --port $(PORT) --data-dir $(DATA_DIR)
@@ -17,6 +18,14 @@ test: $(VENV)/.installed
 	$(BIN)/lint-imports
 	$(BIN)/deptry .
 	$(BIN)/pytest -n auto
+
+# A thousand random clean histories, none of which may raise an alarm; `make test` has some of them.
+campaign: $(VENV)/.installed
+	CLEAN_HISTORIES=1000 $(BIN)/pytest --timeout 3600 tests/projections/test_verify.py -k no_clean_history
+
+# Requests made up from the OpenAPI document, with all checks of schemathesis: so many for each operation.
+fuzz: $(VENV)/.installed
+	TALLYBOOK_TEST_EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/api/test_openapi.py -k as_it_is_described
 
 # Asks all questions of benchmarks/, half an hour; QUICK=1 in less than five minutes; ONLY=1,3 some of them.
 bench: $(VENV)/.installed .venv-bench/.installed

@@ -188,6 +188,11 @@ class Guard:
             return None
         return self._kept_token(_hash(authorization[len(_BEARER) :]))
 
+    def knew(self, authorization: str | None) -> bool:
+        """Whether it was good when it was last looked up, and is not forgotten; it may have ended since."""
+        match = _HEADER.fullmatch(authorization or "")
+        return match is not None and _hash(match[1]) in self._kept
+
     def _kept_token(self, digest: bytes) -> Token | None:
         token, began = self._kept.get(digest, (None, 0.0))
         fresh = self._clock() - began < KEPT_SECONDS_MAX

@@ -25,15 +25,27 @@ async def read_form(request: web.BaseRequest) -> Form:
 
 
 async def _read(request: web.BaseRequest) -> bytes:
-    if (request.content_length or 0) > BODY_BYTES_MAX:
-        raise BodyTooLarge(f"The body may have at most {BODY_BYTES_MAX} bytes; send less at a time.")
+    content, length = request.content, request.content_length
+    if length is not None:
+        if length > BODY_BYTES_MAX:
+            raise _too_large()
+        content.set_read_chunk_size(max(1, length))  # it comes whole, without being stopped on its way
+    body = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS_MAX):
-            return await request.read()
+            while piece := await content.readany():
+                body += piece
+                if len(body) > BODY_BYTES_MAX:
+                    raise _too_large()
+                if length is None:
+                    await asyncio.sleep(0)  # or who sends tiny chunks would have the event loop for itself
     except TimeoutError as error:
         raise BodyTooSlow(f"The body did not come within {BODY_SECONDS_MAX:.0f} seconds; send it again.") from error
-    except web.HTTPRequestEntityTooLarge as error:
-        raise BodyTooLarge(f"The body may have at most {BODY_BYTES_MAX} bytes; send less at a time.") from error
+    return bytes(body)
+
+
+def _too_large() -> BodyTooLarge:
+    return BodyTooLarge(f"The body may have at most {BODY_BYTES_MAX} bytes; send less at a time.")
 
 
 def _refuse_other_media(request: web.BaseRequest) -> None:

@@ -1,13 +1,13 @@
 """The picture of a ranking: positions and totals over time, a line per competitor. Imported only where it is asked for,
 because matplotlib is an extra.
 
-Events stand at equal distances, whenever they were recorded: a season that was entered in one evening is to look as it
-was played. Below are the dates.
+Days on which something happened stand at equal distances, and where there are few days, the events themselves. A day is
+that of the competition and not that of the record: a season that was entered in one evening looks as it was played.
 """
 
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
-from itertools import cycle
+from itertools import cycle, groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +20,10 @@ from projections.course import Moment
 COLORED_MAX: Final = 20
 """Competitors with a color and a name at the end of their line; the others are grey."""
 LABEL_CHARACTERS_MAX: Final = 28
+LABEL_HEIGHT: Final = 1 / 25
+"""In proportion to that of a panel."""
 TICKS: Final = 8
+DAYS_MIN: Final = 20
 _STYLE: Final[Any] = {
     "svg.hashsalt": "tallybook",  # the same course gives the same file
     "svg.fonttype": "none",
@@ -40,14 +43,20 @@ _GREY: Final = "#c8ccd0"
 def draw(title: str, moments: Items[Moment], names: Mapping[CompetitorId, str], file: Path) -> None:
     """Writes the picture of `moments`, of which there is one at least, as SVG. Raises OSError."""
     with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(10, 9.5), layout="constrained")
+        moments = _by_day(moments)
+        figure = Figure(figsize=(10, 10), layout="constrained")
         figure.suptitle(title, x=0.01, ha="left", fontsize=11)
         above, below = figure.subplots(2, 1, sharex=True)
         _panel(above, moments, names, "position")
-        above.invert_yaxis()
         _panel(below, moments, names, "total")
         _dates(below, moments)
         figure.savefig(file, format="svg", metadata={"Date": None})
+
+
+def _by_day(moments: Items[Moment]) -> Items[Moment]:
+    """The last moment of each day, if there are enough of them."""
+    days = [list(of_a_day)[-1] for _, of_a_day in groupby(moments, key=lambda moment: moment.at.date())]
+    return days if len(days) >= DAYS_MIN else moments
 
 
 def _panel(axes: Any, moments: Items[Moment], names: Mapping[CompetitorId, str], what: str) -> None:
@@ -68,22 +77,22 @@ def _panel(axes: Any, moments: Items[Moment], names: Mapping[CompetitorId, str],
     axes.margins(x=0.01)
     axes.yaxis.get_major_locator().set_params(integer=True)
     if what == "position":
-        axes.set_ylim(0.4, max(line.position for moment in moments for line in moment.lines.values()) + 0.6)
-    low, high = axes.get_ylim()
-    gap = (high - low) / 24
+        axes.set_ylim(max(line.position for moment in moments for line in moment.lines.values()) + 0.6, 0.4)
+    bottom, top = axes.get_ylim()
     named = [(getattr(line, what), line, color) for line, (color, _) in drawn[:COLORED_MAX]]
-    for (value, line, color), y in zip(named, _apart([value for value, *_ in named], gap), strict=True):
+    heights = _apart([(value - bottom) / (top - bottom) for value, *_ in named], LABEL_HEIGHT)
+    for (value, line, color), height in zip(named, heights, strict=True):
         name = names[line.competitor_id]
         text = name if len(name) <= LABEL_CHARACTERS_MAX else name[: LABEL_CHARACTERS_MAX - 1] + "…"
         axes.annotate(
             f"{line.position}  {text}" if what == "position" else f"{line.total}  {text}",
             xy=(len(moments) - 1, value),
-            xytext=(1.02, (y - low) / (high - low)),
+            xytext=(1.04, height),
             textcoords="axes fraction",
             va="center",
             color=color,
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 2},
+            arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.5, "shrinkA": 1, "relpos": (0, 0.5)},
         )
 
 

@@ -21,6 +21,7 @@ from slugify import slugify
 
 from api import auth, printing
 from api import demo as six_nations
+from api.app import Settings
 from api.auth import Scope
 from api.cli_audit import digests, prove, verify
 from api.cli_past import chart, explain, history, standings
@@ -30,6 +31,7 @@ from api.desk import Desk, open_desk
 from api.imports import register_competitors
 from api.process import stop_on_signals, work
 from api.processes import PROCESSES_MAX, Beside, run_service
+from api.throttle import PROXIES_MAX, REQUESTS_PER_SECOND_MAX
 from api.where import HERE, Json, Where, address, database_at, desk_at, find, known, located, tournament_at
 from engine import log
 from engine.commands import AddUnity, CloseRanking, Command, RegisterCompetitor, ReopenRanking
@@ -78,6 +80,8 @@ async def serve(
     processes: Annotated[int, Parameter(validator=Number(gte=1, lte=PROCESSES_MAX))] = 1,
     no_worker: Annotated[bool, Parameter(negative="")] = False,
     open_metrics: Annotated[bool, Parameter(negative="")] = False,
+    requests_per_second: Annotated[int | None, Parameter(validator=Number(gte=1, lte=REQUESTS_PER_SECOND_MAX))] = None,
+    proxies: Annotated[int, Parameter(validator=Number(gte=0, lte=PROXIES_MAX))] = 0,
     digests_to: Path | None = None,
     every: Annotated[float, Parameter(validator=Number(gt=0))] = NOTE_SECONDS,
     where: Where = HERE,
@@ -96,11 +100,17 @@ async def serve(
         Leave the tables to workers elsewhere.
     open_metrics
         Show /metrics without a token.
+    requests_per_second
+        How many each token may send to each process; more are answered 429.
+    proxies
+        How many proxies in front add the address they see to X-Forwarded-For. Whoever fails to authenticate too
+        often is told by it.
     digests_to
         File to note the digests of heads in, for `tallybook verify --digests`; keep it elsewhere.
     every
         Seconds between such notes; of heads that have changed.
     """
+    settings = Settings(open_metrics=open_metrics, requests_per_second=requests_per_second, proxies=proxies)
     async with located(where, joinable=True) as dsn:
         noting = None if digests_to is None else partial(keep_noting, dsn, digests_to, every)
         await _serve(
@@ -109,7 +119,7 @@ async def serve(
             port=port,
             processes=processes,
             worker=not no_worker,
-            open_metrics=open_metrics,
+            settings=settings,
             beside=noting,
         )
 
@@ -156,7 +166,7 @@ async def demo(*, host: str = "127.0.0.1", port: Port = 8080, where: Where = HER
                 printing.standings(live, ranking_id)
             token = await _make_token(database, "demo", Scope.ADMIN, [tournament_id], expires_in_days=7)
             say = partial(printing.demo, token[1], slug, ranking_id, live)
-        await _serve(dsn, host=host, port=port, processes=1, worker=True, open_metrics=False, on_ready=say)
+        await _serve(dsn, host=host, port=port, processes=1, worker=True, settings=Settings(), on_ready=say)
 
 
 async def _serve(
@@ -166,7 +176,7 @@ async def _serve(
     port: int,
     processes: int,
     worker: bool,
-    open_metrics: bool,
+    settings: Settings,
     beside: Beside | None = None,
     on_ready: printing.OnReady = printing.listening,
 ) -> None:
@@ -179,7 +189,7 @@ async def _serve(
             port=port,
             processes=processes,
             worker=worker,
-            open_metrics=open_metrics,
+            settings=settings,
             beside=beside,
             stop=stop,
             on_ready=on_ready,

@@ -234,7 +234,7 @@ async def chart(slug: str, ranking_id: int, /, *, output: Path, unity: str | Non
         charts.draw(title, moments, names, output)
     except OSError as error:
         raise Unacceptable(f"{output} cannot be written: {error.strerror}.") from error
-    printing.say(f"{output}: {len(names)} competitors")
+    printing.say(f"{output}: {len(moments[-1].lines)} competitors")
 
 
 def _unity_name(live: Live, ranking_id: RankingId, unity_id: UnityId) -> str:

@@ -14,7 +14,11 @@ from typing import Final
 from aiohttp import ClientConnectionResetError, HttpVersion11, web
 from aiohttp.abc import AbstractStreamWriter
 
+from api.connections import Connection
+
 JSON: Final = "application/json"
+LEFT_UNREAD_BYTES_MAX: Final = 65_536
+"""Of the rest of a refused request: its connection is kept if it announces no more than this."""
 
 
 class Visit:
@@ -38,7 +42,8 @@ def header(name: str, value: object) -> str:
 
 class Reply(web.StreamResponse):
     """An answer. `headers` are its own lines, as `header` makes them, beyond those that all have; `closing`: its
-    connection is not used any further; `left` is called when it has left, or could not.
+    connection is not used any further; `deaf`: what else the client sends cannot be understood; `left` is called when
+    it has left, or could not.
 
     Of a StreamResponse it is only what aiohttp's server asks for: `prepare`, `write_eof` and `keep_alive`. The rest,
     and with it the constructor, is not used.
@@ -50,6 +55,7 @@ class Reply(web.StreamResponse):
         self.media_type = media_type
         self.headers_sent = headers
         self.closing = False
+        self.deaf = False
         self.request_id = ""
         self.left: Callable[[], None] = _nothing
 
@@ -61,6 +67,10 @@ class Reply(web.StreamResponse):
         """Sends the whole answer."""
         if not request.keep_alive:
             self.closing = True
+        if not request.content.is_eof():
+            self._leave_unread(request)
+        if request._message.upgrade:  # of what was sent behind such a request, aiohttp's parser has thrown some away
+            self.closing = self.deaf = True
         connection = ""
         if self.closing:
             connection = "Connection: close\r\n"
@@ -81,7 +91,16 @@ class Reply(web.StreamResponse):
             await request.writer.drain()
         finally:
             self.left()
+        if self.deaf:
+            assert isinstance(request.protocol, Connection)
+            await request.protocol.linger()
         return request.writer
+
+    def _leave_unread(self, request: web.BaseRequest) -> None:
+        """Of the body of a refused request a little is read, so that the connection can be used for the next."""
+        length = request.content_length
+        if self.closing or length is None or length > LEFT_UNREAD_BYTES_MAX:
+            self.closing = self.deaf = True
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Nothing is left to be sent."""

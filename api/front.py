@@ -57,6 +57,16 @@ class Front:
         reply.left = partial(self._note, visit, reply.code, started_at)  # the client need not wait for that
         return reply
 
+    def misread(self, request: web.BaseRequest, error: TallybookError) -> Reply:
+        """The answer to what is no request, or not in time. Nothing else is heard on its connection."""
+        started_at = time.perf_counter()
+        visit = Visit(request, self._request_id(request))
+        reply = _problem(visit, error)
+        reply.closing = reply.deaf = True
+        reply.request_id = visit.request_id
+        reply.left = partial(self._note, visit, reply.code, started_at)
+        return reply
+
     async def _answered(self, visit: Visit) -> Reply:
         request = visit.request
         if self._under_way > REQUESTS_MAX:

@@ -1,4 +1,4 @@
-"""What operators and balancers ask: is it alive, is it ready, what are its figures."""
+"""What is not about a tournament: is it alive, is it ready, what are its figures; and how the rest is asked."""
 
 import os
 from typing import Final
@@ -7,6 +7,7 @@ import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from api import docs, openapi
 from api.auth import Scope
 from api.exchange import Reply, Visit
 from api.router import Router
@@ -18,10 +19,12 @@ from projections import tables
 HEALTH: Final = "/healthz"
 READINESS: Final = "/readyz"
 METRICS: Final = "/metrics"
+DESCRIPTION: Final = "/openapi.json"
+DOCUMENTATION: Final = "/docs"
 
 
 def add_to(router: Router, *, operations: Operations, database: Database, open_metrics: bool) -> None:
-    """Adds health, readiness and metrics. The first two are open and name no tournament."""
+    """Adds them. All but the figures are open and name no tournament."""
 
     async def healthy(_: Visit) -> Reply:
         return Reply(b'{"status":200,"message":"ok"}')
@@ -38,9 +41,19 @@ def add_to(router: Router, *, operations: Operations, database: Database, open_m
         telemetry.settle()
         return Reply(generate_latest(_registry()), media_type=CONTENT_TYPE_LATEST)
 
+    async def description(_: Visit) -> Reply:
+        return Reply(openapi.document())
+
+    async def documentation(_: Visit) -> Reply:
+        return Reply(docs.page(), media_type="text/html; charset=utf-8", headers=docs.HEADERS)
+
     router.add("GET", HEALTH, healthy)
     router.add("GET", READINESS, ready)
     router.add("GET", METRICS, metrics)
+    router.add("GET", DESCRIPTION, description)
+    router.add("GET", DOCUMENTATION, documentation)
+    openapi.document()  # not when somebody asks for it: that takes longer than a request may
+    docs.page()
 
 
 def _registry() -> CollectorRegistry:

@@ -14,6 +14,10 @@ STATUSES: Final[dict[type[TallybookError], int]] = {
     errors.BodyTooLarge: 413,
     errors.BodyTooSlow: 408,
     errors.MediaTypeUnsupported: 415,
+    errors.TargetTooLong: 414,
+    errors.HeadTooLarge: 431,
+    errors.HeadTooSlow: 408,
+    errors.TooManyRequests: 429,
     errors.Unauthenticated: 401,
     errors.Forbidden: 403,
     errors.NotFound: 404,
@@ -45,6 +49,6 @@ def headers(error: TallybookError) -> str:
             return header("WWW-Authenticate", 'Bearer realm="tallybook"')
         case errors.MethodNotAllowed():
             return header("Allow", ", ".join(error.allowed))
-        case errors.Unavailable():
+        case errors.Unavailable() | errors.TooManyRequests():
             return header("Retry-After", error.retry_after_seconds)
     return ""

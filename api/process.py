@@ -1,11 +1,11 @@
 """One process of a running service: an API process, or a worker. Started by `processes.py`, as
 
-    python -m api.process api FD OPEN_METRICS
+    python -m api.process api FD SETTINGS
     python -m api.process worker
 
-FD is a listening socket handed down, OPEN_METRICS 0 or 1; the database's address comes in the environment, where it
-is not shown to other users. The process says `ready` on standard output, works until SIGTERM or until its standard
-input ends (whoever started it is gone), finishes what it has taken, and ends with code 0.
+FD is a listening socket handed down, SETTINGS an `app.Settings` as JSON; the database's address comes in the
+environment, where it is not shown to other users. The process says `ready` on standard output, works until SIGTERM or
+until its standard input ends (whoever started it is gone), finishes what it has taken, and ends with code 0.
 """
 
 import asyncio
@@ -19,10 +19,11 @@ from contextlib import contextmanager
 from socket import socket
 from typing import Final
 
+import msgspec
 import structlog
 import uvloop
 
-from api.app import make_front, serving
+from api.app import Settings, make_front, serving
 from api.desk import open_desk
 from engine import failpoints
 from engine.database import open_database
@@ -34,6 +35,8 @@ DSN_VARIABLE: Final = "TALLYBOOK_DATABASE_URL"
 READY: Final = b"ready\n"
 GC_THRESHOLDS: Final = (10_000, 20, 50)
 """Python's own, 700, has it look some hundred times a second at requests under way, which are no garbage."""
+DESCRIPTORS_KEPT: Final = 128
+"""Of those that a process may have open, for others than clients: the database, files, connections that are ending."""
 _logger = structlog.get_logger()
 
 
@@ -45,8 +48,10 @@ def main() -> int:
     dsn = os.environ[DSN_VARIABLE]
     try:
         match kind, arguments:
-            case "api", [fd, open_metrics]:
-                uvloop.run(_serve(dsn, int(fd), lines, open_metrics=open_metrics == "1"))
+            case "api", [fd, settings]:
+                chosen = msgspec.json.decode(settings, type=Settings)
+                room = max(1, min(chosen.connections, most - DESCRIPTORS_KEPT))
+                uvloop.run(_serve(dsn, int(fd), lines, msgspec.structs.replace(chosen, connections=room)))
             case "worker", []:
                 uvloop.run(_work(dsn))
             case _:
@@ -57,11 +62,11 @@ def main() -> int:
     return 0
 
 
-async def _serve(dsn: str, fd: int, lines: Lines, *, open_metrics: bool) -> None:
+async def _serve(dsn: str, fd: int, lines: Lines, settings: Settings) -> None:
     failpoints.arm()
     async with open_database(dsn, name="tallybook api") as database, open_desk(database) as desk:
-        front = make_front(desk, lines, open_metrics=open_metrics)
-        async with serving(front, socket(fileno=fd)):
+        front = make_front(desk, lines, settings)
+        async with serving(front, socket(fileno=fd), connections_max=settings.connections):
             gc.freeze()  # what is here now stays; the collector need not look at it again
             gc.set_threshold(*GC_THRESHOLDS)
             with _lifeline() as stop:

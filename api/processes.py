@@ -14,9 +14,11 @@ from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from typing import Final
 
+import msgspec
 import structlog
 from prometheus_client.multiprocess import mark_process_dead
 
+from api.app import Settings
 from api.process import DSN_VARIABLE, READY
 from engine.errors import StartupRefused
 
@@ -38,7 +40,7 @@ async def run_service(
     port: int,
     processes: int,
     worker: bool,
-    open_metrics: bool,
+    settings: Settings,
     beside: Beside | None = None,
     stop: asyncio.Event,
     on_ready: Callable[[str], None],
@@ -54,7 +56,9 @@ async def run_service(
             DSN_VARIABLE: dsn,
             "PROMETHEUS_MULTIPROC_DIR": stack.enter_context(tempfile.TemporaryDirectory(prefix="tallybook-metrics-")),
         }
-        children = [_Child(environment, ("api", str(s.fileno()), str(int(open_metrics))), s) for s in listeners]
+        children = [
+            _Child(environment, ("api", str(s.fileno()), msgspec.json.encode(settings).decode()), s) for s in listeners
+        ]
         if worker:
             children.append(_Child(environment, ("worker",), None))
         try:

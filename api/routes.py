@@ -23,9 +23,10 @@ from api.exchange import Reply, Visit, header
 from api.forms import Form, fingerprint, parse_id
 from api.known import ranking_of, refuse_unknown, unity_of
 from api.router import Handler, Router
+from api.throttle import Throttle, address_of
 from engine import log
 from engine.commands import Command, UnvoidCompetition, VoidCompetition
-from engine.errors import Forbidden, HistoryReplaced, NotFound, Unreadable
+from engine.errors import Forbidden, HistoryReplaced, NotFound, Unauthenticated, Unreadable
 from engine.terms import CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
 from projections.comparison import foreseen
 from projections.history import Filter
@@ -223,9 +224,14 @@ _IDEMPOTENCY_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 class Operations:
     """Answers the routes of ROUTES with one desk. Errors are raised, see `front.py`."""
 
-    def __init__(self, desk: Desk, guard: Guard) -> None:
+    def __init__(
+        self, desk: Desk, guard: Guard, *, failures: Throttle, requests: Throttle | None = None, proxies: int = 0
+    ) -> None:
         self._desk = desk
         self._guard = guard
+        self._failures = failures
+        self._requests = requests
+        self._proxies = proxies
         self._past = Past(desk.database)
         self._slugs: dict[str, TournamentId] = {}  # for good, unless the database is replaced by another
 
@@ -242,13 +248,31 @@ class Operations:
                     router.add("GET", route.path, self._preview_handler(route))
 
     async def authenticated(self, visit: Visit, scope: Scope) -> Token:
-        """Whoever asks, if their token reaches as far as `scope`. Raises Unauthenticated and Forbidden."""
+        """Whoever asks, if their token reaches as far as `scope`.
+
+        Raises Unauthenticated, Forbidden and TooManyRequests.
+        """
         authorization = visit.request.headers.get("Authorization")
-        token = self._guard.kept(authorization) or await self._guard.token_of(authorization)
+        token = self._guard.kept(authorization) or await self._looked_up(visit.request, authorization)
         visit.facts["actor"] = token.token_id
+        if self._requests is not None:
+            self._requests.take(token.token_id)
         if token.scope < scope:
             raise Forbidden(f"This needs a token of scope {scope.text}; this token's is {token.scope.text}.")
         return token
+
+    async def _looked_up(self, request: web.BaseRequest, authorization: str | None) -> Token:
+        """The token that is not known, or not any more. Who was good a moment ago has nothing to do with how often
+        others at their address fail."""
+        if self._guard.knew(authorization):
+            return await self._guard.token_of(authorization)
+        address = address_of(request, proxies=self._proxies)
+        self._failures.refuse(address)
+        try:
+            return await self._guard.token_of(authorization)
+        except Unauthenticated:
+            self._failures.count(address)
+            raise
 
     async def _tournament(self, visit: Visit, token: Token) -> TournamentId:
         """The tournament of the path, the same 404 where it does not exist and where the token is not for it."""

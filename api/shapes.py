@@ -1,14 +1,21 @@
 """The shapes of what goes out over HTTP, field for field as the interface has them.
 
-A field of type `Raw` holds the finished JSON of the shape named beside it, so that pieces are rendered once and put
-together many times. Timestamps are `yyyy-mm-dd HH:ii:ss` in UTC.
+A field of type `Raw` holds the finished JSON of the shape that its type's name says, so that pieces are rendered once
+and put together many times. Timestamps are `yyyy-mm-dd HH:ii:ss` in UTC. `openapi.py` describes answers by these.
 """
 
-from msgspec import Raw, Struct, field
+from typing import Annotated, Final
+
+from msgspec import Meta, Raw, Struct, field
 
 from engine.errors import Fault
 from projections.explanation import Overtaking
 from projections.standing import Standing
+
+SCHEMAS: Final = "#/components/schemas/"
+"""Where the description of a shape stands in the OpenAPI document."""
+RawCompetitor = Annotated[Raw, Meta(extra_json_schema={"$ref": f"{SCHEMAS}Competitor"})]
+RawCompetitors = Annotated[Raw, Meta(extra_json_schema={"type": "array", "items": {"$ref": f"{SCHEMAS}Competitor"}})]
 
 
 class Tag(Struct):
@@ -29,7 +36,7 @@ class Competitor(Struct, kw_only=True):
 
 class Participant(Struct, kw_only=True):
     competitor_id: int
-    competitor: Raw  # Competitor
+    competitor: RawCompetitor
     winner: bool
     result: str | None
     created_at: str
@@ -66,7 +73,7 @@ class ListedRanking(Struct, kw_only=True):
     general: bool
     position: str
     unities: list[ListedUnity]
-    competitors: Raw  # list of Competitor
+    competitors: RawCompetitors
 
 
 class StandingUnity(Struct, kw_only=True):
@@ -83,7 +90,20 @@ class RankingBeforeUnities(Struct, kw_only=True):
     name: str
     description: str | None
     closed_at: str | None
-    competitors: Raw  # list of Competitor
+    competitors: RawCompetitors
+
+
+class ModifiedRanking(RankingBeforeUnities, kw_only=True):
+    """The modification shape."""
+
+    unities: list[StandingUnity]
+
+
+class PastRanking(ModifiedRanking, kw_only=True):
+    """The modification shape as of the event `sequence`."""
+
+    sequence: int
+    recorded_at: str
 
 
 class Rankings(Struct):
@@ -98,7 +118,7 @@ class Paged(Struct, kw_only=True):
 
 
 class Competitors(Paged, kw_only=True):
-    competitor: list[Raw]  # Competitor
+    competitor: list[RawCompetitor]
 
 
 class Competitions(Paged, kw_only=True):

@@ -139,34 +139,24 @@ def _table(board: Board, ranking_id: RankingId, head: Sequence) -> Telling:
         20,
     )
 
-    def row(cells: Items[str]) -> str:
-        left = {1, 2, 3, 7}
-        padded = [
-            set_cell_size(cell, width) if n in left else cell.rjust(width)
-            for n, (cell, width) in enumerate(zip(cells, widths, strict=True))
-        ]
-        return "  ".join(padded).rstrip() + "\n"
+    padded_names = {competitor_id: set_cell_size(name, widths[2]) for competitor_id, name in names.items()}
+    padded_unities = {unity_id: set_cell_size(name, widths[3]) for unity_id, name in unities.items()}
 
-    def rows(lines: Items[Line]) -> str:
-        return "".join(
-            [
-                row(
-                    (
-                        str(line.sequence),
-                        _time(line.recorded_at),
-                        names.get(line.competitor_id) or _cut(board.competitors[line.competitor_id].name),
-                        unities[line.unity_id],
-                        f"{line.delta:+}",
-                        str(line.total),
-                        f"{_place(line.position_before)} → {_place(line.position_after)}",
-                        _why(line),
-                    )
-                )
-                for line in lines
-            ]
+    def row(line: Line) -> str:
+        positions = f"{_place(line.position_before)} → {_place(line.position_after)}"
+        name = padded_names.get(line.competitor_id) or _cut(board.competitors[line.competitor_id].name)
+        return (
+            f"{line.sequence:>{widths[0]}}  {_time(line.recorded_at)}  {name}  {padded_unities[line.unity_id]}  "
+            f"{line.delta:>+{widths[4]}}  {line.total:>{widths[5]}}  {positions:>{widths[6]}}  {_why(line)}\n"
         )
 
-    return Telling(row(("sequence", "recorded_at", "competitor", "unity", "delta", "total", "position", "why")), rows)
+    titles = ("sequence", "recorded_at", "competitor", "unity", "delta", "total", "position", "why")
+    left = {1, 2, 3, 7}
+    head_row = "  ".join(
+        title.ljust(width) if n in left else title.rjust(width)
+        for n, (title, width) in enumerate(zip(titles, widths, strict=True))
+    )
+    return Telling(f"{head_row.rstrip()}\n", lambda lines: "".join(map(row, lines)))
 
 
 def _cut(name: str) -> str:
@@ -220,7 +210,7 @@ class Sentences:
         passing = [o for step in told.steps for o in step.overtakings if not o.level]
         hers = sum(o.who == self._competitor_id for o in passing)
         counted = [
-            f"{_times(len(deltas), 'change')} of the total, {gained:+} and {lost:+}: {gained + lost:+} in all",
+            f"{_times(len(deltas), 'change')} of the total, {gained} gained and {-lost} lost: {gained + lost:+} in all",
             f"{_times(hers, 'time')} passing somebody, {_times(len(passing) - hers, 'time')} being passed",
         ]
         return [f"In between: {'; '.join(counted)}."]

@@ -17,6 +17,7 @@ from engine.errors import Fault, Unreadable
 from engine.events import Delta, Result
 from engine.terms import (
     DELTA_MAX,
+    DELTAS_MAX,
     ID_MAX,
     PARTICIPANTS_MAX,
     TAGS_MAX,
@@ -239,22 +240,27 @@ def _result(fields: Fields) -> Result | None:
 # ── Points ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _UnityLine(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+class UnityLine(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     unity_id: Annotated[UnityId, Meta(ge=1, le=ID_MAX)]
     delta: int | str
 
 
-class _CompetitorLines(Struct, frozen=True, forbid_unknown_fields=True):
+class CompetitorLines(Struct, frozen=True, forbid_unknown_fields=True):
     competitor_id: Annotated[CompetitorId, Meta(ge=1, le=ID_MAX)]
-    unities: list[_UnityLine]
+    unities: list[UnityLine]
 
 
-_LINES: Final = msgspec.json.Decoder(list[_CompetitorLines])
+Deltas = list[CompetitorLines]
+"""What participants_delta holds."""
+_LINES: Final = msgspec.json.Decoder(Deltas)
 _DELTAS: Final = "participants_delta"
 
 
 def _deltas(fields: Fields, text: str) -> tuple[Delta, ...]:
     lines = _decoded_lines(fields, text) if text else []
+    if sum([len(line.unities) or 1 for line in lines]) > DELTAS_MAX:  # before there is work, and a fault, for each
+        fields.fault(_DELTAS, f"must hold at most {DELTAS_MAX} deltas")
+        return ()
     deltas: list[Delta] = []
     faults: list[Fault] = []
     for line in lines:
@@ -282,7 +288,7 @@ def _drops_keys(text: str, *, keys: int) -> bool:
     return text.count(":") != keys
 
 
-def _decoded_lines(fields: Fields, text: str) -> list[_CompetitorLines]:
+def _decoded_lines(fields: Fields, text: str) -> list[CompetitorLines]:
     try:
         try:
             lines = _LINES.decode(text)

@@ -39,6 +39,7 @@ from benchmarks.questions import (
     long_log,
     memory,
     reads,
+    verifying,
     zipf,
 )
 from benchmarks.report import Run
@@ -46,7 +47,19 @@ from benchmarks.service import installed
 from benchmarks.setting import ROUNDS, Setting, missing_command, missing_package
 from benchmarks.table import ROWS, Findings, Verdict, outcomes
 
-QUESTIONS: Final = (adds, reads, zipf, large_requests, latency, appends, long_log, catching_up, growth, memory)
+QUESTIONS: Final = (
+    adds,
+    reads,
+    zipf,
+    large_requests,
+    latency,
+    appends,
+    long_log,
+    catching_up,
+    growth,
+    memory,
+    verifying,
+)
 """Modules with NUMBERS (of questions), NEEDS (commands) and `measure`."""
 NUMBERS: Final = frozenset(row.number for row in ROWS)
 WORK_DIRECTORY: Final = "/var/tmp"

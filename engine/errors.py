@@ -5,7 +5,11 @@
     │   ├── Unreadable             it could not be read
     │   │   ├── BodyTooLarge
     │   │   ├── BodyTooSlow
-    │   │   └── MediaTypeUnsupported
+    │   │   ├── HeadTooLarge
+    │   │   ├── HeadTooSlow
+    │   │   ├── MediaTypeUnsupported
+    │   │   └── TargetTooLong
+    │   ├── TooManyRequests        of one client or token; it should wait
     │   ├── Unauthenticated        no token, or not a good one
     │   ├── Forbidden              the token's scope is too small
     │   ├── NotFound               no such path, tournament, ranking, …
@@ -78,8 +82,39 @@ class BodyTooSlow(Unreadable):
     code = "body_too_slow"
 
 
+class HeadTooLarge(Unreadable):
+    code = "head_too_large"
+
+    def __init__(self) -> None:
+        super().__init__("The headers of the request are too large or too many; send less.")
+
+
+class HeadTooSlow(Unreadable):
+    code = "head_too_slow"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"The headers of the request did not come within {seconds:.0f} seconds; send it again.")
+
+
 class MediaTypeUnsupported(Unreadable):
     code = "media_type_unsupported"
+
+
+class TargetTooLong(Unreadable):
+    code = "target_too_long"
+
+    def __init__(self) -> None:
+        super().__init__("The address of the request is too long; shorten it.")
+
+
+class TooManyRequests(Refusal):
+    """`retry_after_seconds` is when trying again makes sense."""
+
+    code = "too_many_requests"
+
+    def __init__(self, message: str, retry_after_seconds: int) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class Unauthenticated(Refusal):

@@ -62,8 +62,9 @@ async def one_moment(connection: Connection, of: str | None = None) -> AsyncIter
 # The text is NULL where there are no events. An infinite time has no µs.
 _BLOCKS: Final = """
     SELECT
-        b.first_sequence, b.last_sequence, b.digest, b.bytes, e.count, e.lowest, e.highest, e.recorded_us,
-        e.earliest = b.recorded_at AND e.latest = b.recorded_at AS timely,
+        coalesce(b.first_sequence, 0) AS first_sequence, b.last_sequence, coalesce(b.digest, '') AS digest, b.bytes,
+        e.count, e.lowest, e.highest, e.recorded_us,
+        e.earliest = b.recorded_at AND e.latest = b.recorded_at AND e.timed = e.count AS timely,
         convert_to(
             '[' || e.lowest || ',' || e.recorded_us || ',' || e.actors || ',' || e.kinds || ',' || e.keys || ','
                 || e.bodies || ']',
@@ -88,6 +89,7 @@ _BLOCKS: Final = """
             max(sequence) AS highest,
             min(recorded_at) AS earliest,
             max(recorded_at) AS latest,
+            count(recorded_at) AS timed,
             CASE
                 WHEN isfinite(min(recorded_at)) THEN (extract(epoch FROM min(recorded_at)) * 1000000)::bigint
                 ELSE 0
@@ -168,9 +170,12 @@ class Block(Struct, frozen=True, kw_only=True):
     timely: bool | None
     text: bytes | None
 
-    def columns(self) -> Columns:
-        assert self.text is not None
-        return _columns(self.text)
+    def columns(self) -> Columns | None:
+        """What the text says; None: there is none, or something in it is NULL that may not be."""
+        try:
+            return None if self.text is None else _columns(self.text)
+        except msgspec.ValidationError:
+            return None
 
 
 async def blocks(
@@ -367,6 +372,13 @@ _KEYLESS: Final = """
         WHERE i.indrelid = to_regclass('tallybook.' || t.name) AND i.indisprimary AND i.indisvalid AND i.indislive
     )
 """
+_NULLABLE: Final = """
+    SELECT t.name, a.attname
+    FROM unnest($1::text[]) AS t (name)
+    JOIN pg_attribute AS a ON a.attrelid = to_regclass('tallybook.' || t.name)
+    WHERE a.attnum > 0 AND NOT a.attisdropped AND NOT a.attnotnull
+        AND a.attname <> ALL (ARRAY['idempotency_key', 'answers'])
+"""
 _FUNCTIONS: Final = """
     SELECT p.proname, p.prosrc
     FROM pg_proc AS p
@@ -386,7 +398,7 @@ class Broken(Struct, frozen=True):
 
 async def broken_rules(connection: Connection) -> list[Broken]:
     """What ought to keep the log from being lost or changed, and does not: settings of the server, triggers, the rights
-    of the service's role, primary keys, and functions that are not those which the migrations brought."""
+    of the service's role, primary keys, columns, and functions that are not those which the migrations brought."""
     broken = []
     for name, wanted in _SETTINGS.items():
         value = await connection.fetchval(_SETTING, name)
@@ -403,6 +415,8 @@ async def broken_rules(connection: Connection) -> list[Broken]:
         broken.append(Broken(f"right.{table}", f"the role {SERVICE_ROLE} may {right} it; SELECT is all it needs"))
     for (table,) in await connection.fetch(_KEYLESS, _LOG_TABLES):
         broken.append(Broken(f"key.{table}", "has no valid primary key"))
+    for table, column in await connection.fetch(_NULLABLE, _LOG_TABLES):
+        broken.append(Broken(f"column.{table}.{column}", "may be NULL"))
     sources: dict[str, list[str]] = {name: [] for name in _FUNCTION_NAMES}
     for name, source in await connection.fetch(_FUNCTIONS):
         sources.setdefault(name, []).append(source)

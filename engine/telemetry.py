@@ -25,11 +25,13 @@ Log events (structlog, one JSON object a line; ids as keywords, never bodies or 
 Metrics (Prometheus; several processes are added up)
 
     tallybook_request_seconds{route,status}
+    tallybook_connections, tallybook_connections_ended_total{why}: silent, unread, crowded_out, refused
     tallybook_append_seconds, tallybook_append_blocks, tallybook_append_requests, tallybook_appends_resent_total
     tallybook_barrier_seconds, tallybook_waiting_requests, tallybook_live_tournaments, tallybook_live_bytes
     tallybook_lives_loaded_total, tallybook_stopped_total, tallybook_forked_total
     tallybook_folded_events_total, tallybook_fold_seconds
-    tallybook_digests_failed_total
+
+    of `verify --forever`, on a port of its own; a service's are 0:
     tallybook_verified_events_total, tallybook_verified_tournaments_total, tallybook_differences_total
     tallybook_differing_tournaments, tallybook_unverified_seconds
 """
@@ -68,6 +70,8 @@ APPENDS_RESENT: Final = Count("tallybook_appends_resent", "Blocks that were sent
 
 BARRIER_SECONDS: Final = Histogram("tallybook_barrier_seconds", "Time of one query for heads", buckets=_SECONDS)
 WAITING_REQUESTS: Final = Gauge("tallybook_waiting_requests", "Writes under way", multiprocess_mode="livesum")
+CONNECTIONS: Final = Gauge("tallybook_connections", "Clients connected", multiprocess_mode="livesum")
+CONNECTIONS_ENDED: Final = Count("tallybook_connections_ended", "Connections that were not left to the client", ["why"])
 LIVE_TOURNAMENTS: Final = Gauge("tallybook_live_tournaments", "Tournaments in memory", multiprocess_mode="livesum")
 LIVE_BYTES: Final = Gauge("tallybook_live_bytes", "Estimated size of them", multiprocess_mode="livesum")
 LIVES_LOADED: Final = Count("tallybook_lives_loaded", "Tournaments brought into memory")
@@ -77,7 +81,6 @@ FORKED: Final = Count("tallybook_forked", "Times that a log was not the one read
 FOLDED_EVENTS: Final = Count("tallybook_folded_events", "Events folded into tables")
 FOLD_SECONDS: Final = Histogram("tallybook_fold_seconds", "Time of one batch into tables", buckets=_SECONDS)
 
-DIGESTS_FAILED: Final = Count("tallybook_digests_failed", "Times that heads could not be noted elsewhere")
 VERIFIED_EVENTS: Final = Count("tallybook_verified_events", "Events that were verified")
 VERIFIED_TOURNAMENTS: Final = Count("tallybook_verified_tournaments", "Tournaments that were verified, each time")
 DIFFERENCES: Final = Count("tallybook_differences", "Differences that were found, each time")

@@ -156,7 +156,7 @@ def _add_points(state: Tournament, command: commands.AddPoints) -> Event:
     if not command.deltas:
         faults.append(Fault("participants_delta", "must hold at least one delta"))
     if len(command.deltas) > DELTAS_MAX:
-        faults.append(Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas"))
+        _refuse_if_any([Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")])
     participants, unities = ranking.participants, ranking.unities
     for delta in command.deltas:
         if delta.competitor_id not in participants:
@@ -483,10 +483,13 @@ def _result(result: Result | None, participants: tuple[CompetitorId, ...]) -> tu
                     "must be, with more than two participants, an object of strings by competitor id",
                 )
             ]
+    if len(result) > PARTICIPANTS_MAX:
+        return None, [Fault("result", f"must be of at most {PARTICIPANTS_MAX} competitors")]
+    known = set(participants)  # a list of as many would be searched for each of them
     faults = [
         Fault("result", f"competitor {competitor_id} is not a participant")
         for competitor_id in result
-        if competitor_id not in participants
+        if competitor_id not in known
     ]
     faults += [fault for text in result.values() for fault in _name_faults("result", text)]
     return {competitor_id: text.strip() for competitor_id, text in result.items()} or None, faults

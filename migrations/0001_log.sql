@@ -165,13 +165,16 @@ BEGIN
         RETURN;
     END IF;
 
-    -- 1. Sent again after a lost answer: say what was said then. It was appended after it was judged.
-    SELECT 'appended', b.first_sequence, b.last_sequence, b.recorded_at, b.digest, b.answers
-        INTO status, first_sequence, last_sequence, recorded_at, digest, answers
-        FROM block AS b
-        WHERE b.tournament_id = p_tournament_id AND b.last_sequence > p_judged_at AND b.append_id = p_append_id;
-    IF FOUND THEN
-        RETURN;
+    -- 1. Sent again after a lost answer: say what was said then. It was appended after it was judged, so where nothing
+    --    was, there is nothing to look for.
+    IF v_head.sequence > p_judged_at THEN
+        SELECT 'appended', b.first_sequence, b.last_sequence, b.recorded_at, b.digest, b.answers
+            INTO status, first_sequence, last_sequence, recorded_at, digest, answers
+            FROM block AS b
+            WHERE b.tournament_id = p_tournament_id AND b.last_sequence > p_judged_at AND b.append_id = p_append_id;
+        IF FOUND THEN
+            RETURN;
+        END IF;
     END IF;
 
     -- 2. Judged on a structure that is no longer, or never was.

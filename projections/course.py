@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.events import PointsAdded, PointsReversed, Recorded
+from engine.events import Points, Recorded
 from engine.terms import CompetitorId, RankingId, Sequence, UnityId
 from projections.board import Board
 from projections.standing import Standing, standings
@@ -27,7 +27,8 @@ class Moment(Struct, frozen=True):
 
 
 class Course:
-    """Use `follow` for each event of the log; `moments` is the course so far, the last one of them that of now."""
+    """Use `follow` for each event of the log; `moments` is the course so far. The last one has the list and the totals
+    of now, also where nothing but the list has changed since points were given."""
 
     def __init__(self, ranking_id: RankingId, unity_id: UnityId) -> None:
         self._ranking_id = ranking_id
@@ -40,7 +41,7 @@ class Course:
     def follow(self, board: Board, recorded: Recorded) -> None:
         """`board` has the event folded."""
         event = recorded.event
-        if not isinstance(event, PointsAdded | PointsReversed) or event.ranking_id != self._ranking_id:
+        if not isinstance(event, Points) or event.ranking_id != self._ranking_id:
             return
         if all(delta.unity_id != self._unity_id for delta in event.deltas):
             return
@@ -50,18 +51,19 @@ class Course:
             self._kept.append(self._moment(board, recorded))
             self._since = 0
         if len(self._kept) > MOMENTS_MAX:
-            self._kept = self._kept[1::2]
+            self._kept = self._kept[::-2][::-1]
             self._stride *= 2
 
     @property
     def moments(self) -> list[Moment]:
-        if self._since == 0 or self._last is None:
-            return self._kept
-        return [*self._kept, self._moment(*self._last)]
+        if self._last is None:
+            return []
+        earlier = self._kept if self._since else self._kept[:-1]
+        return [*earlier, self._moment(*self._last)]
 
     def _moment(self, board: Board, recorded: Recorded) -> Moment:
         event = recorded.event
-        assert isinstance(event, PointsAdded | PointsReversed)
+        assert isinstance(event, Points)
         ranking = board.rankings[self._ranking_id]
         unity = ranking.unities[self._unity_id]
         competition = None if event.competition_id is None else board.competitions[event.competition_id]

@@ -9,13 +9,13 @@ where they are level now, drawn level. What happened within the event is nobody'
 """
 
 from enum import StrEnum
-from typing import Final
 
 from msgspec import Struct
 
-from engine.events import Points, PointsAdded, PointsReversed, RankingCreated, RankingModified, Recorded, UnityAdded
+from engine.events import Points, PointsReversed, Recorded
 from engine.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board import Board, Revisions, Unity, fold
+from projections.history import changes_list
 from projections.order import Order
 
 
@@ -59,9 +59,6 @@ class Step(Struct, frozen=True, kw_only=True):
     overtakings: list[Overtaking]
 
 
-_POINTS: Final = (PointsAdded, PointsReversed)
-
-
 class Explainer:
     """Goes through a log from where `board` stands, and tells the steps of one competitor in one unity. Owns the
     board. There need be no such ranking or unity yet."""
@@ -86,12 +83,9 @@ class Explainer:
     def step(self, recorded: Recorded) -> Step | None:
         """Folds the next event; None where it changed nothing for her. Raises KeyError as the fold does."""
         event = recorded.event
-        if isinstance(event, _POINTS) and event.ranking_id == self._ranking_id:
+        if isinstance(event, Points) and event.ranking_id == self._ranking_id:
             return self._after_points(recorded, event)
-        listed = (isinstance(event, RankingCreated | RankingModified) and event.ranking_id == self._ranking_id) or (
-            isinstance(event, UnityAdded) and event.unity_id == self._unity_id
-        )
-        before = self.place if listed else None
+        before = self.place if changes_list(event, self._ranking_id) else None
         fold(self.board, self._revisions, recorded)
         if before is None:
             return None

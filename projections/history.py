@@ -6,11 +6,12 @@ stood where before and after, which the board does not keep.
 
 from collections.abc import Sequence as Items
 from datetime import datetime
-from typing import Final
+from typing import Final, assert_never
 
 from msgspec import Struct
 
-from engine.events import Points, PointsAdded, PointsReversed, RankingCreated, RankingModified, Recorded, UnityAdded
+from engine import events
+from engine.events import Event, Points, PointsReversed, Recorded
 from engine.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board import Board, Revisions, fold
 from projections.order import Order
@@ -53,8 +54,28 @@ class Filter(Struct, frozen=True, kw_only=True):
 
 EVERYTHING: Final = Filter()
 
-_POINTS: Final = (PointsAdded, PointsReversed)
-_LISTS: Final = (RankingCreated, RankingModified, UnityAdded)
+
+def changes_list(event: Event, ranking_id: RankingId) -> bool:
+    """Whether the ranking's list, or that of its unities, may be another after this event."""
+    match event:
+        case events.RankingCreated() | events.RankingModified() | events.UnityAdded():
+            return event.ranking_id == ranking_id
+        case (
+            events.TournamentOpened()
+            | events.CompetitorRegistered()
+            | events.CompetitorChanged()
+            | events.CompetitionAdded()
+            | events.CompetitionChanged()
+            | events.PointsAdded()
+            | events.PointsReversed()
+            | events.CompetitionVoided()
+            | events.CompetitionUnvoided()
+            | events.RankingClosed()
+            | events.RankingReopened()
+        ):
+            return False
+        case _:
+            assert_never(event)
 
 
 class Historian:
@@ -69,10 +90,10 @@ class Historian:
     def lines(self, recorded: Recorded) -> Items[Line]:
         """Folds the next event, and tells its lines in their order. Raises KeyError as the fold does."""
         event = recorded.event
-        if isinstance(event, _POINTS) and event.ranking_id == self._ranking_id:
+        if isinstance(event, Points) and event.ranking_id == self._ranking_id:
             return self._one_line(recorded, event) if len(event.deltas) == 1 else self._many_lines(recorded, event)
         fold(self.board, self._revisions, recorded)
-        if isinstance(event, _LISTS) and event.ranking_id == self._ranking_id:
+        if changes_list(event, self._ranking_id):
             self._orders.clear()
         return ()
 

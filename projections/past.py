@@ -7,7 +7,7 @@ that is missing costs time, one that cannot be read is ignored with a line in th
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from collections.abc import Sequence as Items
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -208,7 +208,7 @@ class Past:
     async def _board_at(self, tournament_id: TournamentId, upto: Sequence) -> Board:
         """The board after the event `upto`; 0: the empty one."""
         board, after = await self._nearest(tournament_id, upto)
-        async for events in self._slices(tournament_id, after, upto):
+        async for events in self._all_slices(tournament_id, after, upto):
             _fold_all(tournament_id, board, events)
         return board
 
@@ -232,11 +232,37 @@ class Past:
     async def _slices(
         self, tournament_id: TournamentId, after: Sequence, upto: Sequence
     ) -> AsyncIterator[list[Recorded]]:
+        """The events after `after` up to `upto`, slice by slice."""
         while after < upto:
-            async with self._database.connection() as connection:
-                events = await log.slice_of(connection, tournament_id, after, upto)
+            events = await self._slice(tournament_id, after, upto)
             yield events
             after = events[-1].sequence
+
+    async def _all_slices(
+        self, tournament_id: TournamentId, after: Sequence, upto: Sequence
+    ) -> AsyncIterator[list[Recorded]]:
+        """As `_slices`, for who wants all of them: while one is being folded, the database reads the next one."""
+        if after >= upto:
+            return
+        reading = asyncio.create_task(self._slice(tournament_id, after, upto))
+        try:
+            while True:
+                events = await reading
+                after = events[-1].sequence
+                if after >= upto:
+                    break
+                reading = asyncio.create_task(self._slice(tournament_id, after, upto))
+                yield events
+            yield events
+        finally:
+            reading.cancel()
+            await asyncio.wait([reading])
+            if not reading.cancelled():
+                reading.exception()  # Taken note of: who went away before does not want to know.
+
+    async def _slice(self, tournament_id: TournamentId, after: Sequence, upto: Sequence) -> list[Recorded]:
+        async with self._database.connection() as connection:
+            return await log.slice_of(connection, tournament_id, after, upto)
 
     # ── History ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -256,7 +282,7 @@ class Past:
         lines: list[Line] = []
         given = begin.lines
         async with self._turn():
-            async for of_events in self._lines(tournament_id, ranking_id, Span(begin.sequence, last)):
+            async for of_events in self._lines(tournament_id, ranking_id, Span(begin.sequence, last), self._slices):
                 for sequence, of_event in of_events:
                     for n, line in enumerate(of_event[given:], start=given + 1):
                         if asked.takes(line):
@@ -272,20 +298,24 @@ class Past:
     ) -> AsyncIterator[tuple[Sequence, list[Line]]]:
         """All lines of `span`, some at a time, with the sequence that has been reached."""
         async with self._turn():
-            async for of_events in self._lines(tournament_id, ranking_id, span):
+            async for of_events in self._lines(tournament_id, ranking_id, span, self._all_slices):
                 yield (
                     of_events[-1][0],
                     [line for _, of_event in of_events for line in of_event if asked.takes(line)],
                 )
 
     async def _lines(
-        self, tournament_id: TournamentId, ranking_id: RankingId, span: Span
+        self,
+        tournament_id: TournamentId,
+        ranking_id: RankingId,
+        span: Span,
+        slices: Callable[[TournamentId, Sequence, Sequence], AsyncIterator[list[Recorded]]],
     ) -> AsyncIterator[list[tuple[Sequence, Items[Line]]]]:
         """The lines of each event of `span`, by slices."""
         if span.last < span.first:
             return
         historian = Historian(await self._board_at(tournament_id, Sequence(span.first - 1)), ranking_id)
-        async for events in self._slices(tournament_id, Sequence(span.first - 1), span.last):
+        async for events in slices(tournament_id, Sequence(span.first - 1), span.last):
             sequence = span.first
             try:
                 told = [(sequence := recorded.sequence, historian.lines(recorded)) for recorded in events]
@@ -340,7 +370,7 @@ class Past:
         """The course of a unity from the beginning on, again and again, with the sequence that has been reached."""
         board, course, revisions = Board(), Course(ranking_id, unity_id), Revisions()
         async with self._turn():
-            async for events in self._slices(tournament_id, Sequence(0), head):
+            async for events in self._all_slices(tournament_id, Sequence(0), head):
                 for recorded in events:
                     try:
                         fold(board, revisions, recorded)

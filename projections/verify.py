@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
-from time import perf_counter
 from typing import Final
 
 import asyncpg
@@ -37,9 +36,10 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNORDERED: Final = ("totals", "sums")
 """What a board keeps in no order that is shown."""
 _NEVER: Final = 2**63
+_POINTS: Final = (PointsAdded, PointsReversed)  # a tuple, which is asked a million times, takes half as long as a union
 
-Rest = Callable[[float], Awaitable[bool]]
-"""Rests after so many seconds of work; False: no more of it."""
+Rest = Callable[[], Awaitable[bool]]
+"""Rests from the work since the last time; False: no more of it."""
 
 
 class Watch(Struct, frozen=True, kw_only=True):
@@ -100,7 +100,7 @@ class Verification:
                 events = self.progress.events
                 for block, columns in zip(batch.blocks, batch.columns, strict=True):
                     self._take(block, columns, batch.keys)
-                    if columns is not None and block.count != block.last_sequence - block.first_sequence + 1:
+                    if block.count > 0 and block.count != block.last_sequence - block.first_sequence + 1:
                         await self._name_missing(block)
                     if self.progress.sequence >= self._next_stop:
                         await self._compare()
@@ -119,9 +119,8 @@ class Verification:
     # ── Reading ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def _batches(self) -> AsyncGenerator[_Batch, None]:
-        """The following blocks, batch by batch. The next one is read while one is being verified, unless there must be
-        rests, which are as long as both take one after the other."""
-        began = perf_counter()
+        """The following blocks, batch by batch. The next one is read while one is being verified, unless there are to
+        be rests: then one thing is done after the other."""
         reading = self._reading = asyncio.create_task(self._read(self.progress.sequence))
         try:
             while (batch := await reading).blocks:
@@ -131,10 +130,9 @@ class Verification:
                     await asyncio.sleep(0)  # it asks
                 yield batch
                 if self._rest is not None:
-                    if not await self._rest(perf_counter() - began):
+                    if not await self._rest():
                         self._stopped = True
                         return
-                    began = perf_counter()
                     reading = self._reading = asyncio.create_task(self._read(last))
         finally:
             reading.cancel()
@@ -142,7 +140,7 @@ class Verification:
 
     async def _read(self, after: Sequence) -> _Batch:
         blocks = await stored.blocks(self._connection, self.progress.tournament_id, after)
-        columns = [None if block.text is None else block.columns() for block in blocks]
+        columns = [block.columns() for block in blocks]
         keys = {key for of_block in columns if of_block and of_block.keys for key in of_block.keys if key is not None}
         found = await stored.key_sequences(self._connection, self.progress.tournament_id, list(keys))
         return _Batch(blocks, columns, found)
@@ -162,7 +160,7 @@ class Verification:
                 "block.first_sequence",
                 f"the block that ends at {last} begins at {first}: the blocks do not follow each other",
             )
-        if columns is None or block.text is None or block.recorded_us is None:
+        if block.text is None or block.recorded_us is None:
             self._differ(first, "event.sequence", f"there is no event at all in the block from {first} to {last}")
         else:
             if not block.timely:
@@ -178,9 +176,13 @@ class Verification:
                     "block.digest",
                     f"of the block from {first} to {last} is {block.digest.hex()}; its events make {recomputed.hex()}",
                 )
-            if self._fold(columns):
-                progress.structure_sequence = last
-            self._look_at_keys(columns, keys)
+            if columns is None:
+                self._differ(first, "event", f"something is NULL in the block from {first} to {last}")
+                progress.foldable = False
+            else:
+                if self._fold(columns):
+                    progress.structure_sequence = last
+                self._look_at_keys(columns, keys)
             progress.recorded_us = block.recorded_us
         progress.digest = block.digest
         progress.sequence = last
@@ -189,13 +191,15 @@ class Verification:
 
     def _fold(self, columns: Columns) -> bool:
         """Folds the events of a block. Answers whether one of them is structural."""
-        progress, board, revisions, decode = self.progress, self._board, self._revisions, codec.decode
-        sequence, structural = columns.first_sequence, columns.first_sequence == 1
+        progress, board, revisions, sums = self.progress, self._board, self._revisions, self.progress.sums
+        decode, sequence, structural = codec.decode, columns.first_sequence, columns.first_sequence == 1
         try:
             recorded_at = _EPOCH + timedelta(microseconds=columns.recorded_us)
         except OverflowError:
             self._differ(sequence, "event.recorded_at", "is not in any year from 1 to 9999")
             recorded_at, progress.foldable = _EPOCH, False
+        if sequence == 1 and columns.kinds[0] != "TournamentOpened":
+            self._differ(sequence, "event.kind", f"is {columns.kinds[0]!r}: the first event opens the tournament")
         for kind, body in zip(columns.kinds, columns.bodies, strict=True):
             try:
                 event = decode(kind, body)
@@ -208,27 +212,25 @@ class Verification:
                 self._differ(sequence, "event.body", f"names {error}, which does not exist")
                 progress.foldable = False
             else:
-                if type(event) is PointsAdded or type(event) is PointsReversed:
-                    self._add_up(event)
+                if isinstance(event, _POINTS):
+                    for delta in event.deltas:  # counted without the fold
+                        of_unity = sums.get(delta.unity_id)
+                        if of_unity is None:
+                            of_unity = sums[delta.unity_id] = {}
+                        of_unity[delta.competitor_id] = of_unity.get(delta.competitor_id, 0) + delta.amount
                 elif event.structural:
                     structural = True
-                if (sequence == 1) != (type(event) is TournamentOpened):
-                    self._differ(sequence, "event.kind", "the first event, and no other, opens the tournament")
-                elif sequence == 1:
-                    self._hold_registry_against(event)
+                elif isinstance(event, TournamentOpened):
+                    self._hold_registry_against(sequence, event)
             sequence = Sequence(sequence + 1)
         return structural
 
-    def _add_up(self, event: PointsAdded | PointsReversed) -> None:
-        """The sums, counted without the fold."""
-        for delta in event.deltas:
-            sums = self.progress.sums.setdefault(delta.unity_id, {})
-            sums[delta.competitor_id] = sums.get(delta.competitor_id, 0) + delta.amount
-
-    def _hold_registry_against(self, event: Event) -> None:
+    def _hold_registry_against(self, sequence: Sequence, event: Event) -> None:
+        if sequence != 1:
+            self._differ(sequence, "event.kind", "opens the tournament, which is open")
         registered = TournamentOpened(name=self._stand.name, slug=self._stand.slug)
         for unlike in differences(event, registered):
-            self._differ(Sequence(1), f"tournament.{unlike.path}", f"is {unlike.found}, not {unlike.expected}")
+            self._differ(sequence, f"tournament.{unlike.path}", f"is {unlike.found}, not {unlike.expected}")
 
     def _look_at_keys(self, columns: Columns, keys: Mapping[str, Sequence]) -> None:
         """The events of a request with a key follow each other, and what is remembered is the first."""
@@ -355,7 +357,7 @@ class Verification:
             return
         try:
             board = await tables.load_board(self._connection, progress.tournament_id)
-        except (ValueError, OverflowError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             self._differ(head.sequence, "tables", f"cannot be read: {error}")
             return
         self._hold_against(board, "tables")

@@ -15,7 +15,20 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("engine", "projections", "api")
 PURE = (
     *(f"engine/{name}.py" for name in ("terms", "events", "commands", "tournament", "errors", "codec", "digest")),
-    *(f"projections/{name}.py" for name in ("standing", "hierarchy", "board", "comparison", "differences")),
+    *(
+        f"projections/{name}.py"
+        for name in (
+            "standing",
+            "hierarchy",
+            "board",
+            "comparison",
+            "differences",
+            "order",
+            "history",
+            "explanation",
+            "course",
+        )
+    ),
 )
 IMPURE = {"asyncpg", "aiohttp", "structlog", "asyncio", "os", "time", "random", "secrets", "socket"}
 NEVER_ANSWERED = {errors.LogUnreadable, errors.LogForked, errors.LogDisproved, errors.StartupRefused}

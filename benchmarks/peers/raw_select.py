@@ -1,4 +1,5 @@
-"""Raw PostgreSQL, reading: a plain `SELECT` of the rows that a replay reads, through asyncpg, and no more.
+"""Raw PostgreSQL, reading: a plain `SELECT` of the rows that a replay reads, through asyncpg, and no more; or, with
+`blocks`, of those that a verification reads, which are events and blocks.
 
 In runs of ROWS_PER_SELECT, as nobody holds a whole log in memory at once. Figure: events a second.
 """
@@ -19,11 +20,18 @@ _ROWS: Final = """
     WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
     ORDER BY sequence
 """
+_BLOCKS: Final = """
+    SELECT first_sequence, last_sequence, recorded_at, digest, bytes
+    FROM block
+    WHERE tournament_id = $1 AND last_sequence > $2 AND last_sequence <= $3
+    ORDER BY last_sequence
+"""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
     database: str
     tournament_id: int
+    blocks: bool = False
 
 
 async def run(settings: Settings) -> None:
@@ -33,6 +41,8 @@ async def run(settings: Settings) -> None:
     read = 0
     with stopwatch.timing():
         while rows := await connection.fetch(_ROWS, settings.tournament_id, read, read + ROWS_PER_SELECT):
+            if settings.blocks:
+                await connection.fetch(_BLOCKS, settings.tournament_id, read, read + ROWS_PER_SELECT)
             read += len(rows)
     await connection.close()
     say(events_per_second=read / stopwatch.seconds)

@@ -21,7 +21,7 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from api import auth
-from api.app import make_front, serving
+from api.app import Settings, make_front, serving
 from api.auth import Scope
 from api.desk import Desk, open_desk
 from engine.database import Database, open_database
@@ -93,15 +93,21 @@ class Service:
 
 
 @asynccontextmanager
-async def serve(dsn: str, *, lines: BinaryIO | None = None, open_metrics: bool = False) -> AsyncIterator[Service]:
-    """A service on the database at `dsn`, on a port that was free; what it says of requests goes to `lines`."""
+async def serve(dsn: str, *, lines: BinaryIO | None = None, **chosen: Any) -> AsyncIterator[Service]:
+    """A service on the database at `dsn`, on a port that was free; what it says of requests goes to `lines`.
+
+    `chosen` are Settings of its front. Who fails to authenticate may do so as often as a test likes, else.
+    """
+    settings = Settings(**{"failures_at_once": 1_000_000} | chosen)
     async with open_database(dsn, name="test") as database, open_desk(database) as desk:
         listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         connector = TCPConnector(limit=0)
         unasked = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
         async with (
-            serving(make_front(desk, Lines(lines or BytesIO()), open_metrics=open_metrics), listener),
+            serving(
+                make_front(desk, Lines(lines or BytesIO()), settings), listener, connections_max=settings.connections
+            ),
             ClientSession(connector=connector, cookie_jar=DummyCookieJar(), skip_auto_headers=unasked) as session,
         ):
             yield Service(url, session, database, desk)

@@ -277,6 +277,9 @@ async def test_an_import_that_is_refused_names_the_lines(tallybook: Tallybook, s
         ["ranking", "reopen", "cap", "1"],
         ["ranking", "list", "cap"],
         ["standings", "cap", "1"],
+        ["history", "cap", "1"],
+        ["explain", "cap", "1", "1"],
+        ["chart", "cap", "1", "--output", "a.svg"],
         ["token", "create", "Ann", "--scope", "read", "--tournament", "cap"],
     ],
 )
@@ -461,6 +464,17 @@ async def test_a_token_for_no_tournament_cannot_be_asked_for_and_become_one_for_
         "unity add cup one fouls",
         "unity add cup 1 fouls --sort asc",
         "standings cup",
+        "standings cup 1 --at-sequence 0",
+        "standings cup 1 --at-sequence 1 --at-time 2024-01-01",
+        "standings cup 1 --at-time yesterday",
+        "history cup 1 --format xml",
+        "history cup 1 --from-sequence 0",
+        "history cup 1 --to-time 2024-02-30",
+        "history cup 1 --actor -1",
+        "explain cup 1",
+        "explain cup 1 Ann",
+        "explain cup 1 1 --from -1",
+        "chart cup 1",
         "serve --port http",
         "serve --port 65536",
         "serve --port -1",
@@ -494,6 +508,9 @@ COMMANDS = [
     "token list",
     "token revoke",
     "standings",
+    "history",
+    "explain",
+    "chart",
 ]
 
 

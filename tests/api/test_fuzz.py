@@ -21,14 +21,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from yarl import URL
 
-from api import auth
+from api import auth, body
 from engine.database import Database
 from engine.terms import DELTA_MAX, DESCRIPTION_CHARACTERS_MAX, ID_MAX, NAME_CHARACTERS_MAX
 from projections.worker import Worker
 from tests.api.service import ANSWER_SECONDS_MAX, FORM, Season, Service, create_ranking, deltas, listed, serve
 
-DOCUMENTED: Final = {200, 304, 400, 401, 403, 404, 405, 409, 413, 415, 422}
-"""Without those that need trouble of some other kind than what is sent: 408, 500 and 503."""
+DOCUMENTED: Final = {200, 304, 400, 401, 403, 404, 405, 409, 413, 414, 415, 422, 431}
+"""Without those that need trouble of some other kind than what is sent: 408, 429, 500 and 503."""
 
 
 def examples(number: int) -> Any:
@@ -424,6 +424,26 @@ BROKEN = {
     "too many headers": GOOD.replace(b"Host: a", b"Host: a" + b"\r\nX: a" * 200),
     "a path too long": GOOD.replace(b"SLUG", b"a" * 9000),
     "a path of raw bytes": GOOD.replace(b"SLUG", b"\xff\xfe"),
+    "chunked after a tab": HEAD + b"Transfer-Encoding:\tchunked\r\nContent-Length: 8\r\n" + CHUNKED,
+    "chunked with a vertical tab": HEAD + b"Transfer-Encoding: chunked\x0b\r\n" + CHUNKED,
+    "chunked after a comma": HEAD + b"Transfer-Encoding: , chunked\r\nContent-Length: 8\r\n" + CHUNKED,
+    "chunked in quotes": HEAD + b'Transfer-Encoding: "chunked"\r\n' + CHUNKED,
+    "chunked in a folded line": HEAD + b"Transfer-Encoding:\r\n chunked\r\n" + CHUNKED,
+    "chunked in HTTP/1.0 with a length": HEAD.replace(b"HTTP/1.1", b"HTTP/1.0")
+    + b"Content-Length: 8\r\nTransfer-Encoding: chunked\r\n"
+    + CHUNKED,
+    "a chunk's size with a sign": HEAD + b"Transfer-Encoding: chunked\r\n\r\n+8\r\nname=Ada\r\n0\r\n\r\n",
+    "a chunk's size beyond 64 bits": HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"f" * 17 + b"\r\nname=Ada",
+    "a chunk longer than its size": HEAD + b"Transfer-Encoding: chunked\r\n\r\n4\r\nname=Ada\r\n0\r\n\r\n",
+    "a chunk's size with a bare LF in its extension": HEAD
+    + b"Transfer-Encoding: chunked\r\n\r\n8;a\nb\r\nname=Ada\r\n0\r\n\r\n",
+    "a bare CR in a header": GOOD.replace(b"Host: a", b"Host: a\rX: b"),
+    "an underscore for a blank": GOOD.replace(b"Content-Length", b"Content Length"),
+    "a blank before the first header": GOOD.replace(b"Host: a", b" Host: a"),
+    "a length behind the chunks": HEAD
+    + b"Transfer-Encoding: chunked\r\n\r\n8\r\nname=Ada\r\n0\r\nContent-Length: 5\r\n\r\n",
+    "a body of unknown coding and length": HEAD + b"Transfer-Encoding: gzip\r\n\r\nname=Ada",
+    "another scheme's port": b"SSH-2.0-OpenSSH_9.2\r\n",
     "a path that is none": GOOD.replace(b"/tournament/SLUG/competitors.json", b"competitors.json"),
     "no host": GOOD.replace(b"Host: a\r\n", b""),
     "two hosts": GOOD.replace(b"Host: a", b"Host: a\r\nHost: b"),
@@ -434,6 +454,14 @@ BROKEN = {
     "HTTP/1.1.1": GOOD.replace(b"HTTP/1.1", b"HTTP/1.1.1"),
     "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 500,
 }
+TOO_LARGE = {
+    "a header too long": 431,
+    "a header's name too long": 431,
+    "a header of a megabyte": 431,
+    "too many headers": 431,
+    "a path too long": 414,
+}
+"""All others are 400."""
 UNFINISHED = {
     "nothing": b"",
     "line ends": b"\r\n" * 10,
@@ -456,7 +484,11 @@ async def test_what_is_not_http_is_refused_and_nothing_behind_it_is_heard(
     before = await owner.fetchval("SELECT count(*) FROM event")
     for name, broken in BROKEN.items():
         with subtests.test(name):
-            assert await statuses(service, season, broken + LAST) in ([400], [])  # reset: it had no ear for the rest
+            answers = await answers_to(service, season, broken + LAST)
+            envelope = json.loads(answers.partition(b"\r\n\r\n")[2])
+            expected = TOO_LARGE.get(name, 400)
+            assert (statuses_in(answers), envelope["status"], envelope["errors"]) == ([expected], expected, [])
+            assert b"\r\nConnection: close\r\n" in answers
             assert await owner.fetchval("SELECT count(*) FROM event") == before
             assert (await season.client.get("rankings.json")).status == 200
     assert season.client.token not in log_lines.getvalue().decode() + caplog.text
@@ -473,7 +505,74 @@ async def test_what_breaks_off_is_forgotten(
             assert (await season.client.get("rankings.json")).status == 200
 
 
+HARMLESS = {
+    "an absolute address": GOOD.replace(b"POST /", b"POST http://a/"),
+    "an absolute address of somebody else": GOOD.replace(b"POST /", b"POST http://b:1/"),
+    "chunks": HEAD + b"Transfer-Encoding: chunked\r\n" + CHUNKED,
+    "chunks in capitals": HEAD + b"Transfer-Encoding: CHUNKED\r\n" + CHUNKED,
+    "chunks with extensions": HEAD + b"Transfer-Encoding: chunked\r\n\r\n8;a=b\r\nname=Ada\r\n0\r\n\r\n",
+    "chunks with a trailer": HEAD + b"Transfer-Encoding: chunked\r\n\r\n8\r\nname=Ada\r\n0\r\nX: 5\r\n\r\n",
+    "line ends before it": b"\r\n\r\n" + GOOD,
+}
+
+
+UPGRADES = {
+    "an upgrade that nobody asked for": GOOD.replace(
+        b"Host: a", b"Host: a\r\nConnection: upgrade\r\nUpgrade: websocket"
+    ),
+    "an upgrade to HTTP/2": GOOD.replace(b"Host: a", b"Host: a\r\nConnection: Upgrade\r\nUpgrade: h2c"),
+    "a tunnel": b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n",
+}
+
+
+async def test_what_is_unusual_is_one_request_and_the_next_is_the_next(
+    service: Service, season: Season, owner: asyncpg.Connection, subtests: pytest.Subtests
+) -> None:
+    for name, unusual in HARMLESS.items():
+        with subtests.test(name):
+            before = await owner.fetchval("SELECT count(*) FROM event")
+            assert await statuses(service, season, unusual + LAST) == [200, 200]
+            assert await owner.fetchval("SELECT count(*) FROM event") == before + 2
+
+
+async def test_nothing_is_heard_behind_an_upgrade(
+    service: Service, season: Season, owner: asyncpg.Connection, subtests: pytest.Subtests
+) -> None:
+    for name, upgrade in UPGRADES.items():
+        with subtests.test(name):
+            before = await owner.fetchval("SELECT count(*) FROM event")
+            answers = await answers_to(service, season, upgrade + LAST)
+            assert statuses_in(answers) == [200 if b"POST" in upgrade else 404]
+            assert b"\r\nConnection: close\r\n" in answers
+            assert await owner.fetchval("SELECT count(*) FROM event") == before + (b"POST" in upgrade)
+
+
+async def test_a_chunk_that_cannot_be_read_is_refused_as_soon_as_it_comes(
+    service: Service, season: Season, owner: asyncpg.Connection
+) -> None:
+    before = await owner.fetchval("SELECT count(*) FROM event")
+    address = URL(service.url)
+    head = HEAD.replace(b"SLUG", season.client.tournament.encode())
+    head = head.replace(b"TOKEN", (season.client.token or "").encode())
+    reader, writer = await asyncio.open_connection(address.host, address.port)
+    writer.write(head + b"Transfer-Encoding: chunked\r\n\r\n8\r\nname=Ada\r\n")
+    assert (await season.client.get("rankings.json")).status == 200
+    writer.write(b"what?\r\n")
+    answers = await asyncio.wait_for(reader.read(), body.BODY_SECONDS_MAX / 2)
+    writer.close()
+    assert statuses_in(answers) == [400]
+    assert await owner.fetchval("SELECT count(*) FROM event") == before
+
+
 async def statuses(service: Service, season: Season, sent: bytes, *, hang_up: bool = False) -> list[int]:
+    return statuses_in(await answers_to(service, season, sent, hang_up=hang_up))
+
+
+def statuses_in(answers: bytes) -> list[int]:
+    return [int(status) for status in re.findall(rb"HTTP/\d\.\d (\d+) ", answers)]
+
+
+async def answers_to(service: Service, season: Season, sent: bytes, *, hang_up: bool = False) -> bytes:
     """Of all answers on a connection on which `sent` is all that is sent, until the service closes it."""
     sent = sent.replace(b"SLUG", season.client.tournament.encode())
     sent = sent.replace(b"TOKEN", (season.client.token or "").encode())
@@ -488,4 +587,4 @@ async def statuses(service: Service, season: Season, sent: bytes, *, hang_up: bo
             while received := await reader.read(65_536):
                 answers += received
         writer.close()
-    return [int(status) for status in re.findall(rb"HTTP/\d\.\d (\d+) ", answers)]
+    return answers

@@ -814,8 +814,8 @@ async def test_nobody_else_may_call_the_door(owner: asyncpg.Connection) -> None:
 VERBS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "CREATE", "GRANT", "SET", "LOCK", "COPY")
 OWNERS_OWN: Final = {"engine.migrator", "engine.embedded"}
 """Modules whose statements are not executed as the service's role."""
-FOR_SQLITE: Final = {"engine.witness", "projections.progress"}
-"""Modules whose statements are not for PostgreSQL."""
+SQLITES: Final = {"engine.witness", "projections.progress"}
+"""Modules whose statements are for files of their own, and none for PostgreSQL."""
 
 
 def modules() -> Iterator[ModuleType]:
@@ -835,7 +835,7 @@ def statements_of(module: ModuleType) -> Iterator[tuple[str, str]]:
 
 
 def statements() -> dict[str, str]:
-    return dict(pair for module in modules() if module.__name__ not in FOR_SQLITE for pair in statements_of(module))
+    return dict(pair for module in modules() if module.__name__ not in SQLITES for pair in statements_of(module))
 
 
 def test_the_statements_of_every_module_are_found() -> None:
@@ -879,6 +879,11 @@ HOT_READS: Final = [
     ("_BLOCKS", ([200, 7], [240, 245], 2_002), "block_pkey", 3 + 2),
     ("_BLOCKS", ([200], [0], 11), "block_pkey", 11),
     ("_HEADS", ([7, 200, 333],), "head_pkey", 3),
+    ("_SLICE", (200, 100, 250, 20, 10_000_000), "event_pkey", 20),
+    ("_SLICE", (200, 100, 250, 20, 1), "event_pkey", 20),
+    ("_LAST_AT", (200, 250, datetime(2024, 1, 1, tzinfo=UTC)), "event_pkey", 9),
+    ("_LAST_AT", (200, 250, datetime(9999, 1, 1, tzinfo=UTC)), "event_pkey", 9),
+    ("_BLOCK_DIGEST", (200, 250), "block_pkey", 1),
     ("_KEY", (200, "key 50"), "idempotency_pkey", 1),
     ("_BY_SLUG", ("slug-50",), "tournament_slug_key", 1),
 ]

@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from datetime import UTC, datetime
+from time import process_time
 from typing import Any, Final, get_args
 
 import pytest
@@ -611,6 +612,27 @@ def test_unacceptable(state: Tournament, when: Command, then: list[tuple[str, st
     with pytest.raises(Unacceptable) as refused:
         decide(state, when)
     assert refused.value.faults == tuple(Fault(*fault) for fault in then)
+
+
+def test_10_000_performances_of_10_000_participants_are_judged_at_once() -> None:
+    performances = dict.fromkeys(CROWD[:PARTICIPANTS_MAX], "9.8 s")
+    began = process_time()
+    (event,) = decide(CROWDED, compete(*performances, result=performances))
+    assert process_time() - began < 0.2, "as if each had been looked for among all: 0.5 seconds and more"
+    assert isinstance(event, events.CompetitionAdded)
+    assert event.result == performances
+
+
+def test_more_performances_than_there_may_be_participants_are_refused_in_one_sentence() -> None:
+    with pytest.raises(Unacceptable) as refusal:
+        decide(CROWDED, compete(*CROWD[:3], result=dict.fromkeys(range(1, PARTICIPANTS_MAX + 2), "9.8 s")))
+    assert refusal.value.faults == (Fault("result", f"must be of at most {PARTICIPANTS_MAX} competitors"),)
+
+
+def test_too_many_deltas_are_refused_in_one_sentence(state: Tournament) -> None:
+    with pytest.raises(Unacceptable) as refusal:
+        decide(state, add(*[(NOBODY, NOBODY, 1)] * (DELTAS_MAX + 1)))
+    assert refusal.value.faults == (Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas"),)
 
 
 def test_a_list_may_not_name_10_001_competitors() -> None:

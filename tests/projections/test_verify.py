@@ -278,6 +278,30 @@ async def test_a_change_of_the_log_is_found_and_named(
     assert named(await verified(database)) >= expected
 
 
+NULLS: Final = {
+    ("event", "body", 7): (7, "event"),
+    ("event", "actor", 12): (12, "event"),
+    ("event", "recorded_at", 9): (7, "event.recorded_at"),
+    ("block", "first_sequence", 9): (7, "block.first_sequence"),
+    ("block", "digest", 9): (7, "block.digest"),
+    ("block", "bytes", 9): (7, "block.first_sequence"),
+    ("block", "recorded_at", 9): (7, "event.recorded_at"),
+}
+
+
+@pytest.mark.parametrize("place", NULLS)
+async def test_what_may_not_be_null_and_is_is_found(
+    database: Database, owner: asyncpg.Connection, staged: Stage, place: tuple[str, str, int]
+) -> None:
+    table, column, sequence = place
+    await owner.execute(f"ALTER TABLE {table} ALTER {column} DROP NOT NULL")
+    where = EVENT if table == "event" else BLOCK
+    await tamper(owner, f"UPDATE {table} SET {column} = NULL {where} {sequence}", staged.tournament_id)
+    report = await verified(database)
+    found = {(difference.sequence, difference.field) for difference in report.differences}
+    assert {(None, f"column.{table}.{column}"), NULLS[place]} <= found
+
+
 async def test_a_changed_delta_shows_in_the_chain_the_tables_and_the_snapshot_and_nowhere_else(
     database: Database, owner: asyncpg.Connection, staged: Stage
 ) -> None:
@@ -390,6 +414,7 @@ RULES: Final = {
     "GRANT UPDATE ON event TO tallybook_service": "right.event",
     "GRANT INSERT ON block TO PUBLIC": "right.block",
     "GRANT UPDATE (body) ON event TO tallybook_service": "right.event",
+    "ALTER TABLE event ALTER body DROP NOT NULL": "column.event.body",
     "ALTER TABLE event DROP CONSTRAINT event_pkey; CREATE INDEX ON event (tournament_id, sequence)": "key.event",
 }
 

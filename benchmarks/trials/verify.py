@@ -1,0 +1,40 @@
+"""A verification: the whole log of one tournament, its tables, its chain, as `tallybook verify` does it.
+
+Figures: events a second, and the most memory that the process had, in MiB.
+"""
+
+import resource
+
+import uvloop
+from msgspec import Struct
+
+from benchmarks.trials import Stopwatch, say, told
+from engine.database import open_database
+from projections.audit import Plan, verify
+from projections.progress import Difference
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    database: str
+    slug: str
+
+
+async def run(settings: Settings) -> None:
+    stopwatch = Stopwatch()
+    async with open_database(settings.database, name="bench", connections_max=2) as database:
+        with stopwatch.timing():
+            report = await verify(
+                database, Plan(slug=settings.slug), on_difference=_refuse, on_events=lambda _done, _all: None
+            )
+    say(
+        events_per_second=report.events / stopwatch.seconds,
+        memory_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    )
+
+
+def _refuse(difference: Difference) -> None:
+    raise AssertionError(str(difference))
+
+
+if __name__ == "__main__":
+    uvloop.run(run(told(Settings)))

@@ -1,0 +1,339 @@
+"""Connections that misbehave: each is ended in the time that is named, and those that behave notice nothing.
+
+The limits of seconds are shortened to what a test can wait for; that they are what they are called is asserted last.
+"""
+
+import asyncio
+import json
+import re
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final
+
+import pytest
+from prometheus_client import REGISTRY
+from yarl import URL
+
+from api import body, connections
+from tests.api.service import FORM, Client, Service, sent_raw, serve
+
+SOON: Final = 0.3
+PATIENCE_SECONDS: Final = 5.0
+
+
+@pytest.fixture(autouse=True)
+def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HEAD_SECONDS_MAX", "UNREAD_SECONDS_MAX", "LINGER_SECONDS_MAX"):
+        monkeypatch.setattr(connections, name, SOON)
+    monkeypatch.setattr(body, "BODY_SECONDS_MAX", SOON)
+    monkeypatch.setattr(connections, "WATCH_SECONDS", 0.02)
+
+
+class Raw:
+    """A connection on which anything can be sent."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    async def send(self, data: bytes) -> None:
+        self.writer.write(data)
+        with suppress(ConnectionError):
+            await self.writer.drain()
+
+    async def answer(self) -> tuple[int, Any]:
+        """Status and JSON of the next one."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            head = await self.reader.readuntil(b"\r\n\r\n")
+            length = re.search(rb"(?i)\r\ncontent-length: (\d+)", head)
+            assert length
+            text = await self.reader.readexactly(int(length[1]))
+        return int(head.split()[1]), json.loads(text)
+
+    async def rest(self) -> bytes:
+        """What comes until the service closes it."""
+        received = b""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            with suppress(ConnectionError):
+                while piece := await self.reader.read(65_536):
+                    received += piece
+        return received
+
+    async def drip(self, data: bytes) -> tuple[int, Any]:
+        """Sends one byte after the other, slowly, until there is an answer."""
+        answering = asyncio.create_task(self.answer())
+        for n in range(len(data)):
+            await self.send(data[n : n + 1])
+            await asyncio.wait([answering], timeout=SOON / 10)
+            if answering.done():
+                return await answering
+        raise AssertionError("all of it was taken")
+
+
+@asynccontextmanager
+async def connected(service: Service) -> AsyncIterator[Raw]:
+    url = URL(service.url)
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    try:
+        yield Raw(reader, writer)
+    finally:
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+GET = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+def posting(client: Client, *lines: str) -> bytes:
+    head = [
+        f"POST /tournament/{client.tournament}/competitors.json HTTP/1.1",
+        "Host: a",
+        f"Authorization: Bearer {client.token}",
+        f"Content-Type: {FORM}",
+        *lines,
+    ]
+    return "\r\n".join([*head, "", ""]).encode()
+
+
+def ended(why: str) -> float:
+    return REGISTRY.get_sample_value("tallybook_connections_ended_total", {"why": why}) or 0.0
+
+
+# ── Slow clients ────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_head_that_comes_slowly_is_408_and_closed(service: Service, client: Client) -> None:
+    async with connected(service) as slow:
+        status, answer = await slow.drip(posting(client, "Content-Length: 8") * 10)
+        assert (status, answer["status"], answer["errors"]) == (408, 408, [])
+        assert await slow.rest() == b""
+    assert (await client.get("rankings.json")).status == 200
+
+
+async def test_a_later_head_is_not_waited_for_longer_than_the_first(service: Service) -> None:
+    async with connected(service) as slow:
+        for _ in range(2):
+            await slow.send(GET)
+            assert (await slow.answer())[0] == 200
+        assert (await slow.drip(GET * 10))[0] == 408
+
+
+async def test_who_says_nothing_is_not_answered(service: Service) -> None:
+    before = ended("silent")
+    async with connected(service) as silent:
+        assert await silent.rest() == b""
+    assert ended("silent") == before + 1
+
+
+async def test_who_has_asked_may_be_idle_for_longer(service: Service) -> None:
+    async with connected(service) as idle, connected(service) as silent:
+        await idle.send(GET)
+        assert (await idle.answer())[0] == 200
+        assert await silent.rest() == b""  # by now a head would have been too slow
+        await idle.send(GET)
+        assert (await idle.answer())[0] == 200
+
+
+async def test_a_body_that_comes_slowly_is_408_and_closed(service: Service, client: Client) -> None:
+    for lines, sent in ((("Content-Length: 800",), b"x"), (("Transfer-Encoding: chunked",), b"1\r\nx\r\n")):
+        async with connected(service) as slow:
+            await slow.send(posting(client, *lines))
+            assert (await slow.drip(sent * 800))[0] == 408
+            assert await slow.rest() == b""
+
+
+async def test_a_slow_body_of_what_is_refused_is_not_waited_for(service: Service, client: Client) -> None:
+    nobody = service.client(client.tournament, "nobody")
+    async with connected(service) as slow:
+        await slow.send(posting(nobody, "Transfer-Encoding: chunked") + b"1\r\nx\r\n")
+        assert (await slow.answer())[0] == 401
+        assert await slow.rest() == b""
+
+
+async def test_what_follows_a_small_refused_body_is_answered_on_the_same_connection(
+    service: Service, client: Client
+) -> None:
+    nobody = service.client(client.tournament, "nobody")
+    async with connected(service) as split:
+        await split.send(posting(nobody, "Content-Length: 8"))
+        assert (await split.answer())[0] == 401
+        await split.send(b"name=Ada" + posting(client, "Content-Length: 8") + b"name=Ada")
+        assert (await split.answer())[0] == 200
+
+
+async def register_heavy(client: Client) -> None:
+    """Registers a competitor whose list takes 25 KB."""
+    tags = ",".join(f"{n:03}" + "x" * 252 for n in range(100))
+    assert (await client.post("competitors.json", {"name": "Ada", "tags": tags})).status == 200
+
+
+async def test_who_does_not_read_is_hung_up_on_and_others_are_served_meanwhile(
+    service: Service, client: Client
+) -> None:
+    await register_heavy(client)
+    large = await client.get("competitors.json")
+    times = 60_000_000 // len(large.body)
+    request = (
+        f"GET /tournament/{client.tournament}/competitors.json HTTP/1.1\r\nHost: a\r\n"
+        f"Authorization: Bearer {client.token}\r\n\r\n"
+    )
+    before = ended("unread")
+    url = URL(service.url)
+    with socket.create_connection((url.host, url.port)) as deaf:
+        deaf.setblocking(False)
+        flood = memoryview(request.encode() * times)
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(PATIENCE_SECONDS * 4):
+            sending = asyncio.create_task(loop.sock_sendall(deaf, flood))
+            while ended("unread") == before:
+                assert (await client.get("rankings.json")).status == 200
+            with suppress(ConnectionError):
+                await sending
+
+
+async def test_who_reads_in_the_end_has_all_of_it(
+    service: Service, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "UNREAD_SECONDS_MAX", PATIENCE_SECONDS)
+    await register_heavy(client)
+    request = (
+        f"GET /tournament/{client.tournament}/competitors.json HTTP/1.1\r\nHost: a\r\n"
+        f"Authorization: Bearer {client.token}\r\n\r\n"
+    )
+    async with connected(service) as late:
+        await late.send(request.encode() * 400)
+        assert (await client.get("rankings.json")).status == 200
+        answers = [await late.answer() for _ in range(400)]
+    assert {status for status, _ in answers} == {200}
+
+
+# ── Floods ──────────────────────────────────────────────────────────────────────────────────────────────
+
+FLOODS: Final = {
+    "a target that is too long": (b"GET /" + b"a" * 8_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 414),
+    "a header that is too long": (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 8_191 + b"\r\n\r\n", 431),
+    "a header whose name is too long": (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X" * 8_191 + b": a\r\n\r\n", 431),
+    "129 headers": (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: a\r\n" * 128 + b"\r\n", 431),
+    "headers without end": (b"GET / HTTP/1.1\r\n" + b"X: a\r\n" * 500_000, 431),
+    "line ends without end": (b"\r\n" * 1_000_000, 431),
+}
+FITTING: Final = {
+    "a target": (b"GET /" + b"a" * 7_999 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 404),
+    "a header": (b"GET /healthz HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 8_190 + b"\r\n\r\n", 200),
+    "128 headers": (b"GET /healthz HTTP/1.1\r\nHost: a\r\n" + b"X: a\r\n" * 127 + b"\r\n", 200),
+}
+
+
+async def test_floods_of_headers_are_answered_and_closed(
+    service: Service, client: Client, subtests: pytest.Subtests
+) -> None:
+    for name, (flood, status) in FLOODS.items():
+        with subtests.test(name):
+            async with connected(service) as raw:
+                await raw.send(flood)
+                answered, envelope = await raw.answer()
+                assert (answered, envelope["status"]) == (status, status)
+                assert await raw.rest() == b""
+            assert (await client.get("rankings.json")).status == 200
+
+
+async def test_the_limits_themselves_fit(service: Service, subtests: pytest.Subtests) -> None:
+    for name, (fitting, status) in FITTING.items():
+        with subtests.test(name):
+            assert (await sent_raw(service, fitting) or (0,))[0] == status
+
+
+async def test_a_head_that_grows_piece_by_piece_is_bounded_as_well(service: Service) -> None:
+    async with connected(service) as raw:
+        await raw.send(b"GET / HTTP/1.1\r\nHost: a\r\n")
+        for n in range(64):
+            await raw.send(b"X-%d: " % n + b"a" * 1_024 + b"\r\n")
+        assert (await raw.answer())[0] == 431
+
+
+async def test_10_000_pipelined_requests_are_answered_one_after_the_other(service: Service, client: Client) -> None:
+    async with connected(service) as flood:
+        sending = asyncio.create_task(flood.send(GET * 10_000))
+        statuses = [(await flood.answer())[0] for _ in range(10_000)]
+        await sending
+    assert statuses == [200] * 10_000
+    assert (await client.get("rankings.json")).status == 200
+
+
+async def test_who_sends_without_end_is_hung_up_on(service: Service, client: Client) -> None:
+    for lines in (("Content-Length: 10000000000",), ("Transfer-Encoding: chunked",)):
+        async with connected(service) as endless:
+            await endless.send(posting(client, *lines))
+            chunk = b"ffff\r\n" + b"x" * 0xFFFF + b"\r\n"
+            taken = 0
+            with suppress(ConnectionError):
+                while taken < 100 * connections.LINGER_BYTES_MAX:
+                    endless.writer.write(chunk)
+                    await endless.writer.drain()
+                    taken += len(chunk)
+            # What lies on the way is not ours to bound: the buffers of two sockets.
+            assert taken < 10 * connections.LINGER_BYTES_MAX
+        assert (await client.get("rankings.json")).status == 200
+
+
+# ── Too many ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_who_has_not_asked_gives_way_to_who_comes_new(dsn: str) -> None:
+    async with serve(dsn, connections=5) as small:
+        before = ended("crowded_out")
+        async with connected(small) as good:
+            await good.send(GET)
+            assert (await good.answer())[0] == 200
+            idle = [await stack_connected(small) for _ in range(30)]
+            for _ in range(3):
+                async with connected(small) as new:
+                    await new.send(GET)
+                    assert (await new.answer())[0] == 200
+            await good.send(GET)
+            assert (await good.answer())[0] == 200
+            assert ended("crowded_out") > before
+            for raw in idle:
+                raw.writer.close()
+
+
+async def stack_connected(service: Service) -> Raw:
+    url = URL(service.url)
+    return Raw(*await asyncio.open_connection(url.host, url.port))
+
+
+async def test_where_all_have_asked_there_is_no_room(dsn: str) -> None:
+    async with serve(dsn, connections=3) as small:
+        asked = [await stack_connected(small) for _ in range(3)]
+        for raw in asked:
+            await raw.send(GET)
+            assert (await raw.answer())[0] == 200
+        before = ended("refused")
+        assert await sent_raw(small, GET) is None
+        assert ended("refused") == before + 1
+        for raw in asked:
+            await raw.send(GET)
+            assert (await raw.answer())[0] == 200
+            raw.writer.close()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while await sent_raw(small, GET) is None:
+                pass
+
+
+# ── What the seconds are ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_limits_are_those_of_the_readme(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    monkeypatch.undo()
+    text = (request.config.rootpath / "README.md").read_text(encoding="utf-8")
+    for said in (
+        f"{connections.HEAD_SECONDS_MAX:.0f} s for a head",
+        f"{body.BODY_SECONDS_MAX:.0f} s for a body",
+        f"{connections.UNREAD_SECONDS_MAX:.0f} s for a client to read",
+        f"{connections.CONNECTIONS_MAX:,} connections",
+        f"{connections.FIELDS_MAX} headers",
+        f"{connections.TARGET_BYTES_MAX:,} bytes of address",
+    ):
+        assert said in text

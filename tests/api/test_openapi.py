@@ -1,0 +1,179 @@
+"""The description of the interface: it is valid, it does not drift from what it describes, and the service keeps to it.
+
+What a running service does with requests made up from the description is looked at by schemathesis with all its checks:
+a few seconds of it here, as much as is wanted by `make fuzz`.
+"""
+
+import asyncio
+import json
+import os
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from openapi_spec_validator import validate
+
+from api import openapi, problems
+from api.openapi import INDEXED, OPERATIONS, name_of
+from api.routes import ROUTES, Write
+from tests.api.service import Client, Season, Service
+from tests.api.test_section5 import path_of
+
+EXAMPLES: Final = int(os.environ.get("TALLYBOOK_TEST_EXAMPLES", "5"))
+"""Of requests to each operation; there are some hundred more, for each way of being wrong."""
+READS: Final = [name_of(route) for route in ROUTES if not isinstance(route, Write)]
+WRITES: Final = [name_of(route) for route in ROUTES if isinstance(route, Write)]
+
+
+@pytest.fixture
+async def document(service: Service) -> Any:
+    """As anybody can have it."""
+    answer = await service.client("", None).send("GET", "/openapi.json")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
+    return answer.json
+
+
+# ── The document ────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_it_is_openapi_3_1(document: Any) -> None:
+    validate(document)
+    assert document["openapi"].startswith("3.1")
+
+
+def test_every_route_is_described_and_nothing_else() -> None:
+    assert sorted(OPERATIONS) == sorted(map(name_of, ROUTES))
+
+
+async def test_every_status_that_is_answered_is_described(document: Any) -> None:
+    described = {int(name[1:]) for name in document["components"]["responses"]}
+    assert described == set(problems.STATUSES.values()) - {405}  # that is answered to what is not described
+
+
+def told(answer: Any, prefix: str) -> list[str]:
+    """What a refusal says that an operation takes."""
+    (message,) = [fault["message"] for fault in answer.json["errors"] if prefix in fault["message"]]
+    return [] if message.endswith("it takes none") else re.split(", | and ", message.rpartition("it takes ")[2])
+
+
+@pytest.mark.parametrize("name", WRITES)
+async def test_the_fields_that_are_described_are_those_that_are_taken_and_needed(season: Season, name: str) -> None:
+    send = season.client.post if name.startswith("POST") else season.client.put
+    answer = await send(path_of(name, season), {"not a field": "1"})
+    assert answer.status == 422
+    assert sorted(told(answer, "is not a field")) == sorted(OPERATIONS[name].takes)
+    needed = {fault["field"] for fault in answer.json["errors"] if fault["message"] == "is required"}
+    assert needed == {field for field, described in OPERATIONS[name].takes.items() if described.required}
+
+
+@pytest.mark.parametrize("name", READS)
+async def test_the_parameters_that_are_described_are_those_that_are_taken_and_needed(season: Season, name: str) -> None:
+    answer = await season.client.get(path_of(name, season) + "?no-parameter=1")
+    assert answer.status == 400
+    assert sorted(told(answer, "is not a parameter")) == sorted(OPERATIONS[name].takes)
+    needed = {fault["field"] for fault in answer.json["errors"] if fault["message"] == "is required"}
+    assert needed == {field for field, described in OPERATIONS[name].takes.items() if described.required}
+
+
+async def test_fields_with_an_id_are_described(season: Season) -> None:
+    for name in WRITES:
+        for field, pattern in INDEXED.items():
+            indexed = f"{field}[{season.ids[0]}]"
+            assert re.search(pattern, indexed)
+            send = season.client.post if name.startswith("POST") else season.client.put
+            answer = await send(path_of(name, season), {indexed: "1", "not a field": "1"})
+            refused = indexed in {fault["field"] for fault in answer.json["errors"]}
+            assert refused == (field not in OPERATIONS[name].takes)
+
+
+# ── The page ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Tags(HTMLParser):
+    """The tags of a page, and what they point to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.links: list[str] = []
+        self.ids: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        for name, value in attrs:
+            assert not name.startswith("on")
+            if name in ("href", "src"):
+                self.links.append(value or "")
+            if name == "id":
+                self.ids.add(value or "")
+
+
+async def test_the_page_names_every_operation_and_loads_and_runs_nothing(service: Service) -> None:
+    answer = await service.client("", None).send("GET", "/docs")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    tags = Tags()
+    tags.feed(answer.body.decode())
+    assert not tags.names & {"script", "link", "img", "iframe", "object", "form", "base"}
+    assert all(link == "openapi.json" or link[1:] in tags.ids for link in tags.links)
+    for route in ROUTES:
+        assert route.path in answer.body.decode()
+
+
+# ── The service ─────────────────────────────────────────────────────────────────────────────────────────
+
+SETTINGS: Final = """
+headers = { Authorization = "Bearer ${TOKEN}" }
+
+[checks.positive_data_acceptance]
+expected-statuses = ["200", "404", "409", "422"]
+
+# What JSON Schema cannot say: from is not beyond to, there is one moment, the text of a field is JSON.
+[[operations]]
+include-path-regex = "(explain|standings|add).json$"
+checks.positive_data_acceptance.expected-statuses = ["200", "400", "404", "409", "422"]
+"""
+
+
+@pytest.fixture
+async def described_season(document: Any, season: Season, tmp_path: Path) -> Path:
+    """The document, written for what there is in `season`: with other ids nearly all would be 404."""
+    paths = {}
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            there = path
+            if path.startswith(openapi.TOURNAMENT):
+                name = f"{method.upper()} {path.removeprefix(openapi.TOURNAMENT)}"
+                there = f"/tournament/{season.client.tournament}/{path_of(name, season)}"
+            operation["parameters"] = [p for p in operation.get("parameters", []) if p["in"] != "path"]
+            paths.setdefault(there, {})[method] = operation
+    file = tmp_path / "openapi.json"
+    file.write_text(json.dumps(document | {"paths": paths}))
+    (tmp_path / "schemathesis.toml").write_text(SETTINGS)
+    return file
+
+
+@pytest.mark.timeout(3_600)
+async def test_the_service_is_as_it_is_described(
+    service: Service, client: Client, described_season: Path, record_property: Any
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        str(Path(sys.executable).with_name("schemathesis")),
+        *("run", str(described_season), "--url", service.url, "--checks", "all", "--phases", "coverage,fuzzing"),
+        *("--max-examples", str(EXAMPLES), "--seed", "5", "--continue-on-failure", "--no-color", "--no-shrink"),
+        cwd=described_season.parent,
+        env=os.environ | {"TOKEN": client.token or "", "COLUMNS": "200"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    said = (await process.communicate())[0].decode()
+    assert process.returncode == 0, said
+    generated = re.search(r"(\d+) generated", said)
+    assert generated, said
+    assert int(generated[1]) > 500
+    record_property("cases", int(generated[1]))

@@ -1,0 +1,96 @@
+"""What is asked of the past, and how exactly: texts become moments, filters and cursors, or are refused by name."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api import queries
+from api.forms import shortened
+from api.queries import LINES_MAX, STEPS_MAX, begin_of_time, cursor_text, end_of_time
+from engine.errors import Unreadable
+from engine.terms import ID_MAX, Sequence, UnityId
+from projections.past import AtSequence, AtTime, AtVersion, Cursor
+
+PARSERS: dict[Callable[[Any], object], list[str]] = {
+    queries.parse_moment: ["at_sequence", "at_time", "version"],
+    queries.parse_history: [
+        "unity", "competitor", "competition", "actor", "from_sequence", "to_sequence", "from_time", "to_time", "after",
+        "limit",
+    ],
+    queries.parse_explain: ["competitor", "unity", "from", "to", "limit"],
+}  # fmt: skip
+
+texts = st.text() | st.from_regex(r"[0-9:. TZ+-]{0,30}", fullmatch=True) | st.integers().map(str)
+
+
+@given(st.sampled_from(list(PARSERS)), st.data())
+def test_any_text_in_any_parameter_is_read_or_refused_by_its_name(
+    parse: Callable[[Any], object], data: st.DataObject
+) -> None:
+    names = st.sampled_from(PARSERS[parse]) | texts
+    query = data.draw(st.lists(st.tuples(names, texts), max_size=4))
+    refusals: list[Unreadable] = []
+    try:
+        parse(query)
+    except Unreadable as refusal:
+        refusals.append(refusal)
+    for refusal in refusals:
+        named = {shortened(name) for name, _ in query} | {"competitor"}
+        assert refusal.faults
+        assert {fault.field for fault in refusal.faults} <= named
+
+
+@pytest.mark.parametrize(
+    ("text", "begin", "length"),
+    [
+        ("2024-02-29", datetime(2024, 2, 29, tzinfo=UTC), timedelta(days=1)),
+        ("2024-02-29 12:30", datetime(2024, 2, 29, 12, 30, tzinfo=UTC), timedelta(minutes=1)),
+        ("2024-02-29 12:30:01", datetime(2024, 2, 29, 12, 30, 1, tzinfo=UTC), timedelta(seconds=1)),
+        ("2024-02-29T12:30:01Z", datetime(2024, 2, 29, 12, 30, 1, tzinfo=UTC), timedelta(seconds=1)),
+        ("2024-02-29 12:30:01.5", datetime(2024, 2, 29, 12, 30, 1, 500_000, tzinfo=UTC), timedelta(milliseconds=100)),
+        ("2024-02-29 12:30:01.000001", datetime(2024, 2, 29, 12, 30, 1, 1, tzinfo=UTC), timedelta(microseconds=1)),
+        ("0001-01-01 00:00:00", datetime(1, 1, 1, tzinfo=UTC), timedelta(seconds=1)),
+        ("9999-12-31 23:59:59", datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC), timedelta(seconds=1)),
+    ],
+)
+def test_a_time_lasts_as_long_as_it_is_exact(text: str, begin: datetime, length: timedelta) -> None:
+    assert begin_of_time(text) == begin
+    assert end_of_time(text) == begin + (length - timedelta(microseconds=1))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "2024", "2024-02-30", "2024-1-1", "24-01-01", "2024-01-01 24:00:00", "2024-01-01 1:00", "2024-01-01 12:30:60",
+     "2024-01-01 12:30:01.0000001", "2024-01-01 12:30:01+02:00", "2024-01-01 ", " 2024-01-01", "٢٠٢٤-01-01",
+     "0000-01-01"],
+)  # fmt: skip
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="a time in UTC"):
+        begin_of_time(text)
+
+
+def test_a_moment_is_one_or_none() -> None:
+    assert queries.parse_moment([]) is None
+    assert queries.parse_moment([("at_sequence", str(ID_MAX))]) == AtSequence(Sequence(ID_MAX))
+    assert queries.parse_moment([("version", "7:3")]) == AtVersion(UnityId(7), 3)
+    assert queries.parse_moment([("at_time", "2024-01-01 00:00:00")]) == AtTime(
+        datetime(2024, 1, 1, 0, 0, 0, 999_999, tzinfo=UTC)
+    )
+
+
+@given(st.integers(1, ID_MAX), st.integers(0, 10**6))
+def test_a_cursor_is_read_as_it_was_written(sequence: int, lines: int) -> None:
+    cursor = Cursor(Sequence(sequence), lines)
+    assert queries.parse_history([("after", cursor_text(cursor))]).after == cursor
+
+
+def test_more_than_the_most_at_a_time_is_the_most() -> None:
+    assert queries.parse_history([("limit", str(LINES_MAX))]).limit == LINES_MAX
+    assert queries.parse_history([("limit", str(LINES_MAX + 1))]).limit == LINES_MAX
+    assert queries.parse_explain([("competitor", "1"), ("limit", str(ID_MAX))]).limit == STEPS_MAX
+    assert queries.parse_history([]).limit == queries.LINES_DEFAULT
+    assert queries.parse_explain([("competitor", "1")]).limit == queries.STEPS_DEFAULT

@@ -1,0 +1,43 @@
+"""A course has as many moments as fit on a picture, however long the log is, and each is as it was."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.events import Points, Recorded
+from projections import course
+from projections.board import Board, Revisions, fold
+from projections.course import Course
+from projections.standing import standings
+from tests.histories import board_of, logs, unhurried
+
+
+@unhurried
+@given(logs(), st.integers(2, 6))
+def test_moments_are_those_of_the_log_and_the_last_one_is_among_them(log: list[Recorded], most: int) -> None:
+    for ranking_id, ranking in board_of(log).rankings.items():
+        for unity_id in ranking.unities:
+            with pytest.MonkeyPatch.context() as small:
+                small.setattr(course, "MOMENTS_MAX", most)
+                board, followed, expected = Board(), Course(ranking_id, unity_id), {}
+                for recorded in log:
+                    fold(board, Revisions(), recorded)
+                    followed.follow(board, recorded)
+                    event = recorded.event
+                    if isinstance(event, Points) and unity_id in {delta.unity_id for delta in event.deltas}:
+                        then = board.rankings[ranking_id]
+                        unity = then.unities[unity_id]
+                        lines = standings(then.participants, unity.totals, unity.sort)
+                        caused = board.competitions.get(event.competition_id) if event.competition_id else None
+                        at = recorded.recorded_at if caused is None else caused.started_at
+                        expected[recorded.sequence] = at, {line.competitor_id: line for line in lines}
+                        assert followed.moments[-1].sequence == recorded.sequence
+                        assert len(followed.moments) <= most + 1
+            *earlier, last = followed.moments or [None]
+            assert [m for m in earlier if m and (m.at, m.lines) != expected[m.sequence]] == []
+            unity = ranking.unities[unity_id]
+            now = standings(ranking.participants, unity.totals, unity.sort)
+            assert last is None or (last.sequence, list(last.lines.values())) == (max(expected), now)
+            sequences = [moment.sequence for moment in followed.moments]
+            assert sequences == sorted(set(sequences))
+            assert len(expected) > most or sequences == list(expected)
