@@ -115,8 +115,8 @@ async def read_log(owner: asyncpg.Connection, arena: Arena) -> Log:
         return Log(
             arena,
             [Stored(*row, json.loads(row["body"])) for row in await owner.fetch(_EVENTS, t)],
-            await owner.fetch(_BLOCKS, t),
-            await owner.fetchrow(_HEAD, t),
+            [dict(row) for row in await owner.fetch(_BLOCKS, t)],
+            dict(await owner.fetchrow(_HEAD, t)),
             dict(map(tuple, await owner.fetch(_KEYS, t))),
             _shown_in_tables(rows, arena),
             await owner.fetchval(_CHECKPOINT, t) or 0,

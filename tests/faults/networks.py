@@ -102,7 +102,7 @@ async def zombie_worker(trial: Trial) -> None:
 
 async def _exchange_bytes(stage: Stage, one: Wire, way: Way) -> int:
     """Of one write exchange, by the connection that carries the most."""
-    client = stage.client()
+    client = stage.client(lines_max=1)
     for _ in range(3):
         await client.attempt(client.draw(Kind.ADD, 0, keyed=True), 0)
     most = 0
