@@ -262,7 +262,7 @@ async def without_deduplication(trial: Trial) -> str:
 
 
 @control(
-    "one delta of the log changed as owner, with the triggers off: the chain must break, and the checker must see it"
+    "one byte of an event changed as owner, with the triggers off: the chain must break, and the checker must see it"
 )
 async def changed_delta(trial: Trial) -> str:
     async with trial.stage(tournaments=1, workers=1, services=1) as stage:
