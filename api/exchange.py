@@ -67,7 +67,7 @@ class Reply(web.StreamResponse):
         """Sends the whole answer."""
         if not request.keep_alive:
             self.closing = True
-        if not request.content.is_eof():
+        if not request._payload.is_eof():
             self._leave_unread(request)
         if request._message.upgrade:  # of what was sent behind such a request, aiohttp's parser has thrown some away
             self.closing = self.deaf = True

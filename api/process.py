@@ -24,6 +24,7 @@ import structlog
 import uvloop
 
 from api.app import Settings, make_front, serving
+from api.connections import refuse_lax_parser
 from api.desk import open_desk
 from engine.database import open_database
 from engine.errors import StartupRefused
@@ -48,6 +49,7 @@ def main() -> int:
     try:
         match kind, arguments:
             case "api", [fd, settings]:
+                refuse_lax_parser()
                 chosen = msgspec.json.decode(settings, type=Settings)
                 room = max(1, min(chosen.connections, most - DESCRIPTORS_KEPT))
                 uvloop.run(_serve(dsn, int(fd), lines, msgspec.structs.replace(chosen, connections=room)))
