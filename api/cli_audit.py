@@ -20,6 +20,7 @@ from engine.errors import LogDisproved, StartupRefused, Unacceptable
 from engine.terms import Sequence
 from projections import audit
 from projections.audit import PARALLEL_MAX, Plan, Report
+from projections.patrol import verify_for_ever
 
 FOUND_NONE = "No difference was found."
 Flag = Parameter(negative="")
@@ -183,7 +184,7 @@ def _count(number: int, noun: str) -> str:
 async def _patrol(database: Database, plan: Plan, share: float, host: str, port: int | None) -> None:
     with _metrics(host, port), stop_on_signals() as stop:
         printing.say("Verifying round and round. Stop with Ctrl-C.")
-        count = await audit.verify_for_ever(database, plan, share=share, stop=stop)
+        count = await verify_for_ever(database, plan, share=share, stop=stop)
     if count:
         raise LogDisproved(f"{_count(count, 'difference')} found.")
     printing.say(FOUND_NONE)

@@ -167,5 +167,6 @@ async def open_desk(
         running.append(tasks.create_task(desk.watch()))
         yield desk
         await desk.close()
+        telemetry.settle()
         for task in running:
             task.cancel()

@@ -36,9 +36,10 @@ WORK_DIRECTORY: Final = "/var/tmp"
 
 
 class Ran(Struct, frozen=True):
-    """What a command took: seconds from its start to its end, and the most memory that it had."""
+    """What a command took: seconds from its start to its end, those of a processor, and the most memory that it had."""
 
     seconds: float
+    processor_seconds: float
     memory_megabytes: float
 
 
@@ -57,7 +58,7 @@ def ran(product: Product, dsn: str, *arguments: str) -> Ran:
     seconds = time.perf_counter() - began_at
     os.close(nowhere)
     assert os.waitstatus_to_exitcode(status) == 0, arguments
-    return Ran(seconds, usage.ru_maxrss / 1024)
+    return Ran(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
 async def measured(options: argparse.Namespace) -> dict[str, Any]:
@@ -91,6 +92,7 @@ async def _round(product: Product, dsn: str, tournament: Tournament, events: int
         figures |= {
             f"history {way}, lines a second": events / told.seconds,
             f"history {way}, of a plain SELECT": events / told.seconds / rows,
+            f"history {way}, microseconds of a processor a line": told.processor_seconds / events * 1e6,
             f"history {way}, memory in MB": told.memory_megabytes,
         }
     then = ran(product, dsn, "standings", *of, "--at-sequence", str(random.Random(SEED).randrange(events)), "--json")

@@ -85,7 +85,7 @@ class Kept:
     takes as long as a small query. As a context it is a Database's `raw_connection`, and always the same. It is
     replaced when it was lost; whoever keeps it gives it back by `close`.
 
-    `warnings`: what the server has said on it beside its answers, until somebody clears them.
+    `warnings`: the last thing that the server has said on it beside its answers, until somebody clears it.
     """
 
     def __init__(self, database: Database) -> None:
@@ -114,7 +114,7 @@ class Kept:
             await self._keeping.aclose()
 
     def _note(self, _connection: object, warning: object) -> None:
-        self.warnings.append(warning)
+        self.warnings[:] = [warning]
 
 
 def is_lost(connection: Connection) -> bool:

@@ -30,7 +30,8 @@ Metrics (Prometheus; several processes are added up)
     tallybook_barrier_seconds, tallybook_waiting_requests, tallybook_live_tournaments, tallybook_live_bytes
     tallybook_lives_loaded_total, tallybook_stopped_total, tallybook_forked_total
     tallybook_folded_events_total, tallybook_fold_seconds
-    tallybook_digests_failed_total
+
+    of `verify --forever`, on a port of its own; a service's are 0:
     tallybook_verified_events_total, tallybook_verified_tournaments_total, tallybook_differences_total
     tallybook_differing_tournaments, tallybook_unverified_seconds
 """
@@ -80,7 +81,6 @@ FORKED: Final = Count("tallybook_forked", "Times that a log was not the one read
 FOLDED_EVENTS: Final = Count("tallybook_folded_events", "Events folded into tables")
 FOLD_SECONDS: Final = Histogram("tallybook_fold_seconds", "Time of one batch into tables", buckets=_SECONDS)
 
-DIGESTS_FAILED: Final = Count("tallybook_digests_failed", "Times that heads could not be noted elsewhere")
 VERIFIED_EVENTS: Final = Count("tallybook_verified_events", "Events that were verified")
 VERIFIED_TOURNAMENTS: Final = Count("tallybook_verified_tournaments", "Tournaments that were verified, each time")
 DIFFERENCES: Final = Count("tallybook_differences", "Differences that were found, each time")

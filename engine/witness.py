@@ -20,13 +20,12 @@ from typing import Final
 
 import msgspec
 import structlog
-from asyncpg import Connection
+from asyncpg import Connection, PostgresError
 from msgspec import Struct
 
 from engine import stored
 from engine.database import open_database
 from engine.errors import TallybookError
-from engine.telemetry import DIGESTS_FAILED
 from engine.terms import ID_MAX, Sequence, TournamentId
 
 UNREADABLE_MAX: Final = 20
@@ -124,13 +123,12 @@ async def keep_noting(dsn: str, path: Path, every_seconds: float) -> None:
             last |= {note.tournament: (note.sequence, note.digest) for note in fresh}
             if fresh:
                 _logger.info("digests_noted", tournaments=len(fresh))
-        except (OSError, TallybookError) as error:
+        except (OSError, TallybookError, PostgresError) as error:
             _failed(error)
         await asyncio.sleep(every_seconds)
 
 
 def _failed(error: Exception) -> None:
-    DIGESTS_FAILED.inc()
     _logger.error("digests_failed", reason=str(error))
 
 

@@ -1,13 +1,12 @@
-"""Verifications of all tournaments: of one moment, several at once; or round and round, a little at a time.
+"""The verification of all tournaments as of one moment, several at once, and what it has to report.
 
 Outside digests are read before the moment is taken: whatever was noted by then must be in the log.
 """
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from time import perf_counter
@@ -19,9 +18,8 @@ from msgspec import Struct
 
 from engine import stored
 from engine.database import Database
-from engine.errors import NotFound, TallybookError, Unacceptable
+from engine.errors import NotFound, Unacceptable
 from engine.stored import Stand
-from engine.telemetry import DIFFERENCES, DIFFERING, UNVERIFIED_SECONDS, VERIFIED_EVENTS, VERIFIED_TOURNAMENTS
 from engine.terms import Sequence, TournamentId
 from engine.witness import Witness
 from projections import tables
@@ -29,9 +27,6 @@ from projections.progress import Difference, Progress, State, beginning
 from projections.verify import MARK_EVENTS, Verification, Watch
 
 PARALLEL_MAX: Final = 16
-ROUND_SECONDS_MIN: Final = 1.0
-"""A round takes as long, however little there is to be verified."""
-RETRY_SECONDS: Final = 5.0
 
 CHECKED: Final = (
     "the server's settings, the triggers that refuse change, the service role's rights, primary keys, functions",
@@ -118,7 +113,7 @@ async def verify(
 
     Raises NotFound, Unacceptable and DatabaseUnavailable; the state then keeps what has been verified.
     """
-    with _witness(plan) as witness, closing(State(plan.state, plan.arguments("verify"))) as state:
+    with opened_witness(plan) as witness, closing(State(plan.state, plan.arguments("verify"))) as state:
         run = _Run(plan, witness, state, on_difference, on_events)
         began = perf_counter()
         async with database.connection() as connection, stored.one_moment(connection) as moment:
@@ -165,7 +160,7 @@ class _Run:
         """Looks at what belongs to no tournament, and at which there are."""
         stands = await stored.stands(connection)
         self._stands = [stand for stand in stands if self._plan.slug in (None, stand.slug)]
-        found = await _beside_tournaments(connection, stands, self._witness, self._plan.slug)
+        found = await beside_tournaments(connection, stands, self._witness, self._plan.slug)
         if self._plan.slug is not None and not self._stands and not any(d.tournament for d in found):
             raise NotFound(f"There is no tournament {self._plan.slug!r}; `tallybook tournament list` shows them.")
         self._keep_beside(found)
@@ -208,7 +203,7 @@ class _Run:
             self._state.keep(progress)
         elif await stored.digest_at(connection, stand.tournament_id, progress.sequence) != progress.digest:
             gone = "is not the one that had been verified before the pause"
-            self._differ(_difference(stand.slug, progress.sequence, "block.digest", gone))
+            self._differ(a_difference(stand.slug, progress.sequence, "block.digest", gone))
             self._count += 1
         self._count += progress.differences_count
         self._heads.append(_verified(progress, stand))
@@ -271,27 +266,27 @@ def _unread(witness: Witness, plan: Plan) -> Iterator[str]:
 # ── What belongs to no tournament ───────────────────────────────────────────────────────────────────────
 
 
-async def _beside_tournaments(
+async def beside_tournaments(
     connection: Connection, stands: Collection[Stand], witness: Witness | None, slug: str | None
 ) -> list[Difference]:
     """Rules that do not hold, rows of tournaments that are not registered, and noted tournaments that are gone."""
-    found = [_difference("", None, broken.rule, broken.message) for broken in await stored.broken_rules(connection)]
+    found = [a_difference("", None, broken.rule, broken.message) for broken in await stored.broken_rules(connection)]
     for table, tournament_id in [*await stored.unregistered(connection), *await tables.unregistered(connection)]:
-        found.append(_difference("", None, table, f"has rows of tournament {tournament_id}, which is not registered"))
+        found.append(a_difference("", None, table, f"has rows of tournament {tournament_id}, which is not registered"))
     registered = {stand.tournament_id for stand in stands}
     for tournament_id, noted_slug, last in witness.tournaments() if witness is not None else ():
         if tournament_id not in registered and slug in (None, noted_slug):
             gone = "it was noted elsewhere up to this sequence, and is gone"
-            found.append(_difference(noted_slug, last, "tournament", gone))
+            found.append(a_difference(noted_slug, last, "tournament", gone))
     return found
 
 
-def _difference(tournament: str, sequence: Sequence | None, field: str, message: str) -> Difference:
+def a_difference(tournament: str, sequence: Sequence | None, field: str, message: str) -> Difference:
     return Difference(tournament=tournament, sequence=sequence, field=field, message=message)
 
 
 @contextmanager
-def _witness(plan: Plan) -> Iterator[Witness | None]:
+def opened_witness(plan: Plan) -> Iterator[Witness | None]:
     if plan.digests is None:
         yield None
         return
@@ -301,148 +296,3 @@ def _witness(plan: Plan) -> Iterator[Witness | None]:
         except OSError as error:
             raise Unacceptable(f"{plan.digests} cannot be read: {error.strerror}.") from error
         yield witness
-
-
-# ── Round and round ─────────────────────────────────────────────────────────────────────────────────────
-
-
-async def verify_for_ever(database: Database, plan: Plan, *, share: float, stop: asyncio.Event) -> int:
-    """Verifies one tournament after the other, that first which was not verified for longest, until `stop` is set.
-
-    Works for `share` of the time, the database's work included. A tournament is verified in parts, each of a moment of
-    its own, so that no long transaction keeps the database from tidying up. Whatever is found is logged and counted;
-    answers how many differences there were. Trouble with the database is logged, and it goes on when that is over.
-    """
-    with _witness(plan) as witness, closing(State(plan.state, plan.arguments("verify --forever"))) as state:
-        patrol = _Patrol(database, plan, witness, state, share, stop)
-        while not stop.is_set():
-            try:
-                await patrol.round()
-            except (TallybookError, OSError) as error:
-                if isinstance(error, NotFound):
-                    raise
-                _logger.error("verify_failed", reason=str(error))
-                await patrol.pause(RETRY_SECONDS)
-        return patrol.count
-
-
-class _Patrol:
-    """What `verify_for_ever` goes by. `count`: differences found so far, each time they were found."""
-
-    def __init__(
-        self,
-        database: Database,
-        plan: Plan,
-        witness: Witness | None,
-        state: State,
-        share: float,
-        stop: asyncio.Event,
-    ) -> None:
-        self.count = 0
-        self._database = database
-        self._plan = plan
-        self._witness = witness
-        self._state = state
-        self._share = share
-        self._stop = stop
-        self._began_at = time.time()
-        self._verified_at = state.verified_at()
-        self._differing: set[TournamentId] = set()
-        self._watch = Watch(on_difference=self._differ, on_events=VERIFIED_EVENTS.inc, on_mark=state.keep)
-
-    async def round(self) -> None:
-        """Every tournament once."""
-        began = perf_counter()
-        for tournament_id in await self._order():
-            if self._stop.is_set():
-                return
-            await self._verify(tournament_id)
-        await self.pause(ROUND_SECONDS_MIN - (perf_counter() - began))
-
-    async def _order(self) -> list[TournamentId]:
-        """All tournaments, the longest unverified first; what belongs to none is looked at here."""
-        began = perf_counter()
-        if self._witness is not None:
-            self._witness.read()
-        async with self._database.connection() as connection, stored.one_moment(connection):
-            stands = await stored.stands(connection)
-            found = await _beside_tournaments(connection, stands, self._witness, self._plan.slug)
-        for difference in found:
-            self._differ(difference)
-        self.count += len(found)
-        chosen = [stand.tournament_id for stand in stands if self._plan.slug in (None, stand.slug)]
-        if self._plan.slug is not None and not chosen and not any(difference.tournament for difference in found):
-            raise NotFound(f"There is no tournament {self._plan.slug!r}; `tallybook tournament list` shows them.")
-        await self._rest(perf_counter() - began)
-        return sorted(chosen, key=lambda tournament_id: (self._verified_at.get(tournament_id, 0.0), tournament_id))
-
-    async def _verify(self, tournament_id: TournamentId) -> None:
-        began = perf_counter()
-        UNVERIFIED_SECONDS.set(time.time() - self._verified_at.get(tournament_id, self._began_at))
-        progress = self._state.of(tournament_id)
-        slug = ""
-        while progress is None or not progress.done:
-            if self._witness is not None:
-                self._witness.read()
-            async with self._database.connection() as connection, stored.one_moment(connection):
-                stands = await stored.stands(connection, tournament_id)
-                if not stands:
-                    self._differ(_difference(slug, None, "tournament", f"{tournament_id} is no longer registered"))
-                    self.count += 1
-                    return
-                slug = stands[0].slug
-                progress = progress or beginning(tournament_id, slug)
-                await self._part(connection, stands[0], progress)
-            self._state.keep(progress)
-            if self._stop.is_set() and not progress.done:
-                return
-        self._conclude(progress, perf_counter() - began)
-        await self._rest(0.0)
-
-    async def _part(self, connection: Connection, stand: Stand, progress: Progress) -> None:
-        upto = progress.events + self._plan.mark_events
-
-        async def rest(worked_seconds: float) -> bool:
-            return await self._rest(worked_seconds) and progress.events < upto
-
-        verification = Verification(
-            connection, stand, progress, witness=self._witness, watch=self._watch, rest=rest, mark_events=2**63
-        )
-        await verification.run()
-
-    def _conclude(self, progress: Progress, seconds: float) -> None:
-        tournament_id = progress.tournament_id
-        self._state.keep_verified(tournament_id)
-        self._verified_at[tournament_id] = time.time()
-        self.count += progress.differences_count
-        (self._differing.add if progress.differences_count else self._differing.discard)(tournament_id)
-        DIFFERING.set(len(self._differing))
-        VERIFIED_TOURNAMENTS.inc()
-        _logger.info(
-            "tournament_verified",
-            tournament=progress.slug,
-            sequence=progress.sequence,
-            events=progress.events,
-            milliseconds=round(seconds * 1000, 3),
-            differences=progress.differences_count,
-        )
-
-    def _differ(self, difference: Difference) -> None:
-        DIFFERENCES.inc()
-        _logger.error(
-            "difference_found",
-            tournament=difference.tournament,
-            sequence=difference.sequence,
-            field=difference.field,
-            message=difference.message,
-        )
-
-    async def _rest(self, worked_seconds: float) -> bool:
-        """Rests for as long as the share of work asks for; False: it is to stop."""
-        await self.pause(worked_seconds * (1 - self._share) / self._share)
-        return not self._stop.is_set()
-
-    async def pause(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(max(0.0, seconds)):
-                await self._stop.wait()

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
-from time import perf_counter
 from typing import Final
 
 import asyncpg
@@ -39,8 +38,8 @@ _UNORDERED: Final = ("totals", "sums")
 _NEVER: Final = 2**63
 _POINTS: Final = (PointsAdded, PointsReversed)  # a tuple, which is asked a million times, takes half as long as a union
 
-Rest = Callable[[float], Awaitable[bool]]
-"""Rests after so many seconds of work; False: no more of it."""
+Rest = Callable[[], Awaitable[bool]]
+"""Rests from the work since the last time; False: no more of it."""
 
 
 class Watch(Struct, frozen=True, kw_only=True):
@@ -120,9 +119,8 @@ class Verification:
     # ── Reading ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def _batches(self) -> AsyncGenerator[_Batch, None]:
-        """The following blocks, batch by batch. The next one is read while one is being verified, unless there must be
-        rests, which are as long as both take one after the other."""
-        began = perf_counter()
+        """The following blocks, batch by batch. The next one is read while one is being verified, unless there are to
+        be rests: then one thing is done after the other."""
         reading = self._reading = asyncio.create_task(self._read(self.progress.sequence))
         try:
             while (batch := await reading).blocks:
@@ -132,10 +130,9 @@ class Verification:
                     await asyncio.sleep(0)  # it asks
                 yield batch
                 if self._rest is not None:
-                    if not await self._rest(perf_counter() - began):
+                    if not await self._rest():
                         self._stopped = True
                         return
-                    began = perf_counter()
                     reading = self._reading = asyncio.create_task(self._read(last))
         finally:
             reading.cancel()

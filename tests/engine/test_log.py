@@ -814,8 +814,8 @@ async def test_nobody_else_may_call_the_door(owner: asyncpg.Connection) -> None:
 VERBS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "CREATE", "GRANT", "SET", "LOCK", "COPY")
 OWNERS_OWN: Final = {"engine.migrator", "engine.embedded"}
 """Modules whose statements are not executed as the service's role."""
-FOR_SQLITE: Final = {"engine.witness", "projections.progress"}
-"""Modules whose statements are not for PostgreSQL."""
+SQLITES: Final = {"engine.witness", "projections.progress"}
+"""Modules whose statements are for files of their own, and none for PostgreSQL."""
 
 
 def modules() -> Iterator[ModuleType]:
@@ -835,7 +835,7 @@ def statements_of(module: ModuleType) -> Iterator[tuple[str, str]]:
 
 
 def statements() -> dict[str, str]:
-    return dict(pair for module in modules() if module.__name__ not in FOR_SQLITE for pair in statements_of(module))
+    return dict(pair for module in modules() if module.__name__ not in SQLITES for pair in statements_of(module))
 
 
 def test_the_statements_of_every_module_are_found() -> None:

@@ -1,5 +1,7 @@
 """The log as stored bytes: the text of a block is that from which its digest was made, whatever is in it."""
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from engine.events import Event
 from engine.log import Appended, Block, Request
 from engine.terms import ID_MAX, OPERATOR, ActorId, Sequence
 from tests.desks import Arena, open_arena, record
+from tests.engine.test_log import flattened, rows_scanned
 from tests.histories import any_event
 from tests.projections.test_tables import on_the_database
 from tests.tournaments import open_new_tournament
@@ -102,3 +105,15 @@ async def test_a_moment_is_read_only_and_in_no_hurry(database: Database) -> None
             ("idle_in_transaction_session_timeout", "1h"),
         ):
             assert await connection.fetchval("SELECT current_setting($1)", name) == value
+
+
+async def test_blocks_and_their_events_are_found_by_their_keys(database: Database, arena: Arena) -> None:
+    """And nothing is scanned beyond those that are read: what is checked may be as long as it likes."""
+    explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {stored._BLOCKS}"
+    for mode in ("force_custom_plan", "force_generic_plan"):
+        async with database.connection() as connection, connection.transaction():
+            await connection.execute(f"SET LOCAL plan_cache_mode = {mode}")
+            explained = await connection.fetchval(explain, arena.tournament_id, 4, 3, 10**6, 1_000)
+        nodes = [node for node in flattened(json.loads(explained)[0]["Plan"]) if "Index Name" in node]
+        assert {node["Index Name"] for node in nodes} == {"block_pkey", "event_pkey"}
+        assert sum(map(rows_scanned, nodes)) <= 2 * 3

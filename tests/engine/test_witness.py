@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from engine import log, witness
 from engine.database import Database
@@ -162,10 +163,10 @@ async def test_a_witness_that_cannot_write_goes_on_and_writes_when_it_can(
 ) -> None:
     await open_arena(database)
     path = tmp_path / "later" / "digests.ndjson"
-    failed = witness.DIGESTS_FAILED._value.get()
-    keeping = asyncio.create_task(witness.keep_noting(dsn, path, 0.01))
-    await until(lambda: witness.DIGESTS_FAILED._value.get() > failed)
-    path.parent.mkdir()
-    await until(path.exists)
-    keeping.cancel()
-    await asyncio.gather(keeping, return_exceptions=True)
+    with capture_logs() as lines:
+        keeping = asyncio.create_task(witness.keep_noting(dsn, path, 0.01))
+        await until(lambda: [line for line in lines if line["event"] == "digests_failed"])
+        path.parent.mkdir()
+        await until(path.exists)
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)

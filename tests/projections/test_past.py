@@ -261,10 +261,11 @@ async def test_a_page_may_end_within_an_event(database: Database, past: Past, ar
     deltas = tuple(Delta((one, other)[n % 2], arena.unity_id, n) for n in range(7))
     async with database.connection() as connection:
         await record(connection, arena.tournament_id, PointsAdded(ranking_id=arena.ranking_id, deltas=deltas))
-    span = Span(Sequence(1), await head_of(database, arena))
-    for limit in range(1, 9):
-        told = await pages(past, arena.tournament_id, arena.ranking_id, span, limit=limit)
-        assert [line.delta for line in told] == list(range(7))
+    head = await head_of(database, arena)
+    for first in (Sequence(1), head):
+        for limit in range(1, 9):
+            told = await pages(past, arena.tournament_id, arena.ranking_id, Span(first, head), limit=limit)
+            assert [line.delta for line in told] == list(range(7))
 
 
 async def test_a_page_goes_through_so_many_events_and_no_more(
