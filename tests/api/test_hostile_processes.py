@@ -13,6 +13,7 @@ import pytest
 from aiohttp import ClientSession, DummyCookieJar
 from yarl import URL
 
+from api.process import connections_with
 from engine.database import Database
 from engine.terms import TournamentId
 from tests.api.service import Client, make_token, register, slug_of
@@ -65,6 +66,37 @@ async def test_a_service_out_of_descriptors_goes_on(running: Running, client: Cl
                     assert answer.status == 200
                     break
     assert running.pids("api") == [api]
+
+
+@pytest.mark.parametrize(
+    ("descriptors", "wanted", "taken"),
+    [(1_000_000, 10_000, 10_000), (10_128, 10_000, 10_000), (1_024, 10_000, 896), (64, 10, 1)],
+)
+def test_a_process_takes_as_many_clients_as_it_has_descriptors_for(descriptors: int, wanted: int, taken: int) -> None:
+    assert connections_with(descriptors, wanted) == taken
+
+
+async def test_what_the_operator_chooses_reaches_the_processes(
+    dsn: str, tmp_path: Path, database: Database, tournament_id: TournamentId
+) -> None:
+    token, slug = await make_token(database), await slug_of(database, tournament_id)
+    options = ("--port", "0", "--no-worker", "--requests-per-second", "2", "--proxies", "1")
+    with started(tmp_path, "serve", *options, TALLYBOOK_DATABASE_URL=dsn) as running:
+        async with ClientSession(cookie_jar=DummyCookieJar()) as session:
+            client = Client(session, await running.address(), slug, token)
+            answers = await asyncio.gather(*(client.get("rankings.json") for _ in range(20)))
+            assert {answer.status for answer in answers} == {200, 429}
+            nobody = Client(session, await running.address(), slug, None)
+            failures = [(await nobody.get("rankings.json", {"X-Forwarded-For": "1.1.1.1"})).status for _ in range(100)]
+            assert failures[0] == 401
+            assert failures[-1] == 429
+            assert (await nobody.get("rankings.json", {"X-Forwarded-For": "1.1.1.2"})).status == 401
+
+
+@pytest.mark.parametrize("option", [("--requests-per-second", "0"), ("--proxies", "-1"), ("--proxies", "11")])
+async def test_limits_have_limits(tmp_path: Path, option: tuple[str, str]) -> None:
+    refused = await asyncio.to_thread(said, "serve", *option, TALLYBOOK_DATA_DIR=str(tmp_path))
+    assert refused.code == 2
 
 
 async def test_the_service_does_not_start_with_a_parser_that_takes_anything(dsn: str) -> None:
