@@ -97,9 +97,10 @@ class Reply(web.StreamResponse):
         return request.writer
 
     def _leave_unread(self, request: web.BaseRequest) -> None:
-        """Of the body of a refused request a little is read, so that the connection can be used for the next."""
+        """Of the body of a refused request a little is read, so that the connection can be used for the next; but not
+        where the client waits to be told to send it: nobody knows whether it will."""
         length = request.content_length
-        if self.closing or length is None or length > LEFT_UNREAD_BYTES_MAX:
+        if self.closing or length is None or length > LEFT_UNREAD_BYTES_MAX or "Expect" in request.headers:
             self.closing = self.deaf = True
 
     async def write_eof(self, data: bytes = b"") -> None:
