@@ -3,12 +3,13 @@
 import asyncio
 from typing import Final
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from api.forms import BODY_BYTES_MAX, Form, parse_form
 from engine.errors import BodyTooLarge, BodyTooSlow, MediaTypeUnsupported, Unreadable
 
 BODY_SECONDS_MAX: Final = 10.0
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
@@ -30,6 +31,8 @@ async def _read(request: web.BaseRequest) -> bytes:
         if length > BODY_BYTES_MAX:
             raise _too_large()
         content.set_read_chunk_size(max(1, length))  # it comes whole, without being stopped on its way
+    if "Expect" in request.headers and request.version >= HttpVersion11:
+        await request.writer.write(_CONTINUE)  # only now: of what is refused anyway, the body need not be sent
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS_MAX):

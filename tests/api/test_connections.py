@@ -163,6 +163,17 @@ async def test_what_follows_a_small_refused_body_is_answered_on_the_same_connect
         assert (await split.answer())[0] == 200
 
 
+async def test_who_waits_to_be_told_to_send_a_body_is_told_only_if_it_is_wanted(
+    service: Service, client: Client
+) -> None:
+    nobody = service.client(client.tournament, "nobody")
+    for asking, length, status in ((nobody, 8, 401), (client, 2**40, 413)):
+        async with connected(service) as waiting:
+            await waiting.send(posting(asking, f"Content-Length: {length}", "Expect: 100-continue"))
+            assert (await waiting.answer())[0] == status
+            assert await waiting.rest() == b""
+
+
 async def register_heavy(client: Client) -> None:
     """Registers a competitor whose list takes 25 KB."""
     tags = ",".join(f"{n:03}" + "x" * 252 for n in range(100))
