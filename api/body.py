@@ -21,7 +21,7 @@ async def read_form(request: web.BaseRequest) -> Form:
         if request.content.is_eof():  # it is here already, as bodies of ordinary size are
             return parse_form(request.content.read_nowait())
         return parse_form(await _read(request))
-    except web.RequestPayloadError as error:
+    except (web.RequestPayloadError, ConnectionError) as error:  # it is cut off, or was never whole
         raise Unreadable("The body is not what its headers announce; send it again.") from error
 
 
