@@ -1,4 +1,4 @@
-"""What a board that is read from the tables does not show: rows that belong to nothing, places in lists, columns that do
+"""What a board read from the tables does not show: rows that belong to nothing, places in lists, columns that do
 not apply; and what the view of standings says. For whoever checks them.
 
 SQL on the relational projection, like `tables.py`, and only for reading.
