@@ -6,7 +6,7 @@ PORT   ?= 8080
 DATA_DIR ?= tallybook-data
 EXAMPLES ?= 500
 
-.PHONY: demo test fuzz campaign bench lock clean
+.PHONY: demo test fuzz campaign bench faults lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tallybook demo --port $(PORT) --data-dir $(DATA_DIR)
@@ -30,6 +30,11 @@ fuzz: $(VENV)/.installed
 # Asks all questions of benchmarks/, half an hour; QUICK=1 in less than five minutes; ONLY=1,3 some of them.
 bench: $(VENV)/.installed .venv-bench/.installed
 	.venv-bench/bin/python -m benchmarks.bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
+
+# The campaign against faults, hours; SEEDS=100 a tenth of it, MINUTES=5 of soak, CASES=1,11,simulation some of it.
+faults: $(VENV)/.installed
+	$(BIN)/python -m tests.faults.campaign $(if $(SEEDS),--seeds $(SEEDS)) $(if $(MINUTES),--minutes $(MINUTES)) \
+	    $(if $(CASES),--cases $(CASES)) $(if $(SEED),--seed $(SEED))
 
 # The peers' libraries, in an environment of their own: the product is measured with its own dependencies alone.
 .venv-bench/.installed: requirements.lock benchmarks/requirements.lock

@@ -26,7 +26,11 @@ class Bodies:
         if request.headers.get("Content-Type") != _FORM or "Content-Encoding" in request.headers:
             _refuse_other_media(request)
         if request.content.is_eof():  # it is here already, as bodies of ordinary size are
-            return parse_form(request.content.read_nowait())
+            try:
+                body = request.content.read_nowait()
+            except _BROKEN as error:
+                raise _broken_off(error) from None
+            return parse_form(body)
         length = request.content_length
         if length is not None and length > BODY_BYTES_MAX:
             raise _too_large()
@@ -58,12 +62,19 @@ async def _read(request: web.BaseRequest, length: int | None) -> bytes:
                     await asyncio.sleep(0)  # or who sends tiny chunks would have the event loop for itself
     except TimeoutError as error:
         raise BodyTooSlow(f"The body did not come within {BODY_SECONDS_MAX:.0f} seconds; send it again.") from error
-    except (ConnectionError, web.RequestPayloadError) as error:
-        # The stream keeps the error, and that would keep this very frame with all that was read, until somebody
-        # collects garbage.
-        error.__traceback__ = None
-        raise Unreadable("The body is not what its headers announce; send it again.") from None
+    except _BROKEN as error:
+        raise _broken_off(error) from None
     return bytes(body)
+
+
+_BROKEN: Final = (ConnectionError, web.RequestPayloadError)
+
+
+def _broken_off(error: BaseException) -> Unreadable:
+    # The stream keeps the error, and that would keep the frames that it has passed, with all that was read, until
+    # somebody collects garbage.
+    error.__traceback__ = None
+    return Unreadable("The body is not what its headers announce; send it again.")
 
 
 def _too_large() -> BodyTooLarge:

@@ -118,7 +118,8 @@ class Desk:
                 if self._working:
                     await self._settled.wait()
         except TimeoutError:
-            return  # their callers have been told that it took too long
+            for case in self._under_way:
+                case.expire()  # but for the last moments' they have been told that it took too long
 
     def _waiting_for(self, live: Live) -> int:
         docket = self._dockets.get(live.tournament_id)

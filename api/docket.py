@@ -14,8 +14,8 @@ changed, and is answered as it was then.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
-from typing import Final, assert_never
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Final, TypeVar, assert_never
 
 from asyncpg import Connection
 from msgspec import Struct
@@ -35,7 +35,7 @@ from engine.errors import (
     TallybookError,
     Unavailable,
 )
-from engine.events import CompetitionAdded, Event, PointsAdded, RankingCreated, RankingModified
+from engine.events import CompetitionAdded, Event, PointsAdded, RankingCreated, RankingModified, Recorded
 from engine.log import Appended, Block, NotAppended, Request
 from engine.terms import ActorId, Sequence
 from engine.tournament import decide
@@ -50,6 +50,10 @@ microseconds each, and other tournaments wait for the same commit."""
 JUDGED_MAX: Final = 100
 """How often a command is judged before it is given up as overtaken; some tenths of a second, if another process
 changes the structure without a pause."""
+
+
+READ_AGAIN_SECONDS: Final = 0.1
+_T = TypeVar("_T")
 
 
 class Means(Struct, frozen=True, kw_only=True):
@@ -227,9 +231,14 @@ class Docket:
         if case.idempotency_key is None:
             case.fail(refusal)
             return
-        try:
+        key = case.idempotency_key
+
+        async def look_up() -> log.UsedKey | None:
             async with self._means.database.connection() as connection:
-                used = await log.used_key(connection, self.tournament_id, case.idempotency_key)
+                return await log.used_key(connection, self.tournament_id, key)
+
+        try:
+            used = await _patiently([case], look_up)
         except TallybookError:
             case.fail(OutcomeUnknown())  # of an earlier sending, if there was one
             return
@@ -242,11 +251,15 @@ class Docket:
 
     async def _replay(self, case: Case, sequence: Sequence) -> None:
         """Answers with the event of the request that used the case's key first, when the live shows it."""
-        try:
+
+        async def read() -> Recorded:
             if self.live.head.sequence < sequence:
                 await self._means.lives.catch_up(self.live, sequence)
             async with self._means.database.connection() as connection:
-                recorded = await log.event_at(connection, self.tournament_id, sequence)
+                return await log.event_at(connection, self.tournament_id, sequence)
+
+        try:
+            recorded = await _patiently([case], read)
         except TallybookError:
             case.fail(OutcomeUnknown())  # it was applied, only not by this sending: a 503 would say it was not
         else:
@@ -320,11 +333,14 @@ class Docket:
             self._do_beside(self._fold_after_others(taken, appended))
 
     async def _fold_after_others(self, taken: list[Case], appended: Appended) -> None:
-        try:
+        async def read() -> None:
             if appended.last_sequence is None or appended.last_sequence <= self.live.head.sequence:
                 await self._means.lives.current(self.live)
             else:
                 await self._means.lives.catch_up(self.live, appended.last_sequence)
+
+        try:
+            await _patiently(taken, read)
         except TallybookError:
             _fail(taken, OutcomeUnknown())
         else:
@@ -352,6 +368,21 @@ class Docket:
 
         self._beside += 1
         self._means.tasks.create_task(do())
+
+
+async def _patiently(cases: Iterable[Case], read: Callable[[], Awaitable[_T]]) -> _T:
+    """What `read` returns, which is to answer `cases` that may be in the log.
+
+    While the database is not to be had it is tried again, for as long as somebody waits for it: all that could be told
+    meanwhile is that nobody knows.
+    """
+    while True:
+        try:
+            return await read()
+        except DatabaseUnavailable:
+            if all(case.receipt.done() for case in cases):
+                raise
+        await asyncio.sleep(READ_AGAIN_SECONDS)
 
 
 def _lines(event: Event) -> int:

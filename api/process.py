@@ -26,6 +26,7 @@ import uvloop
 from api.app import Settings, make_front, serving
 from api.connections import refuse_lax_parser
 from api.desk import open_desk
+from engine import failpoints
 from engine.database import open_database
 from engine.errors import StartupRefused
 from engine.telemetry import Lines, log_json
@@ -69,6 +70,7 @@ def connections_with(descriptors: int, wanted: int) -> int:
 
 
 async def _serve(dsn: str, fd: int, lines: Lines, settings: Settings) -> None:
+    failpoints.arm()
     async with open_database(dsn, name="tallybook api") as database, open_desk(database) as desk:
         front = make_front(desk, lines, settings)
         async with serving(front, socket(fileno=fd), connections_max=settings.connections):
@@ -88,6 +90,7 @@ async def _work(dsn: str) -> None:
 
 async def work(dsn: str, stop: asyncio.Event, *, on_ready: Callable[[], None]) -> None:
     """A worker, until `stop` is set; `on_ready` is called when it begins."""
+    failpoints.arm()
     async with open_database(dsn, name="tallybook worker", connections_max=4) as database:
         working = asyncio.create_task(Worker(database).run())
         stopped = asyncio.create_task(stop.wait())

@@ -25,9 +25,10 @@ import asyncpg
 import structlog
 from asyncpg import Connection
 
-from engine import log
+from engine import failpoints, log
 from engine.database import DATABASE_TROUBLE, Database, Kept, is_lost
 from engine.errors import DatabaseUnavailable, OutcomeUnknown, Rejected, Unavailable
+from engine.failpoints import Point
 from engine.log import Appended, Block, NotAppended, UnconfirmedCommit
 from engine.telemetry import APPEND_BLOCKS, APPEND_REQUESTS, APPEND_SECONDS, APPENDS_RESENT, observe
 from engine.terms import TournamentId
@@ -183,8 +184,11 @@ class Appender:
         try:
             async with over as connection:
                 connected = sent = True
+                failpoints.reached(Point.APPEND)
                 try:
-                    return await send(connection)
+                    outcomes = await send(connection)
+                    failpoints.reached(Point.APPEND_COMMITTED)
+                    return outcomes
                 except asyncpg.PostgresError as error:
                     # An error that the server reports means that it rolled back, unless it hung up with it.
                     sent = isinstance(error, _HANGING_UP) or is_lost(connection)

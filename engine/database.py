@@ -147,6 +147,8 @@ async def open_database(dsn: str, *, name: str, connections_max: int = CONNECTIO
             command_timeout=STATEMENT_SECONDS_MAX + 2,
             server_settings={**_SERVICE_SETTINGS, "application_name": name},
             reset=_keep,
+            # Each connection anew: an address can come to lead to a standby, which would answer what was true once.
+            target_session_attrs="primary",
         )
     try:
         with _starting():
@@ -171,6 +173,8 @@ def _starting() -> Iterator[None]:
         raise StartupRefused(
             f"This login may not work as {SERVICE_ROLE} ({error}); as the database's owner, GRANT it {SERVICE_ROLE}."
         ) from error
+    except asyncpg.TargetServerAttributeNotMatched as error:
+        raise StartupRefused("The database is a standby; give the address of the primary.") from error
     except (*DATABASE_TROUBLE, ValueError, OverflowError) as error:
         raise StartupRefused(f"Cannot connect to the database: {error}. Is its address right, is it up?") from error
 
@@ -182,8 +186,6 @@ async def refuse_unsound(connection: Connection) -> None:
     for setting in ("fsync", "full_page_writes", "synchronous_commit"):
         if await connection.fetchval("SELECT current_setting($1)", setting) == "off":
             raise StartupRefused(f"The database runs with {setting} = off and may lose what it confirmed; turn it on.")
-    if await connection.fetchval("SELECT pg_is_in_recovery()"):
-        raise StartupRefused("The database is a standby; give the address of the primary.")
     encoding = await connection.fetchval("SELECT current_setting('server_encoding')")
     if encoding != "UTF8":
         raise StartupRefused(f"The database's encoding is {encoding}; create it with ENCODING 'UTF8'.")

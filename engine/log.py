@@ -21,7 +21,7 @@ import msgspec
 from asyncpg import Connection, InterfaceError
 from msgspec import Struct, field
 
-from engine import codec, digest
+from engine import codec, digest, failpoints
 from engine.errors import LogForked, LogUnreadable
 from engine.events import Event, Points, Recorded, TournamentOpened
 from engine.terms import ActorId, CompetitionId, Sequence, TournamentId
@@ -259,6 +259,7 @@ async def append_exact(
 
 
 async def _append(connection: Connection, blocks: Items[Block], *, wait: bool) -> list[Appended | NotAppended]:
+    failpoints.reached_next(failpoints.Point.APPEND_SENT)
     rows = await connection.fetch(_APPEND, wait, *map("\x1e".join, zip(*map(_row, blocks), strict=True)))
     return [_outcome(block, row) for block, row in zip(blocks, rows, strict=True)]
 

@@ -26,11 +26,12 @@ import structlog
 from asyncpg import Connection, DataError, IntegrityConstraintViolationError, LockNotAvailableError
 from msgspec import Struct, field
 
-from engine import log
+from engine import failpoints, log
 from engine.background import background
 from engine.database import DATABASE_TROUBLE, Database, is_lost
 from engine.errors import Conflict, DatabaseUnavailable, LogForked, LogUnreadable
 from engine.events import Recorded
+from engine.failpoints import Point
 from engine.log import Head
 from engine.telemetry import FOLD_SECONDS, FOLDED_EVENTS, FORKED, STOPPED
 from engine.terms import Sequence, TournamentId
@@ -209,6 +210,7 @@ class Worker:
                 try:
                     async with connection.transaction():
                         folded = await self._fold_within(connection, batch)
+                    failpoints.reached(Point.FOLD_COMMITTED)
                 except LockNotAvailableError as error:  # of somebody who looks at its rows; the others must not wait
                     if len(batch) == 1:
                         _logger.warning("worker_failed", tournament_ids=batch, error=repr(error))
@@ -236,9 +238,11 @@ class Worker:
     async def _fold_within(self, connection: Connection, batch: Collection[TournamentId]) -> Folded:
         """Within a transaction: claim, read, fold, save."""
         checkpoints = await tables.claim(connection, batch)
+        failpoints.reached(Point.FOLD_CLAIMED)
         outdated = {t for t, c in checkpoints.items() if c.fold_version < FOLD_VERSION}
         after = {t: c.head for t, c in checkpoints.items() if c.fold_version == FOLD_VERSION}
         read = await log.tails(connection, after)
+        failpoints.reached(Point.FOLD_READ)
         if not read.tails:
             return Folded(outdated=outdated)
         boards = await self._boards_at(connection, {t: after[t] for t in read.tails})
@@ -255,6 +259,7 @@ class Worker:
         await snapshots.save(connection, due)
         snapshot_sequences |= {t: snapshot.head.sequence for t, snapshot in due.items()}
         await tables.advance(connection, heads, snapshot_sequences)
+        failpoints.reached(Point.FOLD_SAVED)
         return Folded(
             events=sum(len(tail.events) for tail in read.tails.values()),
             boards={t: (head, boards[t]) for t, head in heads.items()},

@@ -262,7 +262,8 @@ async def proxy(dsn: str) -> AsyncIterator[Proxy]:
             assert task is not None
             task.set_name(TASK)
             serving.add(task)
-            await between.serve(reader, writer)
+            with suppress(asyncio.CancelledError):  # by us, at the end; asyncio would complain of it
+                await between.serve(reader, writer)
 
         server = await asyncio.start_unix_server(serve, str(Path(directory, _SOCKET)))
         try:

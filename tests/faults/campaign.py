@@ -1,0 +1,217 @@
+"""The campaign: runs the cases, the controls, the simulation and the soak, and writes what became of them.
+
+    python -m tests.faults.campaign --seeds 1000 --minutes 30 --cases 1,11
+
+`--seeds` 1000 is the full size; fewer scale all counts and times down. Results are kept by case in
+docs/reliability.json, each with its seed, date and commit, so that a part of the campaign can be run again;
+docs/RELIABILITY.md shows them between two markers.
+"""
+
+import argparse
+import asyncio
+import importlib
+import json
+import logging
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+
+from tests.faults.history import Outcome
+from tests.faults.loads import soak
+from tests.faults.simulation import simulated
+from tests.faults.stage import prepare
+from tests.faults.table import ABSENT, CASES, CONTROLS, CannotBeMade, Trial
+
+for module in ("crashes", "networks", "resources", "races", "loads", "integrity"):
+    importlib.import_module(f"tests.faults.{module}")
+
+ROOT: Final = Path(__file__).parents[2]
+DOCUMENT: Final = ROOT / "docs" / "RELIABILITY.md"
+RESULTS: Final = ROOT / "docs" / "reliability.json"
+BEGINS: Final = "<!-- campaign -->"
+ENDS: Final = "<!-- /campaign -->"
+FULL_SEEDS: Final = 1_000
+CASE_SECONDS_MAX: Final = 3_600
+Results = dict[str, dict[str, Any]]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seeds", type=int, default=FULL_SEEDS)
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--cases", default="")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    wanted = [name for name in options.cases.split(",") if name]
+    results: Results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    scale = options.seeds / FULL_SEEDS
+    folder = Path(tempfile.mkdtemp(prefix="tallybook-faults-"))
+    failed = []
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))  # of workers in here
+    try:
+        prepared = asyncio.run(prepare(folder / "prepared"))
+        for name in wanted or _all_of(options.minutes):
+            trial = Trial(prepared, folder / name, seed=options.seed, scale=scale)
+            trial.folder.mkdir()
+            result = _result(name, trial, options)
+            results[name] = result
+            print(f"{name:>10}  {result['verdict']:<12} {result['seconds']:>6} s  {result['figure']}", flush=True)
+            if result["verdict"].startswith("FAILED"):
+                failed.append(name)
+            else:
+                shutil.rmtree(trial.folder, ignore_errors=True)
+            _write(results)
+    finally:
+        if not failed:
+            shutil.rmtree(folder, ignore_errors=True)
+    if failed:
+        print(f"failed: {', '.join(failed)}; histories are in {folder}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _all_of(minutes: float) -> list[str]:
+    names = [str(number) for number in sorted(CASES)] + [f"control-{n}" for n in range(1, len(CONTROLS) + 1)]
+    return [*names, "simulation", *(["soak"] if minutes else [])]
+
+
+def _result(name: str, trial: Trial, options: argparse.Namespace) -> dict[str, Any]:
+    began = time.monotonic()
+    verdict = "held"
+    try:
+        asyncio.run(asyncio.wait_for(_run(name, trial, options), CASE_SECONDS_MAX))
+    except CannotBeMade as error:
+        verdict = f"not made: {error}"
+    except Exception as error:
+        traceback.print_exc()
+        verdict = f"FAILED: {type(error).__name__}: {str(error)[:200]}"
+    if trial.verdicts.wrong:
+        verdict = f"FAILED: {trial.verdicts.told()[:400]}"
+    return {
+        "verdict": verdict,
+        "looked_at": dict(sorted(trial.verdicts.looked_at.items(), key=lambda item: int(item[0][1:]))),
+        "attempts": trial.outcomes.total(),
+        "deltas": trial.deltas,
+        **{str(outcome): trial.outcomes[outcome] for outcome in Outcome},
+        "figure": trial.figure,
+        "resumed": [round(seconds, 2) for seconds in trial.resumed],
+        "seed": options.seed,
+        "scale": trial.scale,
+        "seconds": round(time.monotonic() - began),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
+        "commit": _git("rev-parse", "--short=10", "HEAD"),
+    }
+
+
+async def _run(name: str, trial: Trial, options: argparse.Namespace) -> None:
+    if name == "simulation":
+        await simulated(trial, schedules=options.seeds, seed=options.seed)
+    elif name == "soak":
+        await soak(trial, options.minutes)
+    elif name.startswith("control-"):
+        found = await CONTROLS[int(name.removeprefix("control-")) - 1].run(trial)
+        trial.tell(found)
+        trial.look("I10", bool(found), "what is broken on purpose was not found")
+    else:
+        await CASES[int(name)].run(trial)
+
+
+# ── What is written ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _write(results: Results) -> None:
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    text = DOCUMENT.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGINS)
+    _, _, after = rest.partition(ENDS)
+    DOCUMENT.write_text(f"{before}{BEGINS}\n\n{rendered(results)}\n\n{ENDS}{after}", encoding="utf-8")
+
+
+def rendered(results: Results) -> str:
+    """The table, as Markdown."""
+    cases = {name: result for name, result in results.items() if name.isdigit()}
+    attempts = sum(result["attempts"] for result in results.values())
+    deltas = sum(result["deltas"] for result in results.values())
+    resumed = sorted(seconds for result in results.values() for seconds in result["resumed"])
+    lines = [
+        f"On {_machine()}. {attempts:,} attempts, {deltas:,} deltas acknowledged. "
+        + (
+            f"After {len(resumed):,} faults, seconds to the first ok: p50 {resumed[len(resumed) // 2]:.1f}, max "
+            f"{resumed[-1]:.1f}."
+            if resumed
+            else ""
+        ),
+        "",
+        "| # | case: what is injected | what must hold | ok / no / unknown | verdict: figure | run |",
+        "|---|---|---|---|---|---|",
+    ]
+    for number in sorted({*CASES, *ABSENT}):
+        if number in ABSENT:
+            lines.append(f"| {number} | {ABSENT[number].name} | | | not run: {ABSENT[number].why} | |")
+            continue
+        of = CASES[number]
+        lines.append(_row(str(number), f"**{of.name}**: {of.injection}", of.invariants, cases.get(str(number))))
+    lines += ["", "| what is broken on purpose, so that the check must fail | what it found | run |", "|---|---|---|"]
+    for n, one in enumerate(CONTROLS, 1):
+        result = results.get(f"control-{n}")
+        lines.append(f"| {one.name} | {_cell(result, 'figure')} | {_run_of(result)} |")
+    for name in ("simulation", "soak"):
+        if name in results:
+            lines += [
+                "",
+                f"**{name.capitalize()}**: {results[name]['verdict']}; {results[name]['figure']} "
+                f"({_run_of(results[name])})",
+            ]
+    return "\n".join(lines)
+
+
+def _row(number: str, name: str, invariants: str, result: dict[str, Any] | None) -> str:
+    if result is None:
+        return f"| {number} | {name} | {invariants} | | not run yet | |"
+    outcomes = " / ".join(f"{result[str(outcome)]:,}" for outcome in Outcome)
+    figure = result["figure"].replace("|", "/")
+    verdict = f"**{result['verdict']}**: {figure}" if figure else f"**{result['verdict']}**"
+    return f"| {number} | {name} | {invariants} | {outcomes} | {verdict} | {_run_of(result)} |"
+
+
+def _cell(result: dict[str, Any] | None, name: str) -> str:
+    return "not run yet" if result is None else str(result[name])
+
+
+def _run_of(result: dict[str, Any] | None) -> str:
+    return (
+        "" if result is None else f"{result['date']}, {result['commit']}, seed {result['seed']}, {result['seconds']} s"
+    )
+
+
+def _machine() -> str:
+    found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    parts = [
+        found[1] if found else platform.machine(),
+        f"{os.cpu_count()} cores",
+        f"{memory:.0f} GiB",
+        f"{platform.system()} {platform.release()}",
+        f"Python {platform.python_version()}",
+    ]
+    return ", ".join(parts)
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, check=False, capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else "unknown"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,410 @@
+"""The one offline checker: takes what clients were told and what the database holds, and finds where they disagree.
+
+    I1 no loss             every ok is in the log                I6 versions    grow by one, mean one standing for ever
+    I2 exactly once        no event twice                        I7 order       gapless, in the order of visibility
+    I3 nothing invented    the log holds only what was sent      I8 chain       verifies; saved heads are prefixes
+    I4 bounds              totals lie where they may             I9 reads       an answer shows what was ok before
+    I5 one truth           live, tables and replay are equal     I10 answers    documented, no defect
+    I11 isolation          nothing crosses tournaments           I12 liveness   service resumes in good time
+
+It folds by itself: no code that answers is asked what the right answer is.
+"""
+
+import json
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from datetime import datetime
+from itertools import accumulate, pairwise
+from typing import Any, Final
+
+import asyncpg
+from msgspec import Struct, field
+
+from engine import digest
+from engine.terms import Sequence, TournamentId
+from tests.faults.clients import Arena
+from tests.faults.history import Asked, Attempt, History, Kind, Outcome, Shown, sums
+
+INVARIANTS: Final = tuple(f"I{n}" for n in range(1, 13))
+STATUSES: Final = {200, 304, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 500, 503}
+DEFECT: Final = "Something went wrong that should not have"
+RESUMED_SECONDS_MAX: Final = 30.0
+FAULTS_TOLD_MAX: Final = 5
+
+
+class Verdicts(Struct):
+    """By invariant: how many things were looked at, and what was wrong."""
+
+    looked_at: Counter[str] = field(default_factory=Counter)
+    wrong: dict[str, list[str]] = field(default_factory=dict)
+
+    def look(self, invariant: str, right: bool, fault: str) -> None:
+        self.looked_at[invariant] += 1
+        if not right:
+            self.wrong.setdefault(invariant, []).append(fault)
+
+    def add(self, others: "Verdicts") -> None:
+        self.looked_at.update(others.looked_at)
+        for invariant, faults in others.wrong.items():
+            self.wrong.setdefault(invariant, []).extend(faults)
+
+    def told(self) -> str:
+        return "; ".join(
+            f"{invariant}: {len(faults)} wrong, such as {faults[:FAULTS_TOLD_MAX]}"
+            for invariant, faults in sorted(self.wrong.items())
+        )
+
+
+class Stored(Struct, frozen=True):
+    """An event as the log holds it."""
+
+    sequence: int
+    recorded_at: datetime
+    actor: int
+    kind: str
+    key: str | None
+    text: str
+    body: Any
+
+    @property
+    def lines(self) -> tuple[tuple[int, int, int], ...]:
+        return tuple((competitor, unity, amount) for competitor, unity, amount in self.body.get("deltas", ()))
+
+
+class Log(Struct, frozen=True):
+    """All of one tournament's, as PostgreSQL holds it; and what its tables say."""
+
+    arena: Arena
+    events: list[Stored]
+    blocks: list[Any]
+    head: Any
+    keys: dict[str, int]
+    tables: Shown | None
+    checkpoint: int
+
+
+_EVENTS: Final = """
+    SELECT sequence, recorded_at, actor, kind, idempotency_key, body
+    FROM event
+    WHERE tournament_id = $1
+    ORDER BY sequence
+"""
+_BLOCKS: Final = """
+    SELECT first_sequence, last_sequence, recorded_at, digest
+    FROM block
+    WHERE tournament_id = $1
+    ORDER BY last_sequence
+"""
+_KEYS: Final = "SELECT idempotency_key, sequence FROM idempotency WHERE tournament_id = $1"
+_HEAD: Final = "SELECT sequence, digest, recorded_at FROM head WHERE tournament_id = $1"
+_CHECKPOINT: Final = "SELECT sequence FROM checkpoint WHERE tournament_id = $1"
+_STANDING: Final = """
+    SELECT unity_id, competitor_id, total, version
+    FROM standing
+    WHERE tournament_id = $1
+    ORDER BY unity_id, competitor_id
+"""
+
+
+async def read_log(owner: asyncpg.Connection, arena: Arena) -> Log:
+    """As of one moment."""
+    async with owner.transaction(isolation="repeatable_read", readonly=True):
+        t = arena.tournament_id
+        rows = await owner.fetch(_STANDING, t)
+        return Log(
+            arena,
+            [Stored(*row, json.loads(row["body"])) for row in await owner.fetch(_EVENTS, t)],
+            await owner.fetch(_BLOCKS, t),
+            await owner.fetchrow(_HEAD, t),
+            dict(map(tuple, await owner.fetch(_KEYS, t))),
+            _shown_in_tables(rows, arena),
+            await owner.fetchval(_CHECKPOINT, t) or 0,
+        )
+
+
+def _shown_in_tables(rows: list[Any], arena: Arena) -> Shown | None:
+    if not rows:
+        return None
+    versions = {row["unity_id"]: row["version"] for row in rows}
+    return Shown(
+        tuple(versions[unity] for unity in arena.unities),
+        tuple(
+            tuple((row["competitor_id"], row["total"]) for row in rows if row["unity_id"] == unity)
+            for unity in arena.unities
+        ),
+    )
+
+
+class Head(Struct, frozen=True):
+    """That was seen at some time, by place of the tournament."""
+
+    tournament: int
+    sequence: int
+    digest: bytes
+
+
+class Evidence(Struct):
+    """What a run is judged by. `looks`: the standings that the services show when all is quiet, by tournament;
+    `lines`: what their processes said; `resumed`: seconds from the end of each fault to the first ok."""
+
+    history: History
+    logs: list[Log]
+    heads: list[Head] = field(default_factory=list)
+    looks: list[tuple[int, Shown]] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    resumed: list[float] = field(default_factory=list)
+    resumed_seconds_max: float = RESUMED_SECONDS_MAX
+
+
+def judge(evidence: Evidence) -> Verdicts:
+    """Everything that can be judged from the evidence."""
+    verdicts = Verdicts()
+    folds = [_fold(log) for log in evidence.logs]
+    wishes = _wishes(evidence.history)
+    _check_wishes(verdicts, wishes, evidence.logs)
+    _check_invented(verdicts, wishes, evidence.logs)
+    for place, (log, fold) in enumerate(zip(evidence.logs, folds, strict=True)):
+        here = [wish for wish in wishes if wish.asked.tournament == place]
+        _check_bounds(verdicts, here, log, fold)
+        _check_order(verdicts, log)
+        _check_chain(verdicts, log, [head for head in evidence.heads if head.tournament == place])
+        _check_truth(verdicts, log, fold, [shown for t, shown in evidence.looks if t == place])
+        attempts = [a for a in evidence.history.attempts if a.asked.tournament == place]
+        _check_versions(verdicts, attempts, fold)
+        _check_reads(verdicts, attempts, log, fold)
+    _check_answers(verdicts, evidence)
+    for seconds in evidence.resumed:
+        verdicts.look("I12", seconds <= evidence.resumed_seconds_max, f"resumed after {seconds:.1f} s")
+    return verdicts
+
+
+# ── What was wished for, and became of it ───────────────────────────────────────────────────────────────
+
+
+class _Wish(Struct):
+    """All attempts at one thing. `certain`: whether its event must be there (True), must not (False), or may."""
+
+    asked: Asked
+    attempts: list[Attempt]
+
+    @property
+    def certain(self) -> bool | None:
+        outcomes = {attempt.outcome for attempt in self.attempts}
+        if Outcome.OK in outcomes:
+            return True
+        return None if Outcome.UNKNOWN in outcomes else False
+
+
+def _wishes(history: History) -> list[_Wish]:
+    wishes: dict[int, _Wish] = {}
+    for attempt in history.attempts:
+        if attempt.asked.kind is not Kind.LIST:
+            wishes.setdefault(attempt.asked.number, _Wish(attempt.asked, [])).attempts.append(attempt)
+    return list(wishes.values())
+
+
+def _mark(event: Stored) -> tuple[Kind, int] | None:
+    match event.kind:
+        case "PointsAdded":
+            return Kind.ADD, abs(event.lines[0][2])
+        case "CompetitionAdded":
+            return Kind.COMPETITION, event.body["group_id"]
+        case "RankingModified":
+            return Kind.REVISE, int(event.body.get("description") or 0)
+    return None
+
+
+def _check_wishes(verdicts: Verdicts, wishes: list[_Wish], logs: list[Log]) -> None:
+    found: list[dict[object, list[Stored]]] = []
+    for log in logs:
+        by_mark: dict[object, list[Stored]] = defaultdict(list)
+        for event in log.events:
+            by_mark[_mark(event)].append(event)
+        found.append(by_mark)
+    for wish in wishes:
+        asked, certain = wish.asked, wish.certain
+        events = found[asked.tournament].get((asked.kind, asked.mark), [])
+        if certain:
+            verdicts.look("I1", len(events) >= 1, f"lost: {asked}")
+        if certain is False:
+            verdicts.look("I3", not events, f"refused, but in the log: {asked}")
+        verdicts.look("I2", len(events) <= 1, f"{len(events)} times in the log: {asked}")
+        for event in events:
+            verdicts.look("I3", event.key == asked.key, f"the key is {event.key!r}: {asked}")
+            if asked.kind is Kind.ADD:
+                verdicts.look("I3", event.lines == asked.lines, f"other lines in event {event.sequence}: {asked}")
+        sequences = {attempt.sequence for attempt in wish.attempts if attempt.outcome is Outcome.OK}
+        if events and sequences:
+            right = sequences == {events[0].sequence}
+            verdicts.look("I2", right, f"answered with {sequences}, is event {events[0].sequence}: {asked}")
+
+
+def _check_invented(verdicts: Verdicts, wishes: list[_Wish], logs: list[Log]) -> None:
+    marks = {(w.asked.tournament, w.asked.kind, w.asked.mark) for w in wishes}
+    keys = {w.asked.key: w.asked.tournament for w in wishes if w.asked.key}
+    for place, log in enumerate(logs):
+        for event in log.events:
+            mark = _mark(event)
+            if mark is not None:
+                verdicts.look("I3", (place, *mark) in marks, f"nobody asked for event {event.sequence}: {event.text}")
+            if event.key is not None and event.key in keys:
+                verdicts.look("I11", keys[event.key] == place, f"event {event.sequence} is of another tournament")
+        used = Counter(event.key for event in log.events if event.key is not None)
+        firsts = {event.key: event.sequence for event in reversed(log.events) if event.key is not None}
+        for key, times in used.items():
+            verdicts.look("I2", times == 1, f"key {key} was used {times} times")
+            verdicts.look("I2", log.keys.get(key) == firsts[key], f"key {key} is remembered for {log.keys.get(key)}")
+        for key in log.keys.keys() - used.keys():
+            verdicts.look("I2", False, f"key {key} is remembered for what is not there")
+
+
+def _check_bounds(verdicts: Verdicts, wishes: list[_Wish], log: Log, fold: "_Fold") -> None:
+    sure = sums(wish.asked for wish in wishes if wish.certain)
+    low, high = sure.copy(), sure.copy()
+    for wish in wishes:
+        if wish.certain is None:
+            for competitor, unity, amount in wish.asked.lines:
+                (high if amount > 0 else low)[unity, competitor] += amount
+    for unity, totals in zip(log.arena.unities, fold.last().totals, strict=True):
+        for competitor, total in totals:
+            line = unity, competitor
+            right = low[line] <= total <= high[line]
+            verdicts.look("I4", right, f"{line} is {total}, not from {low[line]} to {high[line]}")
+
+
+# ── The log ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Fold(Struct):
+    """Of the points of one ranking. `states`: per unity, the totals by version, from 1; `versions`: per unity, the
+    version after each event, by sequence; `competitions`: how many there are after each."""
+
+    states: list[list[dict[int, int]]]
+    versions: list[list[int]]
+    competitions: list[int]
+
+    def last(self) -> Shown:
+        return Shown(
+            tuple(versions[-1] for versions in self.versions),
+            tuple(tuple(sorted(states[-1].items())) for states in self.states),
+        )
+
+
+def _fold(log: Log) -> _Fold:
+    states = [[dict.fromkeys(log.arena.competitors, 0)] for _ in log.arena.unities]
+    versions: list[list[int]] = [[0] for _ in log.arena.unities]
+    born = [False for _ in log.arena.unities]
+    for event in log.events:
+        body = event.body
+        for n, unity in enumerate(log.arena.unities):
+            if (event.kind == "RankingCreated" and body["main_unity_id"] == unity) or (
+                event.kind == "UnityAdded" and body["unity_id"] == unity
+            ):
+                born[n] = True
+            lines = [(who, amount) for who, of, amount in event.lines if of == unity]
+            if lines:
+                totals = dict(states[n][-1])
+                for who, amount in lines:
+                    totals[who] += amount
+                states[n].append(totals)
+            versions[n].append(len(states[n]) if born[n] else 0)
+    competitions = accumulate((event.kind == "CompetitionAdded" for event in log.events), initial=0)
+    return _Fold(states, versions, list(competitions))
+
+
+def _check_order(verdicts: Verdicts, log: Log) -> None:
+    sequences = [event.sequence for event in log.events]
+    verdicts.look("I7", sequences == list(range(1, len(sequences) + 1)), f"gaps in tournament {log.arena.slug}")
+    verdicts.look("I7", log.head["sequence"] == len(sequences), f"the head is {log.head}, events are {len(sequences)}")
+    for one, next_ in zip(log.events, log.events[1:], strict=False):
+        verdicts.look("I7", one.recorded_at <= next_.recorded_at, f"time runs backwards at {next_.sequence}")
+
+
+def _check_chain(verdicts: Verdicts, log: Log, heads: Iterable[Head]) -> None:
+    chain = digest.genesis(TournamentId(log.arena.tournament_id))
+    at = {0: chain}
+    last = 0
+    for block in log.blocks:
+        events = log.events[block["first_sequence"] - 1 : block["last_sequence"]]
+        if block["first_sequence"] != last + 1 or not events:
+            verdicts.look("I8", False, f"no block follows {last}")
+            return
+        last = block["last_sequence"]
+        text = digest.block_text(
+            Sequence(block["first_sequence"]),
+            events[0].recorded_at,
+            [event.actor for event in events],  # type: ignore[misc]
+            [event.kind for event in events],
+            [event.key for event in events],
+            [event.text for event in events],
+        )
+        chain = at[last] = digest.chain(chain, text)
+        verdicts.look("I8", chain == block["digest"], f"the block that ends in {last} is not what its digest says")
+    verdicts.look(
+        "I8", (last, chain) == (log.head["sequence"], log.head["digest"]), f"the chain does not end in {log.head}"
+    )
+    for head in heads:
+        verdicts.look("I8", at.get(head.sequence) == head.digest, f"{head} was seen and is no prefix")
+
+
+def _check_truth(verdicts: Verdicts, log: Log, fold: _Fold, looks: list[Shown]) -> None:
+    replayed = fold.last()
+    for shown in looks:
+        verdicts.look("I5", shown == replayed, f"live {shown}, replayed {replayed}")
+    verdicts.look("I5", log.checkpoint == len(log.events), f"tables at {log.checkpoint} of {len(log.events)}")
+    verdicts.look("I5", log.tables == replayed, f"tables {log.tables}, replayed {replayed}")
+
+
+# ── Answers ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _check_versions(verdicts: Verdicts, attempts: list[Attempt], fold: _Fold) -> None:
+    seen: dict[int, list[tuple[float, float, tuple[int, ...]]]] = defaultdict(list)
+    for attempt in attempts:
+        if attempt.shown is None:
+            continue
+        for n, version in enumerate(attempt.shown.versions):
+            states = fold.states[n]
+            known = 1 <= version <= len(states)
+            verdicts.look("I6", known, f"version {version} of {len(states)} was shown")
+            if known:
+                right = dict(attempt.shown.totals[n]) == states[version - 1]
+                verdicts.look("I6", right, f"version {version} was shown as {attempt.shown.totals[n]}")
+        seen[attempt.asked.client].append((attempt.began, attempt.ended, attempt.shown.versions))
+    for of_client in seen.values():
+        of_client.sort()
+        for (_, ended, before), (began, _, after) in pairwise(of_client):
+            falls = began >= ended and any(a < b for a, b in zip(after, before, strict=True))
+            verdicts.look("I6", not falls, f"versions fell from {before} to {after}")
+
+
+def _check_reads(verdicts: Verdicts, attempts: list[Attempt], log: Log, fold: _Fold) -> None:
+    """Real time: what was ok before an attempt began must be in what it was answered, and nothing from its future."""
+    done = sorted((a.ended, a.sequence) for a in attempts if a.outcome is Outcome.OK and a.sequence)
+    ends = [ended for ended, _ in done]
+    acknowledged = list(accumulate((sequence for _, sequence in done), max))
+    began = sorted(a.began for a in attempts if a.asked.kind is Kind.COMPETITION)
+    size = len(log.events)
+    for attempt in attempts:
+        if attempt.outcome is not Outcome.OK:
+            continue
+        before = bisect_left(ends, attempt.began)
+        least = min(max(acknowledged[before - 1] if before else 0, attempt.sequence), size)
+        if attempt.shown is not None:
+            for n, version in enumerate(attempt.shown.versions):
+                right = version >= fold.versions[n][least]
+                verdicts.look("I9", right, f"{attempt.asked} was shown version {version} after event {least}")
+        if attempt.count >= 0:
+            right = fold.competitions[least] <= attempt.count <= bisect_right(began, attempt.ended)
+            verdicts.look("I9", right, f"{attempt.asked} was shown {attempt.count} competitions after event {least}")
+
+
+def _check_answers(verdicts: Verdicts, evidence: Evidence) -> None:
+    for attempt in evidence.history.attempts:
+        verdicts.look("I10", attempt.status in STATUSES | {0}, f"status {attempt.status}: {attempt.asked}")
+        if attempt.why:
+            right = not attempt.why.startswith(DEFECT) and "without Retry-After" not in attempt.why
+            verdicts.look("I10", right, f"{attempt.why}: {attempt.asked}")
+    for said in evidence.lines:
+        verdicts.look("I10", "Traceback" not in said and '"request_failed"' not in said, said[:2_000])

@@ -1,0 +1,238 @@
+"""Cases 33 and 39 to 41: too much, too slow, and stopped in the middle of it; and the soak."""
+
+import asyncio
+import os
+import signal
+import time
+from typing import Any, Final
+
+from tests.desks import until
+from tests.faults.crashes import _resident
+from tests.faults.history import Attempt, Outcome
+from tests.faults.stage import Stage
+from tests.faults.table import Trial, case
+
+_CONNECTIONS: Final = "SELECT count(*) AS n FROM pg_stat_activity WHERE application_name LIKE 'tallybook%'"
+
+
+def _percentile(attempts: list[Attempt], share: float) -> float:
+    waits = sorted(a.ended - a.began for a in attempts if a.outcome is Outcome.OK)
+    return waits[min(len(waits) - 1, int(share * len(waits)))] if waits else 0.0
+
+
+@case(
+    33, "Hot tournament", "30 clients without a pause on one tournament, 4 on others", "I1-I10; the others are served"
+)
+async def hot(trial: Trial) -> None:
+    async with trial.stage() as stage:
+        before = len(stage.history.attempts)
+        async with stage.load(clients=4):
+            await asyncio.sleep(trial.seconds(10, least=2))
+        quiet = _percentile(stage.history.attempts[before:], 0.99)
+        arenas, before = list(stage.arenas), len(stage.history.attempts)
+        players = stage.load(clients=4)
+        async with players:
+            hot_clients = stage.load(clients=30, pause_seconds=0.0, arenas=arenas[:1])
+            async with hot_clients:
+                await asyncio.sleep(trial.seconds(20, least=3))
+        attempts = stage.history.attempts[before:]
+        busy = _percentile([a for a in attempts if a.asked.tournament != 0], 0.99)
+        await trial.judge(stage)
+        trial.tell(f"p99 of the others {1000 * quiet:.0f} ms alone, {1000 * busy:.0f} ms beside it")
+
+
+@case(
+    39,
+    "Overload",
+    "an open loop at three times what a closed one of 32 clients reaches; the harness has the same two cores",
+    "503 with Retry-After early; I1-I10; back to normal",
+)
+async def overload(trial: Trial) -> None:
+    async with trial.stage() as stage:
+        seconds = trial.seconds(60, least=3)
+        before = len(stage.history.attempts)
+        async with stage.load(clients=32, pause_seconds=0.0):
+            began = time.monotonic()
+            await asyncio.sleep(seconds / 3)
+            peak = sum(a.outcome is Outcome.OK for a in stage.history.attempts[before:]) / (time.monotonic() - began)
+        before = len(stage.history.attempts)
+        memory = max(_resident(service.pid) for service in stage.services)
+        client_pool = [stage.client() for _ in range(400)]
+        under_way: set[asyncio.Task[Attempt]] = set()
+        began = time.monotonic()
+        sent = 0
+        while (now := time.monotonic()) < began + seconds:
+            while sent < (now - began) * peak * 3:
+                sent += 1
+                if client_pool:
+                    client = client_pool.pop()
+                    task = asyncio.create_task(client.attempt(client.draw(), sent % 2))
+                    under_way.add(task)
+                    task.add_done_callback(
+                        lambda done, client=client: (under_way.discard(done), client_pool.append(client))
+                    )
+            await asyncio.sleep(0.005)
+        took = time.monotonic() - began
+        goodput = sum(a.outcome is Outcome.OK for a in stage.history.attempts[before:]) / took
+        worst = _percentile(stage.history.attempts[before:], 0.99)
+        memory = max(memory, *(_resident(service.pid) for service in stage.services))
+        while under_way:
+            await asyncio.wait(under_way)
+        for client in list(client_pool):
+            client.close()
+        async with stage.load():
+            await stage.resume()
+        trial.look("I10", worst < 5, f"p99 of what was accepted was {worst:.1f} s")
+        await trial.judge(stage)
+        trial.tell(
+            f"peak {peak:.0f}/s, offered {sent / took:.0f}/s with 400 connections, goodput "
+            f"{100 * goodput / peak:.0f} %, p99 {worst:.2f} s, "
+            f"{memory / 2**20:.0f} MiB"
+        )
+
+
+@case(
+    40,
+    "Slow projection",
+    "100 ms at each piece between the workers and PostgreSQL",
+    "writes and live answers are not held up; the tables follow; I1-I10",
+)
+async def slow_projection(trial: Trial) -> None:
+    async with trial.stage() as stage:
+        quiet = []
+        for delay in ((0.0, 0.0), (0.1, 0.1)):
+            for one in stage.tables:
+                one.delay_seconds = delay
+            before = len(stage.history.attempts)
+            async with stage.load(pause_seconds=0.005):
+                await asyncio.sleep(trial.seconds(15, least=3))
+                lag = (
+                    await stage.cluster.fetch(
+                        "SELECT (SELECT sum(sequence) FROM head) - (SELECT sum(sequence) FROM checkpoint) AS n"
+                    )
+                )[0]["n"]
+            quiet.append(_percentile(stage.history.attempts[before:], 0.99))
+        stage.heal()
+        took = await stage.caught_up()
+        await trial.judge(stage)
+        trial.tell(
+            f"p99 {1000 * quiet[0]:.0f} ms, beside slow workers {1000 * quiet[1]:.0f} ms; {lag} events behind, whole "
+            f"{took:.1f} s later"
+        )
+
+
+@case(
+    41,
+    "SIGTERM under load",
+    "each program in turn is told to stop under load and started again",
+    "no ok lost; one retry by the other service cures every failure; exit within 30 s; I1-I10",
+)
+async def rolling_restart(trial: Trial) -> None:
+    async with trial.stage() as stage:
+        slowest = 0.0
+        cured = failed = 0
+        async with stage.load(pause_seconds=0.01, direct=True):
+            for _ in range(trial.times(10)):
+                for program in stage.programs:
+                    began = time.monotonic()
+                    code = await program.end()
+                    slowest = max(slowest, time.monotonic() - began)
+                    trial.look("I10", code == 0, f"{program.kind} ended with {code}")
+                    program.start()
+                    await program.ready()
+                    await asyncio.sleep(0.2)
+        attempts: dict[int, list[Attempt]] = {}
+        for attempt in stage.history.attempts:
+            attempts.setdefault(attempt.asked.number, []).append(attempt)
+        for of_one in attempts.values():
+            failed += of_one[0].outcome is not Outcome.OK
+            other = next((a for a in of_one[1:] if a.service != of_one[0].service), None)
+            if of_one[0].outcome is not Outcome.OK and other is not None:
+                cured += other.outcome is Outcome.OK
+                trial.look("I12", other.outcome is Outcome.OK, f"a retry by the other service failed: {other}")
+        unknown = sum(a.outcome is Outcome.UNKNOWN for a in stage.history.attempts)
+        answered = sum(a.status == 500 for a in stage.history.attempts)
+        trial.look("I10", answered == 0, f"{answered} were answered 500 while a service stopped")
+        trial.look("I10", slowest <= 30, f"a program took {slowest:.1f} s to end")
+        await trial.judge(stage)
+        trial.tell(
+            f"slowest end {slowest:.1f} s; {failed} first attempts failed, {unknown} of unknown outcome; {cured} "
+            f"tried by the other service next, all ok"
+        )
+
+
+# ── The soak ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def resources(stage: Stage) -> dict[str, list[int]]:
+    """What the processes hold: descriptors, threads, resident memory in MiB."""
+    pids = [program.pid for program in stage.programs]
+    return {
+        "descriptors": [len(os.listdir(f"/proc/{pid}/fd")) for pid in pids],
+        "threads": [len(os.listdir(f"/proc/{pid}/task")) for pid in pids],
+        "MiB": [_resident(pid) >> 20 for pid in pids],
+    }
+
+
+async def soak(trial: Trial, minutes: float) -> None:
+    """A random fault every 10 seconds, then a quiet phase in which all becomes whole by itself."""
+    async with trial.stage() as stage:
+        async with stage.load(clients=12):
+            await asyncio.sleep(5)
+        base = resources(stage)
+        faults: list[Any] = [_reset, _clog, _end_sessions, _crash, _pause]
+        deadline = time.monotonic() + 60 * minutes
+        count = 0
+        async with stage.load():
+            while time.monotonic() < deadline:
+                await asyncio.sleep(min(10, 10 * trial.scale) * trial.random.uniform(0.8, 1.2))
+                await trial.random.choice(faults)(stage, trial)
+                stage.heal()
+                await stage.resume()
+                count += 1
+        async with stage.load(clients=12):
+            await asyncio.sleep(5)
+
+        def whole() -> bool:
+            now = resources(stage)
+            return all(b <= a + 8 for a, b in zip(base["descriptors"], now["descriptors"], strict=True))
+
+        await until(whole, 60)
+        after = resources(stage)
+        for name, slack in (("descriptors", 8), ("threads", 4), ("MiB", 64)):
+            for one, other in zip(base[name], after[name], strict=True):
+                trial.look("I10", other <= one + slack, f"{name} grew from {one} to {other}")
+        connections = (await stage.cluster.fetch(_CONNECTIONS))[0]["n"]
+        trial.look("I10", connections <= 2 * 12 + 2 * 4 + 2, f"{connections} sessions")
+        await trial.judge(stage)
+        trial.tell(f"{count} faults in {minutes:g} min; before {base}, after {after}, {connections} sessions")
+
+
+async def _reset(stage: Stage, trial: Trial) -> None:
+    for _ in range(5):
+        trial.random.choice(stage.wires).reset_all()
+        await asyncio.sleep(0.1)
+
+
+async def _clog(stage: Stage, trial: Trial) -> None:
+    for one in trial.random.sample(stage.wires, 3):
+        one.clog()
+    await asyncio.sleep(trial.random.uniform(0.5, 4))
+
+
+async def _end_sessions(stage: Stage, _: Trial) -> None:
+    await stage.cluster.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'tallybook%'"
+    )
+
+
+async def _crash(stage: Stage, _: Trial) -> None:
+    await stage.cluster.kill()
+    await stage.cluster.start()
+
+
+async def _pause(stage: Stage, trial: Trial) -> None:
+    pid = trial.random.choice(stage.programs).pid
+    os.kill(pid, signal.SIGSTOP)
+    await asyncio.sleep(2)
+    os.kill(pid, signal.SIGCONT)

@@ -1,0 +1,364 @@
+"""Cases 27 to 37: who comes at the same time, twice, late, in another order, with what nobody can read."""
+
+import asyncio
+import json
+import re
+from contextlib import AsyncExitStack
+from typing import Final
+
+from engine.database import open_database
+from engine.terms import TournamentId
+from projections.worker import Worker
+from tests.desks import Arena as DeskArena
+from tests.desks import until
+from tests.faults import checker
+from tests.faults.clients import request_of
+from tests.faults.history import Asked, Attempt, Kind, Outcome
+from tests.faults.stage import Stage
+from tests.faults.table import Trial, absent, case, control
+from tests.poison import POISONS, poison, repair
+
+# ── Two at once ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@case(
+    27,
+    "Two workers, one tournament",
+    "both start on the same few events at the same moment, again and again",
+    "exactly one advances; I5-I7",
+)
+async def two_workers(trial: Trial) -> None:
+    async with trial.stage(tournaments=1, workers=0, services=1) as stage, AsyncExitStack() as stack:
+        names = ("one", "other")
+        databases = [await stack.enter_async_context(open_database(stage.cluster.dsn, name=name)) for name in names]
+        workers = [Worker(database) for database in databases]
+        client = stage.client()
+        rounds = trial.times(1_000, least=50)
+        folded = 0
+        for _ in range(rounds):
+            attempt = await client.attempt(client.draw(Kind.ADD, 0), 0)
+            assert attempt.outcome is Outcome.OK
+            folded += sum(await asyncio.gather(*(worker.catch_up() for worker in workers)))
+        evidence = await stage.evidence(tables=False)
+        folded += sum(await asyncio.gather(*(worker.catch_up() for worker in workers)))
+        async with stage.cluster.owner() as owner:
+            evidence.logs = [await checker.read_log(owner, arena) for arena in stage.arenas]
+        head = evidence.logs[0].head["sequence"]
+        trial.look("I5", folded == head, f"{folded} folded of {head}")
+        trial.take(stage, checker.judge(evidence))
+        trial.tell(f"{rounds} rounds; {folded} events folded of {head}, none twice")
+
+
+# ── Again and again ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@case(
+    28,
+    "Duplicates",
+    "each key sent 1 to 10 times at once by two services, again after they were started anew, and by those that "
+    "were not sent since the beginning",
+    "I1-I10; the same answer, and it says so",
+)
+async def duplicates(trial: Trial) -> None:
+    async with trial.stage() as stage:
+        clients = [stage.client() for _ in range(10)]
+        asked = [
+            clients[0].draw(kind, keyed=True)
+            for kind in [Kind.ADD] * trial.times(300, least=20) + [Kind.COMPETITION, Kind.REVISE] * 5
+        ]
+
+        async def send(one: Asked) -> None:
+            times = trial.random.randint(1, 10)
+            attempts = await asyncio.gather(*(clients[n].attempt(one, n % 2) for n in range(times)))
+            _same(trial, one, attempts)
+
+        for one in asked:
+            await send(one)
+        for service in stage.services:
+            await service.again()
+        for client in clients:
+            client.close()  # its connections led to what is gone
+        for one in trial.random.sample(asked, len(asked)):
+            await send(one)
+        replays = 0
+        for one in asked:
+            of_one = [a for a in stage.history.attempts if a.asked is one]
+            replays += sum(a.replayed for a in of_one)
+            trial.look(
+                "I2", sum(not a.replayed for a in of_one) <= 1, f"more than one answer says it is the first: {one}"
+            )
+        for client in clients:
+            client.close()
+        await trial.judge(stage)
+        trial.tell(f"{len(asked)} keys, {replays} replays")
+
+
+def _same(trial: Trial, asked: Asked, attempts: list[Attempt]) -> None:
+    for attempt in attempts:
+        trial.look("I2", attempt.outcome is Outcome.OK, f"a repeat was answered {attempt.status} {attempt.why}")
+    trial.look("I2", len({a.sequence for a in attempts}) == 1, f"repeats have several sequences: {asked}")
+
+
+@case(
+    29,
+    "Reordered and late",
+    "a third of what is sent is sent again in another order, much later, by the other service",
+    "I1-I10",
+)
+async def late(trial: Trial) -> None:
+    async with trial.stage() as stage:
+        async with stage.load(pause_seconds=0.005, keyless=0.0):
+            await asyncio.sleep(trial.seconds(10, least=2))
+        done = {a.asked.number: a.asked for a in stage.history.ok() if a.asked.key}
+        again = trial.random.sample(list(done.values()), len(done) // 3)
+        client = stage.client()
+        async with stage.load(clients=4):
+            for asked in again:
+                attempt = await client.attempt(asked, trial.random.randrange(2))
+                trial.look("I2", attempt.replayed, f"a late repeat was taken for new: {asked}")
+        await trial.judge(stage)
+        trial.tell(f"{len(again)} repeated late")
+
+
+@case(
+    30,
+    "Same key, another request",
+    "another delta, competitor, kind under a used key; the same key in another tournament",
+    "422 and nothing recorded; I11",
+)
+async def same_key(trial: Trial) -> None:
+    async with trial.stage(tournaments=2) as stage:
+        client, caller = stage.client(), stage.caller(0)
+        wrong = own = 0
+        for _ in range(trial.times(200, least=20)):
+            first = client.draw(Kind.ADD, 0, keyed=True)
+            assert (await client.attempt(first, 0)).outcome is Outcome.OK
+            for other in (client.draw(Kind.ADD, 0), client.draw(Kind.COMPETITION, 0), client.draw(Kind.REVISE, 0)):
+                method, path, form = request_of(other, stage.arenas[0])
+                answer = await caller.ask(method, path, form, first.key)
+                wrong += answer.status != 422
+                trial.look("I2", answer.status == 422, f"another request under a used key was answered {answer.status}")
+            method, path, form = request_of(client.draw(Kind.COMPETITION, 1), stage.arenas[1])
+            answer = await caller.ask(method, path, form, first.key)
+            own += answer.status == 200 and "idempotency-replayed" not in answer.headers
+            trial.look("I11", answer.status == 200, f"a key of another tournament's was seen: {answer.status}")
+        evidence = await stage.evidence()
+        verdicts = checker.judge(evidence)
+        # What was sent to the other tournament under keys of this one is no client's, and the checker says so.
+        for invariant in ("I3", "I11"):
+            faults = [
+                fault for fault in verdicts.wrong.pop(invariant, []) if not re.search("group_id|another tourn", fault)
+            ]
+            if faults:
+                verdicts.wrong[invariant] = faults
+        trial.take(stage, verdicts)
+        caller.close()
+        trial.tell(f"{wrong} wrong accepts; {own} keys free in the other tournament")
+
+
+# ── In another order ────────────────────────────────────────────────────────────────────────────────────
+
+_FOREIGN: Final = """
+    SELECT last_sequence
+    FROM append_block(
+        $1, gen_random_uuid(), (SELECT sequence FROM head WHERE tournament_id = $1), false, false, true,
+        NULL, NULL, NULL, ARRAY[0], ARRAY['CompetitorRegistered'], ARRAY[$2]
+    )
+"""
+
+
+async def _readers(stage: Stage, seen: list[int], stop: asyncio.Event, query: str, *arguments: object) -> None:
+    """Remembers the greatest it has seen, and asks for what is greater."""
+    async with stage.cluster.owner() as owner:
+        last = 0
+        while not stop.is_set():
+            for row in await owner.fetch(query, last, *arguments):
+                last = row["id"]
+                seen.append(last)
+            await asyncio.sleep(0)
+
+
+@case(
+    31,
+    "Out-of-order commits",
+    "writers hold their transactions open for random times after they drew a sequence, two services append "
+    "meanwhile; readers by `sequence > last` watch",
+    "I7: nothing is skipped; I1-I10",
+)
+async def out_of_order(trial: Trial) -> None:
+    async with trial.stage(tournaments=1) as stage:
+        tournament_id = stage.arenas[0].tournament_id
+        stop, seen = asyncio.Event(), [list[int](), list[int]()]
+        query = "SELECT sequence AS id FROM event WHERE sequence > $1 AND tournament_id = $2 ORDER BY sequence"
+        readers = [asyncio.create_task(_readers(stage, s, stop, query, tournament_id)) for s in seen]
+
+        async def write(n: int) -> None:
+            async with stage.cluster.owner() as owner:
+                for m in range(trial.times(100, least=10)):
+                    async with owner.transaction():
+                        body = json.dumps(
+                            {"competitor_id": 900_000_000 + n * 10_000 + m, "name": "Foreign"}, separators=(",", ":")
+                        )
+                        await owner.fetchval(_FOREIGN, tournament_id, body)
+                        await asyncio.sleep(trial.random.uniform(0, 0.02))
+
+        async with stage.load(pause_seconds=0.005):
+            await asyncio.gather(*(write(n) for n in range(8)))
+        evidence = await stage.evidence()
+        stop.set()
+        await asyncio.gather(*readers)
+        head = evidence.logs[0].head["sequence"]
+        skipped = sum(len(set(range(1, max(s) + 1)) - set(s)) for s in seen)
+        trial.look("I7", skipped == 0, f"{skipped} were skipped by readers")
+        trial.take(stage, checker.judge(evidence))
+        trial.tell(f"{skipped} skipped by 2 readers of {head} events")
+
+
+@control("a reader by `id > last` of a bigserial: it must skip events, and the same check must see it")
+async def classic_reader(trial: Trial) -> str:
+    async with trial.stage(tournaments=1, workers=0, services=1) as stage:
+        await stage.cluster.execute("CREATE TABLE classic (id bigserial PRIMARY KEY)")
+        stop, seen = asyncio.Event(), list[int]()
+        reader = asyncio.create_task(_readers(stage, seen, stop, "SELECT id FROM classic WHERE id > $1 ORDER BY id"))
+
+        async def write() -> None:
+            async with stage.cluster.owner() as owner:
+                for _ in range(20):
+                    async with owner.transaction():
+                        await owner.execute("INSERT INTO classic DEFAULT VALUES")
+                        await asyncio.sleep(trial.random.uniform(0, 0.01))
+
+        await asyncio.gather(*(write() for _ in range(8)))
+        await asyncio.sleep(0.2)
+        stop.set()
+        await reader
+        skipped = 160 - len(seen)
+        return f"{skipped} of 160 skipped" if skipped else ""
+
+
+@control("deduplication switched off in the database: a repeat must be recorded twice, and the checker must see it")
+async def without_deduplication(trial: Trial) -> str:
+    async with trial.stage(tournaments=1, workers=1, services=1) as stage:
+        (row,) = await stage.cluster.fetch("SELECT pg_get_functiondef('append_block'::regproc) AS text")
+        broken = (
+            row["text"]
+            .replace("IF v_seen IS NULL THEN", "IF true THEN")
+            .replace(
+                "IF v_seen IS NULL AND p_keys[r] IS NOT NULL THEN",
+                "IF v_seen IS NULL AND p_keys[r] IS NOT NULL AND true THEN",
+            )
+            .replace("array_fill(v_seen IS NULL,", "array_fill(true,")
+        )
+        assert broken != row["text"]
+        await stage.cluster.execute(broken)
+        client = stage.client()
+        for _ in range(10):
+            asked = client.draw(Kind.ADD, 0, keyed=True)
+            for _ in range(2):
+                await client.attempt(asked, 0)
+        verdicts = await stage.judged()
+        doubled = len(verdicts.wrong.get("I2", []))
+        return f"{doubled} faults of I2" if doubled else ""
+
+
+@control(
+    "one delta of the log changed as owner, with the triggers off: the chain must break, and the checker must see it"
+)
+async def changed_delta(trial: Trial) -> str:
+    async with trial.stage(tournaments=1, workers=1, services=1) as stage:
+        async with stage.load(clients=2):
+            await asyncio.sleep(0.5)
+        await stage.settled()
+        async with stage.cluster.owner() as owner:
+            await owner.execute("ALTER TABLE event DISABLE TRIGGER append_only")
+            await owner.execute(
+                "UPDATE event SET body = replace(body, '\"deltas\":[[', '\"deltas\": [[') WHERE sequence = "
+                "(SELECT max(sequence) FROM event WHERE kind = 'PointsAdded')"
+            )
+        faults = (await stage.judged()).wrong.get("I8", [])
+        return f"{len(faults)} faults of I8" if faults else ""
+
+
+# ── What nobody can read ────────────────────────────────────────────────────────────────────────────────
+
+
+@case(
+    32,
+    "Poison event",
+    "direct SQL: an unknown tag, a broken body, a delta too big, what does not exist; later repaired",
+    "only that tournament stops and says so; repaired, it resumes; I5",
+)
+async def poisoned(trial: Trial) -> None:
+    names = list(POISONS)[: trial.times(len(POISONS), least=2)]
+    async with trial.stage(tournaments=2) as stage:
+        alarms = []
+        for name in names:
+            arena = stage.arenas[0]
+            desk_arena = DeskArena(
+                TournamentId(arena.tournament_id),
+                arena.ranking_id,
+                arena.unities[0],
+                arena.competitors[:2],  # type: ignore[arg-type]
+            )
+            client = stage.client()
+            loop = asyncio.get_running_loop()
+            async with stage.cluster.owner() as owner:
+                before = stage.services[0].said.count('"tournament_stopped"')
+                sequence = await poison(owner, desk_arena, name)
+                began = loop.time()
+                stopped = await client.attempt(client.draw(Kind.ADD, 0, keyed=False), 0)
+                # What adds points is recorded behind the poison; there is nothing right to answer it from.
+                trial.look("I10", stopped.status in (500, 503), f"{name}: the tournament was answered {stopped.status}")
+                stopped = await client.attempt(client.draw(Kind.ADD, 0, keyed=False), 0)
+                trial.look("I10", stopped.status == 503, f"{name}: then it was answered {stopped.status}")
+                others = await client.attempt(client.draw(Kind.ADD, 1, keyed=True), 0)
+                trial.look(
+                    "I11", others.outcome is Outcome.OK, f"{name}: another tournament was answered {others.status}"
+                )
+
+                def alarmed(before: int = before) -> bool:
+                    return stage.services[0].said.count('"tournament_stopped"') > before
+
+                await until(alarmed, 10)
+                alarms.append(loop.time() - began)
+                await repair(owner, desk_arena, sequence, 0)
+
+            async def again(client=client) -> bool:  # type: ignore[no-untyped-def]
+                return (await client.attempt(client.draw(Kind.ADD, 0, keyed=False), 0)).outcome is Outcome.OK
+
+            await until(again, 40)
+            client.close()
+        await stage.settled()
+        looks = await stage._looks()
+        await stage.caught_up(40)
+        async with stage.cluster.owner() as owner:
+            tables = [await checker.read_log(owner, arena) for arena in stage.arenas]
+        for place, log in enumerate(tables):
+            last = [shown for t, shown in looks if t == place][-1]
+            trial.look("I5", log.tables == last, f"tables {log.tables}, live {last}")
+        trial.outcomes.update(stage.history.outcomes())
+        trial.tell(f"{len(names)} poisons, each stopped 1 of 2; alarm after {max(alarms):.2f} s at most")
+
+
+@case(
+    34,
+    "Clock skew",
+    "the last block is an hour in the future of the database's clock, as after a step backwards, again and again",
+    "I1-I10; recorded_at never falls",
+)
+async def clock(trial: Trial) -> None:
+    async with trial.stage() as stage:
+        async with stage.load():
+            for _ in range(trial.times(10, least=2)):
+                await asyncio.sleep(0.5)
+                await stage.cluster.execute("UPDATE head SET recorded_at = recorded_at + interval '1 hour'")
+            await asyncio.sleep(0.5)
+        await trial.judge(stage)
+        trial.tell("by the head's time; the machine has no libfaketime")
+
+
+absent(
+    35,
+    "Old log format",
+    "there is one format so far; tests/engine/golden holds an event of every tag, and each must decode for ever",
+)

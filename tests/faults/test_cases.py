@@ -1,0 +1,38 @@
+"""The share of the campaign that runs in ordinary tests: fixed seeds, and counts and times scaled down.
+
+The full size is `make faults`; what each case is for stands in docs/RELIABILITY.md.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.faults import crashes, networks, races
+from tests.faults.table import CASES, CONTROLS, Trial
+
+SHARE = {3: 0.03, 4: 0.04, 11: 0.05, 27: 0.05, 28: 0.05, 30: 0.1, 31: 0.1, 32: 0.25}
+"""By case, the size."""
+QUICK_CONTROLS = [races.classic_reader, races.without_deduplication, races.changed_delta]
+"""Without those that need a file system of their own."""
+
+
+@pytest.mark.parametrize("number", SHARE)
+async def test_what_must_hold_does(number: int, trial: Callable[[float], Trial]) -> None:
+    one = trial(SHARE[number])
+    await CASES[number].run(one)
+    assert one.verdicts.wrong == {}, one.verdicts.told()
+    assert one.outcomes
+
+
+@pytest.mark.parametrize("run", QUICK_CONTROLS)
+async def test_what_is_broken_on_purpose_is_found(
+    run: Callable[[Trial], object], trial: Callable[[float], Trial]
+) -> None:
+    (control,) = [control for control in CONTROLS if control.run is run]
+    assert await control.run(trial(0.1))
+
+
+def test_the_table_says_of_each_case_who_makes_it() -> None:
+    assert crashes
+    assert networks
+    assert {1, 3, 4, 11, 27, 28, 30, 31, 32} <= CASES.keys()

@@ -1,0 +1,34 @@
+"""A share of the simulation; `make faults` plays thousands."""
+
+from collections.abc import Sequence as Items
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import pytest
+from asyncpg import Connection
+
+from engine import log
+from engine.log import Appended, Block, NotAppended
+from tests.faults.simulation import play_schedules
+
+pytestmark = pytest.mark.filterwarnings("ignore:coroutine")  # of what a simulated crash cut off
+
+
+def test_whatever_the_schedule_the_log_holds_what_was_promised(dsn_of_thread: str) -> None:
+    counts = play_schedules(dsn_of_thread, 25, first_seed=1)
+    assert counts.schedules >= 25
+
+
+def test_schedules_find_it_when_what_was_lost_is_sent_again_as_something_new(
+    dsn_of_thread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = log.append
+
+    async def anew(connection: Connection, blocks: Items[Block], **options: Any) -> list[Appended | NotAppended]:
+        renamed = [msgspec.structs.replace(block, append_id=uuid4()) for block in blocks]
+        return await append(connection, renamed, **options)
+
+    monkeypatch.setattr(log, "append", anew)
+    with pytest.raises(AssertionError, match="recorded more than once"):
+        play_schedules(dsn_of_thread, 200, first_seed=1, shrink=False)
