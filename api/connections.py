@@ -169,6 +169,7 @@ class Connection(web.RequestHandler):
 
     def _break_body(self, error: BaseException) -> None:
         """Tells who reads the body that it cannot be read; aiohttp would have them wait for it."""
+        error.__traceback__ = None  # or it and this connection would keep each other, and what was read
         request = self._current_request
         if request is not None and not request.content.is_eof():
             request.content.set_exception(web.RequestPayloadError(str(type(error))))
@@ -181,6 +182,8 @@ class Connection(web.RequestHandler):
         message: str | None = None,
     ) -> web.StreamResponse:
         """The answer to what is not HTTP. aiohttp's would cite it, in the log as well, and a token with it."""
+        if isinstance(exc, HttpProcessingError):
+            exc.__traceback__ = None  # as above
         match exc:
             case TallybookError():
                 return self._connections.misread(request, exc)
