@@ -3,33 +3,54 @@
 import asyncio
 from typing import Final
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from api.forms import BODY_BYTES_MAX, Form, parse_form
-from engine.errors import BodyTooLarge, BodyTooSlow, MediaTypeUnsupported, Unreadable
+from engine.errors import BodyTooLarge, BodyTooSlow, MediaTypeUnsupported, QueueFull, Unreadable
 
 BODY_SECONDS_MAX: Final = 10.0
+AWAITED_BYTES_MAX: Final = 134_217_728
+"""Of all bodies together that are on their way to a process; who announces more than there is room for is told 503."""
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
-async def read_form(request: web.BaseRequest) -> Form:
-    """The decoded fields of the body. Raises an Unreadable of the kind that fits."""
-    if request.headers.get("Content-Type") != _FORM or "Content-Encoding" in request.headers:
-        _refuse_other_media(request)
-    try:
+class Bodies:
+    """Reads the bodies that come to one process."""
+
+    def __init__(self) -> None:
+        self._awaited_bytes = 0  # announced, of bodies that are not here yet
+
+    async def form(self, request: web.BaseRequest) -> Form:
+        """The decoded fields of the body. Raises an Unreadable of the kind that fits, and QueueFull."""
+        if request.headers.get("Content-Type") != _FORM or "Content-Encoding" in request.headers:
+            _refuse_other_media(request)
         if request.content.is_eof():  # it is here already, as bodies of ordinary size are
-            return parse_form(request.content.read_nowait())
-        return parse_form(await _read(request))
-    except (web.RequestPayloadError, ConnectionError) as error:  # it is cut off, or was never whole
-        raise Unreadable("The body is not what its headers announce; send it again.") from error
-
-
-async def _read(request: web.BaseRequest) -> bytes:
-    content, length = request.content, request.content_length
-    if length is not None:
-        if length > BODY_BYTES_MAX:
+            try:
+                body = request.content.read_nowait()
+            except _BROKEN as error:
+                raise _broken_off(error) from None
+            return parse_form(body)
+        length = request.content_length
+        if length is not None and length > BODY_BYTES_MAX:
             raise _too_large()
+        room = BODY_BYTES_MAX if length is None else length
+        if self._awaited_bytes + room > AWAITED_BYTES_MAX:
+            raise QueueFull
+        self._awaited_bytes += room
+        try:
+            return parse_form(await _read(request, length))
+        finally:
+            self._awaited_bytes -= room
+
+
+async def _read(request: web.BaseRequest, length: int | None) -> bytes:
+    """The body, of `length` bytes, or, where that is not known, in chunks."""
+    content = request.content
+    if length is not None:
         content.set_read_chunk_size(max(1, length))  # it comes whole, without being stopped on its way
+    if "Expect" in request.headers and request.version >= HttpVersion11:
+        await request.writer.write(_CONTINUE)  # only now: of what is refused anyway, the body need not be sent
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS_MAX):
@@ -41,7 +62,19 @@ async def _read(request: web.BaseRequest) -> bytes:
                     await asyncio.sleep(0)  # or who sends tiny chunks would have the event loop for itself
     except TimeoutError as error:
         raise BodyTooSlow(f"The body did not come within {BODY_SECONDS_MAX:.0f} seconds; send it again.") from error
+    except _BROKEN as error:
+        raise _broken_off(error) from None
     return bytes(body)
+
+
+_BROKEN: Final = (ConnectionError, web.RequestPayloadError)
+
+
+def _broken_off(error: BaseException) -> Unreadable:
+    # The stream keeps the error, and that would keep the frames that it has passed, with all that was read, until
+    # somebody collects garbage.
+    error.__traceback__ = None
+    return Unreadable("The body is not what its headers announce; send it again.")
 
 
 def _too_large() -> BodyTooLarge:

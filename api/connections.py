@@ -11,12 +11,12 @@ from contextlib import suppress
 from typing import Any, Final
 
 from aiohttp import web
-from aiohttp.http import HttpProcessingError
+from aiohttp.http import HttpProcessingError, HttpRequestParser
 from aiohttp.http_exceptions import LineTooLong
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import _ErrInfo
 
-from engine.errors import HeadTooLarge, HeadTooSlow, TallybookError, TargetTooLong, Unreadable
+from engine.errors import HeadTooLarge, HeadTooSlow, StartupRefused, TallybookError, TargetTooLong, Unreadable
 from engine.telemetry import CONNECTIONS, CONNECTIONS_ENDED
 
 CONNECTIONS_MAX: Final = 10_000
@@ -41,6 +41,15 @@ taken apart at once, of which each costs as much as the next, however small: to 
 
 Misread = Callable[[web.BaseRequest, TallybookError], web.StreamResponse]
 """Makes the answer to what is no request."""
+
+
+def refuse_lax_parser() -> None:
+    """Raises StartupRefused where aiohttp has only its parser in Python: it takes for a request what is none, and
+    proxies and it can differ about where one ends."""
+    if HttpRequestParser.__module__ != "aiohttp._http_parser":
+        raise StartupRefused(
+            "aiohttp has come without its HTTP parser in C; install its wheel, and unset AIOHTTP_NO_EXTENSIONS."
+        )
 
 
 class Connections(web.Server):
@@ -115,7 +124,7 @@ class Connection(web.RequestHandler):
         if self._end is not None:
             self._ignore(data)
             return
-        super().data_received(data)
+        _receive(self, data)
         waiter = self._waiter
         if waiter is None:  # a request is under way
             if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
@@ -160,6 +169,7 @@ class Connection(web.RequestHandler):
 
     def _break_body(self, error: BaseException) -> None:
         """Tells who reads the body that it cannot be read; aiohttp would have them wait for it."""
+        error.__traceback__ = None  # or it and this connection would keep each other, and what was read
         request = self._current_request
         if request is not None and not request.content.is_eof():
             request.content.set_exception(web.RequestPayloadError(str(type(error))))
@@ -172,6 +182,8 @@ class Connection(web.RequestHandler):
         message: str | None = None,
     ) -> web.StreamResponse:
         """The answer to what is not HTTP. aiohttp's would cite it, in the log as well, and a token with it."""
+        if isinstance(exc, HttpProcessingError):
+            exc.__traceback__ = None  # as above
         match exc:
             case TallybookError():
                 return self._connections.misread(request, exc)
@@ -235,5 +247,6 @@ class Connection(web.RequestHandler):
             self._end.set_result(None)
 
 
+_receive: Final = web.RequestHandler.data_received  # which every request pays for: super() takes as long again
 _NOT_HTTP: Final = "The request cannot be read; send it as HTTP/1.1."
 _TOO_MANY_FIELDS: Final = "Too many headers received"

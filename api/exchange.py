@@ -67,7 +67,7 @@ class Reply(web.StreamResponse):
         """Sends the whole answer."""
         if not request.keep_alive:
             self.closing = True
-        if not request.content.is_eof():
+        if not request._payload.is_eof():
             self._leave_unread(request)
         if request._message.upgrade:  # of what was sent behind such a request, aiohttp's parser has thrown some away
             self.closing = self.deaf = True
@@ -97,9 +97,10 @@ class Reply(web.StreamResponse):
         return request.writer
 
     def _leave_unread(self, request: web.BaseRequest) -> None:
-        """Of the body of a refused request a little is read, so that the connection can be used for the next."""
+        """Of the body of a refused request a little is read, so that the connection can be used for the next; but not
+        where the client waits to be told to send it: nobody knows whether it will."""
         length = request.content_length
-        if self.closing or length is None or length > LEFT_UNREAD_BYTES_MAX:
+        if self.closing or length is None or length > LEFT_UNREAD_BYTES_MAX or "Expect" in request.headers:
             self.closing = self.deaf = True
 
     async def write_eof(self, data: bytes = b"") -> None:

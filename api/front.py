@@ -12,7 +12,7 @@ from secrets import token_hex
 from typing import Final
 
 import structlog
-from aiohttp import HttpVersion11, web
+from aiohttp import web
 from prometheus_client import Histogram
 
 from api import problems
@@ -24,7 +24,6 @@ from engine.telemetry import REQUEST_SECONDS, Lines, observe
 REQUESTS_MAX: Final = 5_000
 """Requests under way in one process; further ones are answered 503 at once."""
 _REQUEST_ID: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
-_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _logger = structlog.get_logger()
 
 
@@ -76,8 +75,8 @@ class Front:
         found = self._router.resolve(request.method, request.rel_url.raw_path)
         visit.path = found.path
         visit.parameters = found.parameters
-        if "Expect" in request.headers:
-            await _encourage(request)
+        if "Expect" in request.headers and request.headers["Expect"].lower() != "100-continue":
+            raise Unreadable("What the header Expect asks for cannot be done; leave it out.")
         return await found.handler(visit)
 
     def _note(self, visit: Visit, status: int, started_at: float) -> None:
@@ -99,14 +98,6 @@ class Front:
         if given is not None and _REQUEST_ID.fullmatch(given):
             return given
         return f"{self._process_id}-{next(self._request_numbers)}"
-
-
-async def _encourage(request: web.BaseRequest) -> None:
-    """Has a client send its body that waits to be told to."""
-    if request.headers["Expect"].lower() != "100-continue":
-        raise Unreadable("What the header Expect asks for cannot be done; leave it out.")
-    if request.version >= HttpVersion11:
-        await request.writer.write(_CONTINUE)
 
 
 def _problem(visit: Visit, error: TallybookError) -> Reply:

@@ -24,6 +24,7 @@ import structlog
 import uvloop
 
 from api.app import Settings, make_front, serving
+from api.connections import refuse_lax_parser
 from api.desk import open_desk
 from engine import failpoints
 from engine.database import open_database
@@ -49,8 +50,9 @@ def main() -> int:
     try:
         match kind, arguments:
             case "api", [fd, settings]:
+                refuse_lax_parser()
                 chosen = msgspec.json.decode(settings, type=Settings)
-                room = max(1, min(chosen.connections, most - DESCRIPTORS_KEPT))
+                room = connections_with(most, chosen.connections)
                 uvloop.run(_serve(dsn, int(fd), lines, msgspec.structs.replace(chosen, connections=room)))
             case "worker", []:
                 uvloop.run(_work(dsn))
@@ -60,6 +62,11 @@ def main() -> int:
         sys.stderr.write(f"{refused.message}\n")
         return 1
     return 0
+
+
+def connections_with(descriptors: int, wanted: int) -> int:
+    """How many clients a process takes that may have so many descriptors open."""
+    return max(1, min(wanted, descriptors - DESCRIPTORS_KEPT))
 
 
 async def _serve(dsn: str, fd: int, lines: Lines, settings: Settings) -> None:

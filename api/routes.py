@@ -17,7 +17,7 @@ from msgspec import Struct
 from api import answers, answers_past, comparisons, queries, wire
 from api.answers import Listing
 from api.auth import Guard, Scope, Token
-from api.body import read_form
+from api.body import Bodies
 from api.desk import Desk
 from api.exchange import Reply, Visit, header
 from api.forms import Form, fingerprint, parse_id
@@ -229,6 +229,7 @@ class Operations:
     ) -> None:
         self._desk = desk
         self._guard = guard
+        self._bodies = Bodies()
         self._failures = failures
         self._requests = requests
         self._proxies = proxies
@@ -342,7 +343,7 @@ class Operations:
             tournament_id = await self._tournament(visit, token)
             wire.parse_no_query(_query(request))
             key = _idempotency_key(request)
-            form = await read_form(request)
+            form = await self._bodies.form(request)
             command = await route.command(self._desk, form, _ids(visit.parameters))
             live = await self._desk.lives.pin(tournament_id)
             try:

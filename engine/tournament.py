@@ -474,7 +474,7 @@ def _result(result: Result | None, participants: tuple[CompetitorId, ...]) -> tu
     if isinstance(result, str):
         try:
             text, result = result, msgspec.json.decode(result, type=dict[CompetitorId, str])
-            if len(json.loads(text, object_pairs_hook=list)) != len(result):
+            if len(result) <= PARTICIPANTS_MAX and len(json.loads(text, object_pairs_hook=list)) != len(result):
                 return None, [Fault("result", "names a competitor more than once")]
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return None, [

@@ -4,14 +4,17 @@ The limits of seconds are shortened to what a test can wait for; that they are w
 """
 
 import asyncio
+import gc
 import json
 import re
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from io import BytesIO
 from typing import Any, Final
 
 import pytest
+from aiohttp.streams import StreamReader
 from prometheus_client import REGISTRY
 from yarl import URL
 
@@ -161,6 +164,69 @@ async def test_what_follows_a_small_refused_body_is_answered_on_the_same_connect
         assert (await split.answer())[0] == 401
         await split.send(b"name=Ada" + posting(client, "Content-Length: 8") + b"name=Ada")
         assert (await split.answer())[0] == 200
+
+
+def kept() -> bool:
+    """Whether there is a body in memory that has failed; to be asked while no garbage is collected."""
+    readers = [one for one in gc.get_objects() if type(one) is StreamReader]
+    return any(
+        one._exception and one.total_bytes and isinstance(one._protocol, connections.Connection) for one in readers
+    )
+
+
+async def test_a_body_that_breaks_off_is_no_defect_and_is_not_kept(
+    service: Service, client: Client, log_lines: BytesIO
+) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        for lines, sent in (
+            (("Content-Length: 900000",), b"a" * 500_000),
+            (("Transfer-Encoding: chunked",), b"1\r\na\r\nx"),
+        ):
+            async with connected(service) as gone:
+                await gone.send(posting(client, *lines))
+                assert (await client.get("rankings.json")).status == 200
+                await gone.send(sent)
+                assert (await client.get("rankings.json")).status == 200
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while log_lines.getvalue().count(b'"status":400') < 2 or kept():
+                await client.get("rankings.json")
+    finally:
+        gc.enable()
+    assert b"request_failed" not in log_lines.getvalue()
+    assert b'"status":500' not in log_lines.getvalue()
+
+
+async def test_more_bodies_than_there_is_room_for_are_503(
+    service: Service, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(body, "BODY_SECONDS_MAX", PATIENCE_SECONDS)
+    monkeypatch.setattr(body, "AWAITED_BYTES_MAX", 1_000)
+    async with connected(service) as first, connected(service) as second:
+        await first.send(posting(client, "Content-Length: 600"))
+        assert (await client.get("rankings.json")).status == 200
+        await second.send(posting(client, "Content-Length: 401"))
+        assert (await second.answer())[0] == 503
+        assert (await client.post("competitors.json", {"name": "Ada"})).status == 200  # which is here already
+        await first.send(b"name=" + b"x" * 595)
+        assert (await first.answer())[0] == 422
+    async with connected(service) as third:
+        await third.send(posting(client, "Content-Length: 1000"))
+        assert (await client.get("rankings.json")).status == 200
+        await third.send(b"name=Ada&color=c0ffee&tags=" + b"x" * 200 + b"&parent=" + b"1" * 765)
+        assert (await third.answer())[0] == 422
+
+
+async def test_who_waits_to_be_told_to_send_a_body_is_told_only_if_it_is_wanted(
+    service: Service, client: Client
+) -> None:
+    nobody = service.client(client.tournament, "nobody")
+    for asking, length, status in ((nobody, 8, 401), (client, 2**40, 413)):
+        async with connected(service) as waiting:
+            await waiting.send(posting(asking, f"Content-Length: {length}", "Expect: 100-continue"))
+            assert (await waiting.answer())[0] == status
+            assert await waiting.rest() == b""
 
 
 async def register_heavy(client: Client) -> None:

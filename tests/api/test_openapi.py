@@ -159,9 +159,7 @@ async def described_season(document: Any, season: Season, tmp_path: Path) -> Pat
 
 
 @pytest.mark.timeout(3_600)
-async def test_the_service_is_as_it_is_described(
-    service: Service, client: Client, described_season: Path, record_property: Any
-) -> None:
+async def test_the_service_is_as_it_is_described(service: Service, client: Client, described_season: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         str(Path(sys.executable).with_name("schemathesis")),
         *("run", str(described_season), "--url", service.url, "--checks", "all", "--phases", "coverage,fuzzing"),
@@ -176,4 +174,3 @@ async def test_the_service_is_as_it_is_described(
     generated = re.search(r"(\d+) generated", said)
     assert generated, said
     assert int(generated[1]) > 500
-    record_property("cases", int(generated[1]))

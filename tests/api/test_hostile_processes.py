@@ -1,0 +1,107 @@
+"""`tallybook serve` as it is run, with its own event loop and parser, among those who mean it no good."""
+
+import asyncio
+import os
+import resource
+import socket
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Final
+
+import pytest
+from aiohttp import ClientSession, DummyCookieJar
+from yarl import URL
+
+from api.process import connections_with
+from engine.database import Database
+from engine.terms import TournamentId
+from tests.api.service import Client, make_token, register, slug_of
+from tests.running import Running, said, started
+
+DESCRIPTORS: Final = 250
+ANSWER_SECONDS_MAX: Final = 10.0
+
+
+@pytest.fixture
+async def running(dsn: str, tmp_path: Path) -> AsyncIterator[Running]:
+    with started(tmp_path, "serve", "--port", "0", "--no-worker", TALLYBOOK_DATABASE_URL=dsn) as running:
+        await running.address()
+        yield running
+
+
+@pytest.fixture
+async def client(running: Running, database: Database, tournament_id: TournamentId) -> AsyncIterator[Client]:
+    token, slug = await make_token(database), await slug_of(database, tournament_id)
+    async with ClientSession(cookie_jar=DummyCookieJar()) as session:
+        yield Client(session, await running.address(), slug, token)
+
+
+def flood(url: URL, stack: ExitStack, connections: int) -> list[socket.socket]:
+    """So many connections at once, as far as they can be had."""
+    sockets = []
+    for _ in range(connections):
+        with suppress(OSError):
+            one = stack.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex((url.host, url.port))
+            sockets.append(one)
+    return sockets
+
+
+async def test_a_service_out_of_descriptors_goes_on(running: Running, client: Client) -> None:
+    await register(client, "Ada")
+    url = URL(await running.address())
+    (api,) = running.pids("api")
+    resource.prlimit(api, resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
+    with ExitStack() as stack:
+        flood(url, stack, 800)
+        for _ in range(20):
+            assert (await client.get("competitors.json")).status == 200
+    assert len(os.listdir(f"/proc/{api}/fd")) <= DESCRIPTORS
+    async with asyncio.timeout(ANSWER_SECONDS_MAX), ClientSession() as fresh:
+        while True:
+            with suppress(OSError):
+                async with fresh.get(url / "healthz") as answer:
+                    assert answer.status == 200
+                    break
+    assert running.pids("api") == [api]
+
+
+@pytest.mark.parametrize(
+    ("descriptors", "wanted", "taken"),
+    [(1_000_000, 10_000, 10_000), (10_128, 10_000, 10_000), (1_024, 10_000, 896), (64, 10, 1)],
+)
+def test_a_process_takes_as_many_clients_as_it_has_descriptors_for(descriptors: int, wanted: int, taken: int) -> None:
+    assert connections_with(descriptors, wanted) == taken
+
+
+async def test_what_the_operator_chooses_reaches_the_processes(
+    dsn: str, tmp_path: Path, database: Database, tournament_id: TournamentId
+) -> None:
+    token, slug = await make_token(database), await slug_of(database, tournament_id)
+    options = ("--port", "0", "--no-worker", "--requests-per-second", "2", "--proxies", "1")
+    with started(tmp_path, "serve", *options, TALLYBOOK_DATABASE_URL=dsn) as running:
+        async with ClientSession(cookie_jar=DummyCookieJar()) as session:
+            client = Client(session, await running.address(), slug, token)
+            answers = await asyncio.gather(*(client.get("rankings.json") for _ in range(20)))
+            assert {answer.status for answer in answers} == {200, 429}
+            nobody = Client(session, await running.address(), slug, None)
+            failures = [(await nobody.get("rankings.json", {"X-Forwarded-For": "1.1.1.1"})).status for _ in range(100)]
+            assert failures[0] == 401
+            assert failures[-1] == 429
+            assert (await nobody.get("rankings.json", {"X-Forwarded-For": "1.1.1.2"})).status == 401
+
+
+@pytest.mark.parametrize("option", [("--requests-per-second", "0"), ("--proxies", "-1"), ("--proxies", "11")])
+async def test_limits_have_limits(tmp_path: Path, option: tuple[str, str]) -> None:
+    refused = await asyncio.to_thread(said, "serve", *option, TALLYBOOK_DATA_DIR=str(tmp_path))
+    assert refused.code == 2
+
+
+async def test_the_service_does_not_start_with_a_parser_that_takes_anything(dsn: str) -> None:
+    refused = await asyncio.to_thread(
+        said, "serve", "--port", "0", TALLYBOOK_DATABASE_URL=dsn, AIOHTTP_NO_EXTENSIONS="1"
+    )
+    assert refused.code == 1
+    assert "aiohttp has come without its HTTP parser in C" in refused.err
