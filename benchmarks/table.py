@@ -77,7 +77,7 @@ ROWS: Final = (
         at_most=True,
     ),
     Row(key="16", question="90 % reads, 10 % adds / ceiling", must=0.65),
-    Row(key="18a", question="verify, 5 million events / plain SELECT of the same rows", must=0.4, aim=0.6),
+    Row(key="18a", question="verify, 1 million events / plain SELECT of the same rows", must=0.4, aim=0.6),
     Row(key="18b", question="verify, a block for each event / plain SELECT of the same rows", must=0.4, aim=0.6),
 )
 

@@ -22,7 +22,7 @@ from engine.errors import NotFound, Unacceptable
 from engine.stored import Stand
 from engine.terms import Sequence, TournamentId
 from engine.witness import Witness
-from projections import tables
+from projections import table_checks
 from projections.progress import Difference, Progress, State, beginning
 from projections.verify import MARK_EVENTS, Verification, Watch
 
@@ -271,7 +271,7 @@ async def beside_tournaments(
 ) -> list[Difference]:
     """Rules that do not hold, rows of tournaments that are not registered, and noted tournaments that are gone."""
     found = [a_difference("", None, broken.rule, broken.message) for broken in await stored.broken_rules(connection)]
-    for table, tournament_id in [*await stored.unregistered(connection), *await tables.unregistered(connection)]:
+    for table, tournament_id in [*await stored.unregistered(connection), *await table_checks.unregistered(connection)]:
         found.append(a_difference("", None, table, f"has rows of tournament {tournament_id}, which is not registered"))
     registered = {stand.tournament_id for stand in stands}
     for tournament_id, noted_slug, last in witness.tournaments() if witness is not None else ():

@@ -23,12 +23,13 @@ from engine.log import Head
 from engine.stored import Block, Columns, Stand
 from engine.terms import ActorId, Sequence
 from engine.witness import Noted, Witness
-from projections import snapshots, tables
+from projections import snapshots, table_checks, tables
 from projections.board import FOLD_VERSION, Board, Revisions, fold
 from projections.differences import differences
 from projections.progress import DIFFERENCES_MAX, Difference, Progress
 from projections.standing import standings
-from projections.tables import Checkpoint, StandingRow
+from projections.table_checks import StandingRow
+from projections.tables import Checkpoint
 
 MARK_EVENTS: Final = 1_000_000
 """After so many events of a tournament it is kept how far its verification has come."""
@@ -349,9 +350,9 @@ class Verification:
             return
         progress.tables_at = head.sequence
         count = progress.differences_count
-        for table, row_id, wrong in await tables.strays(self._connection, progress.tournament_id):
+        for table, row_id, wrong in await table_checks.strays(self._connection, progress.tournament_id):
             self._differ(head.sequence, f"tables.{table}[{row_id}]", wrong)
-        bare = await tables.incomplete(self._connection, progress.tournament_id)
+        bare = await table_checks.incomplete(self._connection, progress.tournament_id)
         if bare is not None:
             self._differ(head.sequence, f"tables.rankings[{bare}]", "has no list of competitors, or no unity")
             return
@@ -370,7 +371,7 @@ class Verification:
         """The view, which PostgreSQL computes, against the positions that answers show."""
         try:
             async with self._connection.transaction():  # so that an error leaves us the moment
-                rows = await tables.standing_rows(self._connection, self.progress.tournament_id)
+                rows = await table_checks.standing_rows(self._connection, self.progress.tournament_id)
         except DATABASE_TROUBLE:
             raise
         except asyncpg.PostgresError as error:

@@ -95,6 +95,8 @@ def _result(name: str, trial: Trial, options: argparse.Namespace) -> dict[str, A
     except Exception as error:
         traceback.print_exc()
         verdict = f"FAILED: {type(error).__name__}: {str(error)[:200]}"
+    if verdict == "held" and trial.shortcoming:
+        verdict = f"not shown: {trial.shortcoming}"
     if trial.verdicts.wrong:
         verdict = f"FAILED: {trial.verdicts.told()[:400]}"
     return {
@@ -190,9 +192,10 @@ def _cell(result: dict[str, Any] | None, name: str) -> str:
 
 
 def _run_of(result: dict[str, Any] | None) -> str:
-    return (
-        "" if result is None else f"{result['date']}, {result['commit']}, seed {result['seed']}, {result['seconds']} s"
-    )
+    if result is None:
+        return ""
+    size = f"size {result['scale']:g}, {result['seconds']} s"
+    return f"{result['date']}, {result['commit']}, seed {result['seed']}, {size}"
 
 
 def _machine() -> str:

@@ -115,8 +115,8 @@ async def read_log(owner: asyncpg.Connection, arena: Arena) -> Log:
         return Log(
             arena,
             [Stored(*row, json.loads(row["body"])) for row in await owner.fetch(_EVENTS, t)],
-            await owner.fetch(_BLOCKS, t),
-            await owner.fetchrow(_HEAD, t),
+            [dict(row) for row in await owner.fetch(_BLOCKS, t)],
+            dict(await owner.fetchrow(_HEAD, t)),
             dict(map(tuple, await owner.fetch(_KEYS, t))),
             _shown_in_tables(rows, arena),
             await owner.fetchval(_CHECKPOINT, t) or 0,
@@ -242,14 +242,17 @@ def _check_wishes(verdicts: Verdicts, wishes: list[_Wish], logs: list[Log]) -> N
 
 def _check_invented(verdicts: Verdicts, wishes: list[_Wish], logs: list[Log]) -> None:
     marks = {(w.asked.tournament, w.asked.kind, w.asked.mark) for w in wishes}
-    keys = {w.asked.key: w.asked.tournament for w in wishes if w.asked.key}
+    keys: dict[str, set[int]] = defaultdict(set)
+    for wish in wishes:
+        if wish.asked.key is not None:
+            keys[wish.asked.key].add(wish.asked.tournament)
     for place, log in enumerate(logs):
         for event in log.events:
             mark = _mark(event)
             if mark is not None:
                 verdicts.look("I3", (place, *mark) in marks, f"nobody asked for event {event.sequence}: {event.text}")
             if event.key is not None and event.key in keys:
-                verdicts.look("I11", keys[event.key] == place, f"event {event.sequence} is of another tournament")
+                verdicts.look("I11", place in keys[event.key], f"event {event.sequence} is of another tournament")
         used = Counter(event.key for event in log.events if event.key is not None)
         firsts = {event.key: event.sequence for event in reversed(log.events) if event.key is not None}
         for key, times in used.items():

@@ -110,7 +110,7 @@ async def worker_killed(trial: Trial) -> None:
         for worker in stage.workers:
             await worker.again(**{VARIABLE: ""})
         took = await stage.caught_up()
-        stage.resumed.append(took)
+        trial.look("I12", took <= stage.resumed_seconds_max, f"the tables were whole after {took:.1f} s")
         await trial.judge(stage)
         trial.tell(f"{cycles * len(points)} deaths; tables whole {took:.1f} s after the last")
 
@@ -188,7 +188,7 @@ async def out_of_memory(trial: Trial) -> None:
             await stage.resume()
         await trial.judge(stage)
         deaths = sum(service.deaths for service in stage.services)
-        trial.tell(f"peak {peak / 2**20:.0f} MiB resident; {deaths} processes started again")
+        trial.tell(f"the limit was not reached: peak {peak / 2**20:.0f} MiB resident; {deaths} processes started again")
 
 
 def _resident(pid: int) -> int:
@@ -344,8 +344,8 @@ async def sync_before_answer(trial: Trial) -> None:
             pid, _, call = line.split(maxsplit=2)
             if "recvfrom(" in call or "recvfrom resumed" in call:
                 fresh[pid] = False
-            elif "sync(" in call or "sync resumed" in call:
-                syncs += call.startswith("f")
+            elif "sync" in call and call.endswith("= 0"):  # it has returned
+                syncs += 1
                 fresh = dict.fromkeys({*fresh, pid}, True)
             elif call.startswith("sendto(") and "appended" in call:
                 answers += 1

@@ -125,7 +125,7 @@ class Program:
     @property
     def deaths(self) -> int:
         """How often its API process died, as it says itself."""
-        return self.said.count('"process_died"')
+        return self.said.count('"code":-9')
 
     @property
     def said(self) -> str:

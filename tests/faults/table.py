@@ -36,6 +36,8 @@ class Trial:
         self.verdicts = Verdicts()
         self.figures: list[str] = []
         self.resumed: list[float] = []
+        self.shortcoming = ""
+        """Why the run does not show what it is for, although nothing that was looked at is wrong."""
         self.stages: list[Stage] = []
 
     def times(self, full: int, *, least: int = 1) -> int:
