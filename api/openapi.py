@@ -394,7 +394,7 @@ def _of_query(name: str, field: Field) -> Schema:
 def _body(fields: Fields) -> Schema:
     schema: Schema = {
         "type": "object",
-        "properties": {name: {**field.schema, "description": field.text} for name, field in fields.items()},
+        "properties": {name: _of_form(field) for name, field in fields.items()},
         "required": [name for name, field in fields.items() if field.required],
         "additionalProperties": False,
     }
@@ -402,6 +402,11 @@ def _body(fields: Fields) -> Schema:
     if indexed:
         schema["patternProperties"] = indexed
     return {"required": bool(schema["required"]), "content": {FORM: {"schema": schema}}}
+
+
+def _of_form(field: Field) -> Schema:
+    schema = field.schema if field.required else {"anyOf": [field.schema, {"const": ""}]}  # empty: as absent
+    return {**schema, "description": field.text}
 
 
 def _refusal(status: int) -> Schema:

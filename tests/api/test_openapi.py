@@ -89,6 +89,15 @@ async def test_fields_with_an_id_are_described(season: Season) -> None:
             assert refused == (field not in OPERATIONS[name].takes)
 
 
+def test_an_optional_field_may_be_empty() -> None:
+    for operations in openapi.described()["paths"].values():
+        for described in operations.values():
+            for content in described.get("requestBody", {}).get("content", {}).values():
+                schema = content["schema"]
+                for name, field in schema["properties"].items():
+                    assert ({"const": ""} in field.get("anyOf", [])) == (name not in schema["required"])
+
+
 # ── The page ────────────────────────────────────────────────────────────────────────────────────────────
 
 
