@@ -15,7 +15,7 @@ import struct
 import subprocess
 import termios
 from collections.abc import AsyncIterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
@@ -694,8 +694,11 @@ async def test_ctrl_c_ends_a_command_that_waits_for_the_data_directory(tmp_path:
 
 def _has_open(pid: int, path: Path) -> bool:
     assert lives(pid)
-    descriptors = Path(f"/proc/{pid}/fd").iterdir()
-    return str(path) in {os.readlink(descriptor) for descriptor in descriptors if descriptor.is_symlink()}
+    opened = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # it has been closed meanwhile
+            opened.add(os.readlink(descriptor))
+    return str(path) in opened
 
 
 # ── A worker of its own ─────────────────────────────────────────────────────────────────────────────────
