@@ -16,7 +16,6 @@ import cyclopts
 from asyncpg import Connection
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
-from rich.progress import Progress
 from slugify import slugify
 
 from api import auth, printing
@@ -273,11 +272,8 @@ async def import_competitors(slug: str, file: Path, /, *, where: Where = HERE) -
     Columns: name, then optionally tags (separated by |), color, parent (a name or id).
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        with Progress(console=printing.talk(), disable=not printing.talk().is_terminal) as bar:
-            task = bar.add_task("importing", total=None)
-            count = await register_competitors(
-                desk, live, file, progress=lambda done, total: bar.update(task, completed=done, total=total)
-            )
+        with printing.progress("importing") as advance:
+            count = await register_competitors(desk, live, file, progress=advance)
     printing.say(f"{count} competitors registered")
 
 

@@ -9,7 +9,6 @@ from typing import Annotated, Final
 
 from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number, mutually_exclusive
-from rich.progress import Progress
 
 from api import printing, queries
 from api.answers_past import as_it_was, explanation_shape
@@ -152,13 +151,16 @@ async def history(
         past, head = Past(desk.database), live.head.sequence
         span = await past.span(live.tournament_id, head, bounds)
         told = telling(format, live.board, ranking, head)
-        with written_to(output) as write, _progress(on_terminal=output is None and sys.stdout.isatty()) as bar:
-            task = bar.add_task("telling", total=max(0, span.last - span.first + 1))
+        total, on_terminal = max(0, span.last - span.first + 1), output is None and sys.stdout.isatty()
+        with (
+            written_to(output) as write,
+            printing.progress("telling", total=total, data_there=on_terminal) as advance,
+        ):
             write(told.head)
             async for reached, lines in past.lines(live.tournament_id, ranking, span, asked):
                 if lines:
                     write(told.lines(lines))
-                bar.update(task, completed=reached - span.first + 1)
+                advance(reached - span.first + 1)
 
 
 async def explain(
@@ -223,11 +225,10 @@ async def chart(slug: str, ranking_id: int, /, *, output: Path, unity: str | Non
         title = f"{ranking_of(live, ranking).name}: {_unity_name(live, ranking, unity_id)}"
         names = {competitor_id: competitor.name for competitor_id, competitor in live.board.competitors.items()}
         moments, head = [], live.head.sequence
-        with _progress(on_terminal=False) as bar:
-            task = bar.add_task("reading", total=head)
+        with printing.progress("reading", total=head) as advance:
             async for reached, course in Past(desk.database).course(live.tournament_id, ranking, unity_id, head):
                 moments = course.moments if reached == head else []
-                bar.update(task, completed=reached)
+                advance(reached)
     if not moments:
         raise NotFound(f"No points have been given in {title} yet; there is nothing to draw.")
     try:
@@ -239,8 +240,3 @@ async def chart(slug: str, ranking_id: int, /, *, output: Path, unity: str | Non
 
 def _unity_name(live: Live, ranking_id: RankingId, unity_id: UnityId) -> str:
     return ranking_of(live, ranking_id).unities[unity_id].name
-
-
-def _progress(*, on_terminal: bool) -> Progress:
-    """A bar on the terminal, unless the data itself goes there (`on_terminal`)."""
-    return Progress(console=printing.talk(), disable=on_terminal or not printing.talk().is_terminal)

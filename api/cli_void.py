@@ -6,15 +6,16 @@ import msgspec
 from cyclopts import Parameter
 
 from api import printing, shapes
-from api.comparisons import compared, narrowed
+from api.comparisons import compared
 from api.desk import Desk
+from api.known import ranking_of, refuse_unknown, unity_named
 from api.where import HERE, Json, Where, desk_at, tournament_at
 from engine import log
 from engine.commands import UnvoidCompetition, VoidCompetition
-from engine.errors import NotFound
 from engine.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
-from projections.board import Board, Revisions, fold
+from projections.board import Board, fold_all
 from projections.comparison import foreseen, without
+from projections.history import Filter
 from projections.live import Live
 
 DryRun = Annotated[bool, Parameter(negative="", help="Show what it would lead to, and change nothing.")]
@@ -86,32 +87,34 @@ async def what_if(
         Only the unity of this name.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        if ranking_id not in live.board.rankings:
-            raise NotFound(f"This tournament has no ranking {ranking_id}.")
+        ranking = RankingId(ranking_id)
+        ranking_of(live, ranking)
+        only = None if unity is None else unity_named(live, ranking, unity)
         competitions = {CompetitionId(competition_id) for competition_id in without_competition or ()}
         competitors = {CompetitorId(competitor_id) for competitor_id in without_competitor or ()}
-        for competition_id in competitions - live.board.competitions.keys():
-            raise NotFound(f"This tournament has no competition {competition_id}.")
-        for competitor_id in competitors - live.board.competitors.keys():
-            raise NotFound(f"This tournament has no competitor {competitor_id}.")
+        for competition_id in competitions:
+            refuse_unknown(live, ranking, Filter(competition_id=competition_id))
+        for competitor_id in competitors:
+            refuse_unknown(live, ranking, Filter(competitor_id=competitor_id))
         other = await _replayed(desk, live, competitions, competitors)
-        rankings = compared(live.board, {RankingId(ranking_id): other.rankings[RankingId(ranking_id)]})
-    if unity is not None:
-        rankings = [narrowed(ranking, unity) for ranking in rankings]
+        rankings = compared(live.board, {ranking: other.rankings[ranking]}, only)
     _show(rankings, json=json)
 
 
 async def _replayed(desk: Desk, live: Live, competitions: set[CompetitionId], competitors: set[CompetitorId]) -> Board:
     """What the log up to the live's head comes to without these. Raises LogForked and LogUnreadable."""
-    board, revisions, head = Board(), Revisions(), log.beginning(live.tournament_id)
+    board, head = Board(), log.beginning(live.tournament_id)
     with printing.progress("replaying", total=live.head.sequence) as advance:
         while head.sequence < live.head.sequence:
             async with desk.database.connection() as connection:
                 tail = await log.tail(connection, live.tournament_id, head)
-            for recorded in tail.events:
-                event = without(recorded.event, competitions, competitors)
-                if event is not None and recorded.sequence <= live.head.sequence:
-                    fold(board, revisions, msgspec.structs.replace(recorded, event=event))
+            left = [
+                msgspec.structs.replace(recorded, event=event)
+                for recorded in tail.events
+                if recorded.sequence <= live.head.sequence
+                and (event := without(recorded.event, competitions, competitors)) is not None
+            ]
+            fold_all(live.tournament_id, board, left)
             head = tail.head
             advance(head.sequence)
     return board

@@ -5,14 +5,15 @@ from collections.abc import Mapping
 import msgspec
 
 from api import shapes
-from engine.errors import NotFound
 from engine.terms import RankingId, UnityId
 from projections.board import Board, Ranking
 from projections.comparison import Move, moves
 
 
-def compared(board: Board, after: Mapping[RankingId, Ranking]) -> list[shapes.ComparedRanking]:
-    """The rankings of `board` beside those `after`, which are all of its own."""
+def compared(
+    board: Board, after: Mapping[RankingId, Ranking], only: UnityId | None = None
+) -> list[shapes.ComparedRanking]:
+    """The rankings of `board` beside those `after`, which are all of its own; of all their unities, or of one."""
     return [
         shapes.ComparedRanking(
             id=ranking_id,
@@ -20,18 +21,11 @@ def compared(board: Board, after: Mapping[RankingId, Ranking]) -> list[shapes.Co
             unities=[
                 _unity(board, unity_id, ranking.unities[unity_id].name, lines)
                 for unity_id, lines in moves(board.rankings[ranking_id], ranking).items()
+                if only in (None, unity_id)
             ],
         )
         for ranking_id, ranking in after.items()
     ]
-
-
-def narrowed(ranking: shapes.ComparedRanking, unity: str) -> shapes.ComparedRanking:
-    """The ranking with its unity of this name alone. Raises NotFound."""
-    unities = [compared for compared in ranking.unities if compared.name == unity]
-    if not unities:
-        raise NotFound(f"Ranking {ranking.id} has no unity {unity!r}.")
-    return msgspec.structs.replace(ranking, unities=unities)
 
 
 def preview(rankings: list[shapes.ComparedRanking]) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Sequence as Items
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 from rich.console import Console
@@ -24,6 +24,14 @@ from projections.live import Live
 from projections.standing import standings as lines_of
 
 OnReady = Callable[[str], None]
+
+
+class Advance(Protocol):
+    """Moves a bar to how much is `done`, where it is known now `of` how much."""
+
+    def __call__(self, done: int, of: int | None = None) -> None: ...
+
+
 PIPED_COLUMNS: Final = 200
 """Width of a table that does not go to a terminal."""
 
@@ -156,11 +164,11 @@ def _moved(move: shapes.Move) -> str:
 
 
 @contextmanager
-def progress(what: str, *, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, which is told how much is done."""
-    with Progress(console=talk(), disable=not talk().is_terminal) as bar:
+def progress(what: str, *, total: int | None = None, data_there: bool = False) -> Iterator[Advance]:
+    """A bar on a terminal, unless the data itself goes there; it is told how much is done, and perhaps of how much."""
+    with Progress(console=talk(), disable=data_there or not talk().is_terminal) as bar:
         task = bar.add_task(what, total=total)
-        yield lambda done: bar.update(task, completed=done)
+        yield lambda done, of=None: bar.update(task, completed=done, total=of)
 
 
 def listening(address: str) -> None:

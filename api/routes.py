@@ -324,14 +324,10 @@ class Operations:
             tournament_id = await self._tournament(visit, token)
             answer = route.answer(_query(visit.request))
             ranking_id = RankingId(_ids(visit.parameters)["ranking_id"])
-            try:
-                async with self._desk.lives.pinned(tournament_id) as live:
-                    await self._desk.lives.current(live)
-                    ranking_of(live, ranking_id)
-                    listing = await answer(self._past, live, ranking_id)
-            except HistoryReplaced:
-                self._slugs.clear()
-                raise
+            async with self._pinned(tournament_id) as live:
+                await self._desk.lives.current(live)
+                ranking_of(live, ranking_id)
+                listing = await answer(self._past, live, ranking_id)
             return _list_reply(visit.request, listing)
 
         return handle

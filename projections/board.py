@@ -8,6 +8,7 @@ changes its name, its sort or its ranking's list of competitors; never by more t
 a modification that leaves all of that as it was.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final, TypeVar, assert_never
 
@@ -15,8 +16,9 @@ import msgspec
 from msgspec import UNSET, Struct, field
 
 from engine import events
+from engine.errors import LogUnreadable
 from engine.events import Recorded, Result
-from engine.terms import CompetitionId, CompetitorId, RankingId, Sort, UnityId
+from engine.terms import CompetitionId, CompetitorId, RankingId, Sort, TournamentId, UnityId
 
 FOLD_VERSION: Final = 1
 """Grows whenever the same log would give another board; tables of another version are not read but made anew."""
@@ -175,6 +177,16 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             board.rankings[event.ranking_id].closed_at = None
         case _:
             assert_never(event)
+
+
+def fold_all(tournament_id: TournamentId, board: Board, run: Iterable[Recorded]) -> None:
+    """Folds a run of events into `board`, in place, for those who keep nothing rendered. Raises LogUnreadable."""
+    revisions = Revisions()
+    for recorded in run:
+        try:
+            fold(board, revisions, recorded)
+        except LookupError as error:
+            raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
 
 
 def add_points(board: Board, event: events.Points) -> None:

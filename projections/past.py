@@ -22,7 +22,7 @@ from engine.errors import HistoryReplaced, LogForked, LogUnreadable, NotFound, Q
 from engine.events import Recorded
 from engine.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from projections import snapshots
-from projections.board import Board, Revisions, fold
+from projections.board import Board, fold_all
 from projections.course import Course
 from projections.explanation import Explainer, Place, Step
 from projections.history import EVERYTHING, Filter, Historian, Line
@@ -181,7 +181,7 @@ class Past:
         board, after = await self._before_version(tournament_id, ranking_id, wanted, head)
         async for events in self._slices(tournament_id, after, head):
             for recorded in events:
-                _fold_all(tournament_id, board, [recorded])
+                fold_all(tournament_id, board, [recorded])
                 if _version(board, ranking_id, wanted.unity_id) >= wanted.version:
                     return Then(board, recorded.sequence, recorded.recorded_at)
         reached = _version(board, ranking_id, wanted.unity_id)
@@ -209,7 +209,7 @@ class Past:
         """The board after the event `upto`; 0: the empty one."""
         board, after = await self._nearest(tournament_id, upto)
         async for events in self._all_slices(tournament_id, after, upto):
-            _fold_all(tournament_id, board, events)
+            fold_all(tournament_id, board, events)
         return board
 
     async def _nearest(self, tournament_id: TournamentId, upto: Sequence) -> tuple[Board, Sequence]:
@@ -368,14 +368,11 @@ class Past:
         self, tournament_id: TournamentId, ranking_id: RankingId, unity_id: UnityId, head: Sequence
     ) -> AsyncIterator[tuple[Sequence, Course]]:
         """The course of a unity from the beginning on, again and again, with the sequence that has been reached."""
-        board, course, revisions = Board(), Course(ranking_id, unity_id), Revisions()
+        board, course = Board(), Course(ranking_id, unity_id)
         async with self._turn():
             async for events in self._all_slices(tournament_id, Sequence(0), head):
                 for recorded in events:
-                    try:
-                        fold(board, revisions, recorded)
-                    except LookupError as error:
-                        raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
+                    fold_all(tournament_id, board, [recorded])
                     course.follow(board, recorded)
                 yield events[-1].sequence, course
 
@@ -411,15 +408,6 @@ def _version(board: Board, ranking_id: RankingId, unity_id: UnityId) -> int:
     ranking = board.rankings.get(ranking_id)
     unity = None if ranking is None else ranking.unities.get(unity_id)
     return 0 if unity is None else unity.version
-
-
-def _fold_all(tournament_id: TournamentId, board: Board, events: list[Recorded]) -> None:
-    revisions = Revisions()
-    for recorded in events:
-        try:
-            fold(board, revisions, recorded)
-        except LookupError as error:
-            raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
 
 
 @contextmanager

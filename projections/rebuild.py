@@ -15,13 +15,13 @@ from msgspec import Struct, field
 
 from engine import log
 from engine.database import Database
-from engine.errors import Conflict, LogForked, LogUnreadable
+from engine.errors import Conflict, LogForked
 from engine.log import Head
 from engine.terms import Sequence, TournamentId
 from projections import snapshots, tables
-from projections.board import FOLD_VERSION, Board, Revisions, fold
+from projections.board import FOLD_VERSION, Board, fold_all
 from projections.differences import differences
-from projections.snapshots import Snapshot, interval_events
+from projections.snapshots import Snapshot
 
 CLAIMS_MAX: Final = 200
 CLAIM_PAUSE_SECONDS: Final = 0.05
@@ -69,11 +69,10 @@ async def _goal(connection: Connection, tournament_id: TournamentId) -> Head:
     assert checkpoint is not None
     if checkpoint.fold_version > FOLD_VERSION:
         raise Conflict("The tables were made by a newer version of Tallybook; rebuild them with that.")
-    try:
-        await log.tail(connection, tournament_id, checkpoint.head, blocks_max=1)
-    except LogForked:
-        return (await log.heads(connection, [tournament_id]))[tournament_id]
-    return checkpoint.head
+    head = checkpoint.head
+    if head == log.beginning(tournament_id) or await log.has_head(connection, tournament_id, head):
+        return head
+    return (await log.heads(connection, [tournament_id]))[tournament_id]
 
 
 async def _switch(connection: Connection, anew: "_Anew") -> Rebuilt | None:
@@ -113,7 +112,6 @@ class _Anew:
         self.board = Board()
         self.head = log.beginning(tournament_id)
         self.snapshots: list[Sequence] = []
-        self._revisions = Revisions()
         self._progress = progress
 
     async def reach(self, connection: Connection, goal: Head, *, snapshots_too: bool = False) -> None:
@@ -122,15 +120,11 @@ class _Anew:
             tail = await log.tail(connection, self.tournament_id, self.head)
             if not tail.events:
                 raise LogForked(self.tournament_id, self.head.sequence)
-            for recorded in tail.events:
-                if recorded.sequence <= goal.sequence:
-                    try:
-                        fold(self.board, self._revisions, recorded)
-                    except LookupError as error:
-                        raise LogUnreadable.dangling(self.tournament_id, recorded.sequence, error) from error
+            until = (recorded for recorded in tail.events if recorded.sequence <= goal.sequence)
+            fold_all(self.tournament_id, self.board, until)
             self.head = min(tail.head, goal, key=lambda head: head.sequence)
             self._progress(self.head.sequence)
-            if snapshots_too and self._is_snapshot_due():
+            if snapshots_too and snapshots.is_due(self.head, self.board, self.last_snapshot):
                 await snapshots.save(connection, {self.tournament_id: Snapshot(self.head, self.board)})
                 self.snapshots.append(self.head.sequence)
 
@@ -138,6 +132,3 @@ class _Anew:
     def last_snapshot(self) -> Sequence:
         """Its sequence; 0: there is none."""
         return self.snapshots[-1] if self.snapshots else Sequence(0)
-
-    def _is_snapshot_due(self) -> bool:
-        return self.head.sequence - self.last_snapshot >= interval_events(self.board)

@@ -72,6 +72,13 @@ def interval_events(board: Board) -> int:
     return max(INTERVAL_EVENTS_MIN, rows * INTERVAL_EVENTS_PER_ROW)
 
 
+def is_due(head: Head, board: Board, last: Sequence) -> bool:
+    """Whether it is time for a snapshot of `board`, `last` being the sequence of the one before. Of nearly all
+    tournaments one number tells that it is not."""
+    behind = head.sequence - last
+    return behind >= INTERVAL_EVENTS_MIN and behind >= interval_events(board)
+
+
 async def nearest(connection: Connection, tournament_id: TournamentId, upto: Sequence) -> Snapshot | None:
     """The last snapshot of this fold's version that is not beyond `upto`, if there is one. Raises Undecodable."""
     row = await connection.fetchrow(_NEAREST, tournament_id, FOLD_VERSION, upto)

@@ -34,7 +34,7 @@ from engine.events import Recorded
 from engine.failpoints import Point
 from engine.log import Head
 from engine.telemetry import FOLD_SECONDS, FOLDED_EVENTS, FORKED, STOPPED
-from engine.terms import Sequence, TournamentId
+from engine.terms import TournamentId
 from projections import snapshots, tables
 from projections.board import FOLD_VERSION, Board, Revisions, fold
 from projections.rebuild import rebuild
@@ -255,7 +255,11 @@ class Worker:
             reason = f"the tables cannot hold what the events up to it lead to: {error}"
             raise LogUnreadable(tournament_id, head.sequence, reason) from error
         snapshot_sequences = {t: checkpoints[t].snapshot_sequence for t in heads}
-        due = {t: Snapshot(heads[t], boards[t]) for t in heads if _is_due(heads[t], boards[t], snapshot_sequences[t])}
+        due = {
+            t: Snapshot(heads[t], boards[t])
+            for t in heads
+            if snapshots.is_due(heads[t], boards[t], snapshot_sequences[t])
+        }
         await snapshots.save(connection, due)
         snapshot_sequences |= {t: snapshot.head.sequence for t, snapshot in due.items()}
         await tables.advance(connection, heads, snapshot_sequences)
@@ -326,12 +330,6 @@ class Worker:
         )
         async with self._database.connection() as connection:
             await tables.stop(connection, fault)
-
-
-def _is_due(head: Head, board: Board, snapshot_sequence: Sequence) -> bool:
-    """Whether it is time for a snapshot. Of nearly all tournaments of a batch one number tells that it is not."""
-    behind = head.sequence - snapshot_sequence
-    return behind >= snapshots.INTERVAL_EVENTS_MIN and behind >= snapshots.interval_events(board)
 
 
 def _touched(tournament_id: TournamentId, board: Board, tail: Iterable[Recorded]) -> Touched:
