@@ -638,7 +638,7 @@ def test_a_delta_is_a_string_or_an_integer(delta: str, amount: int) -> None:
     [
         *('""', '"+"', '"-"', '"++5"', '"+-5"', '"5 "', '"5\\n"', '"1_0"', '"1.0"', '"1e3"', '"0x5"', '"٣"', '"²"'),
         *('"00000000007"', '"12345678901"', '"NaN"', '"x:y"', f'"{DELTA_MAX + 1}"', f'"-{DELTA_MAX + 1}"'),
-        *(str(DELTA_MAX + 1), str(-DELTA_MAX - 1), "9" * 4_300, '"' + "9" * 5_000 + '"'),
+        *(str(DELTA_MAX + 1), str(-DELTA_MAX - 1), "9" * 4_300, '"' + "9" * 64 + '"'),
     ],
     ids=opening,
 )
@@ -655,6 +655,12 @@ def test_a_delta_of_another_type_is_a_fault_that_says_where(delta: str) -> None:
     [(field, message)] = faults_of(lambda: wire.add_points(points(delta), RankingId(5)))
     assert field == "participants_delta"
     assert "; at [0].unities[0].delta: Expected `int | str`, got `" in message
+
+
+def test_a_text_too_long_to_be_any_delta_is_a_fault_that_says_where() -> None:
+    [(field, message)] = faults_of(lambda: wire.add_points(points('"' + "9" * 65 + '"'), RankingId(5)))
+    assert field == "participants_delta"
+    assert message.endswith("; at [0].unities[0].delta: Expected `str` of length <= 64")
 
 
 def test_an_unescaped_plus_is_explained() -> None:
