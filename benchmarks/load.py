@@ -64,6 +64,14 @@ class Load(Struct, frozen=True, kw_only=True):
 
 async def measured(url: str, requests: Path, *, seconds: int, connections: int = CONNECTIONS) -> Load:
     """Loads a server for so long. Raises ProgramFailed unless every answer was a good one."""
+    load = await loaded(url, requests, seconds=seconds, connections=connections)
+    if not load.is_good:
+        raise ProgramFailed(f"Not every request was answered well: {load}")
+    return load
+
+
+async def loaded(url: str, requests: Path, *, seconds: int, connections: int = CONNECTIONS) -> Load:
+    """Loads a server for so long, whatever it answers. Raises ProgramFailed if wrk does."""
     process = await asyncio.create_subprocess_exec(
         *("wrk", "--threads", "1", "--connections", str(connections), "--duration", f"{seconds}s", "--latency"),
         *("--timeout", f"{ANSWER_SECONDS_MAX}s", "--script", str(_SCRIPT), url, "--", str(requests)),
@@ -74,7 +82,4 @@ async def measured(url: str, requests: Path, *, seconds: int, connections: int =
     found = re.search(r"^FIGURES (.*)$", said, re.MULTILINE)
     if found is None:
         raise ProgramFailed(f"wrk failed:\n{said}")
-    load = msgspec.convert(msgspec.json.decode(found[1]) | {"connections": connections}, Load)
-    if not load.is_good:
-        raise ProgramFailed(f"Not every request was answered well: {load}")
-    return load
+    return msgspec.convert(msgspec.json.decode(found[1]) | {"connections": connections}, Load)

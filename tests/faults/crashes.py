@@ -184,14 +184,14 @@ async def out_of_memory(trial: Trial) -> None:
                 await asyncio.gather(*(send(n) for n in range(40)))
                 for service in stage.services:
                     with suppress(OSError):
-                        peak = max(peak, _resident(service.pid))
+                        peak = max(peak, resident(service.pid))
             await stage.resume()
         await trial.judge(stage)
         deaths = sum(service.deaths for service in stage.services)
         trial.tell(f"the limit was not reached: peak {peak / 2**20:.0f} MiB resident; {deaths} processes started again")
 
 
-def _resident(pid: int) -> int:
+def resident(pid: int) -> int:
     found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
     return int(found[1]) * 1024 if found else 0
 

@@ -1,4 +1,4 @@
-"""Cases 33 and 39 to 41: too much, too slow, and stopped in the middle of it; and the soak."""
+"""Cases 33, 40 and 41: all at one place, too slow, and stopped in the middle of it; and the soak."""
 
 import asyncio
 import os
@@ -7,7 +7,7 @@ import time
 from typing import Any, Final
 
 from tests.desks import until
-from tests.faults.crashes import _resident
+from tests.faults.crashes import resident
 from tests.faults.history import Attempt, Outcome
 from tests.faults.stage import Stage
 from tests.faults.table import Trial, case
@@ -15,7 +15,7 @@ from tests.faults.table import Trial, case
 _CONNECTIONS: Final = "SELECT count(*) AS n FROM pg_stat_activity WHERE application_name LIKE 'tallybook%'"
 
 
-def _percentile(attempts: list[Attempt], share: float) -> float:
+def percentile(attempts: list[Attempt], share: float) -> float:
     waits = sorted(a.ended - a.began for a in attempts if a.outcome is Outcome.OK)
     return waits[min(len(waits) - 1, int(share * len(waits)))] if waits else 0.0
 
@@ -28,7 +28,7 @@ async def hot(trial: Trial) -> None:
         before = len(stage.history.attempts)
         async with stage.load(clients=4):
             await asyncio.sleep(trial.seconds(10, least=2))
-        quiet = _percentile(stage.history.attempts[before:], 0.99)
+        quiet = percentile(stage.history.attempts[before:], 0.99)
         arenas, before = list(stage.arenas), len(stage.history.attempts)
         players = stage.load(clients=4)
         async with players:
@@ -36,65 +36,9 @@ async def hot(trial: Trial) -> None:
             async with hot_clients:
                 await asyncio.sleep(trial.seconds(20, least=3))
         attempts = stage.history.attempts[before:]
-        busy = _percentile([a for a in attempts if a.asked.tournament != 0], 0.99)
+        busy = percentile([a for a in attempts if a.asked.tournament != 0], 0.99)
         await trial.judge(stage)
         trial.tell(f"p99 of the others {1000 * quiet:.0f} ms alone, {1000 * busy:.0f} ms beside it")
-
-
-@case(
-    39,
-    "Overload",
-    "an open loop at three times what a closed one of 32 clients reaches; the harness has the same two cores",
-    "503 with Retry-After early; I1-I10; back to normal",
-)
-async def overload(trial: Trial) -> None:
-    async with trial.stage() as stage:
-        seconds = trial.seconds(60, least=3)
-        before = len(stage.history.attempts)
-        async with stage.load(clients=32, pause_seconds=0.0):
-            began = time.monotonic()
-            await asyncio.sleep(seconds / 3)
-            peak = sum(a.outcome is Outcome.OK for a in stage.history.attempts[before:]) / (time.monotonic() - began)
-        before = len(stage.history.attempts)
-        memory = max(_resident(service.pid) for service in stage.services)
-        client_pool = [stage.client() for _ in range(400)]
-        under_way: set[asyncio.Task[Attempt]] = set()
-        began = time.monotonic()
-        due = sent = 0
-        while (now := time.monotonic()) < began + seconds:
-            while due < (now - began) * peak * 3:
-                due += 1
-                if client_pool:
-                    sent += 1
-                    client = client_pool.pop()
-                    task = asyncio.create_task(client.attempt(client.draw(), sent % 2))
-                    under_way.add(task)
-                    task.add_done_callback(
-                        lambda done, client=client: (under_way.discard(done), client_pool.append(client))
-                    )
-            await asyncio.sleep(0.005)
-        took = time.monotonic() - began
-        goodput = sum(a.outcome is Outcome.OK for a in stage.history.attempts[before:]) / took
-        worst = _percentile(stage.history.attempts[before:], 0.99)
-        memory = max(memory, *(_resident(service.pid) for service in stage.services))
-        while under_way:
-            await asyncio.wait(under_way)
-        for client in list(client_pool):
-            client.close()
-        async with stage.load():
-            await stage.resume()
-        trial.look("I10", worst < 5, f"p99 of what was accepted was {worst:.1f} s")
-        await trial.judge(stage)
-        refused = sum(a.status == 503 for a in stage.history.attempts[before:])
-        if not refused:
-            trial.shortcoming = (
-                "nothing was refused: the harness, on the same cores, is out of breath before the service is"
-            )
-        trial.tell(
-            f"32 clients in turn {peak:.0f}/s; due {due / took:.0f}/s, sent {sent / took:.0f}/s by 400 connections, "
-            f"answered ok "
-            f"{goodput:.0f}/s, p99 {worst:.2f} s, {refused} refused with 503, {memory / 2**20:.0f} MiB"
-        )
 
 
 @case(
@@ -117,7 +61,7 @@ async def slow_projection(trial: Trial) -> None:
                         "SELECT (SELECT sum(sequence) FROM head) - (SELECT sum(sequence) FROM checkpoint) AS n"
                     )
                 )[0]["n"]
-            quiet.append(_percentile(stage.history.attempts[before:], 0.99))
+            quiet.append(percentile(stage.history.attempts[before:], 0.99))
         stage.heal()
         took = await stage.caught_up()
         await trial.judge(stage)
@@ -176,8 +120,16 @@ def resources(stage: Stage) -> dict[str, list[int]]:
     return {
         "descriptors": [len(os.listdir(f"/proc/{pid}/fd")) for pid in pids],
         "threads": [len(os.listdir(f"/proc/{pid}/task")) for pid in pids],
-        "MiB": [_resident(pid) >> 20 for pid in pids],
+        "MiB": [resident(pid) >> 20 for pid in pids],
     }
+
+
+async def _gauge(stage: Stage, service: int, name: str) -> float:
+    caller = stage.caller(service)
+    said = (await caller.ask("GET", "/metrics")).body.decode()
+    caller.close()
+    (value,) = [line.split()[1] for line in said.splitlines() if line.startswith(f"{name} ")]
+    return float(value)
 
 
 async def soak(trial: Trial, minutes: float) -> None:
@@ -189,7 +141,7 @@ async def soak(trial: Trial, minutes: float) -> None:
         faults: list[Any] = [_reset, _clog, _end_sessions, _crash, _pause]
         deadline = time.monotonic() + 60 * minutes
         count = 0
-        async with stage.load():
+        async with stage.load(lines_max=30):
             while time.monotonic() < deadline:
                 await asyncio.sleep(min(10, 10 * trial.scale) * trial.random.uniform(0.8, 1.2))
                 await trial.random.choice(faults)(stage, trial)
@@ -208,6 +160,9 @@ async def soak(trial: Trial, minutes: float) -> None:
         for name, slack in (("descriptors", 8), ("threads", 4), ("MiB", 64)):
             for one, other in zip(base[name], after[name], strict=True):
                 trial.look("I10", other <= one + slack, f"{name} grew from {one} to {other}")
+        for n in range(len(stage.services)):
+            waiting = await _gauge(stage, n, "tallybook_waiting_requests")
+            trial.look("I10", waiting == 0, f"{waiting} writes are under way in service {n} when all is quiet")
         connections = (await stage.cluster.fetch(_CONNECTIONS))[0]["n"]
         trial.look("I10", connections <= 2 * 12 + 2 * 4 + 2, f"{connections} sessions")
         await trial.judge(stage)

@@ -255,7 +255,7 @@ async def without_deduplication(trial: Trial) -> str:
 
 
 @control(
-    "one byte of an event changed as owner, with the triggers off: the chain must break, and the checker must see it"
+    "one byte of an event changed as owner, with the triggers off: the check of the chain must see it, all others not"
 )
 async def changed_delta(trial: Trial) -> str:
     async with trial.stage(tournaments=1, workers=1, services=1) as stage:
@@ -268,8 +268,9 @@ async def changed_delta(trial: Trial) -> str:
                 "UPDATE event SET body = replace(body, '\"deltas\":[[', '\"deltas\": [[') WHERE sequence = "
                 "(SELECT max(sequence) FROM event WHERE kind = 'PointsAdded')"
             )
-        faults = (await stage.judged()).wrong.get("I8", [])
-        return f"{len(faults)} faults of I8" if faults else ""
+        wrong = (await stage.judged()).wrong
+        faults = wrong.pop("I8", [])  # and now as if nobody checked the chain
+        return f"{len(faults)} faults of I8, and none without its check" if faults and not wrong else ""
 
 
 # ── What nobody can read ────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,136 @@
+"""Cases 39 and 54: more requests than there is room for, and more guesses than anybody needs.
+
+wrk makes the flood, in C, because the harness would be out of breath before the service is; it goes to one service,
+past the wires. Clients of the harness are at play meanwhile, and are judged. What wrk asked for is judged by counts.
+"""
+
+import asyncio
+import shutil
+import time
+from typing import Final
+
+from api import auth
+from benchmarks.load import Load, loaded
+from benchmarks.traffic import REQUESTS, Request, adds, get, store
+from benchmarks.world import Tournament
+from tests.faults.crashes import resident
+from tests.faults.history import Outcome
+from tests.faults.integrity import verify
+from tests.faults.loads import percentile
+from tests.faults.stage import Stage
+from tests.faults.table import CannotBeMade, Trial, case
+
+USUAL_CONNECTIONS: Final = 64
+WAITING_CONNECTIONS: Final = 1_500
+"""As many as may wait for one tournament, without a refusal."""
+FLOOD_CONNECTIONS: Final = 5_500
+"""More than one service takes up at once, and more than may wait for one tournament."""
+SLOW_SECONDS: Final = 0.15
+GOODPUT_LEAST: Final = 0.8
+ACCEPTED_SECONDS_MAX: Final = 5.0
+_ADDS: Final = "SELECT count(*) AS n FROM event WHERE tournament_id = $1 AND kind = 'PointsAdded'"
+_LOOKUPS: Final = "SELECT (idx_scan + seq_scan)::bigint AS n FROM pg_stat_user_tables WHERE relname = 'token'"
+
+
+async def flooded(trial: Trial, stage: Stage, requests: list[Request], connections: int, seconds: float) -> Load:
+    """What wrk saw. Raises CannotBeMade."""
+    if shutil.which("wrk") is None:
+        raise CannotBeMade("there is no wrk")
+    url = f"http://127.0.0.1:{stage.services[0].port}"
+    file = store(requests, trial.folder / "flood")
+    return await loaded(url, file, seconds=max(1, round(seconds)), connections=connections)
+
+
+def goodput(load: Load) -> float:
+    """Answers with ok, a second."""
+    return (load.answers - load.refused) / load.seconds
+
+
+@case(
+    39,
+    "Overload",
+    "5,500 connections that ask again at once: first with all well, then with a slow database (150 ms at each piece)",
+    "503 early; goodput at least 80 % of the most; accepted within 5 s; I1-I10; back to normal",
+)
+async def overload(trial: Trial) -> None:
+    async with trial.stage() as stage:
+        await stage.open_arenas(1)
+        flood = stage.arenas.pop()  # what wrk asks for is not in the clients' history
+        tournament = Tournament(
+            tournament_id=flood.tournament_id,
+            slug=flood.slug,
+            ranking_id=flood.ranking_id,
+            unity_ids=flood.unities,
+            competitor_ids=flood.competitors,
+            competition_ids=(),
+        )
+        requests = adds([tournament] * REQUESTS, stage.token, seed=trial.seed)
+        seconds = trial.seconds(60, least=5)
+        all_of_it: list[Load] = []
+        for name, delay, connections in (
+            ("CPU", 0.0, USUAL_CONNECTIONS),
+            ("database", SLOW_SECONDS, WAITING_CONNECTIONS),
+        ):
+            stage.back[0].delay_seconds = (delay, delay)
+            most = await flooded(trial, stage, requests, connections, seconds / 2)
+            async with stage.load(pause_seconds=0.05):
+                await asyncio.sleep(2)  # all clients are connected: a flood of connections is case 50
+                since = time.monotonic()
+                load = await flooded(trial, stage, requests, FLOOD_CONNECTIONS, seconds)
+                memory = resident(stage.services[0].pid)
+                stage.heal()
+                await stage.resume()
+            all_of_it += most, load
+            accepted = percentile([a for a in stage.history.attempts if a.began >= since and a.service == 0], 0.99)
+            trial.look("I10", accepted < ACCEPTED_SECONDS_MAX, f"p99 of what was accepted was {accepted:.1f} s")
+            kept = goodput(load) / goodput(most)
+            if kept < GOODPUT_LEAST:
+                trial.shortcoming += f"{name}: goodput {100 * kept:.0f} % of the most; "
+            trial.tell(
+                f"limited by the {name}: {goodput(most):.0f}/s by {connections} connections; by {FLOOD_CONNECTIONS} "
+                f"{goodput(load):.0f}/s ({100 * kept:.0f} %) and {load.refused / load.seconds:.0f}/s refused, p99 of "
+                f"all {load.p99_us / 1e6:.1f} s, of other clients {accepted:.1f} s, {memory >> 20} MiB"
+            )
+        await trial.judge(stage)
+        acknowledged = sum(load.answers - load.refused for load in all_of_it)
+        recorded = (await stage.cluster.fetch(_ADDS, flood.tournament_id))[0]["n"]
+        trial.look("I1", recorded >= acknowledged, f"{acknowledged} acknowledged by wrk's count, {recorded} recorded")
+        trial.look("I3", recorded <= sum(load.sent for load in all_of_it), f"{recorded} recorded, more than were sent")
+        told = await verify(stage.cluster)  # the tables of that tournament too
+        trial.look("I5", told.code == 0, told.err)
+        trial.outcomes[Outcome.OK] += acknowledged
+        trial.outcomes[Outcome.NO] += sum(load.refused for load in all_of_it)
+        trial.deltas += acknowledged
+        trial.tell(f"{acknowledged} acknowledged to wrk, {recorded} in the log")
+
+
+@case(
+    54,
+    "Token brute force",
+    "random tokens, half of them with a right checksum, as fast as wrk can, from the address of good clients",
+    "every guess refused; few of them cost a query; good clients served; I1-I10",
+)
+async def guesses(trial: Trial) -> None:
+    async with trial.stage() as stage:
+        draw = trial.random
+
+        def secret(length: int) -> str:
+            return "".join(draw.choices(auth.BASE62, k=length))
+
+        texts = [auth.text_of(secret(30)) if n % 2 else f"tb_{secret(36)}" for n in range(2 * REQUESTS)]
+        requests = [get(f"/tournament/{stage.arenas[0].slug}/rankings.json", text) for text in texts]
+        async with stage.load(pause_seconds=0.05):
+            before = len(stage.history.attempts)
+            looked_up = (await stage.cluster.fetch(_LOOKUPS))[0]["n"]
+            load = await flooded(trial, stage, requests, USUAL_CONNECTIONS, trial.seconds(120, least=3))
+            await stage.resume()
+            during = percentile(stage.history.attempts[before:], 0.99)
+        await trial.judge(stage)
+        looked_up = (await stage.cluster.fetch(_LOOKUPS))[0]["n"] - looked_up
+        trial.look("I10", load.refused == load.answers, f"{load.answers - load.refused} guesses were let in")
+        trial.look("I10", looked_up < 200 + 4 * load.seconds, f"{looked_up} queries for tokens")
+        trial.outcomes[Outcome.NO] += load.refused
+        trial.tell(
+            f"{load.answers} guesses, {load.answers / load.seconds:.0f}/s, all refused; {looked_up} queries for "
+            f"tokens, with those of good clients; p99 of good clients {1000 * during:.0f} ms"
+        )
