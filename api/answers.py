@@ -18,8 +18,8 @@ from api.wire import Page
 from engine import events
 from engine.events import Event
 from engine.terms import CompetitionId, CompetitorId, RankingId, UnityId
-from projections.board import Competition, Ranking, Unity
-from projections.hierarchy import bounds
+from projections.board import Competition, Competitor, Ranking, Unity
+from projections.hierarchy import Bounds, bounds
 from projections.live import Live
 from projections.standing import standings
 
@@ -108,9 +108,9 @@ def change(live: Live, event: Event) -> bytes:
             unity = live.board.rankings[event.ranking_id].unities[event.unity_id]
             return _envelope("added", "unity", _encode(_listed_unity(event.unity_id, unity)))
         case events.CompetitorRegistered():
-            return _envelope("added", "competitor", _competitor_pieces(live)[event.competitor_id])
+            return _envelope("added", "competitor", _changed_competitor(live, event.competitor_id))
         case events.CompetitorChanged():
-            return _envelope("ok", "competitor", _competitor_pieces(live)[event.competitor_id])
+            return _envelope("ok", "competitor", _changed_competitor(live, event.competitor_id))
         case events.CompetitionAdded():
             competition = live.board.competitions[event.competition_id]
             return _envelope("added", "competition", _encode(_competition(live, event.competition_id, competition)))
@@ -206,25 +206,35 @@ def _competitor_pieces(live: Live) -> dict[CompetitorId, bytes]:
     """Every competitor's shape: a change of one may move the bounds of all."""
 
     def render() -> dict[CompetitorId, bytes]:
-        found = bounds({competitor_id: c.parent_id for competitor_id, c in live.board.competitors.items()})
-        return {
-            competitor_id: _encode(
-                shapes.Competitor(
-                    id=competitor_id,
-                    name=competitor.name,
-                    tags=[shapes.Tag(tag) for tag in competitor.tags],
-                    color=competitor.color,
-                    level=found[competitor_id].level,
-                    lft=found[competitor_id].lft,
-                    rgt=found[competitor_id].rgt,
-                    created_at=timestamp(competitor.created_at),
-                    updated_at=timestamp(competitor.updated_at),
-                )
-            )
-            for competitor_id, competitor in live.board.competitors.items()
-        }
+        found = _bounds(live)
+        return {c: _competitor(c, competitor, found[c]) for c, competitor in live.board.competitors.items()}
 
     return live.rendered("pieces", live.revisions.competitors, render, _pieces_bytes)
+
+
+def _changed_competitor(live: Live, competitor_id: CompetitorId) -> bytes:
+    """The shape of one: after its change those of all are out of date, and beside thousands would take long."""
+    return _competitor(competitor_id, live.board.competitors[competitor_id], _bounds(live)[competitor_id])
+
+
+def _bounds(live: Live) -> dict[CompetitorId, Bounds]:
+    return bounds({competitor_id: c.parent_id for competitor_id, c in live.board.competitors.items()})
+
+
+def _competitor(competitor_id: CompetitorId, competitor: Competitor, place: Bounds) -> bytes:
+    return _encode(
+        shapes.Competitor(
+            id=competitor_id,
+            name=competitor.name,
+            tags=[shapes.Tag(tag) for tag in competitor.tags],
+            color=competitor.color,
+            level=place.level,
+            lft=place.lft,
+            rgt=place.rgt,
+            created_at=timestamp(competitor.created_at),
+            updated_at=timestamp(competitor.updated_at),
+        )
+    )
 
 
 def _pieces_bytes(pieces: dict[CompetitorId, bytes]) -> int:

@@ -24,9 +24,12 @@ import uvloop
 from api.app import make_front, serving
 from api.desk import open_desk
 from api.forms import BODY_BYTES_MAX
+from engine import log
 from engine.database import open_database
+from engine.events import CompetitorRegistered
+from engine.log import Appended, Block, Request
 from engine.telemetry import Lines
-from engine.terms import DELTAS_MAX, OPERATOR, PARTICIPANTS_MAX
+from engine.terms import DELTAS_MAX, OPERATOR, PARTICIPANTS_MAX, CompetitorId, Sequence
 from tests.api.service import FORM, make_token, slug_of
 from tests.tournaments import open_new_tournament
 
@@ -201,6 +204,30 @@ def requests(watched: Watched) -> dict[str, bytes]:
         "tags of versions": watched.head("GET", "rankings.json", "If-None-Match: " + '"a",' * 2_000),
         "a query": watched.head("GET", f"competitors.json?{'&'.join(f'a{n}=1' for n in range(1_000))}"),
     }
+
+
+async def register(dsn: str, slug: str, number: int) -> None:
+    """So many competitors, as another process would have done it."""
+    async with open_database(dsn, name="test") as database, database.connection() as connection:
+        tournament_id = await log.tournament_named(connection, slug)
+        assert tournament_id is not None
+        ids = await log.next_ids(connection, number)
+        facts = tuple([CompetitorRegistered(competitor_id=CompetitorId(n), name=f"c{n}") for n in ids])
+        asked = Request(events=facts, actor=OPERATOR)
+        block = Block(tournament_id=tournament_id, judged_at=Sequence(1), requests=(asked,))
+        (outcome,) = await log.append(connection, [block], wait=True)
+        assert isinstance(outcome, Appended)
+
+
+def test_registering_beside_ten_thousand_others_holds_up_nobody(watched: Watched, dsn: str) -> None:
+    asyncio.run(register(dsn, watched.slug, 10_000))
+    watched.ask("GET", "rankings.json")  # it knows of them
+    found = []
+    for n in range(3):
+        watched.stall_seconds = 0.0
+        assert watched.ask("POST", "competitors.json", {"name": f"new {n}"})["competitor"]["lft"] == 20_001 + 2 * n
+        found.append(watched.stall_seconds)
+    assert min(found) < STALL_SECONDS_MAX / 2, found
 
 
 @pytest.mark.timeout(300)
