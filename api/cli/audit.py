@@ -11,9 +11,9 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from api import printing
+from api.cli import printing
+from api.cli.where import HERE, Json, Where, database_at, known, located
 from api.process import stop_on_signals
-from api.where import HERE, Json, Where, database_at, known, located
 from engine import proof, stored, witness
 from engine.database import Database, open_database, unavailable
 from engine.errors import LogDisproved, StartupRefused, Unacceptable

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from tests.api.cli.conftest import Tallybook
 from tests.api.service import Season, deltas
-from tests.api.test_cli import Tallybook
 
 
 @pytest.fixture
@@ -19,11 +19,6 @@ async def played(season: Season) -> Season:
     ):
         await season.client.put(path, {"participants_delta": deltas(*lines)} | fields)
     return season
-
-
-@pytest.fixture
-def tallybook(dsn: str) -> Tallybook:
-    return Tallybook(dsn)
 
 
 def places(rankings: list[dict], unity: str = "points") -> list[tuple[object, ...]]:  # type: ignore[type-arg]

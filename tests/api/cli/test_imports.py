@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from api import imports
+from api.cli import imports
+from api.cli.imports import UNDER_WAY_MAX, register_competitors
 from api.desk import Desk
-from api.imports import UNDER_WAY_MAX, register_competitors
 from engine import log
 from engine.commands import RegisterCompetitor
 from engine.errors import Refusal, Unacceptable, Unreadable

@@ -1,6 +1,6 @@
 """The season that `tallybook demo` plays ends as it did."""
 
-from api import demo
+from api.cli import demo
 from api.desk import Desk
 from engine.terms import Sort, TournamentId
 from projections.standing import standings

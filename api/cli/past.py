@@ -10,12 +10,13 @@ from typing import Annotated, Final
 from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number, mutually_exclusive
 
-from api import printing, queries
+from api import queries
 from api.answers_past import as_it_was, explanation_shape
+from api.cli import printing
+from api.cli.telling import Format, Sentences, telling
+from api.cli.where import HERE, Json, Where, desk_at, tournament_at
+from api.cli.writing import written_to
 from api.known import ranking_of, refuse_unknown, unity_named, unity_of
-from api.telling import Format, Sentences, telling
-from api.where import HERE, Json, Where, desk_at, tournament_at
-from api.writing import written_to
 from engine.errors import NotFound, Unacceptable
 from engine.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.history import Filter
@@ -216,7 +217,7 @@ async def chart(slug: str, ranking_id: int, /, *, output: Path, unity: str | Non
     if output.suffix.lower() != ".svg":
         raise Unacceptable(f"Charts are written as SVG; name a file that ends in .svg, not {output.name!r}.")
     try:
-        charts = importlib.import_module("api.charts")
+        charts = importlib.import_module("api.cli.charts")
     except ModuleNotFoundError as error:
         raise Unacceptable("Charts need matplotlib: pip install 'tallybook[chart]'.") from error
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from api import printing
+from api.cli import printing
 from engine.errors import Unacceptable
 
 

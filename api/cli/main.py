@@ -18,20 +18,21 @@ from cyclopts import App, Parameter
 from cyclopts.validators import Number
 from slugify import slugify
 
-from api import auth, printing
-from api import demo as six_nations
+from api import auth
 from api.app import Settings
 from api.auth import Scope
-from api.cli_audit import digests, prove, verify
-from api.cli_past import chart, explain, history, standings
-from api.cli_rebuild import rebuild_tables
-from api.cli_void import unvoid, void, what_if
+from api.cli import demo as six_nations
+from api.cli import printing
+from api.cli.audit import digests, prove, verify
+from api.cli.imports import register_competitors
+from api.cli.past import chart, explain, history, standings
+from api.cli.rebuild import rebuild_tables
+from api.cli.void import unvoid, void, what_if
+from api.cli.where import HERE, Json, Where, address, database_at, desk_at, find, known, located, tournament_at
 from api.desk import Desk, open_desk
-from api.imports import register_competitors
 from api.process import stop_on_signals, work
 from api.processes import PROCESSES_MAX, Beside, run_service
 from api.throttle import PROXIES_MAX, REQUESTS_PER_SECOND_MAX
-from api.where import HERE, Json, Where, address, database_at, desk_at, find, known, located, tournament_at
 from engine import log
 from engine.commands import AddUnity, CloseRanking, Command, RegisterCompetitor, ReopenRanking
 from engine.database import DATABASE_TROUBLE, Database, open_database
@@ -471,7 +472,3 @@ def main() -> None:
         sys.exit(code_of(error))
     except KeyboardInterrupt:
         sys.exit(130)
-
-
-if __name__ == "__main__":
-    main()

@@ -4,8 +4,8 @@ import asyncpg
 
 from engine.database import Database
 from projections.worker import Worker
+from tests.api.cli.conftest import Tallybook
 from tests.api.service import Season
-from tests.api.test_cli import Tallybook
 
 
 async def test_rebuild_tells_what_was_different_and_then_that_nothing_is(

@@ -5,11 +5,12 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from api import printing, shapes
+from api import shapes
+from api.cli import printing
+from api.cli.where import HERE, Json, Where, desk_at, tournament_at
 from api.comparisons import compared
 from api.desk import Desk
 from api.known import ranking_of, refuse_unknown, unity_named
-from api.where import HERE, Json, Where, desk_at, tournament_at
 from engine import log
 from engine.commands import UnvoidCompetition, VoidCompetition
 from engine.terms import OPERATOR, CompetitionId, CompetitorId, RankingId

@@ -1,7 +1,7 @@
 """The command that makes tables anew."""
 
-from api import printing
-from api.where import HERE, Json, Where, database_at, known
+from api.cli import printing
+from api.cli.where import HERE, Json, Where, database_at, known
 from engine import log
 from projections.rebuild import Rebuilt, rebuild
 

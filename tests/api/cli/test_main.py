@@ -6,7 +6,6 @@ or environment are the point are run as what they are, processes.
 
 import asyncio
 import fcntl
-import io
 import json
 import os
 import pty
@@ -15,25 +14,22 @@ import struct
 import subprocess
 import termios
 from collections.abc import AsyncIterator
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import asyncpg
-import cyclopts
 import pytest
-from rich.console import Console
 
-from api import auth, printing
-from api.cli import SLUG_CHARACTERS_MAX, app
+from api import auth
+from api.cli.main import SLUG_CHARACTERS_MAX
 from api.desk import Desk
 from engine import log
 from engine.commands import AddPoints, CreateRanking, RegisterCompetitor
 from engine.database import Database
-from engine.errors import TallybookError
 from engine.events import Delta
 from engine.migrator import _CREATE_REGISTER, shipped
 from engine.terms import NAME_CHARACTERS_MAX, OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
+from tests.api.cli.conftest import Tallybook, said_here
 from tests.api.service import create_ranking, deltas, make_token, register, serve
 from tests.desks import until
 from tests.running import TALLYBOOK, Said, environment, lives, said, started
@@ -50,51 +46,6 @@ async def unmigrated(cluster: str, dsn: str) -> AsyncIterator[str]:
     yield dsn.replace(f"/test_{name}?", f"/unmigrated_{name}?")
     await connection.execute(f"DROP DATABASE unmigrated_{name} WITH (FORCE)")
     await connection.close()
-
-
-class Tallybook:
-    """The command line, with one database."""
-
-    def __init__(self, dsn: str) -> None:
-        self.dsn = dsn
-
-    async def __call__(self, *arguments: str) -> Said:
-        """What the command says, run in this process."""
-        return await asyncio.to_thread(_said_here, [*arguments, "--database-url", self.dsn])
-
-    async def done(self, *arguments: str) -> str:
-        """What it put out, without the end of the line; it must have gone well."""
-        said = await self(*arguments)
-        assert said.code == 0, said.err
-        return said.out.removesuffix("\n")
-
-    async def json(self, *arguments: str) -> Any:
-        return json.loads(await self.done(*arguments, "--json"))
-
-    async def refused(self, *arguments: str) -> list[str]:
-        """The lines of the reason, after exit code 1 and nothing put out."""
-        said = await self(*arguments)
-        assert (said.code, said.out) == (1, "")
-        return said.err.splitlines()
-
-
-def _said_here(arguments: list[str]) -> Said:
-    out, err = io.StringIO(), io.StringIO()
-    code = 0
-    with redirect_stdout(out), redirect_stderr(err):
-        try:
-            app(arguments, exit_on_error=False, console=Console(file=out, width=400))
-        except cyclopts.CycloptsError:
-            code = 2
-        except TallybookError as error:
-            printing.refused(error)
-            code = 1
-    return Said(code, out.getvalue(), err.getvalue())
-
-
-@pytest.fixture
-def tallybook(dsn: str) -> Tallybook:
-    return Tallybook(dsn)
 
 
 @pytest.fixture
@@ -192,7 +143,7 @@ async def test_a_name_that_cannot_be_one_is_refused(tallybook: Tallybook, name: 
 
 async def test_a_name_may_begin_with_a_dash_after_two(tallybook: Tallybook) -> None:
     assert await asyncio.to_thread(
-        _said_here, ["tournament", "create", "--database-url", tallybook.dsn, "--", "-20 Cup"]
+        said_here, ["tournament", "create", "--database-url", tallybook.dsn, "--", "-20 Cup"]
     ) == Said(0, "20-cup\n", "")
 
 
@@ -485,7 +436,7 @@ async def test_a_token_for_no_tournament_cannot_be_asked_for_and_become_one_for_
     ],
 )
 def test_wrong_usage_ends_with_2_and_says_why_on_standard_error(arguments: str) -> None:
-    ended = _said_here(arguments.split())
+    ended = said_here(arguments.split())
     assert (ended.code, ended.out) == (2, "")
     assert "Error" in ended.err
 
@@ -519,7 +470,7 @@ def test_every_command_explains_itself_and_every_option_can_be_an_environment_va
     command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "400")
-    shown = _said_here([*command.split(), "--help"])
+    shown = said_here([*command.split(), "--help"])
     assert (shown.code, shown.err) == (0, "")
     assert f"Usage: tallybook {command}" in shown.out
     options = re.findall(r"^│[ *]*--([a-z-]+).*?\[env var: (\w+)\]", shown.out, re.MULTILINE)
@@ -590,7 +541,7 @@ async def test_a_database_in_the_midst_of_its_first_migration_is_refused_in_the_
     ],
 )
 def test_a_bad_address_of_the_database_is_refused_in_a_sentence(command: str, address: str) -> None:
-    ended = _said_here([*command.split(), "--database-url", address])
+    ended = said_here([*command.split(), "--database-url", address])
     assert (ended.code, ended.out) == (1, "")
     (sentence,) = ended.err.splitlines()
     assert "address" in sentence

@@ -13,16 +13,11 @@ from xml.etree import ElementTree
 import pytest
 from rich.cells import cell_len
 
-from api import telling
-from api.telling import harmless, ordinal
+from api.cli import telling
+from api.cli.telling import harmless, ordinal
+from tests.api.cli.conftest import Tallybook
 from tests.api.service import Client, Season, create_ranking, deltas, listed, register
-from tests.api.test_cli import Tallybook
 from tests.api.test_past import history
-
-
-@pytest.fixture
-def tallybook(dsn: str) -> Tallybook:
-    return Tallybook(dsn)
 
 
 @pytest.fixture
@@ -288,7 +283,7 @@ async def test_without_matplotlib_it_says_what_is_missing(
     tallybook: Tallybook, played: Season, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.delitem(sys.modules, "api.charts", raising=False)
+    monkeypatch.delitem(sys.modules, "api.cli.charts", raising=False)
     assert await tallybook.refused("chart", *of(played), "--output", "a.svg") == [
         "Charts need matplotlib: pip install 'tallybook[chart]'."
     ]
