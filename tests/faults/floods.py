@@ -4,12 +4,11 @@ wrk makes the flood, in C, because the harness would be out of breath before the
 past the wires. Clients of the harness are at play meanwhile, and are judged. What wrk asked for is judged by counts.
 """
 
-import asyncio
 import shutil
-import time
 from typing import Final
 
 from api import auth
+from api.desk import SUBMIT_SECONDS_MAX
 from benchmarks.load import Load, loaded
 from benchmarks.traffic import REQUESTS, Request, adds, get, store
 from benchmarks.world import Tournament
@@ -27,7 +26,6 @@ FLOOD_CONNECTIONS: Final = 5_500
 """More than one service takes up at once, and more than may wait for one tournament."""
 SLOW_SECONDS: Final = 0.15
 GOODPUT_LEAST: Final = 0.8
-ACCEPTED_SECONDS_MAX: Final = 5.0
 _ADDS: Final = "SELECT count(*) AS n FROM event WHERE tournament_id = $1 AND kind = 'PointsAdded'"
 _LOOKUPS: Final = "SELECT (idx_scan + seq_scan)::bigint AS n FROM pg_stat_user_tables WHERE relname = 'token'"
 
@@ -50,7 +48,7 @@ def goodput(load: Load) -> float:
     39,
     "Overload",
     "5,500 connections that ask again at once: first with all well, then with a slow database (150 ms at each piece)",
-    "503 early; goodput at least 80 % of the most; accepted within 5 s; I1-I10; back to normal",
+    "503 early; goodput at least 80 % of the most; accepted within 15 s; I1-I10; back to normal",
 )
 async def overload(trial: Trial) -> None:
     async with trial.stage() as stage:
@@ -72,24 +70,27 @@ async def overload(trial: Trial) -> None:
             ("database", SLOW_SECONDS, WAITING_CONNECTIONS),
         ):
             stage.back[0].delay_seconds = (delay, delay)
-            most = await flooded(trial, stage, requests, connections, seconds / 2)
             async with stage.load(pause_seconds=0.05):
-                await asyncio.sleep(2)  # all clients are connected: a flood of connections is case 50
-                since = time.monotonic()
+                start = len(stage.history.attempts)
+                most = await flooded(trial, stage, requests, connections, seconds / 2)
+                since = len(stage.history.attempts)
                 load = await flooded(trial, stage, requests, FLOOD_CONNECTIONS, seconds)
                 memory = resident(stage.services[0].pid)
                 stage.heal()
                 await stage.resume()
             all_of_it += most, load
-            accepted = percentile([a for a in stage.history.attempts if a.began >= since and a.service == 0], 0.99)
-            trial.look("I10", accepted < ACCEPTED_SECONDS_MAX, f"p99 of what was accepted was {accepted:.1f} s")
+            before, accepted = (
+                percentile([a for a in some if a.service == 0], 0.99)
+                for some in (stage.history.attempts[start:since], stage.history.attempts[since:])
+            )
+            trial.look("I10", accepted < SUBMIT_SECONDS_MAX, f"p99 of what was accepted was {accepted:.1f} s")
             kept = goodput(load) / goodput(most)
             if kept < GOODPUT_LEAST:
                 trial.shortcoming += f"{name}: goodput {100 * kept:.0f} % of the most; "
             trial.tell(
                 f"limited by the {name}: {goodput(most):.0f}/s by {connections} connections; by {FLOOD_CONNECTIONS} "
                 f"{goodput(load):.0f}/s ({100 * kept:.0f} %) and {load.refused / load.seconds:.0f}/s refused, p99 of "
-                f"all {load.p99_us / 1e6:.1f} s, of other clients {accepted:.1f} s, {memory >> 20} MiB"
+                f"all {load.p99_us / 1e6:.1f} s, of other clients {before:.1f} and {accepted:.1f} s, {memory >> 20} MiB"
             )
         await trial.judge(stage)
         acknowledged = sum(load.answers - load.refused for load in all_of_it)
