@@ -68,33 +68,37 @@ def codes(stage: Stage, since: float) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
+@asynccontextmanager
+async def _stage_on(trial: Trial, *, data: Path, wal: Path) -> AsyncIterator[Stage]:
+    """A stage whose database and write-ahead log lie there, and which never has much of the latter."""
+    shutil.copytree(trial.prepared, data, ignore=shutil.ignore_patterns("socket*", "lock"))
+    shutil.move(data / "postgres" / "pg_wal", wal)
+    (data / "postgres" / "pg_wal").symlink_to(wal)
+    prepared, trial.prepared = trial.prepared, trial.folder / "nothing"  # what it would be a copy of is there already
+    trial.prepared.mkdir()
+    try:
+        async with trial.stage(data_dir=data, settings=_SMALL) as stage:
+            yield stage
+    finally:
+        trial.prepared = prepared
+
+
 @case(16, "Data disk full", "PGDATA on a tmpfs that is filled up under load, WAL elsewhere; then freed", "I1-I10, I12")
 async def data_disk_full(trial: Trial) -> None:
     with in_memory(trial.folder, 130) as place:
-        data, wal = place / "data", trial.folder / "wal"
-        shutil.copytree(trial.prepared, data, ignore=shutil.ignore_patterns("socket*", "lock"))
-        shutil.move(data / "postgres" / "pg_wal", wal)
-        (data / "postgres" / "pg_wal").symlink_to(wal)
-        prepared, trial.prepared = trial.prepared, trial.folder / "nothing"
-        trial.prepared.mkdir()
-        try:
-            async with trial.stage(data_dir=data, settings=_SMALL) as stage:
-                for _ in range(trial.times(4)):
-                    async with stage.load(lines_max=60, pause_seconds=0):
-                        since = time.monotonic()
-                        with full(place):
-                            await until(lambda s=stage, t=since: codes(s, t).get("503", 0) > 20, 120)
-                            reads = stage.client()
-                            read = await reads.attempt(reads.draw(Kind.LIST, 0), 0)
-                            trial.look(
-                                "I12", read.outcome is Outcome.OK, f"a read was answered {read.status} {read.why}"
-                            )
-                            reads.close()
-                        await stage.resume()
-                        trial.tell(str(codes(stage, since)))
-                await trial.judge(stage)
-        finally:
-            trial.prepared = prepared
+        async with _stage_on(trial, data=place / "data", wal=trial.folder / "wal") as stage:
+            for _ in range(trial.times(4)):
+                async with stage.load(lines_max=60, pause_seconds=0):
+                    since = time.monotonic()
+                    with full(place):
+                        await until(lambda t=since: codes(stage, t).get("503", 0) > 20, 120)
+                        reads = stage.client()
+                        read = await reads.attempt(reads.draw(Kind.LIST, 0), 0)
+                        trial.look("I12", read.outcome is Outcome.OK, f"a read was answered {read.status} {read.why}")
+                        reads.close()
+                    await stage.resume()
+                    trial.tell(str(codes(stage, since)))
+            await trial.judge(stage)
 
 
 @case(
@@ -105,26 +109,17 @@ async def data_disk_full(trial: Trial) -> None:
 )
 async def wal_disk_full(trial: Trial) -> None:
     with in_memory(trial.folder, 112) as place:
-        data = trial.folder / "data"
-        shutil.copytree(trial.prepared, data, ignore=shutil.ignore_patterns("socket*", "lock"))
-        shutil.move(data / "postgres" / "pg_wal", place / "wal")
-        (data / "postgres" / "pg_wal").symlink_to(place / "wal")
-        prepared, trial.prepared = trial.prepared, trial.folder / "nothing"
-        trial.prepared.mkdir()
-        try:
-            async with trial.stage(data_dir=data, settings=_SMALL) as stage:
-                for _ in range(trial.times(4)):
-                    async with stage.load(lines_max=60, pause_seconds=0):
-                        since = time.monotonic()
-                        with full(place):
-                            await until(lambda s=stage, t=since: codes(s, t).get("503", 0) > 20, 180)
-                        await stage.cluster.kill()
-                        await stage.cluster.start()
-                        await stage.resume()
-                        trial.tell(str(codes(stage, since)))
-                await trial.judge(stage)
-        finally:
-            trial.prepared = prepared
+        async with _stage_on(trial, data=trial.folder / "data", wal=place / "wal") as stage:
+            for _ in range(trial.times(4)):
+                async with stage.load(lines_max=60, pause_seconds=0):
+                    since = time.monotonic()
+                    with full(place):
+                        await until(lambda t=since: codes(stage, t).get("503", 0) > 20, 180)
+                    await stage.cluster.kill()
+                    await stage.cluster.start()
+                    await stage.resume()
+                    trial.tell(str(codes(stage, since)))
+            await trial.judge(stage)
 
 
 @case(
