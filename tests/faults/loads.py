@@ -136,7 +136,7 @@ async def soak(trial: Trial, minutes: float) -> None:
     """A random fault every 10 seconds, then a quiet phase in which all becomes whole by itself."""
     async with trial.stage() as stage:
         async with stage.load(clients=12):
-            await asyncio.sleep(5)
+            await asyncio.sleep(trial.seconds(5))
         base = resources(stage)
         faults: list[Any] = [_reset, _clog, _end_sessions, _crash, _pause]
         deadline = time.monotonic() + 60 * minutes
@@ -149,7 +149,7 @@ async def soak(trial: Trial, minutes: float) -> None:
                 await stage.resume()
                 count += 1
         async with stage.load(clients=12):
-            await asyncio.sleep(5)
+            await asyncio.sleep(trial.seconds(5))
 
         def whole() -> bool:
             now = resources(stage)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.faults import crashes, networks, races
+from tests.faults.loads import soak
 from tests.faults.table import CASES, CONTROLS, Trial
 
 SHARE = {3: 0.03, 4: 0.04, 11: 0.05, 27: 0.05, 28: 0.05, 30: 0.1, 31: 0.1, 32: 0.25}
@@ -30,6 +31,13 @@ async def test_what_is_broken_on_purpose_is_found(
 ) -> None:
     (control,) = [control for control in CONTROLS if control.run is run]
     assert await control.run(trial(0.1))
+
+
+async def test_after_faults_at_random_nothing_has_leaked(trial: Callable[[float], Trial]) -> None:
+    one = trial(0.1)
+    await soak(one, minutes=0.1)
+    assert one.verdicts.wrong == {}, one.verdicts.told()
+    assert one.resumed
 
 
 def test_the_table_says_of_each_case_who_makes_it() -> None:
