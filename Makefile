@@ -58,4 +58,4 @@ lock:
 	    --no-emit-index-url --upgrade -c requirements.lock -o benchmarks/requirements.lock benchmarks/requirements.txt
 
 clean:
-	rm -rf $(VENV) .venv-bench .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-bench .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

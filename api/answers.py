@@ -5,7 +5,7 @@ changed, so all requests of a batch share the same bytes. The functions return t
 """
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Final, TypeVar, assert_never
@@ -19,7 +19,7 @@ from engine import events
 from engine.events import Event
 from engine.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board import Competition, Competitor, Ranking, Unity
-from projections.hierarchy import Bounds, bounds
+from projections.hierarchy import bounds
 from projections.live import Live
 from projections.standing import standings
 
@@ -55,8 +55,9 @@ def competitors(live: Live, page: Page) -> Listing:
 
     def render() -> Listing:
         pieces = _competitor_pieces(live)
-        shown = [Raw(piece) for piece in _on_page(pieces.values(), page)]
-        return _listing("competitors", shapes.Competitors(competitor=shown, **_paging(page, len(pieces))))
+        registered = live.board.competitors
+        shown = [Raw(pieces[competitor_id]) for competitor_id in _on_page(registered, page)]
+        return _listing("competitors", shapes.Competitors(competitor=shown, **_paging(page, len(registered))))
 
     return live.rendered(("competitors", page), live.revisions.competitors, render)
 
@@ -108,9 +109,9 @@ def change(live: Live, event: Event) -> bytes:
             unity = live.board.rankings[event.ranking_id].unities[event.unity_id]
             return _envelope("added", "unity", _encode(_listed_unity(event.unity_id, unity)))
         case events.CompetitorRegistered():
-            return _envelope("added", "competitor", _changed_competitor(live, event.competitor_id))
+            return _envelope("added", "competitor", _competitor_pieces(live)[event.competitor_id])
         case events.CompetitorChanged():
-            return _envelope("ok", "competitor", _changed_competitor(live, event.competitor_id))
+            return _envelope("ok", "competitor", _competitor_pieces(live)[event.competitor_id])
         case events.CompetitionAdded():
             competition = live.board.competitions[event.competition_id]
             return _envelope("added", "competition", _encode(_competition(live, event.competition_id, competition)))
@@ -202,43 +203,43 @@ def _enrolled(live: Live, ranking_id: RankingId, ranking: Ranking) -> Raw:
     return Raw(live.rendered(("enrolled", ranking_id), stamp, render))
 
 
-def _competitor_pieces(live: Live) -> dict[CompetitorId, bytes]:
-    """Every competitor's shape: a change of one may move the bounds of all."""
+class _Pieces(dict[CompetitorId, bytes]):
+    """Every competitor's shape, each rendered when it is first asked for: beside thousands it may be the only one."""
 
-    def render() -> dict[CompetitorId, bytes]:
-        found = _bounds(live)
-        return {c: _competitor(c, competitor, found[c]) for c, competitor in live.board.competitors.items()}
+    def __init__(self, competitors: Mapping[CompetitorId, Competitor]) -> None:
+        self._competitors = competitors
+        self._bounds = bounds({competitor_id: c.parent_id for competitor_id, c in competitors.items()})
 
-    return live.rendered("pieces", live.revisions.competitors, render, _pieces_bytes)
-
-
-def _changed_competitor(live: Live, competitor_id: CompetitorId) -> bytes:
-    """The shape of one: after its change those of all are out of date, and beside thousands would take long."""
-    return _competitor(competitor_id, live.board.competitors[competitor_id], _bounds(live)[competitor_id])
-
-
-def _bounds(live: Live) -> dict[CompetitorId, Bounds]:
-    return bounds({competitor_id: c.parent_id for competitor_id, c in live.board.competitors.items()})
-
-
-def _competitor(competitor_id: CompetitorId, competitor: Competitor, place: Bounds) -> bytes:
-    return _encode(
-        shapes.Competitor(
-            id=competitor_id,
-            name=competitor.name,
-            tags=[shapes.Tag(tag) for tag in competitor.tags],
-            color=competitor.color,
-            level=place.level,
-            lft=place.lft,
-            rgt=place.rgt,
-            created_at=timestamp(competitor.created_at),
-            updated_at=timestamp(competitor.updated_at),
+    def __missing__(self, competitor_id: CompetitorId) -> bytes:
+        competitor, place = self._competitors[competitor_id], self._bounds.pop(competitor_id)
+        piece = self[competitor_id] = _encode(
+            shapes.Competitor(
+                id=competitor_id,
+                name=competitor.name,
+                tags=[shapes.Tag(tag) for tag in competitor.tags],
+                color=competitor.color,
+                level=place.level,
+                lft=place.lft,
+                rgt=place.rgt,
+                created_at=timestamp(competitor.created_at),
+                updated_at=timestamp(competitor.updated_at),
+            )
         )
+        return piece
+
+    def size_bytes(self) -> int:
+        return _PIECE_BYTES * len(self._competitors)
+
+
+_PIECE_BYTES: Final = 350
+"""Of a competitor with a short name, when all have been asked for."""
+
+
+def _competitor_pieces(live: Live) -> _Pieces:
+    """Anew after a change of one competitor, which may move the bounds of all."""
+    return live.rendered(
+        "pieces", live.revisions.competitors, lambda: _Pieces(live.board.competitors), _Pieces.size_bytes
     )
-
-
-def _pieces_bytes(pieces: dict[CompetitorId, bytes]) -> int:
-    return sum(map(len, pieces.values())) + 100 * len(pieces)
 
 
 def _competition(live: Live, competition_id: CompetitionId, competition: Competition) -> shapes.Competition:

@@ -341,7 +341,7 @@ def _line_faults(line: CompetitorLines) -> Iterator[str]:
 
 def _amount_fault(competitor_id: CompetitorId, delta: int | str) -> str:
     fault = f"delta {cited(delta)} of competitor {competitor_id} must be a whole number within ±{DELTA_MAX}"
-    if isinstance(delta, str) and len(delta) > _DELTA_DIGITS_MAX:
+    if isinstance(delta, str) and len(delta.lstrip("+-")) > _DELTA_DIGITS_MAX:
         fault += f", of at most {_DELTA_DIGITS_MAX} digits"
     if isinstance(delta, str) and delta.startswith(" "):
         fault += "; a plus sign in a form body is sent as %2B"

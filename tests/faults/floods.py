@@ -4,11 +4,14 @@ wrk makes the flood, in C, because the harness would be out of breath before the
 past the wires. Clients of the harness are at play meanwhile, and are judged. What wrk asked for is judged by counts.
 """
 
+import re
 import shutil
+from collections import Counter
 from typing import Final
 
 from api import auth
-from api.desk import SUBMIT_SECONDS_MAX
+from api.desk import DOCKET_WAITING_MAX, SUBMIT_SECONDS_MAX
+from api.front import REQUESTS_MAX
 from benchmarks.load import Load, loaded
 from benchmarks.traffic import REQUESTS, Request, adds, get, store
 from benchmarks.world import Tournament
@@ -20,9 +23,9 @@ from tests.faults.stage import Stage
 from tests.faults.table import CannotBeMade, Trial, case
 
 USUAL_CONNECTIONS: Final = 64
-WAITING_CONNECTIONS: Final = 1_500
-"""As many as may wait for one tournament, without a refusal."""
-FLOOD_CONNECTIONS: Final = 5_500
+WAITING_CONNECTIONS: Final = DOCKET_WAITING_MAX * 3 // 4
+"""Not more than may wait for one tournament: nothing is refused."""
+FLOOD_CONNECTIONS: Final = REQUESTS_MAX + 500
 """More than one service takes up at once, and more than may wait for one tournament."""
 SLOW_SECONDS: Final = 0.15
 GOODPUT_LEAST: Final = 0.8
@@ -37,6 +40,15 @@ async def flooded(trial: Trial, stage: Stage, requests: list[Request], connectio
     url = f"http://127.0.0.1:{stage.services[0].port}"
     file = store(requests, trial.folder / "flood")
     return await loaded(url, file, seconds=max(1, round(seconds)), connections=connections)
+
+
+async def statuses(stage: Stage) -> Counter[str]:
+    """How often the first service has answered with which, so far."""
+    found: Counter[str] = Counter()
+    for name, value in (await stage.figures(0)).items():
+        if counted := re.fullmatch(r'tallybook_request_seconds_count{.*status="(\d+)".*}', name):
+            found[counted[1]] += round(value)
+    return found
 
 
 def goodput(load: Load) -> float:
@@ -74,17 +86,22 @@ async def overload(trial: Trial) -> None:
                 start = len(stage.history.attempts)
                 most = await flooded(trial, stage, requests, connections, seconds / 2)
                 since = len(stage.history.attempts)
+                told = await statuses(stage)
                 load = await flooded(trial, stage, requests, FLOOD_CONNECTIONS, seconds)
                 memory = resident(stage.services[0].pid)
                 stage.heal()
                 await stage.resume()
             all_of_it += most, load
+            told = await statuses(stage) - told
+            trial.look("I10", told.keys() <= {"200", "503"}, f"answers of the flooded service: {told}")
             before, accepted = (
                 percentile([a for a in some if a.service == 0], 0.99)
                 for some in (stage.history.attempts[start:since], stage.history.attempts[since:])
             )
-            trial.look("I10", accepted < SUBMIT_SECONDS_MAX, f"p99 of what was accepted was {accepted:.1f} s")
+            trial.look("I10", 0 < accepted < SUBMIT_SECONDS_MAX, f"p99 of what was accepted was {accepted:.1f} s")
             kept = goodput(load) / goodput(most)
+            if delay and told["503"] < load.answers / 2:
+                trial.shortcoming += f"{name}: only {told['503']} of {load.answers} were refused; "
             if kept < GOODPUT_LEAST:
                 trial.shortcoming += f"{name}: goodput {100 * kept:.0f} % of the most; "
             trial.tell(
@@ -97,8 +114,8 @@ async def overload(trial: Trial) -> None:
         recorded = (await stage.cluster.fetch(_ADDS, flood.tournament_id))[0]["n"]
         trial.look("I1", recorded >= acknowledged, f"{acknowledged} acknowledged by wrk's count, {recorded} recorded")
         trial.look("I3", recorded <= sum(load.sent for load in all_of_it), f"{recorded} recorded, more than were sent")
-        told = await verify(stage.cluster)  # the tables of that tournament too
-        trial.look("I5", told.code == 0, told.err)
+        verified = await verify(stage.cluster)  # the tables of that tournament too
+        trial.look("I5", verified.code == 0, verified.err)
         trial.outcomes[Outcome.OK] += acknowledged
         trial.outcomes[Outcome.NO] += sum(load.refused for load in all_of_it)
         trial.deltas += acknowledged
@@ -123,15 +140,21 @@ async def guesses(trial: Trial) -> None:
         async with stage.load(pause_seconds=0.05):
             before = len(stage.history.attempts)
             looked_up = (await stage.cluster.fetch(_LOOKUPS))[0]["n"]
+            told = await statuses(stage)
             load = await flooded(trial, stage, requests, USUAL_CONNECTIONS, trial.seconds(120, least=3))
             await stage.resume()
             during = percentile(stage.history.attempts[before:], 0.99)
         await trial.judge(stage)
         looked_up = (await stage.cluster.fetch(_LOOKUPS))[0]["n"] - looked_up
-        trial.look("I10", load.refused == load.answers, f"{load.answers - load.refused} guesses were let in")
+        told = await statuses(stage) - told
+        refused = told["401"] + told["429"]
+        trial.look("I10", told.keys() <= {"200", "401", "429"}, f"answers of the service: {told}")
+        trial.look(
+            "I10", 0 < load.answers == load.refused <= refused, f"{load}, {refused} refused by the service's count"
+        )
         trial.look("I10", looked_up < 200 + 4 * load.seconds, f"{looked_up} queries for tokens")
         trial.outcomes[Outcome.NO] += load.refused
         trial.tell(
-            f"{load.answers} guesses, {load.answers / load.seconds:.0f}/s, all refused; {looked_up} queries for "
-            f"tokens, with those of good clients; p99 of good clients {1000 * during:.0f} ms"
+            f"{load.answers} guesses, {load.answers / load.seconds:.0f}/s, {told['429']} of them told to wait; "
+            f"{looked_up} queries for tokens, with those of good clients; p99 of these {1000 * during:.0f} ms"
         )

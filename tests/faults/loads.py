@@ -124,14 +124,6 @@ def resources(stage: Stage) -> dict[str, list[int]]:
     }
 
 
-async def _gauge(stage: Stage, service: int, name: str) -> float:
-    caller = stage.caller(service)
-    said = (await caller.ask("GET", "/metrics")).body.decode()
-    caller.close()
-    (value,) = [line.split()[1] for line in said.splitlines() if line.startswith(f"{name} ")]
-    return float(value)
-
-
 async def soak(trial: Trial, minutes: float) -> None:
     """A random fault every 10 seconds, then a quiet phase in which all becomes whole by itself."""
     async with trial.stage() as stage:
@@ -153,7 +145,7 @@ async def soak(trial: Trial, minutes: float) -> None:
 
         async def whole() -> bool:
             now = resources(stage)
-            waiting = [await _gauge(stage, n, "tallybook_waiting_requests") for n in range(len(stage.services))]
+            waiting = [(await stage.figures(n))["tallybook_waiting_requests"] for n in range(len(stage.services))]
             return not any(waiting) and all(
                 b <= a + 8 for a, b in zip(base["descriptors"], now["descriptors"], strict=True)
             )

@@ -186,6 +186,16 @@ class Stage:
     def caller(self, service: int) -> Caller:
         return Caller(lambda: self.front[service].port, self.token)
 
+    async def figures(self, service: int) -> dict[str, float]:
+        """What a service's /metrics says, by name and labels as they are written there; up to a second old."""
+        caller = self.caller(service)
+        try:
+            said = (await caller.ask("GET", "/metrics")).body.decode()
+        finally:
+            caller.close()
+        lines = [line.rpartition(" ") for line in said.splitlines() if not line.startswith("#")]
+        return {name: float(value) for name, _, value in lines}
+
     def client(self, *, direct: bool = False, **attributes: object) -> Client:
         """Another client; `direct`: past the wires, which take connections for a service that is gone."""
         number = len(self.clients)
