@@ -93,6 +93,7 @@ async def overload(trial: Trial) -> None:
                 await stage.resume()
             all_of_it += most, load
             told = await statuses(stage) - told
+            told.pop("400", 0)  # bodies that wrk left off when its time was up
             trial.look("I10", told.keys() <= {"200", "503"}, f"answers of the flooded service: {told}")
             before, accepted = (
                 percentile([a for a in some if a.service == 0], 0.99)
