@@ -228,11 +228,13 @@ class _Pieces(dict[CompetitorId, bytes]):
         return piece
 
     def size_bytes(self) -> int:
-        return _PIECE_BYTES * len(self._competitors)
+        """As if all had been asked for."""
+        return sum([_PIECE_BYTES + len(c.name) + _TAG_BYTES * len(c.tags) for c in self._competitors.values()])
 
 
 _PIECE_BYTES: Final = 350
-"""Of a competitor with a short name, when all have been asked for."""
+"""Of a competitor, without its name and tags."""
+_TAG_BYTES: Final = 50
 
 
 def _competitor_pieces(live: Live) -> _Pieces:

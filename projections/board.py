@@ -8,7 +8,7 @@ changes its name, its sort or its ranking's list of competitors; never by more t
 a modification that leaves all of that as it was.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final, TypeVar, assert_never
 
@@ -179,14 +179,24 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             assert_never(event)
 
 
-def fold_all(tournament_id: TournamentId, board: Board, run: Iterable[Recorded]) -> None:
-    """Folds a run of events into `board`, in place, for those who keep nothing rendered. Raises LogUnreadable."""
+def folding(tournament_id: TournamentId, board: Board, run: Iterable[Recorded]) -> Iterator[Recorded]:
+    """Folds a run of events into `board`, in place, and yields each when the board shows it. Raises LogUnreadable.
+
+    For those who keep nothing rendered.
+    """
     revisions = Revisions()
     for recorded in run:
         try:
             fold(board, revisions, recorded)
         except LookupError as error:
             raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
+        yield recorded
+
+
+def fold_all(tournament_id: TournamentId, board: Board, run: Iterable[Recorded]) -> None:
+    """`folding`, to the end of the run."""
+    for _ in folding(tournament_id, board, run):
+        pass
 
 
 def add_points(board: Board, event: events.Points) -> None:

@@ -22,7 +22,7 @@ from engine.errors import HistoryReplaced, LogForked, LogUnreadable, NotFound, Q
 from engine.events import Recorded
 from engine.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from projections import snapshots
-from projections.board import Board, fold_all
+from projections.board import Board, fold_all, folding
 from projections.course import Course
 from projections.explanation import Explainer, Place, Step
 from projections.history import EVERYTHING, Filter, Historian, Line
@@ -180,8 +180,7 @@ class Past:
     ) -> Then:
         board, after = await self._before_version(tournament_id, ranking_id, wanted, head)
         async for events in self._slices(tournament_id, after, head):
-            for recorded in events:
-                fold_all(tournament_id, board, [recorded])
+            for recorded in folding(tournament_id, board, events):
                 if _version(board, ranking_id, wanted.unity_id) >= wanted.version:
                     return Then(board, recorded.sequence, recorded.recorded_at)
         reached = _version(board, ranking_id, wanted.unity_id)
@@ -371,8 +370,7 @@ class Past:
         board, course = Board(), Course(ranking_id, unity_id)
         async with self._turn():
             async for events in self._all_slices(tournament_id, Sequence(0), head):
-                for recorded in events:
-                    fold_all(tournament_id, board, [recorded])
+                for recorded in folding(tournament_id, board, events):
                     course.follow(board, recorded)
                 yield events[-1].sequence, course
 

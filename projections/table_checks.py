@@ -12,7 +12,6 @@ from msgspec import Struct
 from engine.terms import CompetitorId, RankingId, TournamentId, UnityId
 from engine.tournament import SCORE_PARTICIPANTS_MAX
 
-# What `load_board` does not look at: rows that belong to nothing, places in lists, columns that do not apply.
 _STRAYS: Final = """
     SELECT 'participant', competition_id, 'belongs to no competition'
     FROM participant AS p

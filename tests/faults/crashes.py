@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from api.forms import BODY_BYTES_MAX
+from benchmarks.machine import rss_bytes
 from engine.failpoints import VARIABLE, Point
 from tests.desks import until
 from tests.faults.checker import judge
@@ -184,16 +185,12 @@ async def out_of_memory(trial: Trial) -> None:
                 await asyncio.gather(*(send(n) for n in range(40)))
                 for service in stage.services:
                     with suppress(OSError):
-                        peak = max(peak, resident(service.pid))
+                        peak = max(peak, rss_bytes(service.pid))
             await stage.resume()
         await trial.judge(stage)
         deaths = sum(service.deaths for service in stage.services)
-        trial.tell(f"the limit was not reached: peak {peak / 2**20:.0f} MiB resident; {deaths} processes started again")
-
-
-def resident(pid: int) -> int:
-    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
-    return int(found[1]) * 1024 if found else 0
+        reached = "the limit was not reached: " if not deaths else ""
+        trial.tell(f"{reached}peak {peak / 2**20:.0f} MiB resident; {deaths} processes started again")
 
 
 # ── Lost writes ─────────────────────────────────────────────────────────────────────────────────────────

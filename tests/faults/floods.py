@@ -7,18 +7,18 @@ past the wires. Clients of the harness are at play meanwhile, and are judged. Wh
 import re
 import shutil
 from collections import Counter
+from pathlib import Path
 from typing import Final
 
 from api import auth
 from api.desk import DOCKET_WAITING_MAX, SUBMIT_SECONDS_MAX
 from api.front import REQUESTS_MAX
 from benchmarks.load import Load, loaded
-from benchmarks.traffic import REQUESTS, Request, adds, get, store
+from benchmarks.machine import rss_bytes
+from benchmarks.traffic import REQUESTS, adds, get, store
 from benchmarks.world import Tournament
-from tests.faults.crashes import resident
-from tests.faults.history import Outcome
+from tests.faults.history import Outcome, percentile
 from tests.faults.integrity import verify
-from tests.faults.loads import percentile
 from tests.faults.stage import Stage
 from tests.faults.table import CannotBeMade, Trial, case
 
@@ -33,13 +33,12 @@ _ADDS: Final = "SELECT count(*) AS n FROM event WHERE tournament_id = $1 AND kin
 _LOOKUPS: Final = "SELECT (idx_scan + seq_scan)::bigint AS n FROM pg_stat_user_tables WHERE relname = 'token'"
 
 
-async def flooded(trial: Trial, stage: Stage, requests: list[Request], connections: int, seconds: float) -> Load:
-    """What wrk saw. Raises CannotBeMade."""
+async def flooded(stage: Stage, requests: Path, connections: int, seconds: float) -> Load:
+    """What wrk saw, with the `requests` that are stored there. Raises CannotBeMade."""
     if shutil.which("wrk") is None:
         raise CannotBeMade("there is no wrk")
     url = f"http://127.0.0.1:{stage.services[0].port}"
-    file = store(requests, trial.folder / "flood")
-    return await loaded(url, file, seconds=max(1, round(seconds)), connections=connections)
+    return await loaded(url, requests, seconds=max(1, round(seconds)), connections=connections)
 
 
 async def statuses(stage: Stage) -> Counter[str]:
@@ -59,7 +58,8 @@ def goodput(load: Load) -> float:
 @case(
     39,
     "Overload",
-    "5,500 connections that ask again at once: first with all well, then with a slow database (150 ms at each piece)",
+    f"{FLOOD_CONNECTIONS:,} connections that ask again at once: first with all well, then with a slow database "
+    f"({1000 * SLOW_SECONDS:.0f} ms at each piece)",
     "503 early; goodput at least 80 % of the most; accepted within 15 s; I1-I10; back to normal",
 )
 async def overload(trial: Trial) -> None:
@@ -74,7 +74,7 @@ async def overload(trial: Trial) -> None:
             competitor_ids=flood.competitors,
             competition_ids=(),
         )
-        requests = adds([tournament] * REQUESTS, stage.token, seed=trial.seed)
+        requests = store(adds([tournament] * REQUESTS, stage.token, seed=trial.seed), trial.folder / "flood")
         seconds = trial.seconds(60, least=5)
         all_of_it: list[Load] = []
         for name, delay, connections in (
@@ -84,16 +84,17 @@ async def overload(trial: Trial) -> None:
             stage.back[0].delay_seconds = (delay, delay)
             async with stage.load(pause_seconds=0.05):
                 start = len(stage.history.attempts)
-                most = await flooded(trial, stage, requests, connections, seconds / 2)
+                most = await flooded(stage, requests, connections, seconds / 2)
                 since = len(stage.history.attempts)
                 told = await statuses(stage)
-                load = await flooded(trial, stage, requests, FLOOD_CONNECTIONS, seconds)
-                memory = resident(stage.services[0].pid)
+                load = await flooded(stage, requests, FLOOD_CONNECTIONS, seconds)
+                memory = rss_bytes(stage.services[0].pid)
                 stage.heal()
                 await stage.resume()
             all_of_it += most, load
             told = await statuses(stage) - told
-            told.pop("400", 0)  # bodies that wrk left off when its time was up
+            left_off = told.pop("400", 0)  # bodies, by wrk, when its time was up
+            trial.look("I10", left_off <= FLOOD_CONNECTIONS, f"{left_off} answers with 400")
             trial.look("I10", told.keys() <= {"200", "503"}, f"answers of the flooded service: {told}")
             before, accepted = (
                 percentile([a for a in some if a.service == 0], 0.99)
@@ -137,12 +138,13 @@ async def guesses(trial: Trial) -> None:
             return "".join(draw.choices(auth.BASE62, k=length))
 
         texts = [auth.text_of(secret(30)) if n % 2 else f"tb_{secret(36)}" for n in range(2 * REQUESTS)]
-        requests = [get(f"/tournament/{stage.arenas[0].slug}/rankings.json", text) for text in texts]
+        path = f"/tournament/{stage.arenas[0].slug}/rankings.json"
+        requests = store([get(path, text) for text in texts], trial.folder / "flood")
         async with stage.load(pause_seconds=0.05):
             before = len(stage.history.attempts)
             looked_up = (await stage.cluster.fetch(_LOOKUPS))[0]["n"]
             told = await statuses(stage)
-            load = await flooded(trial, stage, requests, USUAL_CONNECTIONS, trial.seconds(120, least=3))
+            load = await flooded(stage, requests, USUAL_CONNECTIONS, trial.seconds(120, least=3))
             await stage.resume()
             during = percentile(stage.history.attempts[before:], 0.99)
         await trial.judge(stage)

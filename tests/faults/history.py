@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -147,4 +147,7 @@ def seconds_of(values: list[float]) -> str:
     return f"p50 {ordered[len(ordered) // 2]:.1f} s, max {ordered[-1]:.1f} s"
 
 
-Json = dict[str, Any]
+def percentile(attempts: list[Attempt], share: float) -> float:
+    """Of the seconds that attempts took which ended with ok; 0 where there are none."""
+    waits = sorted(a.ended - a.began for a in attempts if a.outcome is Outcome.OK)
+    return waits[min(len(waits) - 1, int(share * len(waits)))] if waits else 0.0

@@ -85,8 +85,7 @@ TAMPERINGS: Final = {
     36,
     "Tampering by SQL",
     "as the owner, past the triggers: seven changes of single rows; the tail cut off; all written anew with a chain "
-    "that "
-    "fits, and tables made from that",
+    "that fits, and tables made from that",
     "each found, and nothing on the log as it was; a log that was cut off or written anew only by digests kept outside",
 )
 async def tampering(trial: Trial) -> None:

@@ -6,18 +6,13 @@ import signal
 import time
 from typing import Any, Final
 
+from benchmarks.machine import rss_bytes
 from tests.desks import until
-from tests.faults.crashes import resident
-from tests.faults.history import Attempt, Outcome
+from tests.faults.history import Attempt, Outcome, percentile
 from tests.faults.stage import Stage
 from tests.faults.table import Trial, case
 
 _CONNECTIONS: Final = "SELECT count(*) AS n FROM pg_stat_activity WHERE application_name LIKE 'tallybook%'"
-
-
-def percentile(attempts: list[Attempt], share: float) -> float:
-    waits = sorted(a.ended - a.began for a in attempts if a.outcome is Outcome.OK)
-    return waits[min(len(waits) - 1, int(share * len(waits)))] if waits else 0.0
 
 
 @case(
@@ -120,7 +115,7 @@ def resources(stage: Stage) -> dict[str, list[int]]:
     return {
         "descriptors": [len(os.listdir(f"/proc/{pid}/fd")) for pid in pids],
         "threads": [len(os.listdir(f"/proc/{pid}/task")) for pid in pids],
-        "MiB": [resident(pid) >> 20 for pid in pids],
+        "MiB": [rss_bytes(pid) >> 20 for pid in pids],
     }
 
 
