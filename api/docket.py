@@ -21,7 +21,7 @@ from asyncpg import Connection
 from msgspec import Struct
 
 from engine import log
-from engine.appender import Appender, Outcome
+from engine.appender import Appender, Outcome, portion
 from engine.commands import Command, UnvoidCompetition, VoidCompetition
 from engine.database import Database
 from engine.errors import (
@@ -147,6 +147,7 @@ class Docket:
         self._waiting: deque[Case] = deque()
         self._under_way: list[Case] = []
         self._busy = False  # it is ready, or its block is under way or being folded
+        self._sent_last = 0  # cases
         self._beside = 0  # cases that are looked into beside
         live.pins += 1
 
@@ -173,10 +174,11 @@ class Docket:
     # ── Judging ─────────────────────────────────────────────────────────────────────────────────────────
 
     def next_block(self) -> Block | None:
-        """The cases that wait, judged, up to the first structural one. None: none of them was accepted."""
+        """A portion of the cases that wait, judged, up to the first structural one. None: none was accepted."""
         taken: list[Case] = []
+        count = min(BLOCK_REQUESTS_MAX, portion(len(self._waiting), self._sent_last))
         lines = 0
-        while self._waiting and len(taken) < BLOCK_REQUESTS_MAX and lines < BLOCK_LINES_MAX:
+        while self._waiting and len(taken) < count and lines < BLOCK_LINES_MAX:
             if self._waiting[0].alone and taken:
                 break
             case = self._waiting.popleft()
@@ -191,6 +193,7 @@ class Docket:
             self._go_on()
             return None
         self._under_way = taken
+        self._sent_last = len(taken)
         return Block(
             tournament_id=self.tournament_id,
             judged_at=self.live.head.sequence,

@@ -5,8 +5,9 @@
                      └──── meanwhile the next requests gather ◄────────────┘
 
 While one commit is on its way the next batch gathers, so batches grow with the load and a lone request waits
-for nobody: there are no timers. A tournament has at most one block under way. One whose head somebody else
-holds, or whose block cannot be sent together with others, goes alone on a lane of its own and delays nobody.
+for nobody: there are no timers. Of many that wait, `portion` go. A tournament has at most one block under way. One
+whose head somebody else holds, or whose block cannot be sent together with others, goes alone on a lane of its own
+and delays nobody.
 
 An outcome is never guessed. Where the connection was lost the block is sent again, under the same append_id,
 until the database says what became of it; nothing of that tournament is sent before.
@@ -35,6 +36,8 @@ from engine.terms import TournamentId
 
 BATCH_BLOCKS_MAX: Final = 256
 """Tournaments of one commit."""
+PORTION_MIN: Final = 8
+"""So few need not be parted."""
 LANES_MAX: Final = 4
 """Blocks that are sent alone at the same time."""
 ATTEMPTS_MAX: Final = 10
@@ -68,6 +71,15 @@ class Source(Protocol):
         """`outcome` is certain, but for OutcomeUnknown. An Unavailable: certainly not applied."""
 
 
+def portion(waiting: int, sent_last: int) -> int:
+    """How many of those that wait go next: half of them and of those that went last, who soon come again.
+
+    Would all go, then most of the clients would come to go together, and stay so. While their batch is committed
+    there would be hardly anything to read, judge and answer, and while they are answered nothing to commit.
+    """
+    return max(PORTION_MIN, (waiting + sent_last + 1) // 2)
+
+
 class Appender:
     """Sends blocks. `run` does the work until it is cancelled; whoever cancels it lets the sources run dry first."""
 
@@ -76,6 +88,7 @@ class Appender:
         self._kept = Kept(database)  # for what is sent together
         self._ready: dict[Source, None] = {}  # in the order they came
         self._something_ready = asyncio.Event()
+        self._sent_last = 0  # sources
         self._lanes = asyncio.Semaphore(LANES_MAX)
 
     def ready(self, source: Source) -> None:
@@ -94,12 +107,15 @@ class Appender:
                         continue
                     for source, block, maybe_applied in await self._append_together(batch):
                         lanes.create_task(self._append_alone(source, block, maybe_applied))
+                    await asyncio.sleep(0)  # the answers leave first, and what has come meanwhile goes along next
         finally:
             await self._kept.close()
 
     def _gather(self) -> list[tuple[Source, Block]]:
-        """One block of each ready source, in ascending order of tournaments."""
-        sources = list(islice(self._ready, BATCH_BLOCKS_MAX))
+        """One block of each of a portion of the ready sources, in ascending order of tournaments."""
+        count = min(BATCH_BLOCKS_MAX, portion(len(self._ready), self._sent_last))
+        sources = list(islice(self._ready, count))
+        self._sent_last = len(sources)
         for source in sources:
             del self._ready[source]
         if not self._ready:
