@@ -30,6 +30,9 @@ _SERVICE_SETTINGS: Final = {
     "jit": "off",
     # Plans are kept. One that was made while a table was so small that a scan seemed cheap would be kept as it grows.
     "enable_seqscan": "off",
+    # Nor may the rest of a log be fetched and sorted for each portion that somebody reads of it. PostgreSQL thinks that
+    # best where it takes a tournament for a short one: it knows only how long they are on the average.
+    "enable_bitmapscan": "off",
 }
 
 # What the server or the network may do to us at any time; anything else is a mistake of ours.

@@ -65,6 +65,7 @@ _BLOCKS: Final = """
         coalesce(b.first_sequence, 0) AS first_sequence, b.last_sequence, coalesce(b.digest, '') AS digest, b.bytes,
         e.count, e.lowest, e.highest, e.recorded_us,
         e.earliest = b.recorded_at AND e.latest = b.recorded_at AND e.timed = e.count AS timely,
+        e.keys <> 'null' AS keyed,
         convert_to(
             '[' || e.lowest || ',' || e.recorded_us || ',' || e.actors || ',' || e.kinds || ',' || e.keys || ','
                 || e.bodies || ']',
@@ -152,11 +153,12 @@ class Columns(Struct, frozen=True, array_like=True):
     bodies: list[str]
 
 
-class Block(Struct, frozen=True, kw_only=True):
+class Block(Struct, frozen=True):
     """A row of `block`, and the events that are stored between its sequences.
 
     `size` is the column `bytes`; `count`, `lowest` and `highest` are of the sequences that there are, `text` is that of
-    the events, None where there are none. `timely`: the block and all of them have the same time.
+    the events, None where there are none. `timely`: the block and all of them have the same time. `keyed`: one of them
+    has an idempotency key.
     """
 
     first_sequence: Sequence
@@ -168,6 +170,7 @@ class Block(Struct, frozen=True, kw_only=True):
     highest: Sequence | None
     recorded_us: int | None
     timely: bool | None
+    keyed: bool
     text: bytes | None
 
     def columns(self) -> Columns | None:
@@ -185,21 +188,7 @@ async def blocks(
     rows = await connection.fetch(
         _BLOCKS, tournament_id, after, blocks_max, BYTES_MAX, BLOCK_EVENTS_MAX, timeout=LOOK_SECONDS_MAX
     )
-    return [
-        Block(
-            first_sequence=first,
-            last_sequence=last,
-            digest=digest,
-            size=size,
-            count=count,
-            lowest=lowest,
-            highest=highest,
-            recorded_us=recorded_us,
-            timely=timely,
-            text=text,
-        )
-        for first, last, digest, size, count, lowest, highest, recorded_us, timely, text in rows
-    ]
+    return [Block(*row) for row in rows]
 
 
 async def end_before(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Sequence:

@@ -8,6 +8,7 @@ In memory are two batches of blocks, one board, and as many sums as it has total
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import Sequence as Items
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -54,8 +55,7 @@ class Watch(Struct, frozen=True, kw_only=True):
 
 class _Batch(Struct, frozen=True):
     blocks: list[Block]
-    columns: list[Columns | None]
-    keys: Mapping[str, Sequence]
+    keys: Mapping[str, Sequence]  # that its events have, as they are remembered
 
 
 class Verification:
@@ -82,7 +82,7 @@ class Verification:
         self._mark_events = mark_events
         self._next_mark = progress.events + mark_events
         self._revisions = Revisions()
-        self._reading: asyncio.Task[_Batch] | None = None
+        self._reading: asyncio.Task[list[Block]] | None = None
         self._stopped = False
         self._checkpoint: Checkpoint | None = None
         self._snapshots: Iterator[Sequence] = iter(())
@@ -99,8 +99,8 @@ class Verification:
         async with aclosing(self._batches()) as batches:
             async for batch in batches:
                 events = self.progress.events
-                for block, columns in zip(batch.blocks, batch.columns, strict=True):
-                    self._take(block, columns, batch.keys)
+                for block in batch.blocks:
+                    self._take(block, batch.keys)
                     if block.count > 0 and block.count != block.last_sequence - block.first_sequence + 1:
                         await self._name_missing(block)
                     if self.progress.sequence >= self._next_stop:
@@ -124,8 +124,9 @@ class Verification:
         be rests: then one thing is done after the other."""
         reading = self._reading = asyncio.create_task(self._read(self.progress.sequence))
         try:
-            while (batch := await reading).blocks:
-                last = batch.blocks[-1].last_sequence
+            while blocks := await reading:
+                batch = _Batch(blocks, await self._remembered(blocks))
+                last = blocks[-1].last_sequence
                 if self._rest is None:
                     reading = self._reading = asyncio.create_task(self._read(last))
                     await asyncio.sleep(0)  # it asks
@@ -139,12 +140,14 @@ class Verification:
             reading.cancel()
             await asyncio.wait([reading])
 
-    async def _read(self, after: Sequence) -> _Batch:
-        blocks = await stored.blocks(self._connection, self.progress.tournament_id, after)
-        columns = [block.columns() for block in blocks]
-        keys = {key for of_block in columns if of_block and of_block.keys for key in of_block.keys if key is not None}
-        found = await stored.key_sequences(self._connection, self.progress.tournament_id, list(keys))
-        return _Batch(blocks, columns, found)
+    async def _read(self, after: Sequence) -> list[Block]:
+        return await stored.blocks(self._connection, self.progress.tournament_id, after)
+
+    async def _remembered(self, blocks: list[Block]) -> Mapping[str, Sequence]:
+        """The sequences that are remembered for the keys of these blocks' events. Most logs have few."""
+        of_blocks = [columns.keys for block in blocks if block.keyed and (columns := block.columns())]
+        keys = {key for of_block in of_blocks if of_block for key in of_block if key is not None}
+        return await stored.key_sequences(self._connection, self.progress.tournament_id, list(keys))
 
     async def _quiet(self) -> None:
         """Returns when the connection is free for another question."""
@@ -153,8 +156,8 @@ class Verification:
 
     # ── A block ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def _take(self, block: Block, columns: Columns | None, keys: Mapping[str, Sequence]) -> None:
-        progress, first, last = self.progress, block.first_sequence, block.last_sequence
+    def _take(self, block: Block, keys: Mapping[str, Sequence]) -> None:
+        progress, columns, first, last = self.progress, block.columns(), block.first_sequence, block.last_sequence
         if first != progress.sequence + 1 or last < first:
             self._differ(
                 Sequence(progress.sequence + 1),
@@ -183,7 +186,8 @@ class Verification:
             else:
                 if self._fold(columns):
                     progress.structure_sequence = last
-                self._look_at_keys(columns, keys)
+                if columns.keys is not None:
+                    self._look_at_keys(columns.first_sequence, columns.keys, keys)
             progress.recorded_us = block.recorded_us
         progress.digest = block.digest
         progress.sequence = last
@@ -233,10 +237,10 @@ class Verification:
         for unlike in differences(event, registered):
             self._differ(sequence, f"tournament.{unlike.path}", f"is {unlike.found}, not {unlike.expected}")
 
-    def _look_at_keys(self, columns: Columns, keys: Mapping[str, Sequence]) -> None:
+    def _look_at_keys(self, first: Sequence, used: Items[str | None], keys: Mapping[str, Sequence]) -> None:
         """The events of a request with a key follow each other, and what is remembered is the first."""
         before: str | None = None
-        for sequence, key in enumerate(columns.keys or (), start=columns.first_sequence):
+        for sequence, key in enumerate(used, start=first):
             if key is not None and key != before:
                 self.progress.keys += 1
                 if key not in keys:

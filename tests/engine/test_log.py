@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import api
 import engine
 import projections
-from engine import codec, digest, log
+from engine import codec, digest, log, stored
 from engine.database import Database, open_database
 from engine.errors import LogForked, LogUnreadable
 from engine.events import CompetitorRegistered, Event, RankingClosed, TournamentOpened
@@ -902,6 +902,38 @@ async def test_hot_reads_use_their_index_and_scan_what_they_return(
         assert index in {node.get("Index Name") for node in nodes}, name
         assert "Seq Scan" not in {node["Node Type"] for node in nodes}, name
         assert sum(map(rows_scanned, nodes)) <= rows_max, name
+
+
+async def test_who_reads_a_long_log_in_portions_walks_along_it_whatever_the_statistics_say(
+    database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
+) -> None:
+    """PostgreSQL takes a tournament for as long as the others are, or for short where it has not counted yet. What it
+    then thinks best is to fetch and sort all the rest for each portion: in the end, as the square of its length."""
+    for table in "event", "block":
+        await owner.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
+    await owner.execute(
+        """
+        INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, body)
+        SELECT $1, n, now(), 1, 'k', '{}' FROM generate_series(2, 30000) AS n
+        """,
+        tournament_id,
+    )
+    await owner.execute(
+        """
+        INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id)
+        SELECT $1, n, n, now(), '', 2, gen_random_uuid() FROM generate_series(2, 30000) AS n
+        """,
+        tournament_id,
+    )
+    portions = {
+        log._BLOCKS: ([tournament_id], [2], 1_000),
+        log._SLICE: (tournament_id, 2, 29_000, 1_000, log.SLICE_BYTES_MAX),
+        stored._BLOCKS: (tournament_id, 2, 500, stored.BYTES_MAX, stored.BLOCK_EVENTS_MAX),
+    }
+    async with database.connection() as connection:
+        for query, arguments in portions.items():
+            plan = "\n".join(row[0] for row in await connection.fetch(f"EXPLAIN {query}", *arguments))
+            assert "Sort" not in plan, plan
 
 
 async def fill(owner: asyncpg.Connection) -> None:
