@@ -5,6 +5,7 @@ ever used for something else, new fields have defaults, and nothing is skipped: 
 is an error, because a fold that overlooks an event is quietly wrong for ever.
 """
 
+from collections.abc import Sequence as Items
 from typing import Final
 
 import msgspec
@@ -49,6 +50,11 @@ def tags() -> frozenset[str]:
 def encode(event: Event) -> tuple[str, str]:
     """The tag and the body of `event`, as they are stored."""
     return _TAGS[type(event)], _ENCODER.encode(event).decode()
+
+
+def encode_lines(events: Items[Event]) -> tuple[list[str], str]:
+    """The tag of each event, and their bodies, as they are stored, separated by line feeds: no body has one in it."""
+    return [_TAGS[type(event)] for event in events], _ENCODER.encode_lines(events)[:-1].decode()
 
 
 def decode(tag: str, body: str) -> Event:

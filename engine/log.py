@@ -301,13 +301,8 @@ def recorded_events(block: Block, appended: Appended) -> Iterator[Recorded]:
 def _row(block: Block) -> tuple[str, ...]:
     """The block as _APPEND takes it: its part of each column."""
     requests = block.requests
-    actors, kinds, bodies = [], [], []
-    for request in requests:
-        for event in request.events:
-            kind, body = codec.encode(event)
-            actors.append(str(request.actor))
-            kinds.append(kind)
-            bodies.append(body)
+    actors = [str(request.actor) for request in requests for _ in request.events]
+    kinds, bodies = codec.encode_lines([event for request in requests for event in request.events])
     counts = texts = fingerprints = ""
     keys = [request.idempotency_key for request in requests]
     if keys.count(None) < len(keys):
@@ -325,7 +320,7 @@ def _row(block: Block) -> tuple[str, ...]:
         fingerprints,
         "\n".join(actors),
         "\n".join(kinds),
-        "\n".join(bodies),
+        bodies,
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from msgspec import NODEFAULT, UNSET
 
 from engine import events
-from engine.codec import Undecodable, decode, encode, tags
+from engine.codec import Undecodable, decode, encode, encode_lines, tags
 from engine.events import Event
 from engine.terms import Sort
 from tests.histories import any_event, histories, unhurried
@@ -39,6 +39,13 @@ def test_every_event_comes_back_as_it_was(event: Event) -> None:
 @given(histories())
 def test_every_event_of_a_history_comes_back_as_it_was(history: list[Event]) -> None:
     assert [decode(*encode(event)) for event in history] == history
+
+
+@settings(unhurried, max_examples=30)
+@given(histories())
+def test_many_are_encoded_as_each_is(history: list[Event]) -> None:
+    kinds, bodies = encode_lines(history)
+    assert list(zip(kinds, bodies.split("\n"), strict=True)) == [encode(event) for event in history]
 
 
 @unhurried
