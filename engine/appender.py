@@ -38,6 +38,9 @@ BATCH_BLOCKS_MAX: Final = 256
 """Tournaments of one commit."""
 PORTION_MIN: Final = 8
 """So few need not be parted."""
+FLOOD: Final = 128
+"""Where so many wait they all go, and after a commit of so many the next one leaves at once: a turn of the event loop
+takes long then, and who comes meanwhile might find no room."""
 LANES_MAX: Final = 4
 """Blocks that are sent alone at the same time."""
 ATTEMPTS_MAX: Final = 10
@@ -77,7 +80,7 @@ def portion(waiting: int, sent_last: int) -> int:
     Would all go, then most of the clients would come to go together, and stay so. While their batch is committed
     there would be hardly anything to read, judge and answer, and while they are answered nothing to commit.
     """
-    return max(PORTION_MIN, (waiting + sent_last + 1) // 2)
+    return waiting if waiting >= FLOOD else max(PORTION_MIN, (waiting + sent_last + 1) // 2)
 
 
 class Appender:
@@ -107,7 +110,8 @@ class Appender:
                         continue
                     for source, block, maybe_applied in await self._append_together(batch):
                         lanes.create_task(self._append_alone(source, block, maybe_applied))
-                    await asyncio.sleep(0)  # the answers leave first, and what has come meanwhile goes along next
+                    if sum([len(block.requests) for _, block in batch]) < FLOOD:
+                        await asyncio.sleep(0)  # the answers leave first, and what has come meanwhile goes along next
         finally:
             await self._kept.close()
 

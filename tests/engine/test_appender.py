@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import appender as appender_module
-from engine.appender import LANES_MAX, PORTION_MIN, Appender, Outcome, portion
+from engine.appender import FLOOD, LANES_MAX, PORTION_MIN, Appender, Outcome, portion
 from engine.database import Database, open_database
 from engine.errors import DatabaseUnavailable, OutcomeUnknown, Rejected
 from engine.events import CompetitorRegistered, Event, RankingClosed
@@ -132,7 +132,7 @@ async def test_one_commit_takes_no_more_tournaments_than_its_bound(
     assert await commits(owner) == 3
 
 
-@given(st.integers(PORTION_MIN, 10_000), st.integers(PORTION_MIN, 10_000))
+@given(st.integers(PORTION_MIN, FLOOD // 2), st.integers(PORTION_MIN, FLOOD // 2 - 1))
 def test_clients_who_ask_again_when_they_are_answered_soon_go_in_two_halves(going: int, waiting: int) -> None:
     """However they came. If all go at once, there is nobody to work for meanwhile."""
     for _ in range(2):
@@ -141,8 +141,8 @@ def test_clients_who_ask_again_when_they_are_answered_soon_go_in_two_halves(goin
     assert abs(waiting - going) <= 1
 
 
-@given(st.integers(1, PORTION_MIN), st.integers(0, 10_000))
-def test_a_few_go_together_at_once(waiting: int, sent_last: int) -> None:
+@given(st.integers(1, PORTION_MIN) | st.integers(FLOOD, 10_000), st.integers(0, 10_000))
+def test_a_few_and_a_flood_go_together_at_once(waiting: int, sent_last: int) -> None:
     assert portion(waiting, sent_last) >= waiting
 
 
