@@ -70,7 +70,8 @@ _HEADS: Final = """
     FROM head
     WHERE tournament_id = ANY($1::bigint[])
 """
-# Ordered subqueries with a limit are never turned into joins: each is a walk along an index (bitmaps are off).
+# Ordered subqueries with a limit are never turned into joins: each is a walk along an index,
+# as long as `enable_bitmapscan` is off (`database.py`).
 _BLOCKS: Final = """
     SELECT a.tournament_id, b.last_sequence, b.digest, b.bytes
     FROM unnest($1::bigint[], $2::bigint[]) AS a (tournament_id, sequence)
