@@ -144,7 +144,10 @@ class Verification:
         return await stored.blocks(self._connection, self.progress.tournament_id, after)
 
     async def _remembered(self, blocks: list[Block]) -> Mapping[str, Sequence]:
-        """The sequences that are remembered for the keys of these blocks' events. Only blocks with keys are decoded."""
+        """The sequences that are remembered for the keys of these blocks' events.
+
+        Only blocks with keys are decoded, and again when they are verified: for each event that takes 0.1 to 0.4 µs.
+        """
         of_blocks = [columns.keys for block in blocks if block.keyed and (columns := block.columns())]
         keys = {key for of_block in of_blocks if of_block for key in of_block if key is not None}
         return await stored.key_sequences(self._connection, self.progress.tournament_id, list(keys))
