@@ -314,6 +314,25 @@ async def test_a_changed_delta_shows_in_the_chain_the_tables_and_the_snapshot_an
     assert str(report.differences[-1]) == f"{staged.slug} at sequence {LAST}: tables.{total}: is 3, not 4"
 
 
+@pytest.mark.parametrize(
+    ("moment", "found"),
+    [
+        ("0001-01-01 00:00:00Z", False),
+        ("9999-12-31 23:59:59.999999Z", False),
+        ("0001-12-31 23:59:59.999999Z BC", True),
+        ("10000-01-01 00:00:00Z", True),
+    ],
+)
+async def test_a_time_in_a_year_that_is_none_of_ours_is_found(
+    database: Database, owner: asyncpg.Connection, staged: Stage, moment: str, found: bool
+) -> None:
+    await tamper(owner, f"UPDATE event SET recorded_at = '{moment}' {EVENT} 12", staged.tournament_id)
+    await tamper(owner, f"UPDATE block SET recorded_at = '{moment}' {BLOCK} 12", staged.tournament_id)
+    report = await verified(database)
+    said = [d.sequence for d in report.differences if d.message == "is not in any year from 1 to 9999"]
+    assert said == ([12] if found else [])
+
+
 async def test_two_events_that_were_swapped_are_found(
     database: Database, owner: asyncpg.Connection, staged: Stage
 ) -> None:
