@@ -27,7 +27,7 @@ campaign: $(VENV)/.installed
 fuzz: $(VENV)/.installed
 	TALLYBOOK_TEST_EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/api/test_openapi.py -k as_it_is_described
 
-# Asks all questions of benchmarks/, half an hour; QUICK=1 in less than five minutes; ONLY=1,3 some of them.
+# Asks all questions of benchmarks/, 20 minutes; QUICK=1 in less than five minutes; ONLY=1,3 some of them.
 bench: $(VENV)/.installed .venv-bench/.installed
 	.venv-bench/bin/python -m benchmarks.bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 

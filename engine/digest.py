@@ -40,9 +40,18 @@ def block_text(
     A JSON array without blanks: the first sequence, the time in µs since 1970, actors, kinds, keys (null where no
     event has one) and bodies. Of characters only quotation marks, backslashes and those below U+0020 are escaped.
     """
-    recorded_us = (recorded_at - _EPOCH) // _MICROSECOND
     given_keys = None if all(key is None for key in keys) else keys
-    return _encode((first_sequence, recorded_us, actors, kinds, given_keys, bodies))
+    return _encode((first_sequence, microseconds(recorded_at), actors, kinds, given_keys, bodies))
+
+
+def microseconds(moment: datetime) -> int:
+    """The time as a block's text has it: in µs since 1970."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment(microseconds: int) -> datetime:
+    """The time, in UTC, that a block's text has. Raises OverflowError where it is not in any year from 1 to 9999."""
+    return _EPOCH + microseconds * _MICROSECOND
 
 
 def chain(previous: bytes, text: bytes) -> bytes:

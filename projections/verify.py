@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from contextlib import aclosing
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 import asyncpg
@@ -37,10 +37,8 @@ MARK_EVENTS: Final = 1_000_000
 RECEIVE_BYTES: Final = 64 * 1024
 """After so much of the blocks' text has been verified, what has come of the next batch is received: all of it may not
 fit into the socket's buffer, and PostgreSQL would wait for room instead of going on."""
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
-_FIRST_US: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-_LAST_US: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_FIRST_US: Final = digest.microseconds(datetime.min.replace(tzinfo=UTC))
+_LAST_US: Final = digest.microseconds(datetime.max.replace(tzinfo=UTC))
 _UNORDERED: Final = ("totals", "sums")
 """What a board keeps in no order that is shown."""
 _NEVER: Final = 2**63
@@ -223,7 +221,7 @@ class Verification:
                 if progress.foldable and isinstance(event, _POINTS):
                     add_points(board, event)  # as `fold` does, which needs a time: to make it takes a tenth of all
                 elif progress.foldable:
-                    recorded_at = _EPOCH + columns.recorded_us * _MICROSECOND
+                    recorded_at = digest.moment(columns.recorded_us)
                     fold(board, revisions, Recorded(sequence, recorded_at, _NOBODY, None, event))
             except codec.Undecodable as error:
                 self._differ(sequence, "event.body", f"cannot be decoded: {error}")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine import codec, log
 from engine.database import Database
-from engine.digest import block_text, chain, genesis
+from engine.digest import block_text, chain, genesis, microseconds, moment
 from engine.events import CompetitorRegistered, Delta, Event, PointsAdded, RankingClosed
 from engine.log import Appended, Block, Head, Request
 from engine.terms import ID_MAX, OPERATOR, Sequence, TournamentId
@@ -45,6 +45,11 @@ def test_the_text_of_a_block_is_its_columns_in_json() -> None:
     assert text_of(3, recorded_at, events).decode() == (
         '[3,1000002,[4,-5],["Tag","Tog"],[null,"k\\t\\u001f\x7f"],["{\\"a\\":\\"é\\\\n\\"}",""]]'
     )
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_a_time_comes_back_from_the_text_as_it_was(recorded_at: datetime) -> None:
+    assert moment(microseconds(recorded_at)) == recorded_at
 
 
 def test_without_any_key_there_is_no_column_of_keys() -> None:
