@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import log, stored, witness
+from engine import log, safeguards, stored, witness
 from engine.database import Database
 from engine.errors import NotFound, Unacceptable
 from engine.events import Delta, Event, PointsAdded
