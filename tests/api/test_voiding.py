@@ -281,7 +281,7 @@ async def test_a_voiding_under_the_lock_whose_commit_is_lost_is_recorded_once(ds
 async def test_a_voiding_that_nobody_waits_for_any_more_still_reverses_what_came_meanwhile(
     dsn: str, owner: asyncpg.Connection
 ) -> None:
-    """A foreign transaction holds the lock and adds points; the voiding's session is ended, and its client goes away."""
+    """A foreign transaction holds the lock and adds points; the voiding's session is ended, its client goes away."""
     async with desk_at(dsn) as desk:
         arena = await open_arena(desk.database)
         match = await matched(desk, arena)
