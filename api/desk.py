@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from api.conditions import Condition
 from api.docket import Case, Docket, Means, Receipt
 from engine import log, telemetry
 from engine.appender import Appender
@@ -72,23 +73,30 @@ class Desk:
         actor: ActorId,
         idempotency_key: str | None = None,
         fingerprint: bytes | None = None,
+        condition: Condition | None = None,
     ) -> Receipt:
         """Returns when what the command led to is on disk and `live`, which the caller keeps pinned, shows it.
 
-        With a key goes the fingerprint of the request. Raises a Refusal (judged by a current state), an
-        Unavailable (certainly not applied) or OutcomeUnknown. Being cancelled takes nothing back.
+        With a key goes the fingerprint of the request, of which the `condition` is no part. Raises a Refusal (judged
+        by a current state), an Unavailable (certainly not applied) or OutcomeUnknown. Being cancelled takes nothing
+        back.
         """
         if isinstance(command, VoidCompetition | UnvoidCompetition) and command.effects is None:
             async with following(self.lives, live, command.competition_id) as effects:
                 command = msgspec.structs.replace(command, effects=effects)
                 return await self.submit(
-                    live, command, actor=actor, idempotency_key=idempotency_key, fingerprint=fingerprint
+                    live,
+                    command,
+                    actor=actor,
+                    idempotency_key=idempotency_key,
+                    fingerprint=fingerprint,
+                    condition=condition,
                 )
         if self._closing:
             raise ShuttingDown
         if len(self._under_way) >= UNDER_WAY_MAX or self._waiting_for(live) >= DOCKET_WAITING_MAX:
             raise QueueFull
-        case = Case(command, actor, idempotency_key, fingerprint, self._loop.create_future())
+        case = Case(command, actor, idempotency_key, fingerprint, self._loop.create_future(), condition)
         self._under_way[case] = self._loop.time() + SUBMIT_SECONDS_MAX
         self._docket(live).put(case)
         try:

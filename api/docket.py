@@ -20,6 +20,7 @@ from typing import Final, TypeVar, assert_never
 from asyncpg import Connection
 from msgspec import Struct
 
+from api.conditions import Condition
 from engine import log
 from engine.appender import Appender, Outcome, portion
 from engine.commands import Command, UnvoidCompetition, VoidCompetition
@@ -76,13 +77,16 @@ class Receipt(Struct, frozen=True):
 
 class Case:
     """One command on its way. `sent`: it may be in the log. `alone`: it needs a block of its own, as an exact one
-    always does. `withdrawn`: whoever asked was told that it was not applied, so it never must be."""
+    always does. `withdrawn`: whoever asked was told that it was not applied, so it never must be. `condition`: what is
+    demanded of the resource, beyond what the command is judged by."""
 
     __slots__ = (
         "actor",
         "alone",
         "command",
+        "condition",
         "events",
+        "exact",
         "fingerprint",
         "idempotency_key",
         "judged",
@@ -98,6 +102,7 @@ class Case:
         idempotency_key: str | None,
         fingerprint: bytes | None,
         receipt: "asyncio.Future[Receipt]",
+        condition: Condition | None = None,
     ) -> None:
         self.command = command
         self.actor = actor
@@ -106,9 +111,17 @@ class Case:
         self.events: tuple[Event, ...] = ()
         self.judged = 0
         self.sent = False
-        self.alone = isinstance(command, VoidCompetition | UnvoidCompetition)
+        self.condition = condition
+        self.exact = condition is not None and condition.exact
+        self.alone = isinstance(command, VoidCompetition | UnvoidCompetition) or self.exact
         self.withdrawn = False
         self.receipt = receipt
+
+    def decided(self, live: Live) -> tuple[Event, ...]:
+        """What it leads to by `live`. Raises a Refusal."""
+        if self.condition is not None:
+            self.condition.refuse_unless_met(live.board)
+        return decide(live.tournament, self.command)
 
     def succeed(self, receipt: Receipt) -> None:
         if not self.receipt.done():
@@ -132,6 +145,7 @@ class Case:
             actor=self.actor,
             idempotency_key=self.idempotency_key,
             fingerprint=self.fingerprint,
+            exact=self.exact,
         )
 
 
@@ -210,7 +224,7 @@ class Docket:
             case.fail(Overtaken())
             return False
         try:
-            case.events = decide(self.live.tournament, case.command)
+            case.events = case.decided(self.live)
         except Refusal:
             self._do_beside(self._confirm_refusal(case))
             return False
@@ -221,7 +235,7 @@ class Docket:
         """Judges again by a current state. Accepted after all, the case waits for the next block."""
         try:
             await self._means.lives.current(self.live)
-            decide(self.live.tournament, case.command)
+            case.decided(self.live)
         except Refusal as refusal:
             await self._refuse(case, refusal)
         except TallybookError as error:
@@ -275,7 +289,7 @@ class Docket:
         try:
             head = (await log.heads(connection, [self.tournament_id]))[self.tournament_id]
             await self._means.lives.catch_up(self.live, head.sequence, connection)
-            case.events = decide(self.live.tournament, case.command)
+            case.events = case.decided(self.live)
         except TallybookError:
             return None  # by the way of whatever is overtaken it will be found again, and told
         return Block(tournament_id=self.tournament_id, judged_at=head.sequence, requests=(case.request(),))

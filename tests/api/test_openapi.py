@@ -140,12 +140,12 @@ SETTINGS: Final = """
 headers = { Authorization = "Bearer ${TOKEN}" }
 
 [checks.positive_data_acceptance]
-expected-statuses = ["200", "404", "409", "422"]
+expected-statuses = ["200", "404", "409", "412", "422"]
 
 # What JSON Schema cannot say: from is not beyond to, there is one moment, the text of a field is JSON.
 [[operations]]
 include-path-regex = "(explain|standings|add).json$"
-checks.positive_data_acceptance.expected-statuses = ["200", "400", "404", "409", "422"]
+checks.positive_data_acceptance.expected-statuses = ["200", "400", "404", "409", "412", "422"]
 """
 
 
