@@ -100,7 +100,7 @@ class Board(Struct, kw_only=True):
 
 def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
     """Folds one event into `board`, in place. Raises KeyError where it names what does not exist."""
-    event, now, at = recorded.event, recorded.recorded_at, recorded.sequence
+    event, now = recorded.event, recorded.recorded_at
     match event:
         case events.PointsAdded() | events.PointsReversed():
             add_points(board, event)
@@ -116,7 +116,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 parent_id=event.parent_id,
                 created_at=now,
                 updated_at=now,
-                revised=at,
+                revised=recorded.sequence,
             )
         case events.CompetitorChanged():
             revisions.competitors += 1
@@ -128,7 +128,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 color=_or(event.color, competitor.color),
                 parent_id=_or(event.parent_id, competitor.parent_id),
                 updated_at=now,
-                revised=at,
+                revised=recorded.sequence,
             )
         case events.CompetitionAdded():
             revisions.competitions += 1
@@ -142,7 +142,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 winner_id=event.winner_id,
                 created_at=now,
                 updated_at=now,
-                revised=at,
+                revised=recorded.sequence,
             )
         case events.CompetitionChanged():
             revisions.competitions += 1
@@ -154,19 +154,19 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 result=_or(_in_order(event.result, competition.participants), competition.result),
                 winner_id=_or(event.winner_id, competition.winner_id),
                 updated_at=now,
-                revised=at,
+                revised=recorded.sequence,
             )
         case events.CompetitionVoided():
             revisions.competitions += 1
             competition = board.competitions[event.competition_id]
             board.competitions[event.competition_id] = msgspec.structs.replace(
-                competition, voided_at=now, updated_at=now, revised=at
+                competition, voided_at=now, updated_at=now, revised=recorded.sequence
             )
         case events.CompetitionUnvoided():
             revisions.competitions += 1
             competition = board.competitions[event.competition_id]
             board.competitions[event.competition_id] = msgspec.structs.replace(
-                competition, voided_at=None, updated_at=now, revised=at
+                competition, voided_at=None, updated_at=now, revised=recorded.sequence
             )
         case events.RankingCreated():
             revisions.rankings += 1
@@ -177,7 +177,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 participants=event.participants,
                 unities={event.main_unity_id: Unity(number=1, name=event.main_unity_name, sort=Sort.DESC)},
                 updated_at=now,
-                revised=at,
+                revised=recorded.sequence,
             )
         case events.RankingModified():
             revisions.rankings += 1
