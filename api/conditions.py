@@ -23,9 +23,7 @@ from projections.board import Board, Competition, Competitor, Ranking
 IF_MATCH_TAGS_MAX: Final = 100
 """Tags that one request may name."""
 _ANY_TAG: Final = r'(?:W/)?"[!#-~]*"'
-PATTERN: Final = rf"\*|{_ANY_TAG}(?:[ \t]*,[ \t]*{_ANY_TAG}){{0,{IF_MATCH_TAGS_MAX - 1}}}"
-"""Of a value of If-Match."""
-_IF_MATCH: Final = re.compile(PATTERN)
+_IF_MATCH: Final = re.compile(rf"\*|{_ANY_TAG}(?:[ \t]*,[ \t]*{_ANY_TAG}){{0,{IF_MATCH_TAGS_MAX - 1}}}")
 _TAG: Final = re.compile(r'(W/)?"([!#-~]*)"')
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)

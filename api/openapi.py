@@ -15,8 +15,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from api import conditions, problems, queries, shapes, wire
+from api import problems, queries, shapes, wire
 from api.auth import Scope
+from api.conditions import IF_MATCH_TAGS_MAX
 from api.exchange import JSON
 from api.routes import ROUTES, Preview, Read, Recall, Show, Write
 from engine.terms import (
@@ -384,8 +385,11 @@ _IF_MATCH: Final[Schema] = {
     "name": "If-Match",
     "in": "header",
     "required": False,
-    "description": "Only if the resource is still as it was when it had one of these ETags; *: only if it exists.",
-    "schema": {"type": "string", "pattern": f"^({conditions.PATTERN})$"},
+    "description": (
+        "Only if the resource is still as it was when it had this ETag, or one of several with commas between them, "
+        f"at most {IF_MATCH_TAGS_MAX}; *: only if it exists."
+    ),
+    "schema": {"type": "string", "pattern": '^"[!#-~]{1,100}"$'},
 }
 _IDEMPOTENCY_KEY: Final[Schema] = {
     "name": "Idempotency-Key",
