@@ -183,14 +183,16 @@ _NEXT_IDS: Final = "SELECT nextval('resource_id') AS id FROM generate_series(1, 
 class Request(Struct, frozen=True, kw_only=True):
     """What one request asks to have recorded: whole or not at all, once per idempotency key.
 
-    `refusals`: so many of the tournament's refusals were known when the request was taken; it is not recorded where
-    one of its key has come since (see `refuse_keys`).
+    `exact`: at just the sequence it was judged at, though its events would not demand it. `refusals`: so many of the
+    tournament's refusals were known when the request was taken; it is not recorded where one of its key has come since
+    (see `refuse_keys`).
     """
 
     events: tuple[Event, ...]
     actor: ActorId
     idempotency_key: str | None = None
     fingerprint: bytes | None = None
+    exact: bool = False
     refusals: int = 0
 
 
@@ -198,8 +200,9 @@ class Block(Struct, frozen=True, kw_only=True):
     """Requests to append to one tournament in one commit.
 
     All of them were judged by the log up to `judged_at`, whose digest there was `judged_digest` (None: it is not
-    compared). Only the last may be structural itself, so none is judged by what another of them changes; one whose
-    first event is exact is alone. `append_id` stays the same when the block is sent again because the answer was lost.
+    compared). Only the last may be structural itself, so none is judged by what another of them changes; one that is
+    exact, or whose first event is, is alone. `append_id` stays the same when the block is sent again because the answer
+    was lost.
     """
 
     tournament_id: TournamentId
@@ -210,7 +213,7 @@ class Block(Struct, frozen=True, kw_only=True):
 
     @property
     def exact(self) -> bool:
-        return self.requests[0].events[0].exact
+        return self.requests[0].exact or self.requests[0].events[0].exact
 
 
 class Appended(Struct, frozen=True, kw_only=True):

@@ -171,7 +171,7 @@ async def stopped_count(connection: Connection) -> int:
 # ── Reading a board ─────────────────────────────────────────────────────────────────────────────────────
 
 _COMPETITORS: Final = """
-    SELECT tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at
+    SELECT tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at, revised
     FROM competitor
     WHERE tournament_id = ANY($1::bigint[])
     ORDER BY tournament_id, number
@@ -179,7 +179,7 @@ _COMPETITORS: Final = """
 _COMPETITIONS: Final = """
     SELECT
         tournament_id, competition_id, number, group_id, started_at, location, result, winner_id, voided_at,
-        created_at, updated_at
+        created_at, updated_at, revised
     FROM competition
     WHERE tournament_id = ANY($1::bigint[])
     ORDER BY tournament_id, number
@@ -191,7 +191,7 @@ _PARTICIPANTS: Final = """
     ORDER BY tournament_id, competition_id, number
 """
 _RANKINGS: Final = """
-    SELECT tournament_id, ranking_id, number, name, description, closed_at
+    SELECT tournament_id, ranking_id, number, name, description, closed_at, updated_at, revised
     FROM ranking
     WHERE tournament_id = ANY($1::bigint[])
     ORDER BY tournament_id, number
@@ -240,6 +240,7 @@ async def _load_competitors(connection: Connection, boards: Mapping[TournamentId
             parent_id=row["parent_id"],
             created_at=row["created_at"],
             updated_at=row["updated_at"],
+            revised=row["revised"],
         )
 
 
@@ -261,6 +262,7 @@ async def _load_competitions(connection: Connection, boards: Mapping[TournamentI
             voided_at=row["voided_at"],
             created_at=row["created_at"],
             updated_at=row["updated_at"],
+            revised=row["revised"],
         )
 
 
@@ -295,6 +297,8 @@ async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, B
             closed_at=row["closed_at"],
             participants=tuple(enrolled[key]),
             unities=unities[key],
+            updated_at=row["updated_at"],
+            revised=row["revised"],
         )
 
 
@@ -337,6 +341,7 @@ def touch(touched: Touched, event: Event) -> None:
             touched.lists.add(event.ranking_id)
             touched.unities.update((event.ranking_id, u) for u in touched.board.rankings[event.ranking_id].unities)
         case events.UnityAdded():
+            touched.rankings.add(event.ranking_id)
             touched.unities.add((event.ranking_id, event.unity_id))
         case events.RankingClosed() | events.RankingReopened():
             touched.rankings.add(event.ranking_id)
@@ -361,33 +366,34 @@ def everything(board: Board) -> Touched:
 # Each takes the rows of many tournaments, as one array for each column.
 _SAVE_COMPETITORS: Final = """
     INSERT INTO competitor (
-        tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at
+        tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at, revised
     )
     SELECT
         c.tournament_id, c.competitor_id, c.number, c.name,
         ARRAY(SELECT json_array_elements_text(c.tags)),
-        c.color, c.parent_id, c.created_at, c.updated_at
+        c.color, c.parent_id, c.created_at, c.updated_at, c.revised
     FROM unnest(
         $1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::json[], $6::text[], $7::bigint[],
-        $8::timestamptz[], $9::timestamptz[]
-    ) AS c (tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at)
+        $8::timestamptz[], $9::timestamptz[], $10::bigint[]
+    ) AS c (tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at, revised)
     ON CONFLICT (tournament_id, competitor_id) DO UPDATE
     SET name = excluded.name, tags = excluded.tags, color = excluded.color, parent_id = excluded.parent_id,
-        updated_at = excluded.updated_at
+        updated_at = excluded.updated_at, revised = excluded.revised
 """
 _SAVE_COMPETITIONS: Final = """
     INSERT INTO competition (
         tournament_id, competition_id, number, group_id, started_at, location, result, winner_id, voided_at,
-        created_at, updated_at
+        created_at, updated_at, revised
     )
     SELECT *
     FROM unnest(
         $1::bigint[], $2::bigint[], $3::int[], $4::bigint[], $5::timestamptz[], $6::text[], $7::text[], $8::bigint[],
-        $9::timestamptz[], $10::timestamptz[], $11::timestamptz[]
+        $9::timestamptz[], $10::timestamptz[], $11::timestamptz[], $12::bigint[]
     )
     ON CONFLICT (tournament_id, competition_id) DO UPDATE
     SET started_at = excluded.started_at, location = excluded.location, result = excluded.result,
-        winner_id = excluded.winner_id, voided_at = excluded.voided_at, updated_at = excluded.updated_at
+        winner_id = excluded.winner_id, voided_at = excluded.voided_at, updated_at = excluded.updated_at,
+        revised = excluded.revised
 """
 _SAVE_PARTICIPANTS: Final = """
     INSERT INTO participant (tournament_id, competition_id, number, competitor_id, result)
@@ -397,11 +403,15 @@ _SAVE_PARTICIPANTS: Final = """
     SET result = excluded.result
 """
 _SAVE_RANKINGS: Final = """
-    INSERT INTO ranking (tournament_id, ranking_id, number, name, description, closed_at)
+    INSERT INTO ranking (tournament_id, ranking_id, number, name, description, closed_at, updated_at, revised)
     SELECT *
-    FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::timestamptz[])
+    FROM unnest(
+        $1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::timestamptz[], $7::timestamptz[],
+        $8::bigint[]
+    )
     ON CONFLICT (tournament_id, ranking_id) DO UPDATE
-    SET name = excluded.name, description = excluded.description, closed_at = excluded.closed_at
+    SET name = excluded.name, description = excluded.description, closed_at = excluded.closed_at,
+        updated_at = excluded.updated_at, revised = excluded.revised
 """
 _CLEAR_LISTS: Final = """
     DELETE FROM enrolment AS e
@@ -471,6 +481,7 @@ def _competitor(tournament_id: TournamentId, competitor_id: CompetitorId, board:
         competitor.parent_id,
         competitor.created_at,
         competitor.updated_at,
+        competitor.revised,
     )
 
 
@@ -488,6 +499,7 @@ def _competition(tournament_id: TournamentId, competition_id: CompetitionId, boa
         competition.voided_at,
         competition.created_at,
         competition.updated_at,
+        competition.revised,
     )
 
 
@@ -500,7 +512,16 @@ def _participants(tournament_id: TournamentId, competition_id: CompetitionId, bo
 
 def _ranking(tournament_id: TournamentId, ranking_id: RankingId, board: Board) -> _Row:
     ranking = board.rankings[ranking_id]
-    return tournament_id, ranking_id, ranking.number, ranking.name, ranking.description, ranking.closed_at
+    return (
+        tournament_id,
+        ranking_id,
+        ranking.number,
+        ranking.name,
+        ranking.description,
+        ranking.closed_at,
+        ranking.updated_at,
+        ranking.revised,
+    )
 
 
 def _enrolments(tournament_id: TournamentId, ranking_id: RankingId, board: Board) -> Iterator[_Row]:
