@@ -111,7 +111,7 @@ async def serve(
         Seconds between such notes; of heads that have changed.
     """
     settings = Settings(open_metrics=open_metrics, requests_per_second=requests_per_second, proxies=proxies)
-    async with located(where, joinable=True) as dsn:
+    async with located(where, joinable=True, creates=True) as dsn:
         noting = None if digests_to is None else partial(keep_noting, dsn, digests_to, every)
         await _serve(
             dsn,
@@ -135,7 +135,7 @@ async def worker(*, where: Where = HERE) -> None:
 @app.command
 async def migrate(*, where: Where = HERE) -> None:
     """Bring the database's schema up to date. Needs a login that may create schemas and roles."""
-    async with address(where) as dsn:
+    async with address(where, creates=True) as dsn:
         applied = await apply_migrations(dsn)
     for migration in applied:
         printing.say(f"applied {migration.number:04} {migration.name}")
@@ -154,7 +154,7 @@ async def demo(*, host: str = "127.0.0.1", port: Port = 8080, where: Where = HER
     port
         Port to listen on; 0: any free one.
     """
-    async with located(where, joinable=True) as dsn:
+    async with located(where, joinable=True, creates=True) as dsn:
         async with open_database(dsn, name="tallybook demo") as database, open_desk(database, ids_reserved=1) as desk:
             slug = slugify(six_nations.NAME)
             tournament_id = await find(database, slug)
@@ -202,7 +202,7 @@ async def _serve(
 @tournament_app.command(name="create")
 async def create_tournament(name: str, /, *, json: Json = False, where: Where = HERE) -> None:
     """Open a tournament. Its slug, the name in its address, is made from NAME."""
-    async with desk_at(where) as desk:
+    async with desk_at(where, creates=True) as desk:
         registered = await _open_tournament(desk, name)
     if json:
         printing.json({"id": registered.tournament_id, "name": registered.name, "slug": registered.slug})

@@ -625,7 +625,7 @@ async def test_commands_at_once_in_a_new_data_directory_are_all_done(tmp_path: P
 def test_a_data_directory_that_cannot_be_one_is_refused_in_a_sentence(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to("/dev/null")
-    ended = said("tournament", "list", "--data-dir", str(tmp_path / place))
+    ended = said("tournament", "create", "Cup", "--data-dir", str(tmp_path / place))
     assert (ended.code, ended.out) == (1, "")
     (sentence,) = ended.err.splitlines()
     assert "choose a data directory that this user can write to" in sentence
