@@ -462,6 +462,7 @@ def code_of(error: TallybookError) -> int:
 
 def main() -> None:
     """Runs the command of `sys.argv` and exits with its code."""
+    printing.in_any_encoding()
     log_json()
     try:
         app(exit_on_error=False)

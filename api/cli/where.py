@@ -29,7 +29,7 @@ class Where:
     """Which database: one at an address, or else an embedded one in a directory."""
 
     database_url: str | None = None
-    """Address of a PostgreSQL database, postgresql://…; without it an embedded one is used."""
+    """Address of a PostgreSQL database, postgresql://USER@HOST/NAME; without it an embedded one is used."""
     data_dir: Path = Path("tallybook-data")
     """Directory of the embedded database. If a server owns it, its database is joined. Only `serve`, `demo`, `migrate`
     and `tournament create` make one where there is none."""
