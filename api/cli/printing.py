@@ -194,6 +194,15 @@ def progress(what: str, *, total: int | None = None, data_there: bool = False) -
         yield lambda done, of=None: bar.update(task, completed=done, total=of)
 
 
+def imported(registered: int, already_registered: int) -> None:
+    if not already_registered:
+        say(f"{registered} competitors registered")
+    elif registered:
+        say(f"{registered} competitors registered; {already_registered} of the file were registered already")
+    else:
+        say(f"nothing to do: all {already_registered} competitors of the file are registered already")
+
+
 def listening(address: str) -> None:
     say(f"Listening on {address}. Stop with Ctrl-C.")
 

@@ -14,7 +14,6 @@ import struct
 import subprocess
 import termios
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from pathlib import Path
 
 import asyncpg
@@ -32,7 +31,7 @@ from engine.terms import NAME_CHARACTERS_MAX, OPERATOR, CompetitorId, RankingId,
 from tests.api.cli.conftest import Tallybook, said_here
 from tests.api.service import create_ranking, deltas, make_token, register, serve
 from tests.desks import until
-from tests.running import TALLYBOOK, Said, environment, lives, said, started
+from tests.running import TALLYBOOK, Said, environment, opened_by, said, started
 
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 
@@ -637,19 +636,10 @@ async def test_ctrl_c_ends_a_command_that_waits_for_the_data_directory(tmp_path:
     with (data_dir / "lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with started(tmp_path, "tournament", "list", "--data-dir", str(data_dir)) as waiting:
-            await until(lambda: _has_open(waiting.pid, data_dir / "lock"))
+            await until(lambda: str(data_dir / "lock") in opened_by(waiting.pid))
             waiting.press_ctrl_c()
             assert await waiting.ended() == 130
             assert (waiting.out, waiting.err) == ("", "")
-
-
-def _has_open(pid: int, path: Path) -> bool:
-    assert lives(pid)
-    opened = set()
-    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(FileNotFoundError):  # it has been closed meanwhile
-            opened.add(os.readlink(descriptor))
-    return str(path) in opened
 
 
 # ── A worker of its own ─────────────────────────────────────────────────────────────────────────────────

@@ -11,7 +11,7 @@ from cyclopts import App
 from api.cli.main import app
 from tests.api.cli.conftest import said_here
 from tests.desks import until
-from tests.running import said, started
+from tests.running import opened_by, said, started
 
 CREATE: Final = {"serve", "demo", "migrate", "tournament create"}
 """The commands that make a database in a directory that has none. No other may."""
@@ -88,15 +88,11 @@ async def test_who_has_waited_for_another_that_made_none_says_so_too(tmp_path: P
     with (data / "lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with started(tmp_path, "tournament", "list", "--data-dir", str(data)) as waiting:
-            await until(lambda: _waits_for(data / "lock", waiting.pid))
+            await until(lambda: str(data / "lock") in opened_by(waiting.pid))
             fcntl.flock(lock, fcntl.LOCK_UN)
             assert await waiting.ended() == 1
             assert waiting.err.startswith(f"There is no database in {data};")
     assert [path.name for path in data.iterdir()] == ["lock"]
-
-
-def _waits_for(lock: Path, pid: int) -> bool:
-    return any(path.resolve() == lock for path in Path(f"/proc/{pid}/fd").iterdir() if path.is_symlink())
 
 
 @pytest.mark.parametrize("command", ["migrate", "tournament create"])
