@@ -199,7 +199,8 @@ async def test_every_fault_of_a_competitor_is_listed(tallybook: Tallybook, slug:
 async def test_competitors_are_imported_and_counted_aside(tallybook: Tallybook, slug: str, tmp_path: Path) -> None:
     file = tmp_path / "some.csv"
     file.write_text("name,parent\nAnn,\nBob,Ann\n")
-    assert await tallybook("competitor", "import", slug, str(file)) == Said(0, "", "2 competitors registered\n")
+    imported = said("competitor", "import", slug, str(file), "--database-url", tallybook.dsn)
+    assert imported == Said(0, "", "2 competitors registered\n")
     ann, bob = await tallybook.json("competitor", "list", slug)
     assert (ann["name"], bob["name"], bob["parent"]) == ("Ann", "Bob", ann["id"])
 
@@ -207,7 +208,9 @@ async def test_competitors_are_imported_and_counted_aside(tallybook: Tallybook, 
 async def test_an_import_that_is_refused_names_the_lines(tallybook: Tallybook, slug: str, tmp_path: Path) -> None:
     file = tmp_path / "some.csv"
     file.write_text("name,color\nAnn,\n,red\n")
-    assert await tallybook.refused("competitor", "import", slug, str(file)) == [
+    refused = said("competitor", "import", slug, str(file), "--database-url", tallybook.dsn)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.splitlines() == [
         "Nothing was imported; correct these lines.",
         "  line 3, name: must not be empty",
         "  line 3, color: must be 6 hexadecimal characters, without a leading #",
