@@ -16,7 +16,10 @@ PACKAGES: Final = ("api", "engine", "migrations", "projections")
 def main() -> None:
     """The command `tallybook`: runs what `sys.argv` asks for, and exits with its code."""
     _refuse_strangers()
-    from api.cli.main import main as run  # noqa: PLC0415 - whose it is was not known before
+    try:
+        from api.cli.main import main as run  # noqa: PLC0415 - whose it is was not known before
+    except KeyboardInterrupt:
+        sys.exit(130)  # as `run` does it
 
     run()
 

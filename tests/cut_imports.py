@@ -8,6 +8,7 @@ import asyncio
 import signal
 from collections import Counter
 from collections.abc import Sequence as Items
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -16,12 +17,17 @@ import asyncpg
 from msgspec import Struct
 
 from tests.desks import until
-from tests.running import said, started
+from tests.running import Running, said, started
 
 CUT_SECONDS_MAX: Final = 60.0
 FAMILY: Final = 40
 """Every so many lines one is below the line before it, so that a file is registered in many portions."""
-_COUNT: Final = "SELECT count(*) FROM tallybook.event WHERE kind = 'CompetitorRegistered'"
+_COUNT: Final = """
+    SELECT count(*)
+    FROM tallybook.event AS e
+    JOIN tallybook.tournament AS t ON t.tournament_id = e.tournament_id
+    WHERE t.slug = $1 AND e.kind = 'CompetitorRegistered'
+"""
 
 
 class Cut(Struct, frozen=True):
@@ -93,29 +99,26 @@ async def cut_import(
 ) -> CutImport:
     """Imports `count` competitors into a tournament that has none, with the options `where` for its database.
 
-    Cut off `cuts` times, each in one of the `ways`, when a random number of them is in the log; `dsn` is where they are
-    counted. Then it is given once more, and then once more.
+    Cut off `cuts` times, each in one of the `ways`, when a random number of them is in the log, and at least one by the
+    command that is cut off; `dsn` is where they are counted. Then it is given once more, and then once more.
     """
     file, asked = a_file(folder, count)
     command = ["competitor", "import", slug, str(file), *where]
     done: list[Cut] = []
     for at in sorted(random.sample(range(1, count), cuts)):
         how = random.choice(list(ways))
+        before = len(await _listed(slug, where))
         with started(folder, *command) as importing:
-
-            async def reached(at: int = at, importing: Any = importing) -> bool:
-                return importing.process.poll() is not None or await _registered(dsn) >= at
-
-            await until(reached, CUT_SECONDS_MAX)
+            await until(partial(_has_come_to, max(at, before + 1), importing, dsn, slug), CUT_SECONDS_MAX)
             importing.send(how)
             done.append(Cut(how, at, await importing.ended(), importing.err))
     last, again = [await asyncio.to_thread(said, *command) for _ in range(2)]
-    there = (await asyncio.to_thread(said, "competitor", "list", slug, "--json", *where)).json
+    there = await _listed(slug, where)
     names = {one["id"]: one["name"] for one in there}
     found = [(one["name"], names.get(one["parent"], "")) for one in there]
     return CutImport(
         cuts=done,
-        code=max(last.code, again.code),
+        code=last.code or again.code,
         err=last.err,
         again=again.err,
         doubles=(Counter(found) - Counter(asked)).total(),
@@ -124,16 +127,24 @@ async def cut_import(
     )
 
 
-async def _registered(dsn: str) -> int:
-    """How many competitors the log has; 0 where there is nothing to ask yet."""
+async def _listed(slug: str, where: Items[str]) -> list[dict[str, Any]]:
+    listed: list[dict[str, Any]] = (await asyncio.to_thread(said, "competitor", "list", slug, "--json", *where)).json
+    return listed
+
+
+async def _has_come_to(at: int, importing: Running, dsn: str, slug: str) -> bool:
+    """Whether so many are registered, or it is through."""
+    return importing.process.poll() is not None or await _registered(dsn, slug) >= at
+
+
+async def _registered(dsn: str, slug: str) -> int:
+    """How many competitors the log has; 0 where there is nobody to ask, or only until now."""
     try:
         connection = await asyncpg.connect(dsn, timeout=5)
-    except (OSError, asyncpg.PostgresError):
+        try:
+            count: int = await connection.fetchval(_COUNT, slug)
+        finally:
+            connection.terminate()
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):
         return 0
-    try:
-        count: int = await connection.fetchval(_COUNT)
-    except asyncpg.PostgresError:
-        return 0
-    finally:
-        await connection.close()
     return count
