@@ -382,7 +382,7 @@ async def test_ids_are_those_of_nobody_else(imported: Import, desk: Desk) -> Non
 async def test_twenty_thousand_competitors_are_imported_while_one_waits(imported: Import) -> None:
     rows = (f"Player {n},a|b,00ff00,{f'Player {n - 1000}' if n >= 1000 else ''}\n" for n in range(20_000))
     content = "name,tags,color,parent\n" + "".join(rows)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         assert await imported(content) == 20_000
     assert imported.progress[-1] == (20_000, 20_000)
     assert await imported.names() == [f"Player {n}" for n in range(20_000)]
