@@ -1,7 +1,7 @@
 """One process of a running service: an API process, or a worker. Started by `processes.py`, as
 
-    python -m api.process api FD SETTINGS
-    python -m api.process worker
+    python -m tallybook_command api FD SETTINGS
+    python -m tallybook_command worker
 
 FD is a listening socket handed down, SETTINGS an `app.Settings` as JSON; the database's address comes in the
 environment, where it is not shown to other users. The process says `ready` on standard output, works until SIGTERM or
@@ -137,7 +137,3 @@ def stop_on_signals() -> Iterator[asyncio.Event]:
     finally:
         for number in signal.SIGTERM, signal.SIGINT:
             loop.remove_signal_handler(number)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -167,6 +167,23 @@ _KEY: Final = """
 _REFUSE_KEYS: Final = "SELECT fingerprint, sequence, refusals FROM refuse_keys($1, $2)"
 _REFUSALS: Final = "SELECT refusals FROM append_lock WHERE tournament_id = $1"
 _SLUG_OF: Final = "SELECT slug FROM tournament WHERE tournament_id = $1"
+# As _EVENTS: one walk along each index for each key, whatever the statistics say.
+_KEYED: Final = """
+    SELECT i.fingerprint, e.tournament_id, e.sequence, e.recorded_at, e.actor, e.kind, e.idempotency_key, e.body
+    FROM unnest($2::text[]) AS k (idempotency_key)
+    CROSS JOIN LATERAL (
+        SELECT fingerprint, sequence
+        FROM idempotency
+        WHERE tournament_id = $1 AND idempotency_key = k.idempotency_key
+        LIMIT 1
+    ) AS i
+    CROSS JOIN LATERAL (
+        SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+        FROM event
+        WHERE tournament_id = $1 AND sequence = i.sequence
+        LIMIT 1
+    ) AS e
+"""
 _BY_SLUG: Final = "SELECT tournament_id FROM tournament WHERE slug = $1"
 _TOURNAMENTS: Final = """
     SELECT t.tournament_id, t.slug, t.name, h.sequence
@@ -626,6 +643,26 @@ async def refuse_keys(
 async def refusals(connection: Connection, tournament_id: TournamentId) -> int:
     """How many refusals the tournament has had; 0 where there is no such tournament."""
     return int(await connection.fetchval(_REFUSALS, tournament_id) or 0)
+
+
+KEYS_MAX: Final = 1_000
+"""Keys that are looked up at once."""
+
+
+class Keyed(Struct, frozen=True):
+    """What a request that used a key led to first, and the fingerprint of that request."""
+
+    fingerprint: bytes
+    recorded: Recorded
+
+
+async def keyed(connection: Connection, tournament_id: TournamentId, idempotency_keys: Items[str]) -> dict[str, Keyed]:
+    """What became of those of the keys, at most KEYS_MAX of them, that anybody has used. Raises LogUnreadable."""
+    if len(idempotency_keys) > KEYS_MAX:
+        raise ValueError(f"{len(idempotency_keys)} keys are more than {KEYS_MAX}")
+    rows = await connection.fetch(_KEYED, tournament_id, idempotency_keys)
+    found = [Keyed(row[0], _recorded(tuple(row)[1:])) for row in rows]
+    return {one.recorded.idempotency_key: one for one in found if one.recorded.idempotency_key is not None}
 
 
 def _recorded(row: Any) -> Recorded:

@@ -480,6 +480,26 @@ async def test_a_key_is_known_within_its_block_across_blocks_and_only_in_its_tou
         assert await log.used_key(connection, tournament_id, "K") is None
 
 
+async def test_of_many_keys_those_that_were_used_are_answered_with_what_they_led_to_first(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    elsewhere = await open_new_tournament(database, actor=OPERATOR)
+    first, second = registered(), registered()
+    await appended(database, block(tournament_id, request(first, registered(), key="a"), request(second, key="b")))
+    await appended(database, block(elsewhere, request(key="c")))
+    async with database.connection() as connection:
+        found = await log.keyed(connection, tournament_id, ["b", "c", "none", "a"])
+        assert await log.keyed(connection, tournament_id, []) == {}
+        asked = [*map(str, range(log.KEYS_MAX - 1)), "a"]
+        assert list(await log.keyed(connection, tournament_id, asked)) == ["a"]
+        with pytest.raises(ValueError, match="more than"):
+            await log.keyed(connection, tournament_id, [*asked, "b"])
+    assert {key: (one.fingerprint, one.recorded.sequence, one.recorded.event) for key, one in found.items()} == {
+        "a": (b"f", 2, first),
+        "b": (b"f", 4, second),
+    }
+
+
 async def test_a_block_of_nothing_but_repeats_is_answered_and_leaves_no_trace(
     database: Database, tournament_id: TournamentId, owner: asyncpg.Connection
 ) -> None:
@@ -1018,6 +1038,8 @@ HOT_READS: Final = [
     ("_LAST_AT", (200, 250, datetime(9999, 1, 1, tzinfo=UTC)), "event_pkey", 9),
     ("_BLOCK_DIGEST", (200, 250), "block_pkey", 1),
     ("_KEY", (200, "key 50"), "idempotency_pkey", 1),
+    ("_KEYED", (200, ["key 50", "key 51", "key 60"]), "idempotency_pkey", 5),
+    ("_KEYED", (200, ["key 50", "key 51", "key 60"]), "event_pkey", 5),
     ("_BY_SLUG", ("slug-50",), "tournament_slug_key", 1),
 ]
 """Statement, arguments, the index that is to be used, the rows that may be scanned for it."""
