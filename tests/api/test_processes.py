@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
@@ -17,9 +18,12 @@ from dataclasses import dataclass
 from itertools import count, cycle
 from pathlib import Path
 
+import msgspec
 import pytest
 from aiohttp import ClientError, ClientSession, DummyCookieJar, TCPConnector
 
+from api.app import Settings
+from api.process import DSN_VARIABLE
 from engine import log
 from engine.database import Database, open_database
 from engine.embedded import embedded_postgres
@@ -29,7 +33,7 @@ from projections import tables
 from tests.api.service import Answer, Client, deltas, make_token, slug_of
 from tests.desks import Arena, open_arena, until
 from tests.histories import board_of
-from tests.running import Running, below, lives, said, started
+from tests.running import Running, below, environment, lives, said, started
 
 FIGURE = re.compile(r"^(tallybook_\w+)(?:\{[^}]*\})? (\S+)$", re.MULTILINE)
 
@@ -360,6 +364,29 @@ async def test_when_all_is_killed_from_above_nothing_goes_on_and_the_next_start_
         async with client_of(again, prepared) as client:
             assert total(await add(client, prepared.arena)) == 8
         assert await again.stopped() == 0
+
+
+@pytest.mark.parametrize("kind", ["api", "worker"])
+async def test_a_process_whose_supervisor_is_gone_before_it_is_ready_ends_with_a_line(dsn: str, kind: str) -> None:
+    """Its standard output, where it would say that it is ready, is a pipe that nobody reads any more."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        arguments = ("api", str(listener.fileno()), msgspec.json.encode(Settings()).decode())
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "api.process", *(arguments if kind == "api" else ("worker",))),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=writing,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment(**{DSN_VARIABLE: dsn}),
+            pass_fds=(listener.fileno(),),
+        )
+        os.close(writing)
+        async with asyncio.timeout(30):
+            _, err = await process.communicate()
+    lines = [line for line in err.decode().splitlines() if not line.startswith("{")]
+    assert lines == ["Whoever started this process is gone, and so it ends."]
+    assert process.returncode == 1
 
 
 # ── Stopping under load ─────────────────────────────────────────────────────────────────────────────────
