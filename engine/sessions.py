@@ -20,7 +20,7 @@ from asyncpg import Connection
 from engine.errors import StartupRefused
 
 ROUNDS: Final = 5
-"""Times that two sessions are held against each other; one is enough where nobody else uses the pooler."""
+"""Times that a session is held against that of another client, a new one each time."""
 SHARED: Final = (
     "The database's address leads to a pooler that shares sessions between transactions: settings, prepared statements "
     "and locks would be those of others. Set pool_mode = session, or give PostgreSQL's own address."
@@ -37,7 +37,9 @@ _FOUND: Final = """
     FROM unnest($1::text[]) AS wanted (name)
 """
 _LOGIN: Final = "SELECT pg_catalog.quote_ident(session_user)"
-_PROCESS: Final = "SELECT pg_catalog.pg_backend_pid(), pg_catalog.pg_postmaster_start_time()"
+_PROCESS: Final = """
+    SELECT pg_catalog.pg_backend_pid() AS number, pg_catalog.pg_postmaster_start_time() AS server_started_at
+"""
 
 
 class SessionUnfit(ConnectionError):
@@ -78,26 +80,24 @@ async def settle(connection: Connection, settings: Mapping[str, str]) -> None:
 
 
 async def refuse_shared(connection: Connection, another: Callable[[], Awaitable[Connection]]) -> None:
-    """Raises StartupRefused where a pooler shares sessions between transactions; `another` makes a second client.
+    """Raises StartupRefused where a pooler shares sessions between transactions; `another` makes one more client.
 
     Nothing is looked for where PostgreSQL itself answers: a pooler tells its clients numbers of processes, to cancel
-    statements by, that it has made up. Who is alone with the pooler is sure to find it out; among many others it is a
-    matter of chance, in each of the rounds.
+    statements by, that it has made up. Who is alone with the pooler is sure to find it out. Among many others, or where
+    several poolers share an address, it is a matter of chance, in each of the rounds.
     """
     with _refusing_strangers():
-        process, start = await connection.fetchrow(_PROCESS)
-        if process == connection.get_server_pid():
+        process = await connection.fetchrow(_PROCESS)
+        if process["number"] == connection.get_server_pid():
             return
-        other = await another()
-        try:
-            for _ in range(ROUNDS):
+        for _ in range(ROUNDS):
+            other = await another()
+            try:
                 async with other.transaction():
-                    if await other.fetchrow(_PROCESS) == (process, start):
+                    if await other.fetchrow(_PROCESS) == process or await connection.fetchrow(_PROCESS) != process:
                         raise SessionUnfit(SHARED)
-                    if await connection.fetchrow(_PROCESS) != (process, start):
-                        raise SessionUnfit(SHARED)
-        finally:
-            await other.close()
+            finally:
+                await other.close()
 
 
 def reason(error: BaseException) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +16,10 @@ import pytest
 
 from tests.desks import until
 
-DROPPED: Final = "role, search_path, lock_timeout, statement_timeout, idle_in_transaction_session_timeout, jit"
+DROPPED: Final = (
+    "role, search_path, client_min_messages, lock_timeout, statement_timeout, idle_in_transaction_session_timeout, "
+    "jit, enable_seqscan, enable_bitmapscan"
+)
 """What an operator tells it to ignore who wants to be rid of its `unsupported startup parameter`."""
 _PORT: Final = 6432
 _STOP_SECONDS_MAX: Final = 10
@@ -75,4 +79,5 @@ def _configure(directory: Path, dsn: str, logins: tuple[str, ...], settings: dic
 
 def _is_ready(process: asyncio.subprocess.Process, directory: Path) -> bool:
     assert process.returncode is None, (directory / "said").read_text()
-    return (directory / f".s.PGSQL.{_PORT}").exists()
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(directory / f".s.PGSQL.{_PORT}")) == 0

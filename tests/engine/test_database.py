@@ -315,6 +315,8 @@ async def test_a_standby_is_refused_through_a_pooler_and_found_when_it_is_promot
         assert await refused(pooled) == "The database is a standby; give the address of the primary."
         async with administering(cluster.dsn) as connection:
             await connection.execute("SELECT pg_promote()")
+        # As OPERATIONS says: the pooler goes on reporting what it has been told before.
+        assert await refused(pooled) == "The database is a standby; give the address of the primary."
         await administered(pooled, "RECONNECT")
         async with open_database(pooled, name="test") as database:
             await assert_works_as_the_service(database)
