@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from functools import partial
 from typing import Any, Final
 
 import asyncpg
@@ -11,7 +10,7 @@ import structlog
 from asyncpg import Connection, Pool
 
 from engine.errors import DatabaseUnavailable, StartupRefused
-from engine.migrator import CONNECT_SECONDS_MAX, refuse_unmigrated
+from engine.migrator import CONNECT_SECONDS_MAX, another_client, refuse_unmigrated
 from engine.sessions import SessionUnfit, reason, refuse_shared, settle
 
 SERVICE_ROLE: Final = "tallybook_service"
@@ -165,7 +164,7 @@ async def open_database(dsn: str, *, name: str, connections_max: int = CONNECTIO
     try:
         with _starting():
             async with pool.acquire(timeout=ACQUIRE_SECONDS_MAX) as connection:
-                await refuse_shared(connection, partial(asyncpg.connect, dsn, **options))
+                await refuse_shared(connection, another_client(dsn))
                 await refuse_unsound(connection)
                 await refuse_unmigrated(connection)
         settling.is_serving = True

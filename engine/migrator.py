@@ -11,7 +11,7 @@ last migration that this code brings along. The register keeps that number for t
 import asyncio
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from importlib.resources import files
@@ -146,7 +146,7 @@ async def migrate(dsn: str) -> list[Migration]:
             f"Cannot connect to the database: {reason(error)}. Is its address right, is it up?"
         ) from error
     try:
-        await refuse_shared(connection, partial(asyncpg.connect, dsn, timeout=CONNECT_SECONDS_MAX))
+        await refuse_shared(connection, another_client(dsn))
         await _lock(connection)
         return await _apply_missing(connection)
     except asyncpg.InsufficientPrivilegeError as error:
@@ -161,6 +161,11 @@ async def migrate(dsn: str) -> list[Migration]:
     finally:
         with suppress(*_TROUBLE):
             await connection.close()  # which gives the lock back
+
+
+def another_client(dsn: str) -> Callable[[], Awaitable[asyncpg.Connection]]:
+    """Makes one more connection to the database, which waits for nothing any longer than for that."""
+    return partial(asyncpg.connect, dsn, timeout=CONNECT_SECONDS_MAX, command_timeout=CONNECT_SECONDS_MAX)
 
 
 async def refuse_unmigrated(connection: asyncpg.Connection) -> None:

@@ -25,6 +25,10 @@ SHARED: Final = (
     "The database's address leads to a pooler that shares sessions between transactions: settings, prepared statements "
     "and locks would be those of others. Set pool_mode = session, or give PostgreSQL's own address."
 )
+ALONE: Final = (
+    "The pooler that the database's address leads to has no second connection for this login; "
+    "give it more (default_pool_size)."
+)
 
 _SET: Final = """
     SELECT wanted.name, pg_catalog.set_config(wanted.name, wanted.value, false) AS value,
@@ -96,8 +100,12 @@ async def refuse_shared(connection: Connection, another: Callable[[], Awaitable[
                 async with other.transaction():
                     if await other.fetchrow(_PROCESS) == process or await connection.fetchrow(_PROCESS) != process:
                         raise SessionUnfit(SHARED)
+            except (TimeoutError, asyncpg.PostgresConnectionError) as error:
+                if isinstance(error, TimeoutError) or "query_wait_timeout" in str(error):
+                    raise StartupRefused(ALONE) from error
+                raise
             finally:
-                await other.close()
+                other.terminate()
 
 
 def reason(error: BaseException) -> str:

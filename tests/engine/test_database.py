@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -19,7 +19,7 @@ from engine.database import Database, open_database
 from engine.embedded import embedded_postgres
 from engine.errors import DatabaseUnavailable, StartupRefused
 from engine.migrator import migrate
-from engine.sessions import SHARED, SessionUnfit, settle
+from engine.sessions import ALONE, SHARED, SessionUnfit, settle
 from engine.terms import OPERATOR
 from tests.desks import holding, until
 from tests.pgbouncer import DROPPED, administered, pgbouncer
@@ -302,6 +302,19 @@ async def ask_on(dsn: str) -> None:
         connection.terminate()
 
 
+@pytest.mark.parametrize("seconds", ["0", "1"])
+async def test_a_pooler_in_session_mode_that_has_but_one_connection_is_refused_with_what_to_change(
+    dsn: str, monkeypatch: pytest.MonkeyPatch, seconds: str
+) -> None:
+    """Whether it lets its clients wait for ever, or for some seconds."""
+    monkeypatch.setattr(migrator_module, "CONNECT_SECONDS_MAX", 2)
+    async with pgbouncer(dsn, "session", default_pool_size="1", query_wait_timeout=seconds) as pooled:
+        assert await refused(pooled) == ALONE
+        with pytest.raises(StartupRefused) as refusal:
+            await migrate(pooled)
+        assert refusal.value.message == ALONE
+
+
 async def test_a_pooler_in_statement_mode_is_refused(dsn: str) -> None:
     async with pgbouncer(dsn, "statement", ignore_startup_parameters=DROPPED) as pooled:
         assert await refused(pooled) == SHARED
@@ -320,6 +333,21 @@ async def test_a_standby_is_refused_through_a_pooler_and_found_when_it_is_promot
         await administered(pooled, "RECONNECT")
         async with open_database(pooled, name="test") as database:
             await assert_works_as_the_service(database)
+
+
+async def test_a_standby_that_a_pooler_reports_as_the_primary_that_it_was_is_refused(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        async with embedded_postgres(tmp_path) as cluster:
+            await migrate(cluster.dsn)
+            pooled = await stack.enter_async_context(pgbouncer(cluster.dsn, "session"))
+            async with open_database(pooled, name="test") as database:
+                await assert_works_as_the_service(database)
+        (tmp_path / "postgres" / "standby.signal").touch()
+        async with embedded_postgres(tmp_path):
+            async with administering(pooled) as connection:
+                assert connection.get_settings().in_hot_standby == "off"
+                assert await connection.fetchval("SELECT pg_is_in_recovery()")
+            assert await refused(pooled) == "The database is a standby; give the address of the primary."
 
 
 # ── Several services in one cluster ─────────────────────────────────────────────────────────────────────
@@ -345,6 +373,10 @@ async def test_what_operations_says_keeps_one_services_login_out_of_the_others_d
                 await administrator.execute(f"REVOKE CONNECT ON DATABASE {name} FROM PUBLIC")
                 await administrator.execute(f"GRANT CONNECT ON DATABASE {name} TO {login}")
             assert "permission denied for database" in await refused(crossing)
+            await administrator.execute(f"GRANT CONNECT ON DATABASE {theirs} TO tallybook_service")
+            async with open_database(crossing, name="test"):
+                pass  # why the documentation says never to do that
+            await administrator.execute(f"REVOKE CONNECT ON DATABASE {theirs} FROM tallybook_service")
             for address, login in ((dsn, our_login), (their_dsn, their_login)):
                 async with open_database(urlunsplit(urlsplit(address)._replace(netloc=f"{login}@")), name="test") as ok:
                     await open_new_tournament(ok, actor=OPERATOR)
