@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from itertools import count, cycle
 from pathlib import Path
 
+import asyncpg
 import msgspec
 import pytest
 from aiohttp import ClientError, ClientSession, DummyCookieJar, TCPConnector
@@ -27,7 +28,7 @@ from api.process import DSN_VARIABLE
 from engine import log
 from engine.database import Database, open_database
 from engine.embedded import embedded_postgres
-from engine.migrator import migrate
+from engine.migrator import migrate, shipped
 from engine.terms import Sequence, TournamentId
 from projections import tables
 from tests.api.service import Answer, Client, deltas, make_token, slug_of
@@ -364,6 +365,26 @@ async def test_when_all_is_killed_from_above_nothing_goes_on_and_the_next_start_
         async with client_of(again, prepared) as client:
             assert total(await add(client, prepared.arena)) == 8
         assert await again.stopped() == 0
+
+
+async def test_processes_that_die_between_a_migration_and_the_upgrade_are_started_again(prepared: Prepared) -> None:
+    """And so is the whole service, by its old version: the migration says that this runs on with it."""
+    known = shipped()[-1].number
+    enter = "INSERT INTO tallybook.migration (number, name, sha256, oldest) VALUES ($1, 'newer', 'x', $2)"
+    with serving(prepared) as running:
+        async with client_of(running, prepared) as client, embedded_postgres(prepared.data_dir) as embedded:
+            owner = await asyncpg.connect(embedded.dsn)
+            await owner.execute(enter, known + 1, known)
+            await owner.close()
+            await until(lambda: len(running.pids("api")) == len(running.pids("worker")) == 1)
+            for kind in ("api", "worker"):
+                os.kill(running.pids(kind)[0], signal.SIGKILL)
+            await until(lambda: len(running.pids("api")) == len(running.pids("worker")) == 2, 20)
+            assert total(await add(client, prepared.arena)) == 1
+        assert await running.stopped() == 0
+    with serving(prepared) as again:
+        async with client_of(again, prepared) as client:
+            assert total(await add(client, prepared.arena)) == 2
 
 
 @pytest.mark.parametrize("kind", ["api", "worker"])
