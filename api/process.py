@@ -106,8 +106,11 @@ async def work(dsn: str, stop: asyncio.Event, *, on_ready: Callable[[], None]) -
 
 
 def _say_ready() -> None:
-    sys.stdout.buffer.write(READY)
-    sys.stdout.buffer.flush()
+    """Raises StartupRefused where nobody is there to hear it."""
+    try:
+        os.write(sys.stdout.fileno(), READY)  # at once: what a buffer kept would be tried again at the exit
+    except BrokenPipeError as error:
+        raise StartupRefused("Whoever started this process is gone, and so it ends.") from error
 
 
 @contextmanager

@@ -12,6 +12,7 @@ Log events (structlog, one JSON object a line; ids as keywords, never bodies or 
     commit_unconfirmed    the server committed, but a standby did not confirm
     tournament_stopped    an event cannot be folded; its tournament answers 503 (alarm)
     log_forked            the log is not the one that was read before (alarm)
+    session_refused       a new connection is not what guarantees rest on: reason; it is tried again (alarm)
     snapshot_ignored      a snapshot that cannot be used: answers about the past fold from an earlier one
     request_failed        a defect, with its traceback
     worker_failed         a worker could not go on with the tournaments of a batch, and tries each alone, or later

@@ -1,6 +1,7 @@
 -- For conditional changes: which event changed a competitor, a competition or a ranking last, so that a change can be
 -- refused where the thing is not any more what its sender has seen.
 --
+-- Oldest code that runs on it: 0004
 -- Adds only. Running code names the columns that it writes, so it survives this: it leaves these as they are, in tables
 -- of its own version of the fold, which newer code does not read but makes anew.
 

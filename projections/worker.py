@@ -23,7 +23,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 import structlog
-from asyncpg import Connection, DataError, IntegrityConstraintViolationError, LockNotAvailableError
+from asyncpg import Connection, DataError, IntegrityConstraintViolationError, LockNotAvailableError, PostgresError
 from msgspec import Struct, field
 
 from engine import failpoints, log
@@ -91,6 +91,9 @@ class Worker:
                     await self._work(listener, tasks)
             except (DatabaseUnavailable, *DATABASE_TROUBLE) as error:
                 _logger.warning("worker_failed", error=repr(error))
+                await asyncio.sleep(POLL_SECONDS)
+            except PostgresError as error:  # amid a restore, tables, functions or rights are not there yet
+                _logger.error("worker_failed", error=repr(error))
                 await asyncio.sleep(POLL_SECONDS)
 
     async def catch_up(self) -> int:

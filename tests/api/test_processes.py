@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
@@ -17,19 +18,23 @@ from dataclasses import dataclass
 from itertools import count, cycle
 from pathlib import Path
 
+import asyncpg
+import msgspec
 import pytest
 from aiohttp import ClientError, ClientSession, DummyCookieJar, TCPConnector
 
+from api.app import Settings
+from api.process import DSN_VARIABLE
 from engine import log
 from engine.database import Database, open_database
 from engine.embedded import embedded_postgres
-from engine.migrator import migrate
+from engine.migrator import migrate, shipped
 from engine.terms import Sequence, TournamentId
 from projections import tables
 from tests.api.service import Answer, Client, deltas, make_token, slug_of
 from tests.desks import Arena, open_arena, until
 from tests.histories import board_of
-from tests.running import Running, below, lives, said, started
+from tests.running import Running, below, environment, lives, said, started
 
 FIGURE = re.compile(r"^(tallybook_\w+)(?:\{[^}]*\})? (\S+)$", re.MULTILINE)
 
@@ -360,6 +365,49 @@ async def test_when_all_is_killed_from_above_nothing_goes_on_and_the_next_start_
         async with client_of(again, prepared) as client:
             assert total(await add(client, prepared.arena)) == 8
         assert await again.stopped() == 0
+
+
+async def test_processes_that_die_between_a_migration_and_the_upgrade_are_started_again(prepared: Prepared) -> None:
+    """And so is the whole service, by its old version: the migration says that this runs on with it."""
+    known = shipped()[-1].number
+    enter = "INSERT INTO tallybook.migration (number, name, sha256, oldest) VALUES ($1, 'newer', 'x', $2)"
+    with serving(prepared) as running:
+        async with client_of(running, prepared) as client, embedded_postgres(prepared.data_dir) as embedded:
+            owner = await asyncpg.connect(embedded.dsn)
+            await owner.execute(enter, known + 1, known)
+            await owner.close()
+            await until(lambda: len(running.pids("api")) == len(running.pids("worker")) == 1)
+            for kind in ("api", "worker"):
+                os.kill(running.pids(kind)[0], signal.SIGKILL)
+            await until(lambda: len(running.pids("api")) == len(running.pids("worker")) == 2, 20)
+            assert total(await add(client, prepared.arena)) == 1
+        assert await running.stopped() == 0
+    with serving(prepared) as again:
+        async with client_of(again, prepared) as client:
+            assert total(await add(client, prepared.arena)) == 2
+
+
+@pytest.mark.parametrize("kind", ["api", "worker"])
+async def test_a_process_whose_supervisor_is_gone_before_it_is_ready_ends_with_a_line(dsn: str, kind: str) -> None:
+    """Its standard output, where it would say that it is ready, is a pipe that nobody reads any more."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        arguments = ("api", str(listener.fileno()), msgspec.json.encode(Settings()).decode())
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "api.process", *(arguments if kind == "api" else ("worker",))),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=writing,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment(**{DSN_VARIABLE: dsn}),
+            pass_fds=(listener.fileno(),),
+        )
+        os.close(writing)
+        async with asyncio.timeout(30):
+            _, err = await process.communicate()
+    lines = [line for line in err.decode().splitlines() if not line.startswith("{")]
+    assert lines == ["Whoever started this process is gone, and so it ends."]
+    assert process.returncode == 1
 
 
 # ── Stopping under load ─────────────────────────────────────────────────────────────────────────────────

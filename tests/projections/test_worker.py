@@ -653,6 +653,56 @@ async def test_a_worker_survives_a_database_that_is_away_for_a_while(
             await until(lambda: are_up_to_date(owner, arena))
 
 
+@pytest.mark.parametrize(
+    ("away", "back", "error"),
+    [
+        ("ALTER SCHEMA tallybook RENAME TO away", "ALTER SCHEMA away RENAME TO tallybook", "UndefinedTableError"),
+        ("ALTER TABLE head RENAME TO away", "ALTER TABLE away RENAME TO head", "UndefinedTableError"),
+        (
+            "ALTER TABLE checkpoint RENAME sequence TO away",
+            "ALTER TABLE checkpoint RENAME away TO sequence",
+            "UndefinedColumnError",
+        ),
+        (
+            "REVOKE USAGE ON SCHEMA tallybook FROM tallybook_service",
+            "GRANT USAGE ON SCHEMA tallybook TO tallybook_service",
+            "UndefinedTableError",
+        ),
+        (
+            "REVOKE SELECT ON checkpoint FROM tallybook_service",
+            "GRANT SELECT ON checkpoint TO tallybook_service",
+            "InsufficientPrivilegeError",
+        ),
+    ],
+)
+async def test_a_worker_goes_on_when_what_is_missing_for_a_while_is_there_again(
+    database: Database, dsn: str, monkeypatch: pytest.MonkeyPatch, away: str, back: str, error: str
+) -> None:
+    """As in the midst of a restore, where tables come one after the other and rights last."""
+    monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.1)
+    search_path = {"search_path": "tallybook, away"}
+    restorer = await asyncpg.connect(dsn, server_settings=search_path)
+    try:
+        arena = await open_arena(database)
+        with capture_logs() as said:
+            async with working(database):
+                await until(lambda: are_up_to_date(restorer, arena))
+                await add(restorer, arena, 1)
+                await restorer.execute(away)
+
+                def failed() -> list[MutableMapping[str, Any]]:
+                    return [line for line in said if line["event"] == "worker_failed" and error in str(line)]
+
+                await until(lambda: len(failed()) > 2)
+                assert {line["log_level"] for line in failed()} == {"error"}
+                await restorer.execute(back)
+                await add(restorer, arena, 2)
+                await until(lambda: are_up_to_date(restorer, arena))
+        await assert_the_tables_are_the_log(database, arena.tournament_id)
+    finally:
+        await restorer.close()
+
+
 async def test_a_worker_keeps_the_board_that_it_has_saved(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     arena = await open_arena(database)
     loaded: list[TournamentId] = []
