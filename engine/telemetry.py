@@ -29,7 +29,7 @@ Metrics (Prometheus; several processes are added up)
     tallybook_append_seconds, tallybook_append_blocks, tallybook_append_requests, tallybook_appends_resent_total
     tallybook_barrier_seconds, tallybook_waiting_requests, tallybook_live_tournaments, tallybook_live_bytes
     tallybook_lives_loaded_total, tallybook_stopped_total, tallybook_forked_total
-    tallybook_folded_events_total, tallybook_fold_seconds
+    tallybook_folded_events_total, tallybook_rebuilt_events_total, tallybook_fold_seconds
 
     of `verify --forever`, on a port of its own; a service's are 0:
     tallybook_verified_events_total, tallybook_verified_tournaments_total, tallybook_differences_total
@@ -79,6 +79,9 @@ STOPPED: Final = Count("tallybook_stopped", "Times that an event could not be fo
 FORKED: Final = Count("tallybook_forked", "Times that a log was not the one read before")
 
 FOLDED_EVENTS: Final = Count("tallybook_folded_events", "Events folded into tables")
+REBUILT_EVENTS: Final = Count(
+    "tallybook_rebuilt_events", "Events folded again because an older fold had made the tables"
+)
 FOLD_SECONDS: Final = Histogram("tallybook_fold_seconds", "Time of one batch into tables", buckets=_SECONDS)
 
 VERIFIED_EVENTS: Final = Count("tallybook_verified_events", "Events that were verified")

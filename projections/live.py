@@ -21,17 +21,11 @@ from engine.tournament import Ranking as JudgedRanking
 from engine.tournament import Tournament, evolve
 from projections import tables
 from projections.board import FOLD_VERSION, Board, Revisions, fold
+from projections.sizes import board_bytes
 
 RENDERED_BYTES_MAX: Final = 32 * 1024 * 1024
 """Of the pieces of answers that are kept for one tournament."""
 
-# Estimates of what things take in memory, measured on CPython 3.11 with ordinary names; in bytes.
-_BYTES: Final = 4_000
-_COMPETITOR_BYTES: Final = 700
-_COMPETITION_BYTES: Final = 900
-_RANKING_BYTES: Final = 1_500
-_ENROLMENT_BYTES: Final = 100
-_TOTAL_BYTES: Final = 140
 _SIZED_EVERY_EVENTS: Final = 256
 
 _T = TypeVar("_T", bound=Sized)
@@ -110,7 +104,7 @@ class Live:
         """What the live takes in memory, estimated; counted anew once in a while."""
         if self.head.sequence >= self._sized_at + _SIZED_EVERY_EVENTS or self._board_bytes == 0:
             self._sized_at = self.head.sequence
-            self._board_bytes = _board_bytes(self.board)
+            self._board_bytes = board_bytes(self.board)
         return self._board_bytes + self._rendered_bytes
 
     def rendered(
@@ -136,14 +130,6 @@ class _Rendered(Struct):
     stamp: object
     value: Any
     size_bytes: int = 0
-
-
-def _board_bytes(board: Board) -> int:
-    size = _BYTES + len(board.competitors) * _COMPETITOR_BYTES + len(board.competitions) * _COMPETITION_BYTES
-    for ranking in board.rankings.values():
-        size += _RANKING_BYTES + len(ranking.participants) * _ENROLMENT_BYTES
-        size += sum(len(unity.totals) for unity in ranking.unities.values()) * _TOTAL_BYTES
-    return size
 
 
 async def load(connection: Connection, tournament_id: TournamentId) -> Live:

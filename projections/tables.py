@@ -66,15 +66,29 @@ _ADVANCE: Final = """
     WHERE s.tournament_id = a.tournament_id AND s.sequence <= a.sequence
 """
 _MOMENT: Final = "SELECT pg_current_snapshot()::text WHERE NOT EXISTS (SELECT FROM stopped)"
+_SOMEWHERE: Final = """
+    SELECT tournament_id
+    FROM tournament
+    WHERE tournament_id >= (SELECT (random() * max(tournament_id))::bigint FROM tournament)
+    ORDER BY tournament_id
+    LIMIT 1
+"""
+_REGISTERED: Final = """
+    SELECT tournament_id
+    FROM tournament
+    WHERE tournament_id > $1
+    ORDER BY tournament_id
+    LIMIT $2
+"""
+# The head of each by its index, however many heads there are; with a limit it is never turned into a join of all.
 _BEHIND: Final = """
-    SELECT h.tournament_id
-    FROM head AS h
-    LEFT JOIN checkpoint AS c ON c.tournament_id = h.tournament_id
-    LEFT JOIN stopped AS s ON s.tournament_id = h.tournament_id
-    WHERE (c.sequence IS NULL OR c.fold_version < $1 OR (c.fold_version = $1 AND c.sequence < h.sequence))
-        AND (s.stopped_at IS NULL OR s.stopped_at < now() - $2 * interval '1 second')
-    ORDER BY c.recorded_at NULLS FIRST
-    LIMIT $3
+    SELECT a.tournament_id
+    FROM unnest($1::bigint[]) AS a (tournament_id)
+    CROSS JOIN LATERAL (SELECT sequence FROM head WHERE tournament_id = a.tournament_id LIMIT 1) AS h
+    LEFT JOIN checkpoint AS c ON c.tournament_id = a.tournament_id
+    LEFT JOIN stopped AS s ON s.tournament_id = a.tournament_id
+    WHERE (c.sequence IS NULL OR c.fold_version < $2 OR (c.fold_version = $2 AND c.sequence < h.sequence))
+        AND (s.stopped_at IS NULL OR s.stopped_at < now() - $3 * interval '1 second')
 """
 
 
@@ -132,10 +146,22 @@ async def moment(connection: Connection) -> str | None:
     return snapshot
 
 
-async def behind(connection: Connection, *, stopped_seconds: float, limit: int) -> list[TournamentId]:
-    """Tournaments whose tables lack events or are of an older fold; not those of a newer one, which are not ours to
-    touch, nor those that stopped less than `stopped_seconds` ago."""
-    rows = await connection.fetch(_BEHIND, FOLD_VERSION, stopped_seconds, limit)
+async def somewhere(connection: Connection) -> TournamentId:
+    """Any tournament; 0 where there is none."""
+    return TournamentId(await connection.fetchval(_SOMEWHERE) or 0)
+
+
+async def registered(connection: Connection, after: TournamentId, limit: int) -> list[TournamentId]:
+    """The next tournaments after an id, ascending; fewer than `limit` where there are no more."""
+    return [row["tournament_id"] for row in await connection.fetch(_REGISTERED, after, limit)]
+
+
+async def behind(
+    connection: Connection, tournament_ids: Collection[TournamentId], *, stopped_seconds: float
+) -> list[TournamentId]:
+    """Those of the tournaments whose tables lack events or are of an older fold; not those of a newer one, which are
+    not ours to touch, nor those that stopped less than `stopped_seconds` ago."""
+    rows = await connection.fetch(_BEHIND, list(tournament_ids), FOLD_VERSION, stopped_seconds)
     return [row["tournament_id"] for row in rows]
 
 
@@ -149,6 +175,13 @@ _STOP: Final = """
 """
 _RESUME: Final = "DELETE FROM stopped WHERE tournament_id = $1 AND sequence <= $2"
 _STOPPED: Final = "SELECT count(*) FROM stopped"
+_STOPPED_AFTER: Final = """
+    SELECT tournament_id
+    FROM stopped
+    WHERE tournament_id > $1
+    ORDER BY tournament_id
+    LIMIT $2
+"""
 
 
 async def stop(connection: Connection, cause: LogUnreadable) -> None:
@@ -166,6 +199,11 @@ async def stopped_count(connection: Connection) -> int:
     """How many tournaments are stopped."""
     count: int = await connection.fetchval(_STOPPED)
     return count
+
+
+async def stopped(connection: Connection, after: TournamentId, limit: int) -> list[TournamentId]:
+    """The next stopped tournaments after an id, ascending; fewer than `limit` where there are no more."""
+    return [row["tournament_id"] for row in await connection.fetch(_STOPPED_AFTER, after, limit)]
 
 
 # ── Reading a board ─────────────────────────────────────────────────────────────────────────────────────
