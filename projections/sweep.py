@@ -36,11 +36,11 @@ class Sweep:
         self._stopped_after = _FIRST
         self._idle_at: str | None = None
         # Of this round: the tournament after which it began, whether it has looked at nothing yet, what had been
-        # committed when it began, whether it came by the last tournament, and whether it found any that is behind.
+        # committed when it began, how often it came by the last tournament, and whether it found any that is behind.
         self._began_after = after
         self._beginning = True
         self._moment: str | None = None
-        self._wrapped = False
+        self._wrapped = 0
         self._found = False
 
     @classmethod
@@ -67,7 +67,7 @@ class Sweep:
             portion += await self._stopped_portion(connection)
         behind = await tables.behind(connection, portion, stopped_seconds=STOPPED_RETRY_SECONDS)
         self._found = self._found or bool(behind)
-        if self._wrapped and self._after >= self._began_after:
+        if self._wrapped > 1 or (self._wrapped == 1 and self._after >= self._began_after):
             self.hurried = False
             self._idle_at = None if self._found else self._moment
             self._begin()
@@ -78,14 +78,14 @@ class Sweep:
         self._began_after = self._after
         self._beginning = True
         self._moment = None
-        self._wrapped = False
+        self._wrapped = 0
         self._found = False
 
     async def _portion(self, connection: Connection) -> list[TournamentId]:
         """The next tournaments; after the last ones come the first ones."""
         portion = await tables.registered(connection, self._after, LOOK_TOURNAMENTS_MAX)
         if len(portion) < LOOK_TOURNAMENTS_MAX:
-            self._wrapped = True
+            self._wrapped += 1
             portion += await tables.registered(connection, _FIRST, LOOK_TOURNAMENTS_MAX - len(portion))
         self._after = portion[-1] if portion else _FIRST
         return list(dict.fromkeys(portion))

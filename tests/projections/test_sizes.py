@@ -1,0 +1,88 @@
+"""What boards take in memory, and the shelf that holds so many bytes of them."""
+
+import tracemalloc
+from datetime import UTC, datetime
+
+from engine import log
+from engine.terms import CompetitorId, RankingId, Sort, TournamentId, UnityId
+from projections.board import Board, Competitor, Ranking, Unity
+from projections.sizes import Shelf, board_bytes
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def board(competitors: int) -> Board:
+    """So many competitors, all of them with a total in one ranking."""
+    ids = [CompetitorId(10**6 + n) for n in range(competitors)]
+    return Board(
+        competitors={
+            competitor_id: Competitor(
+                number=number,
+                name=f"Competitor number {number}",
+                tags=("junior", f"club {number}"),
+                color=f"{number:06x}",
+                parent_id=None,
+                created_at=NOW.replace(microsecond=number % 10**6),
+                updated_at=NOW.replace(microsecond=number % 10**6),
+            )
+            for number, competitor_id in enumerate(ids, start=1)
+        },
+        rankings={
+            RankingId(1): Ranking(
+                number=1,
+                name="Overall",
+                description=None,
+                participants=tuple(ids),
+                unities={UnityId(2): Unity(number=1, name="Points", sort=Sort.DESC, totals=dict.fromkeys(ids, 10**4))},
+            )
+        },
+    )
+
+
+def put(shelf: Shelf, number: int, kept: Board) -> None:
+    tournament_id = TournamentId(number)
+    shelf.put(tournament_id, log.beginning(tournament_id), kept)
+
+
+def held(shelf: Shelf) -> list[int]:
+    return [number for number in range(10) if TournamentId(number) in shelf]
+
+
+def test_the_estimate_of_a_board_is_not_far_below_what_it_takes() -> None:
+    tracemalloc.start()
+    kept = board(5_000)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken * 0.8 < board_bytes(kept) < taken * 3
+
+
+def test_a_shelf_holds_as_many_bytes_as_it_may_and_not_one_more() -> None:
+    size = board_bytes(board(10))
+    shelf = Shelf(3 * size)
+    for number in range(3):
+        put(shelf, number, board(10))
+    assert (held(shelf), shelf.bytes) == ([0, 1, 2], 3 * size)
+    put(shelf, 3, board(10))
+    assert (held(shelf), shelf.bytes) == ([1, 2, 3], 3 * size)
+    put(shelf, 1, board(11))  # it has grown, and was the last one used
+    assert held(shelf) == [1, 3]
+
+
+def test_a_board_that_is_larger_than_the_shelf_is_alone_on_it() -> None:
+    shelf = Shelf(board_bytes(board(10)))
+    put(shelf, 0, board(10))
+    put(shelf, 1, board(1_000))
+    assert held(shelf) == [1]
+    put(shelf, 2, board(1))
+    assert held(shelf) == [2]
+
+
+def test_a_board_that_is_taken_leaves_its_room() -> None:
+    shelf = Shelf(10**9)
+    put(shelf, 0, board(10))
+    assert shelf.take(TournamentId(0)) == (log.beginning(TournamentId(0)), board(10))
+    assert shelf.take(TournamentId(0)) is None
+    assert (held(shelf), shelf.bytes) == ([], 0)
+    put(shelf, 1, board(10))
+    shelf.clear()
+    assert (held(shelf), shelf.bytes) == ([], 0)
