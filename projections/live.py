@@ -15,10 +15,11 @@ from msgspec import Struct
 from engine import log
 from engine.errors import LogForked, LogUnreadable
 from engine.events import Recorded
-from engine.log import Appended, Block, Head
+from engine.log import Appended, Block, Head, Tail
 from engine.terms import Sequence, TournamentId
 from engine.tournament import Ranking as JudgedRanking
 from engine.tournament import Tournament, evolve
+from engine.turns import Turn
 from projections import tables
 from projections.board import FOLD_VERSION, Board, Revisions, fold
 from projections.sizes import board_bytes
@@ -27,6 +28,8 @@ RENDERED_BYTES_MAX: Final = 32 * 1024 * 1024
 """Of the pieces of answers that are kept for one tournament."""
 
 _SIZED_EVERY_EVENTS: Final = 256
+FOLDED_AT_ONCE: Final = 100
+"""Events, before whoever loads a tournament looks whether it is others' turn."""
 
 _T = TypeVar("_T", bound=Sized)
 
@@ -134,7 +137,8 @@ class _Rendered(Struct):
 
 async def load(connection: Connection, tournament_id: TournamentId) -> Live:
     """The tournament as it is in the log: from its tables at their checkpoint plus what the log has beyond, or,
-    where the tables are of another version of the fold, from the log alone; all seen in one snapshot.
+    where the tables are of another version of the fold, from the last snapshot of this one or from the log alone; all
+    seen in one snapshot of the database, and read and folded turn by turn.
 
     Raises LogForked where the tables stand at a block the log does not have, and LogUnreadable.
     """
@@ -144,7 +148,17 @@ async def load(connection: Connection, tournament_id: TournamentId) -> Live:
             tail = await log.tail(connection, tournament_id, live.head)
             if not tail.events:
                 return live
-            live.fold(tail.events, tail.head)
+            await _fold_in_turns(live, tail)
+
+
+async def _fold_in_turns(live: Live, tail: Tail) -> None:
+    """Folds into a live that nobody else has yet: meanwhile it stands between two blocks."""
+    turn = Turn()
+    for n in range(0, len(tail.events), FOLDED_AT_ONCE):
+        live.fold(tail.events[n : n + FOLDED_AT_ONCE], live.head)
+        if turn.over:
+            await turn.give_way()
+    live.fold((), tail.head)
 
 
 async def _from_tables(connection: Connection, tournament_id: TournamentId) -> Live:
@@ -152,21 +166,29 @@ async def _from_tables(connection: Connection, tournament_id: TournamentId) -> L
     if checkpoint is None or checkpoint.fold_version != FOLD_VERSION:
         return Live(tournament_id, log.beginning(tournament_id), Tournament(), Board())
     board = await tables.load_board(connection, tournament_id)
-    return Live(tournament_id, checkpoint.head, judged(board), board)
+    return Live(tournament_id, checkpoint.head, await judged(board), board)
 
 
-def judged(board: Board) -> Tournament:
-    """The tournament state that belongs to `board`: both are folds of the same events."""
-    return Tournament(
-        competitors={competitor_id: c.parent_id for competitor_id, c in board.competitors.items()},
-        competitions={competition_id: c.participants for competition_id, c in board.competitions.items()},
-        voided={competition_id for competition_id, c in board.competitions.items() if c.voided_at is not None},
-        rankings={
-            ranking_id: JudgedRanking(
-                participants=frozenset(ranking.participants),
-                unities={unity_id: unity.name for unity_id, unity in ranking.unities.items()},
-                closed=ranking.closed_at is not None,
-            )
-            for ranking_id, ranking in board.rankings.items()
-        },
-    )
+async def judged(board: Board) -> Tournament:
+    """The tournament state that belongs to `board`: both are folds of the same events. Nobody may change it
+    meanwhile."""
+    state, turn = Tournament(), Turn()
+    for competitor_id, competitor in board.competitors.items():
+        state.competitors[competitor_id] = competitor.parent_id
+        if turn.over:
+            await turn.give_way()
+    for competition_id, competition in board.competitions.items():
+        state.competitions[competition_id] = competition.participants
+        if competition.voided_at is not None:
+            state.voided.add(competition_id)
+        if turn.over:
+            await turn.give_way()
+    for ranking_id, ranking in board.rankings.items():
+        state.rankings[ranking_id] = JudgedRanking(
+            participants=frozenset(ranking.participants),
+            unities={unity_id: unity.name for unity_id, unity in ranking.unities.items()},
+            closed=ranking.closed_at is not None,
+        )
+        if turn.over:
+            await turn.give_way()
+    return state

@@ -35,6 +35,7 @@ from engine.failpoints import Point
 from engine.log import Head
 from engine.telemetry import FOLD_SECONDS, FOLDED_EVENTS, FORKED, REBUILT_EVENTS, STOPPED
 from engine.terms import TournamentId
+from engine.turns import Turn
 from projections import snapshots, tables
 from projections.board import FOLD_VERSION, Board, Revisions, fold
 from projections.rebuild import rebuild
@@ -265,7 +266,7 @@ class Worker:
         if not read.tails:
             return Folded(outdated=outdated, claimed=claimed)
         boards = await self._boards_at(connection, {t: after[t] for t in read.tails})
-        touched = {t: _touched(t, boards[t], tail.events) for t, tail in read.tails.items()}
+        touched = {t: await _touched(t, boards[t], tail.events) for t, tail in read.tails.items()}
         heads = {t: tail.head for t, tail in read.tails.items()}
         try:
             await tables.save(connection, touched)
@@ -366,13 +367,15 @@ class Worker:
             await tables.stop(connection, fault)
 
 
-def _touched(tournament_id: TournamentId, board: Board, tail: Iterable[Recorded]) -> Touched:
+async def _touched(tournament_id: TournamentId, board: Board, tail: Iterable[Recorded]) -> Touched:
     """Folds `tail` into `board`; raises LogUnreadable."""
-    touched, revisions = Touched(board), Revisions()
+    touched, revisions, turn = Touched(board), Revisions(), Turn()
     for recorded in tail:
         try:
             fold(board, revisions, recorded)
             tables.touch(touched, recorded.event)
         except LookupError as error:
             raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
+        if turn.over:
+            await turn.give_way()
     return touched

@@ -1,11 +1,12 @@
 """What boards take in memory, and the shelf that holds so many bytes of them."""
 
 import tracemalloc
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from engine import log
-from engine.terms import CompetitorId, RankingId, Sort, TournamentId, UnityId
-from projections.board import Board, Competitor, Ranking, Unity
+from engine.events import CompetitorRegistered, Delta, PointsAdded, RankingCreated, Recorded
+from engine.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from projections.board import Board, Revisions, fold
 from projections.sizes import Shelf, board_bytes
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -13,30 +14,22 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 def board(competitors: int) -> Board:
     """So many competitors, all of them with a total in one ranking."""
-    ids = [CompetitorId(10**6 + n) for n in range(competitors)]
-    return Board(
-        competitors={
-            competitor_id: Competitor(
-                number=number,
-                name=f"Competitor number {number}",
-                tags=("junior", f"club {number}"),
-                color=f"{number:06x}",
-                parent_id=None,
-                created_at=NOW.replace(microsecond=number % 10**6),
-                updated_at=NOW.replace(microsecond=number % 10**6),
-            )
-            for number, competitor_id in enumerate(ids, start=1)
-        },
-        rankings={
-            RankingId(1): Ranking(
-                number=1,
-                name="Overall",
-                description=None,
-                participants=tuple(ids),
-                unities={UnityId(2): Unity(number=1, name="Points", sort=Sort.DESC, totals=dict.fromkeys(ids, 10**4))},
-            )
-        },
+    ids = tuple(CompetitorId(10**6 + n) for n in range(competitors))
+    registered = [
+        CompetitorRegistered(
+            competitor_id=competitor_id, name=f"Competitor {competitor_id}", tags=("a", f"{n}"), color=f"{n:06x}"
+        )
+        for n, competitor_id in enumerate(ids)
+    ]
+    created = RankingCreated(
+        ranking_id=RankingId(1), name="Overall", participants=ids, main_unity_id=UnityId(2), main_unity_name="Points"
     )
+    points = PointsAdded(ranking_id=RankingId(1), deltas=tuple(Delta(c, UnityId(2), 10**4 + c) for c in ids))
+    made = Board()
+    for sequence, event in enumerate((*registered, created, points), start=1):
+        moment = NOW + timedelta(microseconds=sequence)
+        fold(made, Revisions(), Recorded(Sequence(sequence), moment, OPERATOR, None, event))
+    return made
 
 
 def put(shelf: Shelf, number: int, kept: Board) -> None:

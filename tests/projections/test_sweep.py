@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from engine.database import Database
 from engine.terms import OPERATOR, TournamentId
 from projections import sweep, tables
+from projections.board import FOLD_VERSION
 from projections.sweep import Sweep
 from tests.projections.test_tables import on_the_database
 from tests.tournaments import open_new_tournament
@@ -26,12 +27,12 @@ FILL = """
         SELECT tournament_id, 1, 1, now(), genesis_digest(tournament_id) FROM opened
     )
     INSERT INTO checkpoint (tournament_id, sequence, digest, recorded_at, fold_version)
-    SELECT tournament_id, 1, genesis_digest(tournament_id), now(), 1 FROM opened
+    SELECT tournament_id, 1, genesis_digest(tournament_id), now(), $3 FROM opened
 """
 
 
 async def fill(owner: asyncpg.Connection, first: int, last: int) -> None:
-    await owner.execute(FILL, first, last)
+    await owner.execute(FILL, first, last, FOLD_VERSION)
 
 
 @on_the_database
