@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Hashable, Iterable, Sized
 from typing import Any, Final, TypeVar, cast
 
+import structlog
 from asyncpg import Connection
 from msgspec import Struct
 
@@ -20,18 +21,21 @@ from engine.terms import Sequence, TournamentId
 from engine.tournament import Ranking as JudgedRanking
 from engine.tournament import Tournament, evolve
 from engine.turns import Turn
-from projections import tables
+from projections import snapshots, tables
 from projections.board import FOLD_VERSION, Board, Revisions, fold
 from projections.sizes import board_bytes
+from projections.snapshots import Snapshot
 
 RENDERED_BYTES_MAX: Final = 32 * 1024 * 1024
 """Of the pieces of answers that are kept for one tournament."""
 
 _SIZED_EVERY_EVENTS: Final = 256
+_ANY_SEQUENCE: Final = Sequence(2**63 - 1)
 FOLDED_AT_ONCE: Final = 100
 """Events, before whoever loads a tournament looks whether it is others' turn."""
 
 _T = TypeVar("_T", bound=Sized)
+_logger = structlog.get_logger()
 
 
 class Live:
@@ -163,10 +167,24 @@ async def _fold_in_turns(live: Live, tail: Tail) -> None:
 
 async def _from_tables(connection: Connection, tournament_id: TournamentId) -> Live:
     checkpoint = await tables.checkpoint(connection, tournament_id)
-    if checkpoint is None or checkpoint.fold_version != FOLD_VERSION:
-        return Live(tournament_id, log.beginning(tournament_id), Tournament(), Board())
-    board = await tables.load_board(connection, tournament_id)
-    return Live(tournament_id, checkpoint.head, await judged(board), board)
+    if checkpoint is not None and checkpoint.fold_version == FOLD_VERSION:
+        board = await tables.load_board(connection, tournament_id)
+        return Live(tournament_id, checkpoint.head, await judged(board), board)
+    if checkpoint is not None and (kept := await _last_snapshot(connection, tournament_id)) is not None:
+        return Live(tournament_id, kept.head, await judged(kept.board), kept.board)
+    return Live(tournament_id, log.beginning(tournament_id), Tournament(), Board())
+
+
+async def _last_snapshot(connection: Connection, tournament_id: TournamentId) -> Snapshot | None:
+    """The last snapshot of this fold's version, if there is one that can be used."""
+    try:
+        kept = await snapshots.nearest(connection, tournament_id, _ANY_SEQUENCE)
+    except snapshots.Undecodable as error:
+        _logger.warning("snapshot_ignored", tournament_id=tournament_id, sequence=error.sequence, reason=str(error))
+        return None
+    if kept is None or not await log.has_head(connection, tournament_id, kept.head):
+        return None
+    return kept
 
 
 async def judged(board: Board) -> Tournament:

@@ -86,6 +86,7 @@ async def _switch(connection: Connection, anew: "_Anew") -> Rebuilt | None:
     goal = await _goal(connection, tournament_id)
     if goal.sequence > anew.head.sequence + HELD_EVENTS_MAX:
         return None
+    await tables.take_time(connection)
     await anew.reach(connection, goal)
     checkpoint = claimed[tournament_id]
     of_this_fold = checkpoint.fold_version == FOLD_VERSION
@@ -99,7 +100,8 @@ async def _switch(connection: Connection, anew: "_Anew") -> Rebuilt | None:
         await tables.clear(connection, [tournament_id])
         await tables.save(connection, {tournament_id: await asyncio.to_thread(tables.everything, anew.board)})
         await tables.advance(connection, {tournament_id: goal}, {tournament_id: anew.last_snapshot})
-    await snapshots.drop_others(connection, tournament_id, anew.snapshots)
+    # Processes of the version before go on from its snapshots, as long as they run.
+    await snapshots.drop_others(connection, tournament_id, anew.snapshots, kept_version=checkpoint.fold_version)
     return Rebuilt(goal.sequence, found, replaced=bool(found) or not of_this_fold)
 
 

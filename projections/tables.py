@@ -590,6 +590,7 @@ def _total(
 
 # ── Starting over ───────────────────────────────────────────────────────────────────────────────────────
 
+_TAKE_TIME: Final = "SELECT set_config('idle_in_transaction_session_timeout', '10min', true)"
 _CLEAR: Final = (
     "DELETE FROM competitor WHERE tournament_id = ANY($1::bigint[])",
     "DELETE FROM competition WHERE tournament_id = ANY($1::bigint[])",
@@ -605,3 +606,8 @@ async def clear(connection: Connection, tournament_ids: Collection[TournamentId]
     """Removes the rows of tournaments that are to be folded anew; their checkpoints stay where they are."""
     for statement in _CLEAR if tournament_ids else ():
         await connection.execute(statement, tournament_ids)
+
+
+async def take_time(connection: Connection) -> None:
+    """Lets the transaction be idle for long between two statements: two large boards are to be compared."""
+    await connection.execute(_TAKE_TIME)
