@@ -74,7 +74,9 @@ async def write(database: Database) -> TournamentId:
         events, sequence = history(), 1
         for n in range(0, len(events), BLOCK_EVENTS):
             requests = tuple(Request(events=(event,), actor=OPERATOR) for event in events[n : n + BLOCK_EVENTS])
-            block = Block(tournament_id=tournament_id, judged_at=Sequence(sequence), requests=requests)
+            block = Block(
+                tournament_id=tournament_id, judged_at=Sequence(sequence), judged_digest=None, requests=requests
+            )
             (appended,) = await log.append(connection, [block], wait=True)
             assert isinstance(appended, Appended)
             assert appended.last_sequence is not None

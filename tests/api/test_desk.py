@@ -35,6 +35,7 @@ from engine.errors import (
     Conflict,
     DatabaseUnavailable,
     HistoryReplaced,
+    KeyRefused,
     KeyReused,
     OutcomeUnknown,
     Overtaken,
@@ -144,10 +145,10 @@ async def test_what_may_have_been_applied_is_neither_refused_nor_sent_as_somethi
     """The commit is lost, and the next attempt fails for another reason than a lost connection, for a while."""
 
     async def revoke() -> None:
-        await owner.execute("REVOKE EXECUTE ON FUNCTION append_block FROM tallybook_service")
+        await owner.execute("REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA tallybook FROM tallybook_service")
 
     async def grant() -> None:
-        await owner.execute("GRANT EXECUTE ON FUNCTION append_block TO tallybook_service")
+        await owner.execute("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA tallybook TO tallybook_service")
 
     async with proxy(dsn) as between, desk_at(between.dsn) as desk:
         arena = await open_arena(desk.database)
@@ -250,6 +251,8 @@ async def test_a_keyed_request_that_was_accepted_is_answered_as_accepted_after_t
             with pytest.raises(KeyReused):
                 await submit(desk, arena.tournament_id, arena.points(), key="k", request="other")
         await submit(desks[1], arena.tournament_id, ReopenRanking(ranking_id=arena.ranking_id))
+        with pytest.raises(KeyRefused):  # this desk cannot know that it was sent after the other desk's refusal
+            await submit(desks[0], arena.tournament_id, arena.points(), key="new")
         assert not (await submit(desks[0], arena.tournament_id, arena.points(), key="new")).replayed  # not used up
         assert len(await recorded(desks[0].database, arena.tournament_id)) == 8
 
@@ -286,9 +289,9 @@ async def test_what_is_answered_to_a_repeat_is_shown_by_the_live_it_is_answered_
     async with desk_at(dsn) as desk:
         arena = await open_arena(desk.database)
         await submit(desk, arena.tournament_id, CloseRanking(ranking_id=arena.ranking_id))
-        async with holding(dsn, "LOCK TABLE idempotency IN ACCESS EXCLUSIVE MODE") as elsewhere:
+        async with holding(dsn, HOLD_HEAD, arena.tournament_id) as elsewhere:
             asking = asyncio.create_task(submit(desk, arena.tournament_id, arena.points(), key="k"))
-            await until(lambda: waiting_for_locks(owner, "FROM idempotency"))
+            await until(lambda: waiting_for_locks(owner, "refuse_keys"))
             await record(elsewhere, arena.tournament_id, RankingReopened(ranking_id=arena.ranking_id))
             points = PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points().deltas)
             await record(elsewhere, arena.tournament_id, points, key="k")
@@ -399,7 +402,7 @@ async def test_points_flow_while_another_desk_changes_the_structure(dsn: str) ->
 
 # ── One tournament that is held up, one request that is bad ─────────────────────────────────────────────
 
-_HOLD_HEADS: Final = "SELECT 1 FROM head WHERE tournament_id = ANY($1::bigint[]) FOR UPDATE"
+_HOLD_HEADS: Final = "SELECT 1 FROM append_lock WHERE tournament_id = ANY($1::bigint[]) FOR UPDATE"
 HELD_UP_SECONDS_MAX: Final = 2.0
 LOCK_TIMEOUT: Final = "4s"
 """What takes no longer than half of it has not waited for anybody's lock, also where the machine is busy."""
@@ -664,7 +667,7 @@ async def test_callers_who_come_and_go_at_random_leave_the_desk_whole(dsn: str) 
                 ReopenRanking(ranking_id=arena.ranking_id),
             ]
             key = chance.choice([None, f"key {n % 50}"])
-            with suppress(Refusal, Overtaken):
+            with suppress(Refusal, Overtaken, KeyRefused):
                 receipt = await submit(desk, arena.tournament_id, chance.choice(commands), key=key)
                 told.append((arena.tournament_id, receipt))
 
@@ -707,7 +710,7 @@ async def test_columns_that_a_newer_version_adds_disturb_nobody(dsn: str, owner:
                     await desk.lives.current(live)
 
         working = [asyncio.create_task(work(desk, n)) for n, desk in enumerate(desks * 3)]
-        for table in ("tournament", "head", "event", "block", "idempotency", "checkpoint", "total"):
+        for table in ("tournament", "append_lock", "event", "block", "idempotency", "refusal", "checkpoint", "total"):
             await owner.execute(f"ALTER TABLE {table} ADD COLUMN added text NOT NULL DEFAULT 'new'")
             await let_the_rest_go_on(desks[0], arena)
         await asyncio.gather(*working)

@@ -13,6 +13,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 import asyncpg
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -26,8 +27,9 @@ from engine.errors import LogForked, LogUnreadable
 from engine.events import CompetitorRegistered, Event, RankingClosed, TournamentOpened
 from engine.log import Appended, Block, Head, NotAppended, Request, UnconfirmedCommit, UsedKey
 from engine.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, TournamentId
-from tests.desks import HOLD_HEAD, holding, until, waiting_for_locks
+from tests.desks import DOOR, HOLD_HEAD, holding, until, waiting_for_locks
 from tests.poison import append_text
+from tests.tampering import unguarded
 from tests.tournaments import open_new_tournament
 
 _names = count(1)
@@ -54,7 +56,12 @@ def request(*events: Event, key: str | None = None, fingerprint: bytes | None = 
 
 
 def block(tournament_id: TournamentId, *requests: Request, judged_at: int = 1) -> Block:
-    return Block(tournament_id=tournament_id, judged_at=Sequence(judged_at), requests=requests or (request(),))
+    return Block(
+        tournament_id=tournament_id,
+        judged_at=Sequence(judged_at),
+        judged_digest=None,
+        requests=requests or (request(),),
+    )
 
 
 async def append(database: Database, *blocks: Block, wait: bool = False) -> list[Appended | NotAppended]:
@@ -268,7 +275,9 @@ async def test_an_append_id_belongs_to_its_tournament(database: Database, tourna
     elsewhere = await open_new_tournament(database, actor=OPERATOR)
     append_id = uuid4()
     for where in (tournament_id, elsewhere):
-        asked = Block(tournament_id=where, judged_at=Sequence(1), requests=(request(),), append_id=append_id)
+        asked = Block(
+            tournament_id=where, judged_at=Sequence(1), judged_digest=None, requests=(request(),), append_id=append_id
+        )
         assert (await appended(database, asked)).answers == (2,)
 
 
@@ -287,6 +296,128 @@ async def test_a_block_sent_again_while_the_first_is_still_being_committed_waits
     assert isinstance(first, Appended)
     assert (await again)[0].answers == first.answers
     assert len(await whole(database, tournament_id)) == 2
+
+
+BETWEEN_MAX: Final = 2_000
+"""Events between where a block was judged and the head, as `append_block` has it (`c_between_max`)."""
+
+
+async def test_what_landed_since_is_searched_up_to_a_bound_where_a_block_is_sent_first(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    """And all of it where it may have been sent before: its answer must be found however much has landed."""
+    asked = block(tournament_id)
+    first = await appended(database, asked)
+    await appended(database, block(tournament_id, *(request() for _ in range(BETWEEN_MAX - 1))))
+    assert (await appended(database, asked)).answers == first.answers
+    assert (await appended(database, block(tournament_id))).answers == (BETWEEN_MAX + 2,)
+    assert await append(database, block(tournament_id)) == [NotAppended.OVERTAKEN]
+    assert await append(database, asked) == [NotAppended.OVERTAKEN]
+    async with database.raw_connection() as connection:
+        (again,) = await log.append(connection, [asked], wait=False, again=True)
+    assert isinstance(again, Appended)
+    assert again.answers == first.answers
+
+
+# ── The history that it was judged by ───────────────────────────────────────────────────────────────────
+
+
+async def test_a_block_is_appended_only_to_the_history_that_it_was_judged_by(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    heads = [await head_of(database, tournament_id)]
+    for _ in range(3):
+        await appended(database, block(tournament_id, request(), request()))
+        heads.append(await head_of(database, tournament_id))
+    for head in heads:
+        for digest_, fits in ((head.digest, True), (bytes(32), False), (heads[-1 - heads.index(head)].digest, False)):
+            asked = msgspec.structs.replace(block(tournament_id, judged_at=head.sequence), judged_digest=digest_)
+            (outcome,) = await append(database, asked)
+            assert isinstance(outcome, Appended) is fits
+    within = msgspec.structs.replace(block(tournament_id, judged_at=2), judged_digest=heads[1].digest)
+    assert await append(database, within) == [NotAppended.OVERTAKEN]  # no block ends there
+
+
+async def test_an_id_that_was_created_since_the_judgement_is_not_created_again(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    first = CompetitorRegistered(competitor_id=CompetitorId(10**9), name="First")
+    await appended(database, block(tournament_id, request(), request(first)))
+    for judged_at, expected in ((1, NotAppended.OVERTAKEN), (3, None)):
+        second = CompetitorRegistered(competitor_id=CompetitorId(10**9), name="Second")
+        (outcome,) = await append(database, block(tournament_id, request(second), judged_at=judged_at))
+        assert expected is None or outcome is expected  # who had judged by all of it would have known
+    assert (await appended(database, block(tournament_id, judged_at=1))).answers == (5,)
+
+
+async def test_blocks_from_before_structure_was_kept_count_as_structural(
+    database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
+) -> None:
+    for _ in range(2):
+        await appended(database, block(tournament_id))
+    async with unguarded(owner):
+        await owner.execute("UPDATE block SET structure_sequence = NULL WHERE tournament_id = $1", tournament_id)
+    assert await append(database, block(tournament_id, judged_at=2)) == [NotAppended.OVERTAKEN]
+    assert (await appended(database, block(tournament_id, judged_at=3))).answers == (4,)
+    assert await append(database, block(tournament_id, judged_at=2)) == [NotAppended.OVERTAKEN]
+    assert (await appended(database, block(tournament_id, judged_at=3))).answers == (5,)
+
+
+async def test_a_process_of_the_version_before_goes_on_appending(
+    database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
+) -> None:
+    assert await append_text(owner, tournament_id, "RankingClosed", '{"ranking_id":1}') == 2
+    assert (await head_of(database, tournament_id)).sequence == 2
+    assert [tuple(row) for row in await owner.fetch("SELECT sequence, structure_sequence FROM head")] == [(2, 1)]
+
+
+# ── Refused keys ────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def refuse(database: Database, tournament_id: TournamentId, *keys: str) -> list[log.RefusedKey]:
+    async with database.connection() as connection:
+        return await log.refuse_keys(connection, tournament_id, keys)
+
+
+async def test_what_was_sent_before_its_key_was_refused_is_not_appended_and_what_is_sent_later_is(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    asked = [request(key="other"), request(key="k"), request()]
+    assert await refuse(database, tournament_id, "k") == [log.RefusedKey(None, 1)]
+    outcome = await appended(database, block(tournament_id, *asked))
+    assert outcome.answers == (2, None, 3)
+    assert await appended(database, block(tournament_id, asked[1], judged_at=3)) == log.Appended(
+        answers=(None,),
+        first_sequence=None,
+        last_sequence=None,
+        recorded_at=None,
+        previous_digest=outcome.digest,
+        digest=None,
+    )
+    assert (await refuse(database, tournament_id, "k"))[0].refusals == 2
+    for refusals, answer in ((1, None), (2, 4)):
+        later = msgspec.structs.replace(asked[1], refusals=refusals)
+        assert (await appended(database, block(tournament_id, later, judged_at=3))).answers == (answer,)
+    async with database.connection() as connection:
+        assert await log.refusals(connection, tournament_id) == 2
+        assert await log.refusals(connection, TournamentId(10**9)) == 0
+
+
+async def test_a_key_that_was_used_is_not_refused(database: Database, tournament_id: TournamentId) -> None:
+    await appended(database, block(tournament_id, request(key="k", fingerprint=b"f")))
+    assert await refuse(database, tournament_id, "k") == [log.RefusedKey(UsedKey(b"f", Sequence(2)), 0)]
+    refused = await refuse(database, tournament_id, "new", "k", "new")
+    assert [answer.used for answer in refused] == [None, UsedKey(b"f", Sequence(2)), None]
+    assert {answer.refusals for answer in refused} == {1}
+    assert (await appended(database, block(tournament_id, request(key="k")))).answers == (-2,)
+
+
+async def test_a_structural_request_whose_key_was_refused_changes_no_structure(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    await refuse(database, tournament_id, "k")
+    assert (await appended(database, block(tournament_id, request(), request(closed(), key="k")))).answers == (2, None)
+    assert (await appended(database, block(tournament_id, judged_at=1))).answers == (3,)
 
 
 # ── Structure ───────────────────────────────────────────────────────────────────────────────────────────
@@ -442,7 +573,8 @@ async def test_recorded_at_never_falls_not_even_where_the_clock_was_set_back(
     assert first.recorded_at is not None
     assert before < first.recorded_at < datetime.now(UTC) + timedelta(seconds=5)
     future = datetime(2101, 2, 3, 4, 5, 6, 789012, tzinfo=UTC)
-    await owner.execute("UPDATE head SET recorded_at = $1", future)
+    async with unguarded(owner):
+        await owner.execute("UPDATE block SET recorded_at = $1 WHERE last_sequence = 2", future)
     for _ in range(3):
         assert (await appended(database, block(tournament_id))).recorded_at == future
     async with database.connection() as connection:
@@ -658,7 +790,7 @@ async def tell(dsn: str, owner: asyncpg.Connection, tournament_id: TournamentId)
 
 
 async def take_the_lock_away(owner: asyncpg.Connection) -> None:
-    source: str = await owner.fetchval("SELECT pg_get_functiondef('append_block'::regproc)")
+    source: str = await owner.fetchval(DOOR)
     unlocked = source.replace("FOR UPDATE SKIP LOCKED", "").replace("FOR UPDATE", "")
     assert unlocked.count("FOR UPDATE") < source.count("FOR UPDATE") == 2
     await owner.execute(unlocked)
@@ -757,7 +889,7 @@ async def test_readers_who_follow_many_appenders_see_every_event_once_and_in_ord
 
 # ── Append only ─────────────────────────────────────────────────────────────────────────────────────────
 
-LOG_TABLES: Final = ("tournament", "head", "event", "block", "idempotency")
+LOG_TABLES: Final = ("tournament", "append_lock", "event", "block", "idempotency", "refusal")
 
 
 def changes_of(table: str) -> dict[str, str]:
@@ -790,7 +922,7 @@ async def test_the_owners_slips_are_refused(
     owner: asyncpg.Connection, database: Database, tournament_id: TournamentId, table: str
 ) -> None:
     await appended(database, block(tournament_id, request(key="k")))
-    refused = ["DELETE", "TRUNCATE"] if table == "head" else ["UPDATE", "DELETE", "TRUNCATE"]
+    refused = ["DELETE", "TRUNCATE"] if table in ("append_lock", "refusal") else ["UPDATE", "DELETE", "TRUNCATE"]
     for kind in refused:
         with pytest.raises(asyncpg.InsufficientPrivilegeError, match=f"append-only: {kind} on {table} is refused"):
             await owner.execute(changes_of(table)[kind])
@@ -806,7 +938,8 @@ async def test_nobody_else_may_call_the_door(owner: asyncpg.Connection) -> None:
         """
     )
     fixed = ["search_path=tallybook, pg_temp"]
-    assert [tuple(row) for row in doors] == [("append_block", fixed, False), ("open_tournament", fixed, False)]
+    names = ["append_block", "append_block", "open_tournament", "refuse_keys"]
+    assert [tuple(row) for row in doors] == [(name, fixed, False) for name in names]
 
 
 # ── Statements ──────────────────────────────────────────────────────────────────────────────────────────
@@ -878,7 +1011,7 @@ HOT_READS: Final = [
     ("_EVENT", (200, 250), "event_pkey", 1),
     ("_BLOCKS", ([200, 7], [240, 245], 2_002), "block_pkey", 3 + 2),
     ("_BLOCKS", ([200], [0], 11), "block_pkey", 11),
-    ("_HEADS", ([7, 200, 333],), "head_pkey", 3),
+    ("_HEADS", ([7, 200, 333],), "block_pkey", 3),
     ("_SLICE", (200, 100, 250, 20, 10_000_000), "event_pkey", 20),
     ("_SLICE", (200, 100, 250, 20, 1), "event_pkey", 20),
     ("_LAST_AT", (200, 250, datetime(2024, 1, 1, tzinfo=UTC)), "event_pkey", 9),
@@ -944,8 +1077,7 @@ async def fill(owner: asyncpg.Connection) -> None:
         f"""
         INSERT INTO tournament (tournament_id, slug, name)
         SELECT id, 'slug-' || id, 'T' FROM generate_series(1, {20 * TOURNAMENTS}) AS id;
-        INSERT INTO head (tournament_id, sequence, structure_sequence, recorded_at, digest)
-        SELECT t.id, {EVENTS_EACH}, 0, now(), sha256('') FROM {tournaments};
+        INSERT INTO append_lock (tournament_id) SELECT t.id FROM {tournaments};
         INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, body)
         SELECT t.id, s.n, now(), 0, 'Nonsense', repeat('x', 100) FROM {tournaments}, {events};
         INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id)

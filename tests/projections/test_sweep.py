@@ -15,16 +15,20 @@ from tests.tournaments import open_new_tournament
 
 MANY = 3 * sweep.LOOK_TOURNAMENTS_MAX
 
-# Registry rows as an opening leaves them, but for the bytes of the one event, which nothing here reads; up to date.
+# As an opening leaves them, but for the one event and its digest, which nothing here reads; the tables are up to date.
 FILL = """
     WITH opened AS (
         INSERT INTO tournament (tournament_id, slug, name)
         SELECT n, 'filler-' || n, 'Filler' FROM generate_series($1::bigint, $2::bigint) AS n
         RETURNING tournament_id
     ),
+    lockable AS (
+        INSERT INTO append_lock (tournament_id)
+        SELECT tournament_id FROM opened
+    ),
     headed AS (
-        INSERT INTO head (tournament_id, sequence, structure_sequence, recorded_at, digest)
-        SELECT tournament_id, 1, 1, now(), genesis_digest(tournament_id) FROM opened
+        INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id)
+        SELECT tournament_id, 1, 1, now(), genesis_digest(tournament_id), 1, gen_random_uuid() FROM opened
     )
     INSERT INTO checkpoint (tournament_id, sequence, digest, recorded_at, fold_version)
     SELECT tournament_id, 1, genesis_digest(tournament_id), now(), $3 FROM opened
@@ -84,7 +88,7 @@ async def rows_read(connection: asyncpg.Connection, owner: asyncpg.Connection) -
         """
         SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))
         FROM pg_stat_user_tables
-        WHERE relname IN ('tournament', 'head', 'block', 'checkpoint', 'stopped')
+        WHERE relname IN ('tournament', 'append_lock', 'block', 'checkpoint', 'stopped')
         """
     )
     return rows
