@@ -12,6 +12,7 @@ from asyncpg import Connection, Pool
 from engine.errors import DatabaseUnavailable, StartupRefused
 from engine.migrator import CONNECT_SECONDS_MAX, another_client, refuse_unmigrated
 from engine.sessions import SessionUnfit, reason, refuse_shared, settle
+from engine.telemetry import POOL_CONNECTIONS, POOL_IN_USE, POOL_WAITING
 
 SERVICE_ROLE: Final = "tallybook_service"
 ACQUIRE_SECONDS_MAX: Final = 3.0
@@ -82,6 +83,13 @@ class Database:
     def __init__(self, pool: Pool, epoch: Epoch) -> None:
         self.epoch = epoch
         self._pool = pool
+        self._waiting = 0
+
+    def show_use(self) -> None:
+        """Sets the gauges of the pool."""
+        POOL_CONNECTIONS.set(self._pool.get_size())
+        POOL_IN_USE.set(self._pool.get_size() - self._pool.get_idle_size())
+        POOL_WAITING.set(self._waiting)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
@@ -98,13 +106,25 @@ class Database:
         stand in for the cancellation; who takes it for trouble and tries again would never end.
         """
         try:
-            async with self._pool.acquire(timeout=ACQUIRE_SECONDS_MAX) as connection:
+            async with self._acquired() as connection:
                 yield connection
         except (*DATABASE_TROUBLE, asyncpg.PostgresError) as error:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise asyncio.CancelledError from error
             raise
+
+    @asynccontextmanager
+    async def _acquired(self) -> AsyncIterator[Connection]:
+        self._waiting += 1
+        try:
+            connection = await self._pool.acquire(timeout=ACQUIRE_SECONDS_MAX)
+        finally:
+            self._waiting -= 1
+        try:
+            yield connection
+        finally:
+            await self._pool.release(connection)
 
 
 class Kept:

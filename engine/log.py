@@ -25,6 +25,7 @@ from engine import codec, digest, failpoints
 from engine.errors import LogForked, LogUnreadable
 from engine.events import Event, Points, Recorded, TournamentOpened
 from engine.terms import ActorId, CompetitionId, Sequence, TournamentId
+from engine.turns import Turn
 
 # Each column is one text: blocks are separated by chr(30), within a block events by line feeds. No number, tag or JSON
 # text has either in it. The driver takes many times as long to make arrays, and to execute a statement for each block.
@@ -415,8 +416,7 @@ TAIL_BLOCKS_MAX: Final = 2_000
 """Of one tournament that are read at once."""
 TAIL_EVENTS_MAX: Final = 10_000
 TAIL_BYTES_MAX: Final = 4 * 1024 * 1024
-"""Events, and bytes of the texts of their blocks, that are read at once: while that is decoded and folded, nothing
-else is."""
+"""Events, and bytes of the texts of their blocks, that are read at once; decoded turn by turn."""
 
 
 class Head(Struct, frozen=True):
@@ -476,8 +476,11 @@ async def tails(
     upto = [end.sequence for end in spans.values()]
     rows = await connection.fetch(_EVENTS, list(spans), [after[t].sequence for t in spans], upto)
     events: dict[TournamentId, list[Recorded]] = {tournament_id: [] for tournament_id in spans}
+    turn = Turn()
     for row in rows:
         events[row[0]].append(_recorded(row))
+        if turn.over:
+            await turn.give_way()
     for tournament_id, end in spans.items():
         if len(events[tournament_id]) != end.sequence - after[tournament_id].sequence:
             raise LogForked(tournament_id, after[tournament_id].sequence)

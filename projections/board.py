@@ -1,7 +1,8 @@
 """The board: the fold that answers are made from. Names, lists, totals and versions of one tournament.
 
 Pure: no clock, no I/O. The board is folded in place, because it has one owner; competitors and competitions are
-frozen and replaced. Whatever order things are kept in is the order of their creation, which is that of the log.
+frozen and replaced. No cycle can lead through these, so they are no business of the garbage collector, which would take
+long for a million of them. Whatever order things are kept in is the order of their creation, which is that of the log.
 
 VERSIONS. A unity's version is 1 when it is created and grows by one with every event that names it in a delta or
 changes its name, its sort or its ranking's list of competitors; never by more than one with one event, and not by
@@ -28,7 +29,7 @@ FOLD_VERSION: Final = 2
 """Grows whenever the same log would give another board; tables of another version are not read but made anew."""
 
 
-class Competitor(Struct, frozen=True, kw_only=True):
+class Competitor(Struct, frozen=True, kw_only=True, gc=False):
     """`revised` is the sequence of the last event that changed it, `updated_at` when that was recorded; so with the
     others."""
 
@@ -42,7 +43,7 @@ class Competitor(Struct, frozen=True, kw_only=True):
     revised: Sequence
 
 
-class Competition(Struct, frozen=True, kw_only=True):
+class Competition(Struct, frozen=True, kw_only=True, gc=False):
     """`result` is a score, or with more than two participants the performance of each who has one, in their order."""
 
     number: int

@@ -4,8 +4,10 @@ The only SQL on the relational projection. Rows are never computed here: whateve
 the fold left it, so the tables cannot mean something else than the board.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import AsyncIterable, Collection, Iterator, Mapping
+from contextlib import nullcontext
 from datetime import UTC
+from itertools import islice
 from typing import Final, assert_never
 
 import msgspec
@@ -20,8 +22,9 @@ from engine.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort,
 from engine.tournament import SCORE_PARTICIPANTS_MAX
 from projections.board import FOLD_VERSION, Board, Competition, Competitor, Ranking, Unity
 
-ROWS_MAX: Final = 20_000
-"""Written by one statement, so that it ends in good time."""
+ROWS_MAX: Final = 500
+"""Written by one statement, or read at a time: it ends in good time, and so does the turn of the event loop in which
+they are made, or something is made of them."""
 
 # ── Checkpoints ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -66,15 +69,29 @@ _ADVANCE: Final = """
     WHERE s.tournament_id = a.tournament_id AND s.sequence <= a.sequence
 """
 _MOMENT: Final = "SELECT pg_current_snapshot()::text WHERE NOT EXISTS (SELECT FROM stopped)"
+_SOMEWHERE: Final = """
+    SELECT tournament_id
+    FROM tournament
+    WHERE tournament_id >= (SELECT (random() * max(tournament_id))::bigint FROM tournament)
+    ORDER BY tournament_id
+    LIMIT 1
+"""
+_REGISTERED: Final = """
+    SELECT tournament_id
+    FROM tournament
+    WHERE tournament_id > $1
+    ORDER BY tournament_id
+    LIMIT $2
+"""
+# The head of each by its index, however many heads there are; with a limit it is never turned into a join of all.
 _BEHIND: Final = """
-    SELECT h.tournament_id
-    FROM head AS h
-    LEFT JOIN checkpoint AS c ON c.tournament_id = h.tournament_id
-    LEFT JOIN stopped AS s ON s.tournament_id = h.tournament_id
-    WHERE (c.sequence IS NULL OR c.fold_version < $1 OR (c.fold_version = $1 AND c.sequence < h.sequence))
-        AND (s.stopped_at IS NULL OR s.stopped_at < now() - $2 * interval '1 second')
-    ORDER BY c.recorded_at NULLS FIRST
-    LIMIT $3
+    SELECT a.tournament_id
+    FROM unnest($1::bigint[]) AS a (tournament_id)
+    CROSS JOIN LATERAL (SELECT sequence FROM head WHERE tournament_id = a.tournament_id LIMIT 1) AS h
+    LEFT JOIN checkpoint AS c ON c.tournament_id = a.tournament_id
+    LEFT JOIN stopped AS s ON s.tournament_id = a.tournament_id
+    WHERE (c.sequence IS NULL OR c.fold_version < $2 OR (c.fold_version = $2 AND c.sequence < h.sequence))
+        AND (s.stopped_at IS NULL OR s.stopped_at < now() - $3 * interval '1 second')
 """
 
 
@@ -132,10 +149,22 @@ async def moment(connection: Connection) -> str | None:
     return snapshot
 
 
-async def behind(connection: Connection, *, stopped_seconds: float, limit: int) -> list[TournamentId]:
-    """Tournaments whose tables lack events or are of an older fold; not those of a newer one, which are not ours to
-    touch, nor those that stopped less than `stopped_seconds` ago."""
-    rows = await connection.fetch(_BEHIND, FOLD_VERSION, stopped_seconds, limit)
+async def somewhere(connection: Connection) -> TournamentId:
+    """Any tournament; 0 where there is none."""
+    return TournamentId(await connection.fetchval(_SOMEWHERE) or 0)
+
+
+async def registered(connection: Connection, after: TournamentId, limit: int) -> list[TournamentId]:
+    """The next tournaments after an id, ascending; fewer than `limit` where there are no more."""
+    return [row["tournament_id"] for row in await connection.fetch(_REGISTERED, after, limit)]
+
+
+async def behind(
+    connection: Connection, tournament_ids: Collection[TournamentId], *, stopped_seconds: float
+) -> list[TournamentId]:
+    """Those of the tournaments whose tables lack events or are of an older fold; not those of a newer one, which are
+    not ours to touch, nor those that stopped less than `stopped_seconds` ago."""
+    rows = await connection.fetch(_BEHIND, list(tournament_ids), FOLD_VERSION, stopped_seconds)
     return [row["tournament_id"] for row in rows]
 
 
@@ -149,6 +178,13 @@ _STOP: Final = """
 """
 _RESUME: Final = "DELETE FROM stopped WHERE tournament_id = $1 AND sequence <= $2"
 _STOPPED: Final = "SELECT count(*) FROM stopped"
+_STOPPED_AFTER: Final = """
+    SELECT tournament_id
+    FROM stopped
+    WHERE tournament_id > $1
+    ORDER BY tournament_id
+    LIMIT $2
+"""
 
 
 async def stop(connection: Connection, cause: LogUnreadable) -> None:
@@ -166,6 +202,11 @@ async def stopped_count(connection: Connection) -> int:
     """How many tournaments are stopped."""
     count: int = await connection.fetchval(_STOPPED)
     return count
+
+
+async def stopped(connection: Connection, after: TournamentId, limit: int) -> list[TournamentId]:
+    """The next stopped tournaments after an id, ascending; fewer than `limit` where there are no more."""
+    return [row["tournament_id"] for row in await connection.fetch(_STOPPED_AFTER, after, limit)]
 
 
 # ── Reading a board ─────────────────────────────────────────────────────────────────────────────────────
@@ -223,15 +264,24 @@ async def load_board(connection: Connection, tournament_id: TournamentId) -> Boa
 async def load_boards(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Board]:
     """As `load_board`, of each of several tournaments; empty where there are no rows."""
     boards = {tournament_id: Board() for tournament_id in tournament_ids}
-    if boards:
+    if not boards:
+        return boards
+    async with nullcontext() if connection.is_in_transaction() else connection.transaction():  # a cursor wants one
         await _load_competitors(connection, boards)
         await _load_competitions(connection, boards)
         await _load_rankings(connection, boards)
     return boards
 
 
+def _rows(connection: Connection, statement: str, boards: Mapping[TournamentId, Board]) -> AsyncIterable[Record]:
+    """What a statement reads of these tournaments, ROWS_MAX at a time: none of these is near the limit of a statement,
+    and others have their turn between them."""
+    rows: AsyncIterable[Record] = connection.cursor(statement, list(boards), prefetch=ROWS_MAX)
+    return rows
+
+
 async def _load_competitors(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
-    for row in await connection.fetch(_COMPETITORS, list(boards)):
+    async for row in _rows(connection, _COMPETITORS, boards):
         boards[row["tournament_id"]].competitors[row["competitor_id"]] = Competitor(
             number=row["number"],
             name=row["name"],
@@ -245,11 +295,9 @@ async def _load_competitors(connection: Connection, boards: Mapping[TournamentId
 
 
 async def _load_competitions(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
-    participants: dict[tuple[TournamentId, CompetitionId], list[tuple[CompetitorId, str | None]]] = {}
-    for tournament_id, competition_id, competitor_id, result in await connection.fetch(_PARTICIPANTS, list(boards)):
-        participants.setdefault((tournament_id, competition_id), []).append((competitor_id, result))
-    for row in await connection.fetch(_COMPETITIONS, list(boards)):
-        taking_part = participants.get((row["tournament_id"], row["competition_id"]), [])
+    participants = await _load_participants(connection, boards)
+    async for row in _rows(connection, _COMPETITIONS, boards):
+        taking_part = participants.get((row["tournament_id"], row["competition_id"]), ())
         boards[row["tournament_id"]].competitions[row["competition_id"]] = Competition(
             number=row["number"],
             group_id=row["group_id"],
@@ -266,7 +314,28 @@ async def _load_competitions(connection: Connection, boards: Mapping[TournamentI
         )
 
 
-def _result(score: str | None, participants: list[tuple[CompetitorId, str | None]]) -> Result | None:
+_Participants = tuple[tuple[CompetitorId, str | None], ...]
+
+
+async def _load_participants(
+    connection: Connection, boards: Mapping[TournamentId, Board]
+) -> dict[tuple[TournamentId, CompetitionId], _Participants]:
+    """Those of each competition, and their results. Tuples, because a million lists are a long turn for the garbage
+    collector."""
+    participants: dict[tuple[TournamentId, CompetitionId], _Participants] = {}
+    of: tuple[TournamentId, CompetitionId] | None = None
+    gathered: list[tuple[CompetitorId, str | None]] = []
+    async for tournament_id, competition_id, competitor_id, result in _rows(connection, _PARTICIPANTS, boards):
+        if of is not None and of != (tournament_id, competition_id):
+            participants[of], gathered = tuple(gathered), []
+        of = tournament_id, competition_id
+        gathered.append((competitor_id, result))
+    if of is not None:
+        participants[of] = tuple(gathered)
+    return participants
+
+
+def _result(score: str | None, participants: _Participants) -> Result | None:
     if len(participants) <= SCORE_PARTICIPANTS_MAX:
         return score
     return {competitor_id: result for competitor_id, result in participants if result is not None} or None
@@ -274,13 +343,13 @@ def _result(score: str | None, participants: list[tuple[CompetitorId, str | None
 
 async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
     enrolled: dict[tuple[TournamentId, RankingId], list[CompetitorId]] = {}
-    for tournament_id, ranking_id, competitor_id in await connection.fetch(_ENROLMENTS, list(boards)):
+    async for tournament_id, ranking_id, competitor_id in _rows(connection, _ENROLMENTS, boards):
         enrolled.setdefault((tournament_id, ranking_id), []).append(competitor_id)
     totals: dict[tuple[TournamentId, UnityId], dict[CompetitorId, int]] = {}
-    for tournament_id, unity_id, competitor_id, total in await connection.fetch(_TOTALS, list(boards)):
+    async for tournament_id, unity_id, competitor_id, total in _rows(connection, _TOTALS, boards):
         totals.setdefault((tournament_id, unity_id), {})[competitor_id] = total
     unities: dict[tuple[TournamentId, RankingId], dict[UnityId, Unity]] = {}
-    for row in await connection.fetch(_UNITIES, list(boards)):
+    async for row in _rows(connection, _UNITIES, boards):
         unities.setdefault((row["tournament_id"], row["ranking_id"]), {})[row["unity_id"]] = Unity(
             number=row["number"],
             name=row["name"],
@@ -288,7 +357,7 @@ async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, B
             version=row["version"],
             totals=totals.get((row["tournament_id"], row["unity_id"]), {}),
         )
-    for row in await connection.fetch(_RANKINGS, list(boards)):
+    async for row in _rows(connection, _RANKINGS, boards):
         key = row["tournament_id"], row["ranking_id"]
         boards[row["tournament_id"]].rankings[row["ranking_id"]] = Ranking(
             number=row["number"],
@@ -442,31 +511,31 @@ _SAVE_TOTALS: Final = """
 async def save(connection: Connection, touched: Mapping[TournamentId, Touched]) -> None:
     """Writes the touched rows of each tournament as its board has them."""
     of = touched.items()
-    await _write(connection, _SAVE_COMPETITORS, [_competitor(t, c, on.board) for t, on in of for c in on.competitors])
+    await _write(connection, _SAVE_COMPETITORS, (_competitor(t, c, on.board) for t, on in of for c in on.competitors))
     await _write(
-        connection, _SAVE_COMPETITIONS, [_competition(t, c, on.board) for t, on in of for c in on.competitions]
+        connection, _SAVE_COMPETITIONS, (_competition(t, c, on.board) for t, on in of for c in on.competitions)
     )
     await _write(
         connection,
         _SAVE_PARTICIPANTS,
-        [row for t, on in of for c in on.competitions for row in _participants(t, c, on.board)],
+        (row for t, on in of for c in on.competitions for row in _participants(t, c, on.board)),
     )
-    await _write(connection, _SAVE_RANKINGS, [_ranking(t, r, on.board) for t, on in of for r in on.rankings])
-    await _write(connection, _CLEAR_LISTS, [(t, r) for t, on in of for r in on.lists])
+    await _write(connection, _SAVE_RANKINGS, (_ranking(t, r, on.board) for t, on in of for r in on.rankings))
+    await _write(connection, _CLEAR_LISTS, ((t, r) for t, on in of for r in on.lists))
     await _write(
-        connection, _SAVE_LISTS, [row for t, on in of for r in on.lists for row in _enrolments(t, r, on.board)]
+        connection, _SAVE_LISTS, (row for t, on in of for r in on.lists for row in _enrolments(t, r, on.board))
     )
-    await _write(connection, _SAVE_UNITIES, [_unity(t, r, u, on.board) for t, on in of for r, u in on.unities])
-    await _write(connection, _SAVE_TOTALS, [_total(t, r, u, c, on.board) for t, on in of for r, u, c in on.totals])
+    await _write(connection, _SAVE_UNITIES, (_unity(t, r, u, on.board) for t, on in of for r, u in on.unities))
+    await _write(connection, _SAVE_TOTALS, (_total(t, r, u, c, on.board) for t, on in of for r, u, c in on.totals))
 
 
 _Row = tuple[object, ...]
 
 
-async def _write(connection: Connection, statement: str, rows: list[_Row]) -> None:
+async def _write(connection: Connection, statement: str, rows: Iterator[_Row]) -> None:
     """Executes `statement` for all `rows`, ROWS_MAX at a time."""
-    for start in range(0, len(rows), ROWS_MAX):
-        await connection.execute(statement, *zip(*rows[start : start + ROWS_MAX], strict=True))
+    while portion := list(islice(rows, ROWS_MAX)):
+        await connection.execute(statement, *zip(*portion, strict=True))
 
 
 def _competitor(tournament_id: TournamentId, competitor_id: CompetitorId, board: Board) -> _Row:
@@ -542,6 +611,7 @@ def _total(
 
 # ── Starting over ───────────────────────────────────────────────────────────────────────────────────────
 
+_TAKE_TIME: Final = "SELECT set_config('idle_in_transaction_session_timeout', '10min', true)"
 _CLEAR: Final = (
     "DELETE FROM competitor WHERE tournament_id = ANY($1::bigint[])",
     "DELETE FROM competition WHERE tournament_id = ANY($1::bigint[])",
@@ -557,3 +627,8 @@ async def clear(connection: Connection, tournament_ids: Collection[TournamentId]
     """Removes the rows of tournaments that are to be folded anew; their checkpoints stay where they are."""
     for statement in _CLEAR if tournament_ids else ():
         await connection.execute(statement, tournament_ids)
+
+
+async def take_time(connection: Connection) -> None:
+    """Lets the transaction be idle for long between two statements: two large boards are to be compared."""
+    await connection.execute(_TAKE_TIME)

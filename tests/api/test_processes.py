@@ -31,6 +31,7 @@ from engine.embedded import embedded_postgres
 from engine.migrator import migrate, shipped
 from engine.terms import Sequence, TournamentId
 from projections import tables
+from projections.board import FOLD_VERSION
 from tests.api.service import Answer, Client, deltas, make_token, slug_of
 from tests.desks import Arena, open_arena, until
 from tests.histories import board_of
@@ -214,6 +215,40 @@ async def test_every_process_answers_and_the_figures_are_those_of_all(prepared: 
                 found = await figures()
                 assert found["tallybook_append_requests_sum"] == 40
                 assert found["tallybook_live_tournaments"] == 2
+
+
+async def test_figures_tell_of_each_process_its_pool_its_loop_and_what_the_workers_lack(prepared: Prepared) -> None:
+    with serving(prepared, TALLYBOOK_PROCESSES="2", TALLYBOOK_OPEN_METRICS="true") as running:
+        await running.address()
+        await until(lambda: len(running.pids("api")) == 2 and len(running.pids("worker")) == 1)
+        async with client_of(running, prepared) as client:
+            await asyncio.gather(*(add(client, prepared.arena) for _ in range(7)))
+            await client.send("MADEUP", "/healthz")
+            text = ""
+
+            async def shown() -> bool:
+                nonlocal text
+                text = (await client.send("GET", "/metrics")).body.decode()
+                figures = {name: float(value) for name, value in FIGURE.findall(text)}
+                return (
+                    figures["tallybook_folded_events_total"] == 4 + 7  # four were there before
+                    and figures["tallybook_appended_events_total"] == 7
+                    and figures["tallybook_pool_connections"] >= 3
+                    and figures["tallybook_loop_lag_seconds_count"] >= 3
+                )
+
+            await until(shown)
+        for pid in (*running.pids("api"), *running.pids("worker")):
+            assert re.search(rf'^process_resident_memory_bytes{{pid="{pid}"}} \d', text, re.MULTILINE)
+            assert re.search(rf'^process_cpu_seconds_total{{pid="{pid}"}} \d', text, re.MULTILINE)
+        assert re.search(
+            rf'^tallybook_build_info{{fold_version="{FOLD_VERSION}",python="3[.\d]+",version="[\w.]+"}} 1.0$',
+            text,
+            re.MULTILINE,
+        )
+        assert 'tallybook_request_seconds_count{method="PUT",route=' in text
+        assert 'tallybook_request_seconds_count{method="other",route=' in text
+        assert "MADEUP" not in text
 
 
 def free_port() -> int:
