@@ -127,9 +127,12 @@ class Live:
         Does nothing while somebody follows, who must be told of every event. Raises LogForked where the live's head is
         none of the log's; the live must be dropped then.
         """
-        if to - self.head.sequence <= BEHIND_EVENTS_MAX or self.followers:
-            return
         began_at = self.head
+        if to - began_at.sequence <= BEHIND_EVENTS_MAX or self.followers:
+            return
+        checkpoint = await tables.checkpoint(connection, self.tournament_id)
+        if checkpoint is None or checkpoint.head.sequence <= began_at.sequence + BEHIND_EVENTS_MAX:
+            return
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             if not await log.has_head(connection, self.tournament_id, began_at):
                 raise LogForked(self.tournament_id, began_at.sequence)
