@@ -17,6 +17,7 @@ import structlog
 from msgspec import Struct
 
 from engine import log
+from engine.background import Turns
 from engine.database import Database
 from engine.errors import HistoryReplaced, LogForked, LogUnreadable, NotFound, QueueFull, TournamentStopped
 from engine.events import Recorded
@@ -124,8 +125,9 @@ class Past:
     Everything raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and, where too many ask, QueueFull.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, turns: Turns | None = None) -> None:
         self._database = database
+        self._long_work = turns or Turns()
         self._turns = asyncio.Semaphore(UNDER_WAY_MAX)
         self._waiting = 0
 
