@@ -9,7 +9,7 @@ import asyncio
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from aiohttp import ClientConnectionResetError, web
 from aiohttp.http import HttpProcessingError, HttpRequestParser
@@ -138,13 +138,12 @@ class Connection(web.RequestHandler):
         return self._connections.outgoing
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport = cast(asyncio.Transport, transport)  # uvloop's is one by its methods, and not by its class
         if not self._connections.has_room():
             CONNECTIONS_ENDED.labels("refused").inc()
             self._force_close = True
-            assert isinstance(transport, asyncio.Transport)
             transport.abort()  # to say why would cost more than it takes to refuse the next
             return
-        assert isinstance(transport, asyncio.Transport)
         transport.set_write_buffer_limits(UNREAD_BYTES_MAX)
         super().connection_made(transport)
         self._await_head()
