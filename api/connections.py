@@ -260,6 +260,11 @@ class Connection(web.RequestHandler):
         except TimeoutError:
             self.end("unread", at_once=True)
             raise ClientConnectionResetError("the client does not read") from None
+        except ConnectionError as error:
+            # The future that was waited for keeps the error, and that would keep the frames that it has passed, with
+            # all that was to be sent, until somebody collects garbage.
+            error.__traceback__ = None
+            raise ClientConnectionResetError("the client has gone") from None
         return self._loop.time() - began_at
 
     # ── The end ─────────────────────────────────────────────────────────────────────────────────────────

@@ -106,7 +106,8 @@ class Reply(web.StreamResponse):
             else:
                 await _send_in_portions(request.protocol, transport, head, body, request.version)
             if request.protocol.writing_paused:
-                await request.writer.drain()
+                assert isinstance(request.protocol, Connection)
+                await request.protocol.read_up()
         finally:
             self.body = b""  # or what is in it would be held for as long as somebody looks at the request
             self.left()
