@@ -19,7 +19,7 @@ from api.connections import READ_BYTES_PER_SECOND_MIN, UNREAD_SECONDS_MAX, Conne
 from api.outgoing import Long
 
 JSON: Final = "application/json"
-WHOLE_BYTES_MAX: Final = 262_144
+WHOLE_BYTES_MAX: Final = 524_288
 """Of a body that is sent at once; of a longer one so much at a time."""
 LEFT_UNREAD_BYTES_MAX: Final = 65_536
 """Of the rest of a refused request: its connection is kept if it announces no more than this."""
@@ -136,7 +136,7 @@ async def _send_in_portions(
     if isinstance(body, bytes):
         connection.outgoing.hold(body)
         try:
-            shared = memoryview(body)  # a slice of it is no copy
+            shared = memoryview(body)  # of which a slice is no copy
             for start in range(0, len(body), WHOLE_BYTES_MAX):
                 transport.write(shared[start : start + WHOLE_BYTES_MAX])
                 if connection.writing_paused:
