@@ -9,6 +9,7 @@ PUT
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final
 
 from aiohttp import web
@@ -29,7 +30,6 @@ from engine import log
 from engine.commands import Command, UnvoidCompetition, VoidCompetition
 from engine.errors import Forbidden, HistoryReplaced, NotFound, Unauthenticated, Unreadable
 from engine.terms import CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
-from projections.comparison import foreseen
 from projections.history import Filter
 from projections.live import Live
 from projections.past import AtVersion, Past
@@ -400,9 +400,14 @@ class Operations:
             command = route.command(competition_id=CompetitionId(_ids(visit.parameters)["competition_id"]))
             async with self._pinned(tournament_id) as live:
                 decided = await self._desk.preview(live, command)
-                return Reply(comparisons.preview(comparisons.compared(live.board, foreseen(live.board, decided))))
+                body = comparisons.preview(live, decided)
+                return Reply(body if isinstance(body, bytes) else await self._outgoing.begun(partial(_begun, body)))
 
         return handle
+
+
+def _begun(long: Long) -> Long:
+    return long
 
 
 def _ids(parameters: Mapping[str, str]) -> Ids:

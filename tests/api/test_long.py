@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from api import answers, outgoing
+from api import answers, comparisons, outgoing
 from api.answers import Listing
 from api.app import Settings, make_front, serving
 from api.desk import open_desk
@@ -26,14 +26,16 @@ from api.wire import Page
 from benchmarks.machine import rss_bytes
 from engine import log
 from engine.background import Turns
+from engine.commands import VoidCompetition
 from engine.database import open_database
-from engine.errors import OutcomeUnknown, QueueFull
+from engine.errors import Conflict, OutcomeUnknown, QueueFull, Unacceptable
 from engine.events import (
     CompetitionAdded,
     CompetitorRegistered,
     Delta,
     Event,
     PointsAdded,
+    RankingClosed,
     RankingCreated,
     Recorded,
     UnityAdded,
@@ -41,12 +43,12 @@ from engine.events import (
 from engine.log import Appended, Block, Head, Request
 from engine.telemetry import Lines
 from engine.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from engine.tournament import Tournament
+from engine.tournament import Tournament, decide
 from projections import live as live_module
 from projections.board import Board
 from projections.live import Live
 from tests.api.service import ANSWER_SECONDS_MAX, Client, Service, make_token, slug_of
-from tests.histories import logs, unhurried
+from tests.histories import effects_of, logs, unhurried
 from tests.tournaments import open_new_tournament
 
 PAGES: Final = [Page(1, 2), Page(2, 2), Page(1, 200), Page(10**17, 200)]
@@ -103,6 +105,35 @@ def all_long() -> Iterator[None]:
 
 
 # ── What they are ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@unhurried
+@given(logs())
+def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
+    live = live_of(log)
+    for competition_id in live.tournament.competitions.keys() - live.tournament.voided:
+        effects = effects_of([one.event for one in log], competition_id)
+        try:
+            decided = decide(live.tournament, VoidCompetition(competition_id=competition_id, effects=effects))
+        except Conflict:
+            continue
+        short = comparisons.preview(live, decided)
+        assert isinstance(short, bytes)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(comparisons, "PREVIEW_AT_ONCE_MAX", -1)
+            patch.setattr(comparisons, "_MOVES_OF_PORTION", 2)
+            long = comparisons.preview(live, decided)
+            assert isinstance(long, Long)
+            portions = long.portions()
+            begun = next(portions) + next(portions)
+            for n, ranking_id in enumerate(live.board.rankings):  # others go on
+                closing = RankingClosed(ranking_id=ranking_id)
+                go_on(live, [Recorded(Sequence(len(log) + n + 1), log[-1].recorded_at, OPERATOR, None, closing)])
+            assert begun + b"".join(portions) == short
+            live = live_of(log)
+            patch.setattr(comparisons, "PREVIEW_LINES_MAX", -1)
+            with pytest.raises(Unacceptable):
+                comparisons.preview(live, decided)
 
 
 @unhurried
