@@ -22,11 +22,15 @@ from engine.commands import Command
 from engine.errors import Conflict, Fault, IdTaken, NotFound, Unacceptable
 from engine.events import Delta, Event, Result
 from engine.terms import (
+    COMPETITIONS_MAX,
+    COMPETITORS_MAX,
     DELTA_MAX,
     DELTAS_MAX,
     PARTICIPANTS_MAX,
+    RANKINGS_MAX,
     REVERSED_LINES_MAX,
     TAGS_MAX,
+    UNITIES_MAX,
     CompetitionId,
     CompetitorId,
     RankingId,
@@ -176,6 +180,7 @@ def _add_points(state: Tournament, command: commands.AddPoints) -> Event:
 
 
 def _register_competitor(state: Tournament, command: commands.RegisterCompetitor) -> Event:
+    _refuse_beyond(state.competitors, COMPETITORS_MAX, "This tournament", "competitors")
     tags = _all_stripped(command.tags)
     faults = [
         *_name_faults("name", command.name),
@@ -216,6 +221,7 @@ def _change_competitor(state: Tournament, command: commands.ChangeCompetitor) ->
 
 
 def _add_competition(state: Tournament, command: commands.AddCompetition) -> Event:
+    _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions")
     result, result_faults = _result(command.result, command.participants)
     faults = [
         *_participant_faults(state, command.participants),
@@ -297,6 +303,7 @@ def _reversals(state: Tournament, competition_id: CompetitionId, effects: comman
 
 
 def _create_ranking(state: Tournament, command: commands.CreateRanking) -> Event:
+    _refuse_beyond(state.rankings, RANKINGS_MAX, "This tournament", "rankings")
     faults = [
         *_name_faults("name", command.name),
         *_name_faults("main_unity_name", command.main_unity_name),
@@ -338,6 +345,7 @@ def _modify_ranking(state: Tournament, command: commands.ModifyRanking) -> Event
 
 def _add_unity(state: Tournament, command: commands.AddUnity) -> Event:
     ranking = _open_ranking(state, command.ranking_id)
+    _refuse_beyond(ranking.unities, UNITIES_MAX, "This ranking", "unities")
     faults = [
         *_name_faults("name", command.name),
         *_taken_faults("name", command.name, ranking.unities.values()),
@@ -384,6 +392,12 @@ def _refuse_taken(new_id: int, existing: Container[int]) -> None:
 def _refuse_taken_unity(state: Tournament, unity_id: UnityId) -> None:
     for ranking in state.rankings.values():
         _refuse_taken(unity_id, ranking.unities)
+
+
+def _refuse_beyond(those: Collection[object], most: int, whose: str, what: str) -> None:
+    """One more of `those` would be too many."""
+    if len(those) >= most:
+        raise Unacceptable(f"{whose} has {len(those):,} {what}; it can have no more than {most:,}.")
 
 
 def _refuse_if_any(faults: Iterable[Fault]) -> None:
