@@ -118,7 +118,7 @@ def change(live: Live, event: Event) -> bytes:
         case events.CompetitionChanged() | events.CompetitionVoided() | events.CompetitionUnvoided():
             competition = live.board.competitions[event.competition_id]
             return _envelope("ok", "competition", _encode(_competition(live, event.competition_id, competition)))
-        case events.TournamentOpened() | events.PointsReversed():
+        case events.TournamentOpened() | events.PointsReversed() | events.EventSetAside() | events.Ignored():
             raise AssertionError("no request begins with it")
         case _:
             assert_never(event)

@@ -18,7 +18,7 @@ from msgspec import UNSET, Struct, field
 from engine import events
 from engine.errors import LogUnreadable
 from engine.events import Recorded, Result
-from engine.terms import CompetitionId, CompetitorId, RankingId, Sort, TournamentId, UnityId
+from engine.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 
 FOLD_VERSION: Final = 1
 """Grows whenever the same log would give another board; tables of another version are not read but made anew."""
@@ -79,6 +79,10 @@ class Revisions(Struct):
     competitors: int = 0
     competitions: int = 0
     rankings: int = 0
+    ignored: set[Sequence] = field(default_factory=set)
+    """Events that were set aside when they were folded."""
+    set_aside: set[Sequence] = field(default_factory=set)
+    """Events that were named as set aside by those that were folded."""
 
 
 class Board(Struct, kw_only=True):
@@ -95,6 +99,8 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             add_points(board, event)
         case events.TournamentOpened():
             pass
+        case events.EventSetAside() | events.Ignored():
+            _note_set_aside(revisions, recorded.sequence, event)
         case events.CompetitorRegistered():
             revisions.competitors += 1
             board.competitors[event.competitor_id] = Competitor(
@@ -210,6 +216,13 @@ def add_points(board: Board, event: events.Points) -> None:
         return
     for unity_id in {delta.unity_id for delta in event.deltas}:
         unities[unity_id].version += 1
+
+
+def _note_set_aside(revisions: Revisions, sequence: Sequence, event: events.EventSetAside | events.Ignored) -> None:
+    if isinstance(event, events.Ignored):
+        revisions.ignored.add(sequence)
+    else:
+        revisions.set_aside.add(event.sequence)
 
 
 def _modify_ranking(ranking: Ranking, event: events.RankingModified) -> None:
