@@ -330,29 +330,11 @@ class Verification:
                 self._differ(sequence, "event.body", wrong)
                 due = effect
             due.count -= 1
-            due.sum = (due.sum - self._hash(event.reverses, event, -2)) & _SUM_MASK
+            due.sum = (due.sum - hash_of_points(self.progress.salt, event.reverses, event, -1)) & _SUM_MASK
         elif effect.voided:
             self._differ(sequence, "event.body", f"gives points to competition {competition_id}, which is voided")
         effect.count += 1
-        effect.sum = (effect.sum + self._hash(sequence, event, 2)) & _SUM_MASK
-
-    def _hash(self, sequence: Sequence, event: Points, sign: int) -> int:
-        """Of the lines of `event`, `sign` times each amount, as those of the event `sequence`. (Amounts are made odd:
-        the hashes of -1 and -2 are the same.)"""
-        if len(event.deltas) == 1:
-            (line,) = event.deltas
-            return hash(
-                (
-                    self.progress.salt,
-                    sequence,
-                    event.ranking_id,
-                    line.competitor_id,
-                    line.unity_id,
-                    line.amount * sign + 1,
-                )
-            )
-        lines = [n for d in event.deltas for n in (d.competitor_id, d.unity_id, d.amount * sign + 1)]
-        return hash((self.progress.salt, sequence, event.ranking_id, *lines))
+        effect.sum = (effect.sum + hash_of_points(self.progress.salt, sequence, event, 1)) & _SUM_MASK
 
     def _look_at_made(self, block: Block, made: "_Made") -> None:
         """Whether the block says the right things of its events, and all that was to be reversed was."""
@@ -695,6 +677,18 @@ class _Made(Struct):
     doubtful: bool = False
     created: list[int] = field(default_factory=list)
     due: dict[CompetitionId, _Due] = field(default_factory=dict)
+
+
+def hash_of_points(salt: int, sequence: Sequence, event: Points, sign: int) -> int:
+    """Of the lines of `event`, `sign` (1 or -1) times each amount, as those of the event `sequence`. (Amounts are made
+    odd, because the hashes of -1 and -2 are the same.)"""
+    double = 2 * sign
+    if len(event.deltas) == 1:  # as nearly always
+        (line,) = event.deltas
+        odd = line.amount * double + 1
+        return hash((salt, sequence, event.ranking_id, line.competitor_id, line.unity_id, odd))
+    lines = [n for d in event.deltas for n in (d.competitor_id, d.unity_id, d.amount * double + 1)]
+    return hash((salt, sequence, event.ranking_id, *lines))
 
 
 def _existing(board: Board, event: Event) -> Iterator[str]:

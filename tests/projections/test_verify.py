@@ -19,15 +19,36 @@ from hypothesis import strategies as st
 from engine import log, stored, witness
 from engine.database import Database
 from engine.errors import NotFound, Unacceptable
-from engine.events import Delta, Event, PointsAdded
+from engine.events import (
+    CompetitionAdded,
+    CompetitionUnvoided,
+    CompetitionVoided,
+    CompetitorRegistered,
+    Delta,
+    Event,
+    PointsAdded,
+    PointsReversed,
+    RankingCreated,
+    UnityAdded,
+)
 from engine.log import Appended, Block, Request
-from engine.terms import OPERATOR, ActorId, Sequence, TournamentId
+from engine.terms import (
+    OPERATOR,
+    ActorId,
+    CompetitionId,
+    CompetitorId,
+    RankingId,
+    Sequence,
+    TournamentId,
+    UnityId,
+)
 from projections import audit
 from projections.audit import Plan, Report
 from projections.progress import DIFFERENCES_MAX, Difference, State, beginning
+from projections.verify import hash_of_points
 from projections.worker import Worker
-from tests.desks import record
-from tests.histories import runs
+from tests.desks import Arena, open_arena, record
+from tests.histories import runs, unhurried
 from tests.poison import POISONS, cut_tail, poison
 from tests.projections.test_tables import block_sizes, on_the_database, rich_histories
 from tests.tampering import (
@@ -452,6 +473,233 @@ async def test_rows_of_a_tournament_that_is_not_registered_are_found(
             *("ranking", "enrolment", "unity", "total"),
         )
     }
+
+
+# ── What may be in a log only if somebody else than the service appended it ─────────────────────────────
+
+DUEL: Final = CompetitionId(900)
+
+
+async def a_duel(database: Database, owner: asyncpg.Connection) -> Arena:
+    """Events 5 to 8: a competition, then +5 and +7 that it gave, and +1 that nobody can take back."""
+    arena = await open_arena(database)
+    await record(owner, arena.tournament_id, CompetitionAdded(competition_id=DUEL, group_id=1))
+    for amount, competition_id in ((5, DUEL), (7, DUEL), (1, None)):
+        await record(owner, arena.tournament_id, of_duel(arena, amount, competition_id=competition_id))
+    return arena
+
+
+def of_duel(arena: Arena, *amounts: int, competition_id: CompetitionId | None = DUEL) -> PointsAdded:
+    deltas = tuple([Delta(arena.competitors[n], arena.unity_id, amount) for n, amount in enumerate(amounts)])
+    return PointsAdded(ranking_id=arena.ranking_id, deltas=deltas, competition_id=competition_id)
+
+
+def back(arena: Arena, reverses: int, *amounts: int) -> PointsReversed:
+    return PointsReversed(
+        ranking_id=arena.ranking_id,
+        deltas=of_duel(arena, *amounts).deltas,
+        competition_id=DUEL,
+        reverses=Sequence(reverses),
+    )
+
+
+VOIDED: Final = CompetitionVoided(competition_id=DUEL)
+UNVOIDED: Final = CompetitionUnvoided(competition_id=DUEL)
+_Blocks = Callable[[Arena], list[tuple[Event, ...]]]
+VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = {
+    "all that is in effect": (lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7))], {}),
+    "in another order": (lambda a: [(VOIDED, back(a, 7, -7), back(a, 6, -5))], {}),
+    "and back again, twice": (
+        lambda a: [
+            (VOIDED, back(a, 6, -5), back(a, 7, -7)),
+            (UNVOIDED, back(a, 10, 5), back(a, 11, 7)),
+            (of_duel(a, 2, -1),),
+            (VOIDED, back(a, 13, -5), back(a, 14, -7), back(a, 15, -2, 1)),
+            (UNVOIDED, back(a, 17, 5), back(a, 18, 7), back(a, 19, 2, -1)),
+        ],
+        {},
+    ),
+    "one is left": (
+        lambda a: [(VOIDED, back(a, 6, -5))],
+        {(9, "event.reverses"): "of competition 900: event 7 is not reversed"},
+    ),
+    "all are left": (
+        lambda a: [(VOIDED,)],
+        {(9, "event.reverses"): "of competition 900: event 6 is not reversed; event 7 is not reversed"},
+    ),
+    "one is left, and is taken back when the voiding is": (
+        lambda a: [(VOIDED, back(a, 6, -5)), (UNVOIDED, back(a, 10, 5), back(a, 7, -7))],
+        {(9, "event.reverses"): "of competition 900: event 7 is not reversed"},
+    ),
+    "one twice": (
+        lambda a: [(VOIDED, back(a, 6, -5), back(a, 6, -5), back(a, 7, -7))],
+        {(9, "event.reverses"): "of competition 900: event 6 is reversed 2 times"},
+    ),
+    "one twice instead of the other": (
+        lambda a: [(VOIDED, back(a, 6, -5), back(a, 6, -5))],
+        {(9, "event.reverses"): "of competition 900: event 7 is not reversed; event 6 is reversed 2 times"},
+    ),
+    "one that is none of its own": (
+        lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7), back(a, 8, -1))],
+        {(9, "event.reverses"): "of competition 900: event 8 is reversed, which is not in effect"},
+    ),
+    "by other amounts": (
+        lambda a: [(VOIDED, back(a, 6, -7), back(a, 7, -5))],
+        {
+            (9, "event.reverses"): "of competition 900: event 6 is reversed by other lines; "
+            "event 7 is reversed by other lines"
+        },
+    ),
+    "by one more line": (
+        lambda a: [(VOIDED, back(a, 6, -5, 0), back(a, 7, -7))],
+        {(9, "event.reverses"): "of competition 900: event 6 is reversed by other lines"},
+    ),
+    "the points, where the reversals are to be": (
+        lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (UNVOIDED, back(a, 6, -5), back(a, 11, 7))],
+        {
+            (12, "event.reverses"): "of competition 900: event 10 is not reversed; event 6 is reversed, "
+            "which is not in effect"
+        },
+    ),
+    "in a block of their own": (
+        lambda a: [(VOIDED,), (back(a, 6, -5), back(a, 7, -7))],
+        {
+            (9, "event.reverses"): "of competition 900: event 6 is not reversed; event 7 is not reversed",
+            (10, "event.body"): "reverses points of competition 900, which this block neither voids nor unvoids",
+            (11, "event.body"): "reverses points of competition 900, which this block neither voids nor unvoids",
+        },
+    ),
+    "points for what is voided": (
+        lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (of_duel(a, 4),)],
+        {(12, "event.body"): "gives points to competition 900, which is voided"},
+    ),
+    "what is voided already": (
+        lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (VOIDED, back(a, 10, 5), back(a, 11, 7))],
+        {(12, "event.body"): "names competition 900, which is voided already"},
+    ),
+    "what is not voided": (
+        lambda a: [(UNVOIDED, back(a, 6, -5), back(a, 7, -7))],
+        {(9, "event.body"): "names competition 900, which is not voided"},
+    ),
+}
+"""What follows event 8, and the differences that are to be found."""
+
+
+@pytest.mark.parametrize("name", VOIDINGS)
+async def test_a_voiding_that_does_not_reverse_exactly_what_is_in_effect_is_found(
+    database: Database, owner: asyncpg.Connection, name: str
+) -> None:
+    blocks, expected = VOIDINGS[name]
+    arena = await a_duel(database, owner)
+    for block in blocks(arena):
+        await record(owner, arena.tournament_id, *block)
+    report = await verified(database)
+    assert {(d.sequence, d.field): d.message for d in report.differences} == expected
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+@pytest.mark.parametrize("name", ["and back again, twice", "one is left"])
+@pytest.mark.parametrize("at", [6, 8, 9])
+async def test_what_is_in_effect_is_still_known_after_an_interruption(
+    database: Database, owner: asyncpg.Connection, tmp_path: Path, name: str, at: int
+) -> None:
+    blocks, expected = VOIDINGS[name]
+    arena = await a_duel(database, owner)
+    for block in blocks(arena):
+        await record(owner, arena.tournament_id, *block)
+    plan = _plan(tmp_path / "state")
+    await interrupted(database, Plan(**plan), at=at)
+    report = await verified(database, **plan)
+    assert report.resumed
+    assert {(d.sequence, d.field): d.message for d in report.differences} == expected
+
+
+@settings(unhurried, max_examples=200)
+@given(
+    lines=st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(-3, 3)), min_size=1, max_size=3),
+    other=st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(-3, 3)), min_size=1, max_size=3),
+    sequence=st.integers(1, 3),
+    another=st.integers(1, 3),
+)
+def test_points_have_the_hash_of_their_reversal_and_of_nothing_else(
+    lines: list[tuple[int, int, int]], other: list[tuple[int, int, int]], sequence: int, another: int
+) -> None:
+    def points(of: list[tuple[int, int, int]], sign: int) -> PointsAdded:
+        deltas = tuple([Delta(CompetitorId(c), UnityId(u), sign * amount) for c, u, amount in of])
+        return PointsAdded(ranking_id=RankingId(1), deltas=deltas)
+
+    def hashed(sequence: int, event: PointsAdded, sign: int) -> int:
+        return hash_of_points(7, Sequence(sequence), event, sign)
+
+    same = (lines, sequence) == (other, another)
+    assert (hashed(sequence, points(lines, 1), 1) == hashed(another, points(other, -1), -1)) == same
+
+
+async def test_an_id_that_is_created_twice_is_found(database: Database, owner: asyncpg.Connection) -> None:
+    arena = await a_duel(database, owner)
+    ann, ranking, unity = arena.competitors[0], arena.ranking_id, arena.unity_id
+    again: list[tuple[Event, str]] = [
+        (CompetitorRegistered(competitor_id=ann, name="Eve"), f"competitor {ann}"),
+        (CompetitionAdded(competition_id=DUEL, group_id=1), "competition 900"),
+        (UnityAdded(ranking_id=ranking, unity_id=unity, name="Goals"), f"unity {unity}"),
+        (
+            RankingCreated(
+                ranking_id=ranking, name="R", participants=(ann,), main_unity_id=UnityId(901), main_unity_name="P"
+            ),
+            f"ranking {ranking}",
+        ),
+    ]
+    expected = {}
+    for event, what in again:
+        sequence = (await record(owner, arena.tournament_id, event)).last_sequence
+        expected[sequence] = f"creates {what}, which exists"
+    said = {d.sequence: d.message for d in (await verified(database)).differences if d.field == "event.body"}
+    assert said == expected
+
+
+async def test_a_repeat_in_a_block_may_leave_its_ids_in_the_list(database: Database, owner: asyncpg.Connection) -> None:
+    arena = await open_arena(database)
+
+    def request(competitor_id: int) -> Request:
+        event = CompetitorRegistered(competitor_id=CompetitorId(competitor_id), name="Eve")
+        return Request(events=(event,), actor=OPERATOR, idempotency_key="same", fingerprint=b"same")
+
+    head = (await log.heads(owner, [arena.tournament_id]))[arena.tournament_id]
+    block = Block(
+        tournament_id=arena.tournament_id,
+        judged_at=head.sequence,
+        judged_digest=head.digest,
+        requests=(request(901), request(902)),
+    )
+    (appended,) = await log.append(owner, [block], wait=True)
+    assert isinstance(appended, Appended)
+    assert appended.answers == (5, -5)
+    assert await owner.fetchval("SELECT created FROM block WHERE last_sequence = 5") == [901, 902]
+    assert (await verified(database)).differences == []
+
+
+async def test_blocks_that_were_written_before_structure_was_kept_count_as_structural(
+    database: Database, owner: asyncpg.Connection, staged: Stage
+) -> None:
+    await tamper(
+        owner,
+        "UPDATE block SET structure_sequence = NULL, created = NULL WHERE tournament_id = $1 AND last_sequence <= 10",
+        staged.tournament_id,
+    )
+    await tamper(
+        owner,
+        "UPDATE block SET structure_sequence = 10 WHERE tournament_id = $1 AND last_sequence > 10",
+        staged.tournament_id,
+    )
+    assert (await verified(database)).differences == []
+    await record(owner, staged.tournament_id, points(staged))
+    assert (await verified(database)).differences == []
+
+
+async def test_a_refusal_is_no_difference(database: Database, owner: asyncpg.Connection, staged: Stage) -> None:
+    for key in ("a", "b", "a"):
+        await log.refuse_keys(owner, staged.tournament_id, [key])
+    assert (await verified(database)).differences == []
 
 
 # ── Tables and snapshots, tampered with ─────────────────────────────────────────────────────────────────
