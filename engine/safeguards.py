@@ -5,6 +5,7 @@ Looked up in the catalogues of the database that is checked, and held against wh
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
@@ -79,7 +80,9 @@ _FUNCTIONS: Final = """
     ORDER BY p.proname, identity
 """
 _VIEWS: Final = """
-    SELECT c.relname, c.reloptions IS NULL AND c.relkind = 'v' AND c.relowner = n.nspowner AS plain
+    SELECT
+        c.relname, pg_get_viewdef(c.oid) AS definition,
+        c.reloptions IS NULL AND c.relkind = 'v' AND c.relowner = n.nspowner AS plain
     FROM pg_class AS c
     JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE n.nspname = 'tallybook' AND c.relkind IN ('v', 'm')
@@ -262,16 +265,29 @@ async def _broken_functions(connection: Connection) -> list[Broken]:
     return broken + [Broken(f"function.{name}", "is missing") for name, _ in expected]
 
 
+_CONSTANT: Final = re.compile(
+    r"'(?:[^']|'')*'|\b[0-9]+\b|\b(?:LIMIT|OFFSET|FETCH|TIES|DISTINCT|PARTITION|ROWS|RANGE|GROUPS|EXCLUDE)\b"
+)
+
+
+def _counted(query: str) -> Counter[str]:
+    """How often each constant is in a query, and each word that a plan does not show."""
+    return Counter(_CONSTANT.findall(query))
+
+
 async def _broken_views(connection: Connection) -> list[Broken]:
     """Views that do not do what their queries in the migrations do.
 
     PostgreSQL shows a view's query in words of its own, and would only make another from ours where something may be
-    written. What it says that it would do for either is the same, if they are the same. It does not say all: of a
-    window, not how it is divided (`standing` has one, and is compared row by row as well).
+    written. What it says that it would do for either is the same, if they are the same. It does not say all: not how
+    many rows a limit lets through, nor how a window is divided. So the constants and such words are counted as well, in
+    its words and in ours. What remains open is the columns by which a window is divided; `standing` has the only one,
+    and is compared row by row by `verify`.
     """
     broken: list[Broken] = []
     expected = made_by(migration.sql for migration in shipped()).views
-    there = {row["relname"]: row["plain"] for row in await connection.fetch(_VIEWS)}
+    rows = {row["relname"]: row for row in await connection.fetch(_VIEWS)}
+    there = {name: row["plain"] for name, row in rows.items()}
     broken += [Broken(f"view.{name}", "is none that the migrations brought") for name in there if name not in expected]
     for name, query in expected.items():
         if name not in there:
@@ -288,6 +304,6 @@ async def _broken_views(connection: Connection) -> list[Broken]:
             except (UndefinedTableError, UndefinedColumnError, InsufficientPrivilegeError) as error:
                 broken.append(Broken(f"view.{name}", f"cannot be compared with what the migrations brought: {error}"))
                 continue
-            if plans[0] != plans[1]:
+            if plans[0] != plans[1] or _counted(rows[name]["definition"]) != _counted(query):
                 broken.append(Broken(f"view.{name}", "is not the one that the migrations brought"))
     return broken

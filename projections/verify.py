@@ -680,15 +680,19 @@ class _Made(Struct):
 
 
 def hash_of_points(salt: int, sequence: Sequence, event: Points, sign: int) -> int:
-    """Of the lines of `event`, `sign` (1 or -1) times each amount, as those of the event `sequence`. (Amounts are made
-    odd, because the hashes of -1 and -2 are the same.)"""
+    """Of the lines of `event`, `sign` (1 or -1) times each amount, as those of the event `sequence`; for sums, modulo
+    2⁶³.
+
+    Amounts are made odd, because the hashes of -1 and -2 are the same. The hash of a tuple is nearly linear in its last
+    item: where two events exchanged their amounts, the sum would be the same more often than not. Hence the square.
+    """
     double = 2 * sign
     if len(event.deltas) == 1:  # as nearly always
         (line,) = event.deltas
         odd = line.amount * double + 1
-        return hash((salt, sequence, event.ranking_id, line.competitor_id, line.unity_id, odd))
+        return hash((salt, sequence, event.ranking_id, line.competitor_id, line.unity_id, odd)) ** 2
     lines = [n for d in event.deltas for n in (d.competitor_id, d.unity_id, d.amount * double + 1)]
-    return hash((salt, sequence, event.ranking_id, *lines))
+    return hash((salt, sequence, event.ranking_id, *lines)) ** 2
 
 
 def _existing(board: Board, event: Event) -> Iterator[str]:

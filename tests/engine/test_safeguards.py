@@ -93,6 +93,8 @@ async def test_a_rule_that_does_not_hold_any_more_is_named(
         ("COALESCE(b.structure_sequence, b.last_sequence)", "b.last_sequence"),
         ("ORDER BY block.last_sequence DESC", "ORDER BY block.last_sequence"),
         ("LIMIT 1", "LIMIT 2"),
+        ("LIMIT 1", "OFFSET 1"),
+        ("LIMIT 1", "FETCH FIRST 1 ROW WITH TIES"),
     ],
 )
 async def test_a_view_of_which_a_word_is_another_is_named(

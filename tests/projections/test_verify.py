@@ -614,25 +614,35 @@ async def test_what_is_in_effect_is_still_known_after_an_interruption(
     assert {(d.sequence, d.field): d.message for d in report.differences} == expected
 
 
-@settings(unhurried, max_examples=200)
-@given(
-    lines=st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(-3, 3)), min_size=1, max_size=3),
-    other=st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(-3, 3)), min_size=1, max_size=3),
-    sequence=st.integers(1, 3),
-    another=st.integers(1, 3),
+lines_of_points: Final = st.lists(
+    st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(-3, 3)), min_size=1, max_size=2
 )
-def test_points_have_the_hash_of_their_reversal_and_of_nothing_else(
-    lines: list[tuple[int, int, int]], other: list[tuple[int, int, int]], sequence: int, another: int
+of_events: Final = st.dictionaries(st.integers(1, 4), lines_of_points, max_size=4)
+
+
+@settings(unhurried, max_examples=500)
+@given(salt=st.integers(0, 2**60), some=of_events, others=of_events, exchanged=st.permutations(range(4)))
+def test_two_sets_of_points_have_the_same_sum_only_where_they_are_the_same(
+    salt: int,
+    some: dict[int, list[tuple[int, int, int]]],
+    others: dict[int, list[tuple[int, int, int]]],
+    exchanged: list[int],
 ) -> None:
-    def points(of: list[tuple[int, int, int]], sign: int) -> PointsAdded:
-        deltas = tuple([Delta(CompetitorId(c), UnityId(u), sign * amount) for c, u, amount in of])
-        return PointsAdded(ranking_id=RankingId(1), deltas=deltas)
+    """Also where events have but exchanged their lines; and the sum of the reversals is that of the points."""
+    values = list(some.values())
+    swapped = dict(zip(some, [values[n] for n in exchanged if n < len(values)], strict=True))
 
-    def hashed(sequence: int, event: PointsAdded, sign: int) -> int:
-        return hash_of_points(7, Sequence(sequence), event, sign)
+    def sum_of(points: dict[int, list[tuple[int, int, int]]], sign: int = 1) -> int:
+        total = 0
+        for sequence, lines in points.items():
+            deltas = tuple([Delta(CompetitorId(c), UnityId(u), sign * amount) for c, u, amount in lines])
+            event = PointsAdded(ranking_id=RankingId(1), deltas=deltas)
+            total += hash_of_points(salt, Sequence(sequence), event, sign)
+        return total % 2**63
 
-    same = (lines, sequence) == (other, another)
-    assert (hashed(sequence, points(lines, 1), 1) == hashed(another, points(other, -1), -1)) == same
+    assert sum_of(some, -1) == sum_of(some)
+    for other in others, swapped:
+        assert (sum_of(some) == sum_of(other)) == (some == other)
 
 
 async def test_an_id_that_is_created_twice_is_found(database: Database, owner: asyncpg.Connection) -> None:
