@@ -191,7 +191,7 @@ def change(live: Live, event: Event) -> bytes | Later:
             return one_competition(live, "added", event.competition_id)
         case events.CompetitionChanged() | events.CompetitionVoided() | events.CompetitionUnvoided():
             return one_competition(live, "ok", event.competition_id)
-        case events.TournamentOpened() | events.PointsReversed():
+        case events.TournamentOpened() | events.PointsReversed() | events.EventSetAside() | events.Ignored():
             raise AssertionError("no request begins with it")
         case _:
             assert_never(event)

@@ -68,7 +68,13 @@ class Tournament(Struct, kw_only=True):
 def evolve(state: Tournament, event: Event) -> None:
     """Folds one event into `state`, in place. Raises KeyError where the event names what does not exist."""
     match event:
-        case events.PointsAdded() | events.PointsReversed() | events.TournamentOpened():
+        case (
+            events.PointsAdded()
+            | events.PointsReversed()
+            | events.TournamentOpened()
+            | events.EventSetAside()
+            | events.Ignored()
+        ):
             pass
         case events.CompetitorRegistered():
             state.competitors[event.competitor_id] = event.parent_id
@@ -82,7 +88,7 @@ def evolve(state: Tournament, event: Event) -> None:
         case events.CompetitionVoided():
             state.voided.add(event.competition_id)
         case events.CompetitionUnvoided():
-            state.voided.remove(event.competition_id)
+            state.voided.discard(event.competition_id)
         case events.RankingCreated():
             state.rankings[event.ranking_id] = Ranking(
                 participants=frozenset(event.participants),

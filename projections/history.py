@@ -74,6 +74,8 @@ def changes_list(event: Event, ranking_id: RankingId) -> bool:
             | events.CompetitionUnvoided()
             | events.RankingClosed()
             | events.RankingReopened()
+            | events.EventSetAside()
+            | events.Ignored()
         ):
             return False
         case _:

@@ -81,6 +81,7 @@ class Live:
         self.catching_up = asyncio.Lock()
         self.followers: list[Callable[[Recorded], None]] = []
         self._sized_at = head.sequence
+        self._one_moment = True  # everything up to the head was read as of one
         self._board_bytes = 0
         self._rendered: dict[Hashable, _Rendered] = {}
         self._rendered_bytes = 0
@@ -103,8 +104,18 @@ class Live:
                 raise LogUnreadable.dangling(self.tournament_id, sequence, error) from error
             for follow in self.followers:
                 follow(recorded)
+        if self.revisions.set_aside:
+            self._look_at_set_aside()
         if head.sequence > self.head.sequence:
             self.head = head
+
+    def _look_at_set_aside(self) -> None:
+        """Raises LogForked where an event has been set aside that this live has folded: the log means something else
+        now. (To another version of Tallybook it is one that cannot be folded.)"""
+        named = self.revisions.set_aside - self.revisions.ignored
+        self.revisions.set_aside.clear()
+        if named and not self._one_moment:
+            raise LogForked(self.tournament_id, self.head.sequence)
 
     def fold_appended(self, block: Block, appended: Appended) -> bool:
         """Folds a block of ours that was just appended. False where it does not tell enough: others' events lie
@@ -123,6 +134,10 @@ class Live:
             raise LogForked(self.tournament_id, self.head.sequence)
         self.fold(log.recorded_events(block, appended), Head(appended.last_sequence, appended.digest))
         return True
+
+    def loaded(self) -> None:
+        """It stands at the log's head; whatever it folds from now on is of a later moment."""
+        self._one_moment = False
 
     async def catch_up(self, connection: Connection, to: Sequence) -> None:
         """Folds from the log until the live stands at `to` or beyond.
@@ -229,6 +244,7 @@ async def load(connection: Connection, tournament_id: TournamentId) -> Live:
         while True:
             tail = await log.tail(connection, tournament_id, live.head)
             if not tail.events:
+                live.loaded()
                 return live
             await _fold_in_turns(live, tail)
 
@@ -246,7 +262,11 @@ async def _fold_in_turns(live: Live, tail: Tail) -> None:
 async def _from_tables(connection: Connection, tournament_id: TournamentId) -> Live:
     slug = await log.slug_of(connection, tournament_id)
     checkpoint = await tables.checkpoint(connection, tournament_id)
-    if checkpoint is not None and checkpoint.fold_version == FOLD_VERSION:
+    if (
+        checkpoint is not None
+        and checkpoint.fold_version == FOLD_VERSION
+        and not await log.set_aside_since(connection, tournament_id, checkpoint.head.sequence)
+    ):
         board = await tables.load_board(connection, tournament_id)
         return Live(tournament_id, checkpoint.head, await judged(board), board, slug=slug)
     if checkpoint is not None and (kept := await _last_snapshot(connection, tournament_id)) is not None:
@@ -263,7 +283,7 @@ async def _last_snapshot(connection: Connection, tournament_id: TournamentId) ->
         return None
     if kept is None or not await log.has_head(connection, tournament_id, kept.head):
         return None
-    return kept
+    return None if await log.set_aside_since(connection, tournament_id, kept.head.sequence) else kept
 
 
 async def judged(board: Board) -> Tournament:
