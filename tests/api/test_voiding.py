@@ -118,7 +118,13 @@ def test_voiding_and_unvoiding_are_changes_of_the_competition() -> None:
     live = Live(TournamentId(1), Head(Sequence(0), b""), Tournament(), Board())
     shown = []
     for n, fact in enumerate(facts, start=1):
-        recorded = Recorded(sequence=Sequence(n), recorded_at=dawn + timedelta(hours=n), actor=OPERATOR, event=fact)
+        recorded = Recorded(
+            sequence=Sequence(n),
+            recorded_at=dawn + timedelta(hours=n),
+            actor=OPERATOR,
+            idempotency_key=None,
+            event=fact,
+        )
         live.fold([recorded], Head(Sequence(n), b"%d" % n))
         if n > 1:
             answer = json.loads(answers.whole(answers.change(live, fact)))["competition"]
