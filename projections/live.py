@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final, Protocol, TypeVar, cast
 from weakref import WeakValueDictionary
 
+import msgspec
 import structlog
 from asyncpg import Connection
 from msgspec import Struct
@@ -172,7 +173,12 @@ class Live:
         # At most our own appends have been folded meanwhile, and each of them followed the one before.
         self.head, self.tournament, self.board = anew.head, anew.tournament, anew.board
         then = self.revisions
-        self.revisions = Revisions(then.competitors + 1, then.competitions + 1, then.rankings + 1)
+        self.revisions = msgspec.structs.replace(
+            then,
+            competitors=then.competitors + 1,
+            competitions=then.competitions + 1,
+            rankings=then.rankings + 1,
+        )
 
     def size_bytes(self) -> int:
         """What the live takes in memory, estimated; counted anew once in a while."""
