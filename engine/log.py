@@ -87,7 +87,7 @@ _HEADS: Final = """
 """
 # Who reads events looks whether they were set aside: `kind` is NULL then. The subselect does not depend on the row, so
 # it is executed once, by an index that is empty as a rule, and an empty set is not even searched. To plan it takes as
-# long as to read a short tail, though: so `_EVENTS` only asks whether there is anything at all, and every `kind` is NULL
+# long as to read a short tail, though: so `_EVENTS` only asks whether there is anything at all, with every `kind` NULL
 # where there is; then the other one is asked.
 # Ordered subqueries with a limit are never turned into joins: each is a walk along an index,
 # as long as `enable_bitmapscan` is off (`database.py`).
