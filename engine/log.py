@@ -87,7 +87,9 @@ _HEADS: Final = """
     ) AS b
 """
 # Who reads events looks whether they were set aside: `kind` is NULL then. The subselect does not depend on the row, so
-# it is executed once, by an index that is empty as a rule, and an empty set is not even searched.
+# it is executed once, by an index that is empty as a rule, and an empty set is not even searched. To plan it takes as
+# long as to read a short tail, though: so `_EVENTS` only asks whether there is anything at all, with every `kind` NULL
+# where there is; then the other one is asked.
 # Ordered subqueries with a limit are never turned into joins: each is a walk along an index,
 # as long as `enable_bitmapscan` is off (`database.py`).
 _BLOCKS: Final = """
@@ -102,6 +104,23 @@ _BLOCKS: Final = """
     ) AS b
 """
 _EVENTS: Final = """
+    SELECT
+        a.tournament_id, e.sequence, e.recorded_at, e.actor,
+        CASE
+            WHEN EXISTS (SELECT FROM event WHERE kind = 'EventSetAside' AND tournament_id = ANY($1::bigint[])) THEN NULL
+            ELSE e.kind
+        END AS kind,
+        e.idempotency_key, e.body
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS a (tournament_id, after, upto)
+    CROSS JOIN LATERAL (
+        SELECT sequence, recorded_at, actor, kind, idempotency_key, body
+        FROM event
+        WHERE tournament_id = a.tournament_id AND sequence > a.after AND sequence <= a.upto
+        ORDER BY sequence
+        LIMIT a.upto - a.after
+    ) AS e
+"""
+_EVENTS_BUT_SET_ASIDE: Final = """
     SELECT
         a.tournament_id, e.sequence, e.recorded_at, e.actor,
         CASE
@@ -493,14 +512,17 @@ async def tails(
 
     Each has the same share in that, and at least one block; where even those are too many, the last tournaments get
     nothing. Raises LogForked unless the log has a block that ends in just this head (or it is the beginning), and
-    LogUnreadable for an event that cannot be decoded; of several tournaments, for one of those. Two queries see
-    one truth, because what has been appended never changes.
+    LogUnreadable for an event that cannot be decoded; of several tournaments, for one of those. Several queries
+    see one truth, because what has been appended never changes.
     """
     spans, unread = _spans(after, await _blocks(connection, after, blocks_max), blocks_max)
     if not spans:
         return Tails({}, unread)
     upto = [end.sequence for end in spans.values()]
-    rows = await connection.fetch(_EVENTS, list(spans), [after[t].sequence for t in spans], upto)
+    asked = list(spans), [after[t].sequence for t in spans], upto
+    rows = await connection.fetch(_EVENTS, *asked)
+    if rows and rows[0]["kind"] is None:
+        rows = await connection.fetch(_EVENTS_BUT_SET_ASIDE, *asked)
     events: dict[TournamentId, list[Recorded]] = {tournament_id: [] for tournament_id in spans}
     turn = Turn()
     for row in rows:

@@ -690,9 +690,11 @@ def hash_of_points(salt: int, sequence: Sequence, event: Points, sign: int) -> i
     if len(event.deltas) == 1:  # as nearly always
         (line,) = event.deltas
         odd = line.amount * double + 1
-        return hash((salt, sequence, event.ranking_id, line.competitor_id, line.unity_id, odd)) ** 2
+        hashed = hash((salt, sequence, event.ranking_id, line.competitor_id, line.unity_id, odd))
+        return hashed * hashed
     lines = [n for d in event.deltas for n in (d.competitor_id, d.unity_id, d.amount * double + 1)]
-    return hash((salt, sequence, event.ranking_id, *lines)) ** 2
+    hashed = hash((salt, sequence, event.ranking_id, *lines))
+    return hashed * hashed
 
 
 def _existing(board: Board, event: Event) -> Iterator[str]:
