@@ -322,7 +322,7 @@ def _check_invented(verdicts: Verdicts, wishes: list[_Wish], logs: list[Log]) ->
                     verdicts.look("I11", right, f"event {event.sequence} was asked for in {elsewhere[mark]}: {mark}")
             if event.key is not None and event.key in keys:
                 verdicts.look("I11", place in keys[event.key], f"event {event.sequence} is of another tournament")
-        used = Counter(event.key for event in log.events if event.key is not None)
+        used = Counter(e.key for e in log.events if e.key is not None and e.kind != "PointsReversed")  # of a request
         firsts = {event.key: event.sequence for event in reversed(log.events) if event.key is not None}
         for key, times in used.items():
             verdicts.look("I2", times == 1, f"key {key} was used {times} times")
