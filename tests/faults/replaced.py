@@ -471,8 +471,8 @@ _NO_STANDBY: Final = "ALTER SYSTEM RESET synchronous_standby_names"
     62,
     "Unconfirmed commit repeated",
     "the synchronous standby is gone; a keyed request waits for it, is cancelled, and is repeated by either service, "
-    "by every path: points, a creation, a closing (structural), a void (exact), one that was refused; lists are read in "
-    "between",
+    "by every path: points, a creation, a closing (structural), a void (exact), one that was refused; lists are read "
+    "in between",
     "no 2xx and no 4xx before a standby has confirmed, then as the first; a list may show it; I1-I10",
 )
 async def unconfirmed(trial: Trial) -> None:
