@@ -365,8 +365,8 @@ async def judged_with_loss(stage: Stage) -> tuple[Verdicts, int]:
     24,
     "Failover to a synchronous standby",
     "standby stopped: commits wait; continued; then kill -9 of the primary under load; promoted. Then the same again "
-    "and again at random moments, each time with a new standby of the new primary, under a load with creations, voids and "
-    "closings, keyed and unkeyed",
+    "and again at random moments, each time with a new standby of the new primary, under a load with creations, voids "
+    "and closings, keyed and unkeyed",
     "I1-I12; `verify` clean after each",
 )
 async def synchronous_failover(trial: Trial) -> None:
