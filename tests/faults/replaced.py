@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import asyncpg
 import msgspec
+from msgspec import Struct
 
 from api.remembered import IDS_RESERVED
 from engine import log
@@ -27,7 +28,7 @@ from tests.faults import checker
 from tests.faults.clients import MIXED, Answer, Caller, Client, NotSent
 from tests.faults.cluster import Cluster
 from tests.faults.history import Asked, Kind, Outcome
-from tests.faults.stage import Stage
+from tests.faults.stage import Stage, processor_seconds
 from tests.faults.table import Trial, case, control
 from tests.restoring import backup
 from tests.running import Said, said
@@ -698,17 +699,14 @@ async def old_snapshot(trial: Trial) -> None:
             async def barrier() -> None:
                 await log.heads(owner, [tournament_id])
 
-            first, last = await _grown(blocks, append, barrier)
-        growth = [b / a for a, b in zip(first, last, strict=True)]
-        for name, times in zip(("an append", "the barrier"), growth, strict=True):
-            trial.look("I12", times <= GROWTH_MAX, f"{name} takes {times:.1f} times as long after {blocks} blocks")
+            costs = await _grown(blocks, owner, append, barrier)
+        for name, (first, last) in zip(("append", "barrier"), costs, strict=True):
+            right = last.spent <= GROWTH_MAX * first.spent
+            trial.look("I12", right, f"{name} after {blocks} blocks: {first.told(last)}")
+            trial.tell(f"{name} {first.told(last)}")
         await look_whole(trial, stage.cluster)
         trial.outcomes[Outcome.OK] += blocks
-    trial.tell(f"{blocks} blocks; {_growth('append', first[0], last[0])}, {_growth('barrier', first[1], last[1])}")
-
-
-def _growth(name: str, first: float, last: float) -> str:
-    return f"{name} {1000 * first:.2f} ms, then {1000 * last:.2f} ms ({last / first:.1f})"
+    trial.tell(f"{blocks} blocks")
 
 
 @asynccontextmanager
@@ -719,30 +717,44 @@ async def _snapshot(there: Cluster) -> AsyncIterator[None]:
         yield
 
 
-Times = tuple[float, float]
+class Cost(Struct, frozen=True):
+    """Of one call, among MEASURED: the median of the milliseconds it took, and the mean of those of processor that the
+    server spent on it, which are not those of whatever else runs on the machine."""
+
+    took: float
+    spent: float
+
+    def told(self, then: "Cost") -> str:
+        return (
+            f"{self.took:.2f} ms, then {then.took:.2f}; of processor {self.spent:.3f}, then {then.spent:.3f} "
+            f"({then.spent / self.spent:.1f} times)"
+        )
 
 
-async def _grown(
-    number: int, change: Callable[[], Awaitable[None]], read: Callable[[], Awaitable[None]]
-) -> tuple[Times, Times]:
-    """Seconds of a change and of a read, medians of the first and of the last MEASURED of `number`."""
-    found: list[tuple[list[float], list[float]]] = [([], []), ([], [])]
+Call = Callable[[], Awaitable[None]]
+
+
+async def _grown(number: int, owner: asyncpg.Connection, change: Call, read: Call) -> list[tuple[Cost, Cost]]:
+    """What a change and what a read cost, each among the first and among the last of `number` changes."""
+    pid = owner.get_server_pid()
     for _ in range(MEASURED // 5):  # what is planned once has been
         await change()
         await read()
-    for n in range(number):
-        if MEASURED <= n < number - MEASURED:
-            await change()
-            continue
-        changes, reads = found[n >= number - MEASURED]
-        began = time.perf_counter()
+    first = [await _cost(pid, call) for call in (change, read)]
+    for _ in range(number - 2 * MEASURED):
         await change()
-        middle = time.perf_counter()
-        await read()
-        changes.append(middle - began)
-        reads.append(time.perf_counter() - middle)
-    one, other = ((median(changes), median(reads)) for changes, reads in found)
-    return one, other
+    last = [await _cost(pid, call) for call in (change, read)]
+    return list(zip(first, last, strict=True))
+
+
+async def _cost(pid: int, call: Call) -> Cost:
+    took = []
+    before = processor_seconds(pid)
+    for _ in range(MEASURED):
+        began = time.perf_counter()
+        await call()
+        took.append(1000 * (time.perf_counter() - began))
+    return Cost(median(took), 1000 * (processor_seconds(pid) - before) / MEASURED)
 
 
 @control(
@@ -766,7 +778,8 @@ async def updated_row(trial: Trial) -> str:
             async def read() -> None:
                 await owner.fetchval("SELECT sequence FROM updated WHERE tournament_id = 1")
 
-            first, last = await _grown(commits, change, read)
-    if last[0] <= GROWTH_MAX * first[0] or last[1] <= GROWTH_MAX * first[1]:
+            costs = await _grown(commits, owner, change, read)
+    if any(last.spent <= GROWTH_MAX * first.spent for first, last in costs):
         return ""
-    return f"{commits} commits; {_growth('update', first[0], last[0])}, {_growth('read', first[1], last[1])}"
+    (update, read_) = (first.told(last) for first, last in costs)
+    return f"{commits} commits: update {update}; read {read_}"

@@ -411,6 +411,11 @@ async def stage(
             await asyncio.gather(*(program.end() for program in one.programs), return_exceptions=True)
 
 
+def processor_seconds(pid: int) -> float:
+    """That a process has used so far, to the microsecond: what it takes, whatever else the machine does."""
+    return time.clock_gettime((~pid << 3) | 2)  # CPUCLOCK_SCHED of a process, see clock_getcpuclockid(3)
+
+
 @contextmanager
 def paused(pids: list[int]) -> Any:
     """SIGSTOP for as long as the context lasts."""
