@@ -699,7 +699,11 @@ async def old_snapshot(trial: Trial) -> None:
             async def barrier() -> None:
                 await log.heads(owner, [tournament_id])
 
-            costs = await _grown(blocks, owner, append, barrier)
+            async def many() -> None:
+                for _ in range(blocks):
+                    await append()
+
+            costs = await _grown(owner, append, barrier, many)
         for name, (first, last) in zip(("append", "barrier"), costs, strict=True):
             right = last.spent <= GROWTH_MAX * first.spent
             trial.look("I12", right, f"{name} after {blocks} blocks: {first.told(last)}")
@@ -734,15 +738,14 @@ class Cost(Struct, frozen=True):
 Call = Callable[[], Awaitable[None]]
 
 
-async def _grown(number: int, owner: asyncpg.Connection, change: Call, read: Call) -> list[tuple[Cost, Cost]]:
-    """What a change and what a read cost, each among the first and among the last of `number` changes."""
+async def _grown(owner: asyncpg.Connection, change: Call, read: Call, many: Call) -> list[tuple[Cost, Cost]]:
+    """What a change and what a read cost, each before and after there were `many` changes."""
     pid = owner.get_server_pid()
     for _ in range(MEASURED // 5):  # what is planned once has been
         await change()
         await read()
     first = [await _cost(pid, call) for call in (change, read)]
-    for _ in range(number - 2 * MEASURED):
-        await change()
+    await many()
     last = [await _cost(pid, call) for call in (change, read)]
     return list(zip(first, last, strict=True))
 
@@ -757,12 +760,24 @@ async def _cost(pid: int, call: Call) -> Cost:
     return Cost(median(took), 1000 * (processor_seconds(pid) - before) / MEASURED)
 
 
+_MANY_UPDATES: Final = """
+    DO $$
+    BEGIN
+        FOR n IN 1 .. {} LOOP
+            UPDATE updated SET sequence = sequence + 1 WHERE tournament_id = 1;
+            COMMIT;
+        END LOOP;
+    END
+    $$
+"""
+
+
 @control(
     "a row for each tournament that every append updates, locked and read as the head was: under an old snapshot it "
     "must become slow, and the same measure must see it"
 )
 async def updated_row(trial: Trial) -> str:
-    commits = trial.times(20_000, least=4_000)
+    commits = trial.times(20_000, least=10_000)
     async with trial.stage(tournaments=1, workers=0, services=1) as stage:
         await stage.cluster.execute(
             "CREATE TABLE updated (tournament_id bigint PRIMARY KEY, sequence bigint) WITH (fillfactor = 50)"
@@ -778,7 +793,10 @@ async def updated_row(trial: Trial) -> str:
             async def read() -> None:
                 await owner.fetchval("SELECT sequence FROM updated WHERE tournament_id = 1")
 
-            costs = await _grown(commits, owner, change, read)
+            async def many() -> None:
+                await owner.execute(_MANY_UPDATES.format(commits), timeout=600)
+
+            costs = await _grown(owner, change, read, many)
     if any(last.spent <= GROWTH_MAX * first.spent for first, last in costs):
         return ""
     (update, read_) = (first.told(last) for first, last in costs)
