@@ -8,6 +8,7 @@ import msgspec
 
 from api import shapes
 from api.answers import Listing, timestamp
+from api.outgoing import Long, tag
 from api.queries import cursor_text
 from engine.log import Head
 from engine.terms import CompetitorId, Sequence, TournamentId, UnityId
@@ -22,13 +23,17 @@ _encode: Final = msgspec.json.Encoder().encode
 
 def as_it_was(tournament_id: TournamentId, then: Then) -> Live:
     """A live for rendering `then`, and for nothing else: it has no digest and cannot judge."""
-    return Live(tournament_id, Head(then.sequence, b""), Tournament(), then.board)
+    parents = {competitor_id: competitor.parent_id for competitor_id, competitor in then.board.competitors.items()}
+    return Live(tournament_id, Head(then.sequence, b""), Tournament(competitors=parents), then.board)
 
 
-def standings(body: bytes, sequence: Sequence, recorded_at: datetime) -> Listing:
-    """`body`, a ranking in the modification shape, with the sequence it is of and the time of that event."""
-    at = timestamp(recorded_at).encode()
-    return _listing(b'%b,"sequence":%d,"recorded_at":"%b"}}' % (body.removesuffix(b"}}"), sequence, at))
+def standings(body: bytes | Long, sequence: Sequence, recorded_at: datetime, head: Head) -> Listing | Long:
+    """`body`, a ranking in the modification shape, with the sequence it is of and the time of that event, which is
+    of the log that ends at `head`."""
+    end = b',"sequence":%d,"recorded_at":"%b"}}' % (sequence, timestamp(recorded_at).encode())
+    if isinstance(body, bytes):
+        return _listing(b"%b%b" % (body.removesuffix(b"}}"), end))
+    return body.ending(b"]" + end, tag("standings", body.etag, head.digest))
 
 
 def history(page: Page) -> Listing:

@@ -23,10 +23,12 @@ from api.connections import (
 )
 from api.desk import Desk
 from api.front import Front
+from api.outgoing import UNSENT_BYTES_MAX, Outgoing
 from api.router import Router
 from api.routes import Operations
 from engine.background import background
 from engine.telemetry import Lines
+from engine.turns import Turns
 
 KEEPALIVE_SECONDS: Final = 75.0
 SHUTDOWN_SECONDS_MAX: Final = 10.0
@@ -42,6 +44,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     proxies: int = 0
     failures_at_once: int = throttle.FAILURES_AT_ONCE_MAX
     connections: int = CONNECTIONS_MAX
+    unsent_bytes: int = UNSENT_BYTES_MAX
 
 
 AS_USUAL: Final = Settings()
@@ -50,16 +53,18 @@ AS_USUAL: Final = Settings()
 def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL) -> Front:
     """The front that answers with `desk` and says so on `lines`."""
     router = Router()
+    outgoing = Outgoing(Turns(), bytes_max=settings.unsent_bytes)
     handlers = Operations(
         desk,
         Guard(desk.database),
+        outgoing,
         failures=throttle.failures(at_once=settings.failures_at_once),
         requests=None if settings.requests_per_second is None else throttle.requests(settings.requests_per_second),
         proxies=settings.proxies,
     )
     handlers.add_to(router)
     operations.add_to(router, operations=handlers, database=desk.database, open_metrics=settings.open_metrics)
-    return Front(router, lines)
+    return Front(router, lines, outgoing)
 
 
 @asynccontextmanager
@@ -68,6 +73,7 @@ async def serving(front: Front, listener: socket, *, connections_max: int = CONN
     connections = Connections(
         front.answer,
         front.misread,
+        front.outgoing,
         connections_max=connections_max,
         request_factory=_request_factory(),
         keepalive_timeout=KEEPALIVE_SECONDS,

@@ -6,16 +6,18 @@ entered in a list that is in the order of time, so that looking after all of the
 """
 
 import asyncio
+import math
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from aiohttp import web
+from aiohttp import ClientConnectionResetError, web
 from aiohttp.http import HttpProcessingError, HttpRequestParser
 from aiohttp.http_exceptions import LineTooLong
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import _ErrInfo
 
+from api.outgoing import Outgoing
 from engine.errors import HeadTooLarge, HeadTooSlow, StartupRefused, TallybookError, TargetTooLong, Unreadable
 from engine.telemetry import CONNECTIONS, CONNECTIONS_ENDED
 
@@ -31,6 +33,10 @@ FIELD_BYTES_MAX: Final = 8_190
 FIELDS_MAX: Final = 128
 UNREAD_SECONDS_MAX: Final = 30.0
 """For a client to take answers for which there is no more room on the way to it."""
+UNREAD_BYTES_MAX: Final = 16_384
+"""What one connection may have that is not read, and go on to the next request; a portion more if it is one of them."""
+READ_BYTES_PER_SECOND_MIN: Final = 65_536
+"""Whoever is sent a long answer may let us wait UNREAD_SECONDS_MAX, and a second more for so much of it."""
 LINGER_SECONDS_MAX: Final = 2.0
 LINGER_BYTES_MAX: Final = 4_194_304
 """What a client may still send that is being hung up on. Hanging up at once could cost it our last answer."""
@@ -56,9 +62,17 @@ class Connections(web.Server):
     """Makes a Connection of each that is accepted. `watch` must run beside."""
 
     def __init__(
-        self, answer: Any, misread: Misread, *, connections_max: int = CONNECTIONS_MAX, **settings: Any
+        self,
+        answer: Any,
+        misread: Misread,
+        outgoing: Outgoing,
+        *,
+        connections_max: int = CONNECTIONS_MAX,
+        **settings: Any,
     ) -> None:
         super().__init__(answer, access_log=None, auto_decompress=False, **settings)
+        self.outgoing = outgoing
+        outgoing.relieve = self._relieve
         self.misread = misread
         self.connections_max = connections_max
         self.unheard: dict[Connection, float] = {}  # whose head is awaited, with the time since when, in its order
@@ -78,6 +92,12 @@ class Connections(web.Server):
                 return True
         return False
 
+    def _relieve(self, seconds: float) -> None:
+        for silent, since in self.unread.items():
+            if self._loop.time() - since >= seconds:
+                silent.end("unread", at_once=True)
+            return
+
     async def watch(self) -> None:
         """Ends, for ever, what takes too long."""
         while True:
@@ -93,7 +113,15 @@ class Connections(web.Server):
 class Connection(web.RequestHandler):
     """aiohttp's, which gives up on a client in the end."""
 
-    __slots__ = ("_awaited", "_connections", "_end", "_head_bytes", "_ignored_bytes", "has_asked_nothing")
+    __slots__ = (
+        "_awaited",
+        "_connections",
+        "_end",
+        "_head_bytes",
+        "_ignored_bytes",
+        "_unread_bytes",
+        "has_asked_nothing",
+    )
 
     def __init__(self, connections: Connections, **settings: Any) -> None:
         super().__init__(connections, **settings)
@@ -103,20 +131,26 @@ class Connection(web.RequestHandler):
         self._head_bytes = 0
         self._end: asyncio.Future[None] | None = None  # while it lingers
         self._ignored_bytes = 0
+        self._unread_bytes = 0  # of what waits in the transport's buffer, what has been counted
+
+    @property
+    def outgoing(self) -> Outgoing:
+        return self._connections.outgoing
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport = cast(asyncio.Transport, transport)  # uvloop's is one by its methods, and not by its class
         if not self._connections.has_room():
             CONNECTIONS_ENDED.labels("refused").inc()
             self._force_close = True
-            assert isinstance(transport, asyncio.Transport)
             transport.abort()  # to say why would cost more than it takes to refuse the next
             return
+        transport.set_write_buffer_limits(UNREAD_BYTES_MAX)
         super().connection_made(transport)
         self._await_head()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._connections.unheard.pop(self, None)
-        self._connections.unread.pop(self, None)
+        self._is_read()
         self._let_go()
         super().connection_lost(exc)
 
@@ -201,11 +235,37 @@ class Connection(web.RequestHandler):
 
     def pause_writing(self) -> None:
         super().pause_writing()
+        assert self.transport is not None
         self._connections.unread[self] = self._loop.time()
+        self._unread_bytes = self.transport.get_write_buffer_size()
+        self.outgoing.wait_to_be_read(self._unread_bytes)
 
     def resume_writing(self) -> None:
         super().resume_writing()
+        self._is_read()
+
+    def _is_read(self) -> None:
         self._connections.unread.pop(self, None)
+        if self._unread_bytes:
+            self.outgoing.was_read(self._unread_bytes)
+            self._unread_bytes = 0
+
+    async def read_up(self, seconds_max: float = math.inf) -> float:
+        """Returns when the client has read so much that there is room for more, and how many seconds that took. It is
+        hung up on after `seconds_max`, as after UNREAD_SECONDS_MAX. Raises ConnectionError where it has gone."""
+        began_at = self._loop.time()
+        try:
+            async with asyncio.timeout(seconds_max if seconds_max < UNREAD_SECONDS_MAX else None):
+                await self._drain_helper()
+        except TimeoutError:
+            self.end("unread", at_once=True)
+            raise ClientConnectionResetError("the client does not read") from None
+        except ConnectionError as error:
+            # The future that was waited for keeps the error, and that would keep the frames that it has passed, with
+            # all that was to be sent, until somebody collects garbage.
+            error.__traceback__ = None
+            raise ClientConnectionResetError("the client has gone") from None
+        return self._loop.time() - began_at
 
     # ── The end ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -213,7 +273,7 @@ class Connection(web.RequestHandler):
         """Closes it; `at_once`: what has not been sent is thrown away."""
         CONNECTIONS_ENDED.labels(reason).inc()
         self._connections.unheard.pop(self, None)
-        self._connections.unread.pop(self, None)
+        self._is_read()
         if at_once and self.transport is not None:
             self.transport.abort()
         self.force_close()

@@ -28,6 +28,7 @@ from engine.appender import Appender, Outcome, portion
 from engine.commands import Command
 from engine.database import Database
 from engine.errors import (
+    Conflict,
     DatabaseUnavailable,
     HistoryReplaced,
     IdTaken,
@@ -40,7 +41,7 @@ from engine.errors import (
     TallybookError,
     Unavailable,
 )
-from engine.events import CompetitionAdded, Event, PointsAdded, RankingCreated, RankingModified, Recorded
+from engine.events import CompetitionAdded, Event, Ignored, PointsAdded, RankingCreated, RankingModified, Recorded
 from engine.log import Appended, Block, Head, NotAppended, RefusedKey, Request, UnconfirmedCommit
 from engine.terms import ActorId, Sequence
 from engine.tournament import decide
@@ -351,7 +352,10 @@ class Docket:
         except TallybookError:
             case.fail(OutcomeUnknown())  # it was applied, only not by this sending: a 503 would say it was not
         else:
-            case.succeed(Receipt(recorded.event, sequence, replayed=True))
+            if isinstance(recorded.event, Ignored):
+                case.fail(Conflict(f"This was recorded as event {sequence}, which the operator has set aside."))
+            else:
+                case.succeed(Receipt(recorded.event, sequence, replayed=True))
 
     async def judged_again(self, connection: Connection) -> Block | None:
         (case,) = self._under_way

@@ -1,9 +1,10 @@
 """One request and its answer, as the operations see them.
 
-Every request pays for these, so an answer is leaner than aiohttp's: written in one go as the bytes it consists of,
-instead of being assembled from maps of headers and cookies.
+Every request pays for these, so an answer is leaner than aiohttp's: written as the bytes it consists of, which many
+share and nobody copies, instead of being assembled from maps of headers and cookies.
 """
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from email.utils import formatdate
@@ -11,12 +12,15 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
-from aiohttp import ClientConnectionResetError, HttpVersion11, web
+from aiohttp import ClientConnectionResetError, HttpVersion, HttpVersion11, web
 from aiohttp.abc import AbstractStreamWriter
 
-from api.connections import Connection
+from api.connections import READ_BYTES_PER_SECOND_MIN, UNREAD_SECONDS_MAX, Connection
+from api.outgoing import Long
 
 JSON: Final = "application/json"
+WHOLE_BYTES_MAX: Final = 524_288
+"""Of a body that is sent at once; of a longer one so much at a time."""
 LEFT_UNREAD_BYTES_MAX: Final = 65_536
 """Of the rest of a refused request: its connection is kept if it announces no more than this."""
 
@@ -41,15 +45,15 @@ def header(name: str, value: object) -> str:
 
 
 class Reply(web.StreamResponse):
-    """An answer. `headers` are its own lines, as `header` makes them, beyond those that all have; `closing`: its
-    connection is not used any further; `deaf`: what else the client sends cannot be understood; `left` is called when
-    it has left, or could not.
+    """An answer, short or long. `headers` are its own lines, as `header` makes them, beyond those that all have;
+    `closing`: its connection is not used any further; `deaf`: what else the client sends cannot be understood; `left`
+    is called when it has left, or could not.
 
     Of a StreamResponse it is only what aiohttp's server asks for: `prepare`, `write_eof` and `keep_alive`. The rest,
     and with it the constructor, is not used.
     """
 
-    def __init__(self, body: bytes, *, code: int = 200, media_type: str = JSON, headers: str = "") -> None:
+    def __init__(self, body: bytes | Long, *, code: int = 200, media_type: str = JSON, headers: str = "") -> None:
         self.body = body
         self.code = code
         self.media_type = media_type
@@ -76,9 +80,17 @@ class Reply(web.StreamResponse):
             connection = "Connection: close\r\n"
         elif request.version < HttpVersion11:
             connection = "Connection: keep-alive\r\n"
-        content = f"Content-Type: {self.media_type}\r\nContent-Length: {len(self.body)}\r\n"
+        body = self.body
         if self.code == _NOT_MODIFIED:
             content = ""
+        elif isinstance(body, bytes):
+            content = f"Content-Type: {self.media_type}\r\nContent-Length: {len(body)}\r\n"
+        else:
+            content = f"Content-Type: {self.media_type}\r\n"
+            if request.version >= HttpVersion11:
+                content += "Transfer-Encoding: chunked\r\n"
+            elif not self.closing:
+                self.closing, connection = True, "Connection: close\r\n"  # that is how it ends
         head = (
             f"HTTP/1.1 {_STATUSES[self.code]}\r\n{content}{self.headers_sent}{connection}"
             f"X-Request-Id: {self.request_id}\r\nDate: {_date(int(time.time()))}\r\n\r\n"
@@ -87,9 +99,17 @@ class Reply(web.StreamResponse):
         try:
             if transport is None or transport.is_closing():
                 raise ClientConnectionResetError("the client has gone")
-            transport.write(head if request.method == "HEAD" else head + self.body)
-            await request.writer.drain()
+            if request.method == "HEAD" or not body:
+                transport.write(head)
+            elif isinstance(body, bytes) and len(body) <= WHOLE_BYTES_MAX:
+                transport.writelines((head, body))
+            else:
+                await _send_in_portions(request.protocol, transport, head, body, request.version)
+            if request.protocol.writing_paused:
+                assert isinstance(request.protocol, Connection)
+                await request.protocol.read_up()
         finally:
+            self.body = b""  # or what is in it would be held for as long as somebody looks at the request
             self.left()
         if self.deaf:
             assert isinstance(request.protocol, Connection)
@@ -105,6 +125,57 @@ class Reply(web.StreamResponse):
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Nothing is left to be sent."""
+
+
+async def _send_in_portions(
+    connection: web.RequestHandler, transport: asyncio.Transport, head: bytes, body: bytes | Long, version: HttpVersion
+) -> None:
+    """Sends what is too much for the transport's buffer, as the client reads it. Raises ConnectionError."""
+    assert isinstance(connection, Connection)
+    transport.write(head)
+    if isinstance(body, bytes):
+        connection.outgoing.hold(body)
+        try:
+            shared = memoryview(body)  # of which a slice is no copy
+            for start in range(0, len(body), WHOLE_BYTES_MAX):
+                transport.write(shared[start : start + WHOLE_BYTES_MAX])
+                if connection.writing_paused:
+                    await connection.read_up()
+                if transport.is_closing():
+                    raise ClientConnectionResetError("the client has gone")
+        finally:
+            connection.outgoing.let_go(body)
+        return
+    is_whole = False
+    try:
+        await _send_long(connection, transport, body, is_chunked=version >= HttpVersion11)
+        is_whole = True
+    finally:
+        if not is_whole:
+            transport.abort()  # where an answer ends with its connection, it must not look as if it were all
+
+
+async def _send_long(connection: Connection, transport: asyncio.Transport, body: Long, *, is_chunked: bool) -> None:
+    portions = body.portions()
+    turns = connection.outgoing.turns
+    sent_bytes, waited_seconds = 0, 0.0
+    portion: bytes | None = b""
+    while portion is not None:
+        async with turns:
+            while not (connection.writing_paused or turns.over):
+                portion = next(portions, None)
+                if portion is None:
+                    break
+                if portion:
+                    transport.writelines((b"%x\r\n" % len(portion), portion, b"\r\n") if is_chunked else (portion,))
+                    sent_bytes += len(portion)
+        if connection.writing_paused:
+            patience = UNREAD_SECONDS_MAX + sent_bytes / READ_BYTES_PER_SECOND_MIN - waited_seconds
+            waited_seconds += await connection.read_up(patience)
+        if transport.is_closing():
+            raise ClientConnectionResetError("the client has gone")
+    if is_chunked:
+        transport.write(b"0\r\n\r\n")
 
 
 _NOT_MODIFIED: Final = HTTPStatus.NOT_MODIFIED.value

@@ -17,6 +17,7 @@ from prometheus_client import Histogram
 
 from api import problems
 from api.exchange import Reply, Visit
+from api.outgoing import Outgoing
 from api.router import Router
 from engine.errors import QueueFull, Refusal, TallybookError, Unreadable
 from engine.telemetry import REQUEST_SECONDS, Lines, observe
@@ -32,7 +33,8 @@ _logger = structlog.get_logger()
 class Front:
     """The front of one process: `answer` is what its HTTP server asks for everything. `lines` is where it says so."""
 
-    def __init__(self, router: Router, lines: Lines) -> None:
+    def __init__(self, router: Router, lines: Lines, outgoing: Outgoing) -> None:
+        self.outgoing = outgoing
         self._router = router
         self._lines = lines
         self._under_way = 0

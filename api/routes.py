@@ -9,6 +9,7 @@ PUT
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final
 
 from aiohttp import web
@@ -23,33 +24,34 @@ from api.desk import Desk
 from api.exchange import Reply, Visit, header
 from api.forms import Form, fingerprint, parse_id
 from api.known import ranking_of, refuse_unknown, unity_of
+from api.outgoing import Later, Long, Outgoing
 from api.remembered import Slugs
 from api.router import Handler, Router
 from api.throttle import Throttle, address_of
 from engine.commands import Command, UnvoidCompetition, VoidCompetition
 from engine.errors import Forbidden, NotFound, Unauthenticated, Unreadable
 from engine.terms import CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
-from projections.comparison import foreseen
 from projections.history import Filter
 from projections.live import Live
 from projections.past import AtVersion, Past
 
 Ids = Mapping[str, int]
 Query = list[tuple[str, str]]
+Recalling = Callable[[Outgoing, Past, Live, RankingId], Awaitable[Listing | Long]]
 
 
 class Read(Struct, frozen=True):
     """A list: what is to be rendered, once the query has been understood."""
 
     path: str
-    answer: Callable[[Query], Callable[[Live], Listing]]
+    answer: Callable[[Query], Callable[[Live], Listing | Later]]
 
 
 class Show(Struct, frozen=True):
     """A single resource: what is to be rendered. `ids` are those of the path, by name."""
 
     path: str
-    answer: Callable[[Live, Ids], Listing]
+    answer: Callable[[Live, Ids], Listing | Later]
 
 
 class Recall(Struct, frozen=True):
@@ -57,7 +59,7 @@ class Recall(Struct, frozen=True):
     is current; it knows the head, and what there is by now."""
 
     path: str
-    answer: Callable[[Query], Callable[[Past, Live, RankingId], Awaitable[Listing]]]
+    answer: Callable[[Query], Recalling]
 
 
 class Write(Struct, frozen=True):
@@ -79,53 +81,58 @@ class Preview(Struct, frozen=True):
 # ── The table ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _list_rankings(query: Query) -> Callable[[Live], Listing]:
+def _list_rankings(query: Query) -> Callable[[Live], Listing | Later]:
     wire.parse_no_query(query)
     return answers.rankings
 
 
-def _list_competitions(query: Query) -> Callable[[Live], Listing]:
+def _list_competitions(query: Query) -> Callable[[Live], Listing | Later]:
     page = wire.parse_page(query)
     return lambda live: answers.competitions(live, page)
 
 
-def _list_competitors(query: Query) -> Callable[[Live], Listing]:
+def _list_competitors(query: Query) -> Callable[[Live], Listing | Later]:
     page = wire.parse_page(query)
     return lambda live: answers.competitors(live, page)
 
 
-def _show_ranking(live: Live, ids: Ids) -> Listing:
+def _show_ranking(live: Live, ids: Ids) -> Listing | Later:
     return resources.ranking(live, RankingId(ids["ranking_id"]))
 
 
-def _show_competition(live: Live, ids: Ids) -> Listing:
+def _show_competition(live: Live, ids: Ids) -> Listing | Later:
     return resources.competition(live, CompetitionId(ids["competition_id"]))
 
 
-def _show_competitor(live: Live, ids: Ids) -> Listing:
+def _show_competitor(live: Live, ids: Ids) -> Listing | Later:
     return resources.competitor(live, CompetitorId(ids["competitor_id"]))
 
 
-def _show_standings(query: Query) -> Callable[[Past, Live, RankingId], Awaitable[Listing]]:
+def _show_standings(query: Query) -> Recalling:
     moment = queries.parse_moment(query)
 
-    async def answer(past: Past, live: Live, ranking_id: RankingId) -> Listing:
+    async def answer(outgoing: Outgoing, past: Past, live: Live, ranking_id: RankingId) -> Listing | Long:
         if isinstance(moment, AtVersion):
             unity_of(live, ranking_id, moment.unity_id)
         if moment is None:
-            sequence, body = live.head.sequence, answers.modified_ranking(live, ranking_id)
-            return answers_past.standings(body, sequence, await past.recorded_at(live.tournament_id, sequence))
-        then = await past.at(live.tournament_id, ranking_id, moment, live.head.sequence)
-        body = answers.modified_ranking(answers_past.as_it_was(live.tournament_id, then), ranking_id)
-        return answers_past.standings(body, then.sequence, then.recorded_at)
+            head, made = live.head, answers.modified_ranking(live, ranking_id)
+            body = made if isinstance(made, bytes) else await outgoing.begun(made)
+            head = head if isinstance(body, bytes) else body.head
+            recorded_at = await past.recorded_at(live.tournament_id, head.sequence)
+            return answers_past.standings(body, head.sequence, recorded_at, head)
+        head = live.head
+        then = await past.at(live.tournament_id, ranking_id, moment, head.sequence)
+        made = answers.modified_ranking(answers_past.as_it_was(live.tournament_id, then), ranking_id)
+        body = made if isinstance(made, bytes) else await outgoing.begun(made)
+        return answers_past.standings(body, then.sequence, then.recorded_at, head)
 
     return answer
 
 
-def _show_history(query: Query) -> Callable[[Past, Live, RankingId], Awaitable[Listing]]:
+def _show_history(query: Query) -> Recalling:
     wanted = queries.parse_history(query)
 
-    async def answer(past: Past, live: Live, ranking_id: RankingId) -> Listing:
+    async def answer(_: Outgoing, past: Past, live: Live, ranking_id: RankingId) -> Listing | Long:
         refuse_unknown(live, ranking_id, wanted.asked)
         span = await past.span(live.tournament_id, live.head.sequence, wanted.bounds)
         page = await past.page(
@@ -136,10 +143,10 @@ def _show_history(query: Query) -> Callable[[Past, Live, RankingId], Awaitable[L
     return answer
 
 
-def _explain(query: Query) -> Callable[[Past, Live, RankingId], Awaitable[Listing]]:
+def _explain(query: Query) -> Recalling:
     wanted = queries.parse_explain(query)
 
-    async def answer(past: Past, live: Live, ranking_id: RankingId) -> Listing:
+    async def answer(_: Outgoing, past: Past, live: Live, ranking_id: RankingId) -> Listing | Long:
         unity_id = unity_of(live, ranking_id, wanted.unity_id)
         refuse_unknown(live, ranking_id, Filter(competitor_id=wanted.competitor_id))
         told = await past.explanation(
@@ -248,7 +255,14 @@ class Operations:
     """Answers the routes of ROUTES with one desk. Errors are raised, see `front.py`."""
 
     def __init__(
-        self, desk: Desk, guard: Guard, *, failures: Throttle, requests: Throttle | None = None, proxies: int = 0
+        self,
+        desk: Desk,
+        guard: Guard,
+        outgoing: Outgoing,
+        *,
+        failures: Throttle,
+        requests: Throttle | None = None,
+        proxies: int = 0,
     ) -> None:
         self._desk = desk
         self._guard = guard
@@ -256,7 +270,8 @@ class Operations:
         self._failures = failures
         self._requests = requests
         self._proxies = proxies
-        self._past = Past(desk.database)
+        self._outgoing = outgoing
+        self._past = Past(desk.database, outgoing.turns)
         self._slugs = Slugs(desk.database)
 
     def add_to(self, router: Router) -> None:
@@ -340,9 +355,9 @@ class Operations:
             self._desk.lives.unpin(live)
 
     def _read_handler(self, route: Read) -> Handler:
-        understood: dict[str, Callable[[Live], Listing]] = {}  # queries, which are much the same all the time
+        understood: dict[str, Callable[[Live], Listing | Later]] = {}  # queries, which are much the same all the time
 
-        def answering(request: web.BaseRequest) -> Callable[[Live], Listing]:
+        def answering(request: web.BaseRequest) -> Callable[[Live], Listing | Later]:
             query = request.rel_url.raw_query_string
             answer = understood.get(query)
             if answer is None:
@@ -358,7 +373,8 @@ class Operations:
             live = await self._pin(visit, token, tournament_id)
             try:
                 await self._desk.lives.current(live)
-                listing = answer(live)
+                made = answer(live)
+                listing = made if isinstance(made, Listing) else await self._outgoing.begun(made)
             finally:
                 self._desk.lives.unpin(live)
             return _list_reply(visit.request, listing)
@@ -373,7 +389,9 @@ class Operations:
             ids = _ids(visit.parameters)
             async with self._pinned(visit, token, tournament_id) as live:
                 await self._desk.lives.current(live)
-                return _list_reply(visit.request, route.answer(live, ids))
+                made = route.answer(live, ids)
+                listing = made if isinstance(made, Listing) else await self._outgoing.begun(made)
+            return _list_reply(visit.request, listing)
 
         return handle
 
@@ -386,7 +404,9 @@ class Operations:
             async with self._pinned(visit, token, tournament_id) as live:
                 await self._desk.lives.current(live)
                 ranking_of(live, ranking_id)
-                listing = await answer(self._past, live, ranking_id)
+                head = live.head
+                listing = await answer(self._outgoing, self._past, live, ranking_id)
+                await self._past.refuse_replaced(tournament_id, head)
             return _list_reply(visit.request, listing)
 
         return handle
@@ -412,7 +432,8 @@ class Operations:
                     fingerprint=None if key is None else fingerprint(request.method, request.path, form),
                     condition=condition,
                 )
-                body = answers.change(live, receipt.event)
+                made = answers.change(live, receipt.event)
+                body = made if isinstance(made, bytes) else await self._outgoing.begun_after_all(made)
             finally:
                 self._desk.lives.unpin(live)
             visit.facts["sequence"] = receipt.sequence
@@ -432,9 +453,14 @@ class Operations:
             command = route.command(competition_id=CompetitionId(_ids(visit.parameters)["competition_id"]))
             async with self._pinned(visit, token, tournament_id) as live:
                 decided = await self._desk.preview(live, command)
-                return Reply(comparisons.preview(comparisons.compared(live.board, foreseen(live.board, decided))))
+                body = comparisons.preview(live, decided)
+                return Reply(body if isinstance(body, bytes) else await self._outgoing.begun(partial(_begun, body)))
 
         return handle
+
+
+def _begun(long: Long) -> Long:
+    return long
 
 
 def _ids(parameters: Mapping[str, str]) -> Ids:
@@ -468,7 +494,7 @@ def _condition(request: web.BaseRequest, ids: Ids) -> Condition | None:
     return parse_if_match(request.headers.getall("If-Match"), ids)
 
 
-def _list_reply(request: web.BaseRequest, listing: Listing) -> Reply:
+def _list_reply(request: web.BaseRequest, listing: Listing | Long) -> Reply:
     """What was asked for, or, where the client has just these bytes already, 304."""
     headers = header("ETag", f'"{listing.etag}"')
     if "If-None-Match" in request.headers:

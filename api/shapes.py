@@ -44,6 +44,8 @@ class Participant(Struct, kw_only=True):
 
 
 class Competition(Struct, kw_only=True):
+    """`voided_at`, which is ours: since when it does not count; null: it does."""
+
     id: int
     group_id: int
     started_at: str
@@ -53,6 +55,7 @@ class Competition(Struct, kw_only=True):
     has_result: bool
     created_at: str
     updated_at: str
+    voided_at: str | None
 
 
 class ListedUnity(Struct, kw_only=True):

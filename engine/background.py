@@ -1,4 +1,4 @@
-"""Tasks that work in the background of a context."""
+"""Work in the background of a context, and long work in turns."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -34,6 +34,7 @@ _KINDS: Final[dict[str, type[Event]]] = {
     "PointsReversed": events.PointsReversed,
     "CompetitionVoided": events.CompetitionVoided,
     "CompetitionUnvoided": events.CompetitionUnvoided,
+    "EventSetAside": events.EventSetAside,
 }
 _TAGS: Final = {event_type: tag for tag, event_type in _KINDS.items()}
 _ENCODER: Final = msgspec.json.Encoder()

@@ -7,7 +7,7 @@ no look-up. A field that is `None` (or `UNSET`) by default was not part of what 
 """
 
 from datetime import datetime
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -24,6 +24,10 @@ from engine.terms import (
 
 Result = str | dict[CompetitorId, str]
 """The score of a competition, or, with more than two participants, the performance of each."""
+
+
+SET_ASIDE_MAX: Final = 10**18 - 1
+"""The last sequence that can be set aside: the view `set_aside` reads so many digits."""
 
 
 class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
@@ -174,6 +178,20 @@ class RankingReopened(Fact, frozen=True, kw_only=True):
     ranking_id: RankingId
 
 
+class EventSetAside(Fact, frozen=True, kw_only=True):
+    """The event `sequence`, before this one, could not be folded. It has no effect, at no moment and for no reader.
+    `digest` is that of the block that holds it, in hexadecimal."""
+
+    structural = True
+    exact = True
+    sequence: Annotated[Sequence, Meta(ge=1, le=SET_ASIDE_MAX)]
+    digest: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class Ignored(Fact, frozen=True, kw_only=True):
+    """In place of an event that was set aside: nothing happened. It is made when the log is read, and never stored."""
+
+
 Event = (
     TournamentOpened
     | CompetitorRegistered
@@ -188,6 +206,8 @@ Event = (
     | CompetitionUnvoided
     | RankingClosed
     | RankingReopened
+    | EventSetAside
+    | Ignored
 )
 
 

@@ -23,7 +23,7 @@ from msgspec import Struct, field
 
 from engine import codec, digest, failpoints
 from engine.errors import LogForked, LogUnreadable
-from engine.events import Event, Points, Recorded, TournamentOpened
+from engine.events import Event, Ignored, Points, Recorded, TournamentOpened
 from engine.terms import ActorId, CompetitionId, Sequence, TournamentId
 from engine.turns import Turn
 
@@ -86,6 +86,8 @@ _HEADS: Final = """
         LIMIT 1
     ) AS b
 """
+# Who reads events looks whether they were set aside: `kind` is NULL then. The subselect does not depend on the row, so
+# it is executed once, by an index that is empty as a rule, and an empty set is not even searched.
 # Ordered subqueries with a limit are never turned into joins: each is a walk along an index,
 # as long as `enable_bitmapscan` is off (`database.py`).
 _BLOCKS: Final = """
@@ -100,7 +102,15 @@ _BLOCKS: Final = """
     ) AS b
 """
 _EVENTS: Final = """
-    SELECT a.tournament_id, e.sequence, e.recorded_at, e.actor, e.kind, e.idempotency_key, e.body
+    SELECT
+        a.tournament_id, e.sequence, e.recorded_at, e.actor,
+        CASE
+            WHEN (a.tournament_id, e.sequence) IN (
+                SELECT tournament_id, sequence FROM set_aside WHERE tournament_id = ANY($1::bigint[])
+            ) THEN NULL
+            ELSE e.kind
+        END AS kind,
+        e.idempotency_key, e.body
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS a (tournament_id, after, upto)
     CROSS JOIN LATERAL (
         SELECT sequence, recorded_at, actor, kind, idempotency_key, body
@@ -111,13 +121,25 @@ _EVENTS: Final = """
     ) AS e
 """
 _EVENT: Final = """
-    SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+    SELECT
+        tournament_id, sequence, recorded_at, actor,
+        CASE
+            WHEN sequence IN (SELECT sequence FROM set_aside WHERE tournament_id = $1) THEN NULL
+            ELSE kind
+        END AS kind,
+        idempotency_key, body
     FROM event
     WHERE tournament_id = $1 AND sequence = $2
 """
 # Walks along the index until so many events, or so many bytes of them, are together; never fewer than one.
 _SLICE: Final = """
-    SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+    SELECT
+        tournament_id, sequence, recorded_at, actor,
+        CASE
+            WHEN sequence IN (SELECT sequence FROM set_aside WHERE tournament_id = $1) THEN NULL
+            ELSE kind
+        END AS kind,
+        idempotency_key, body
     FROM (
         SELECT
             tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body,
@@ -158,7 +180,11 @@ _EFFECTS: Final = """
     FROM event
     WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
         AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(body, $4) > 0
+        AND sequence NOT IN (SELECT sequence FROM set_aside WHERE tournament_id = $1)
     ORDER BY sequence
+"""
+_SET_ASIDE_SINCE: Final = """
+    SELECT EXISTS (SELECT FROM set_aside WHERE tournament_id = $1 AND sequence <= $2 AND set_aside_by > $2)
 """
 _KEY: Final = """
     SELECT fingerprint, sequence
@@ -587,6 +613,12 @@ async def has_head(connection: Connection, tournament_id: TournamentId, head: He
     return digest_ == head.digest
 
 
+async def set_aside_since(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> bool:
+    """Whether an event up to `sequence` was set aside by one beyond it: what was folded up to there may not hold."""
+    since: bool = await connection.fetchval(_SET_ASIDE_SINCE, tournament_id, sequence)
+    return since
+
+
 EFFECTS_EVENTS_MAX: Final = 200_000
 """Events that are searched at once for those of a competition."""
 
@@ -670,11 +702,15 @@ async def keyed(connection: Connection, tournament_id: TournamentId, idempotency
 
 def _recorded(row: Any) -> Recorded:
     tournament_id, sequence, recorded_at, actor, kind, key, body = row
+    if kind is None:
+        return Recorded(sequence, recorded_at, actor, key, _IGNORED)
     try:
         return Recorded(sequence, recorded_at, actor, key, codec.decode(kind, body))
     except codec.Undecodable as error:
         raise LogUnreadable(tournament_id, sequence, str(error)) from error
 
+
+_IGNORED: Final = Ignored()
 
 # ── The registry ────────────────────────────────────────────────────────────────────────────────────────
 

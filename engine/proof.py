@@ -52,7 +52,7 @@ async def prove(
     later: list[str] = []
     while (to is None or at < upto) and (blocks := await stored.blocks(connection, tournament_id, at)):
         for block in blocks:
-            if block.text is None or not _is_whole(block, at):
+            if block.text is None or not is_whole(block, at):
                 raise LogDisproved(f"{slug} at sequence {block.first_sequence}: the log has a gap; nothing is proved.")
             known = digest.chain(known, block.text)
             if known != block.digest:
@@ -69,7 +69,10 @@ async def prove(
                 break
     if at < upto:
         raise NotFound(f"The log of {slug} ends at sequence {at}; there is no event {upto}.")
-    await _hold_against_head(connection, tournament_id, slug, at, known, is_head=to is None)
+    if to is None and (beyond := (await stored.outside(connection, tournament_id, at)).event_beyond) is not None:
+        raise LogDisproved(
+            f"{slug} at sequence {beyond}: it lies beyond the last block, which ends at {at}; nothing is proved."
+        )
     return Proof(
         tournament=tournament_id,
         slug=slug,
@@ -83,18 +86,10 @@ async def prove(
     )
 
 
-def _is_whole(block: stored.Block, after: Sequence) -> bool:
+def is_whole(block: stored.Block, after: Sequence) -> bool:
     """Whether the block follows the one that ends at `after`, and has each of its events."""
     return (
         block.first_sequence == after + 1 == block.lowest
         and block.last_sequence == block.highest
         and block.count == block.last_sequence - after
     )
-
-
-async def _hold_against_head(
-    connection: Connection, tournament_id: TournamentId, slug: str, at: Sequence, known: bytes, *, is_head: bool
-) -> None:
-    (stand,) = await stored.stands(connection, tournament_id)
-    if is_head and (stand.sequence, stand.digest) != (at, known):
-        raise LogDisproved(f"{slug} at sequence {at}: the last block is not the head; nothing is proved.")

@@ -1,6 +1,6 @@
 """The log as it is stored, for those who check it: bytes and catalogues, with nothing taken for granted.
 
-Like `log.py` this is SQL on events and blocks; unlike it, nothing here decodes an event, trusts a column that another
+Like `log.py` this is SQL on events and blocks; unlike it, nothing here folds an event, trusts a column that another
 one could contradict, or raises at what ought not to be. The text of a block is put together anew from its events by
 PostgreSQL's own functions (never by ours, which live in the database that is checked), in the form of
 `digest.block_text`; what is hashed is what is decoded. That a batch comes as a row a block, and not as a row an event,
@@ -20,6 +20,8 @@ import msgspec
 from asyncpg import Connection
 from msgspec import Struct
 
+from engine import codec
+from engine.events import EventSetAside
 from engine.terms import ActorId, Sequence, TournamentId
 
 BLOCKS_MAX: Final = 500
@@ -69,13 +71,16 @@ _BLOCKS: Final = """
             '[' || e.lowest || ',' || e.recorded_us || ',' || e.actors || ',' || e.kinds || ',' || e.keys || ','
                 || e.bodies || ']',
             'UTF8'
-        ) AS text
+        ) AS text,
+        b.structure_sequence, b.created, b.whole
     FROM (
         SELECT
-            first_sequence, last_sequence, recorded_at, digest, bytes,
+            first_sequence, last_sequence, recorded_at, digest, bytes, structure_sequence, created, whole,
             sum(bytes::float8) OVER (ORDER BY last_sequence ROWS UNBOUNDED PRECEDING) - bytes AS bytes_before
         FROM (
-            SELECT first_sequence, last_sequence, recorded_at, digest, bytes
+            SELECT
+                first_sequence, last_sequence, recorded_at, digest, bytes, structure_sequence, created,
+                answers IS NULL AS whole
             FROM block
             WHERE tournament_id = $1 AND last_sequence > $2
             ORDER BY last_sequence
@@ -157,7 +162,7 @@ class Block(Struct, frozen=True):
 
     `size` is the column `bytes`; `count`, `lowest` and `highest` are of the sequences that there are, `text` is that of
     the events, None where there are none. `timely`: the block and all of them have the same time. `keyed`: one of them
-    has an idempotency key.
+    has an idempotency key. `whole`: all that was sent with it was appended.
     """
 
     first_sequence: Sequence
@@ -171,6 +176,9 @@ class Block(Struct, frozen=True):
     timely: bool | None
     keyed: bool
     text: bytes | None
+    structure_sequence: Sequence | None
+    created: list[int] | None
+    whole: bool
 
     def columns(self) -> Columns | None:
         """What the text says; None: there is none, or something in it is NULL that may not be."""
@@ -235,18 +243,100 @@ async def key_count(connection: Connection, tournament_id: TournamentId) -> int:
     return count
 
 
+# ── What was set aside ──────────────────────────────────────────────────────────────────────────────────
+
+_SET_ASIDES: Final = """
+    SELECT sequence, recorded_at, actor, kind, body
+    FROM event
+    WHERE tournament_id = $1 AND kind = 'EventSetAside'
+    ORDER BY sequence
+"""
+_HOLDER: Final = """
+    SELECT b.digest, e.recorded_at, e.actor, e.kind, e.body
+    FROM event AS e
+    CROSS JOIN LATERAL (
+        SELECT digest
+        FROM block
+        WHERE tournament_id = $1 AND last_sequence >= e.sequence
+        ORDER BY last_sequence
+        LIMIT 1
+    ) AS b
+    WHERE e.tournament_id = $1 AND e.sequence = $2
+"""
+_IGNORED: Final = "SELECT sequence FROM set_aside WHERE tournament_id = $1"
+
+
+class Text(Struct, frozen=True):
+    """An event as it is stored, but for its key, and the digest of the block that holds it."""
+
+    sequence: Sequence
+    recorded_at: datetime
+    actor: ActorId
+    kind: str
+    body: str
+    digest: bytes
+
+
+class SetAside(Struct, frozen=True):
+    """An event that was set aside, and when, and by which event of which actor that was done. `fault`: why it was not,
+    although that event says so."""
+
+    by: Sequence
+    at: datetime
+    actor: ActorId
+    sequence: Sequence | None
+    kind: str | None
+    fault: str | None = None
+
+
+async def event_text(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Text | None:
+    """The event with this sequence; None: there is none, or no block that holds it."""
+    row = await connection.fetchrow(_HOLDER, tournament_id, sequence)
+    return None if row is None else Text(sequence, row[1], row[2], row[3], row[4], row[0])
+
+
+async def set_asides(connection: Connection, tournament_id: TournamentId) -> list[SetAside]:
+    """What every EventSetAside of the log leads to, in their order, judged from the events themselves."""
+    found: list[SetAside] = []
+    for by, at, actor, kind, body in await connection.fetch(_SET_ASIDES, tournament_id, timeout=LOOK_SECONDS_MAX):
+        try:
+            event = codec.decode(kind, body)
+        except codec.Undecodable as error:
+            found.append(SetAside(by, at, actor, None, None, f"cannot be decoded: {error}"))
+            continue
+        assert isinstance(event, EventSetAside)
+        holder = await event_text(connection, tournament_id, event.sequence)
+        earlier = [said for said in found if said.sequence == event.sequence and said.fault is None]
+        fault = None
+        if event.sequence >= by or holder is None:
+            fault = f"names event {event.sequence}, which is none before it"
+        elif holder.digest.hex() != event.digest:
+            fault = f"names event {event.sequence} by a digest that is not that of its block"
+        elif earlier:
+            fault = f"names event {event.sequence}, which event {earlier[0].by} has set aside"
+        elif codec.encode(event) != (kind, body):
+            fault = f"names event {event.sequence} in other words than the service writes"
+        found.append(SetAside(by, at, actor, event.sequence, None if holder is None else holder.kind, fault))
+    return found
+
+
+async def ignored(connection: Connection, tournament_id: TournamentId) -> set[Sequence]:
+    """The events that the database has the service ignore."""
+    return {row[0] for row in await connection.fetch(_IGNORED, tournament_id, timeout=LOOK_SECONDS_MAX)}
+
+
 _columns: Final = msgspec.json.Decoder(Columns).decode
 
 # ── Heads and the registry ──────────────────────────────────────────────────────────────────────────────
 
 _HEADS: Final = """
-    SELECT t.tournament_id, t.slug, t.name, l.tournament_id IS NOT NULL,
-        b.last_sequence, b.structure_sequence, b.digest, b.recorded_at,
-        CASE WHEN isfinite(b.recorded_at) THEN (extract(epoch FROM b.recorded_at) * 1000000)::bigint END AS recorded_us
+    SELECT
+        t.tournament_id, t.slug, t.name, l.tournament_id IS NOT NULL, b.last_sequence, b.digest, b.recorded_at,
+        l.refusals, (SELECT max(number) FROM refusal WHERE tournament_id = t.tournament_id) AS last_refusal
     FROM tournament AS t
     LEFT JOIN append_lock AS l ON l.tournament_id = t.tournament_id
     LEFT JOIN LATERAL (
-        SELECT last_sequence, structure_sequence, recorded_at, digest
+        SELECT last_sequence, recorded_at, digest
         FROM block
         WHERE tournament_id = t.tournament_id
         ORDER BY last_sequence DESC
@@ -285,18 +375,18 @@ _UNREGISTERED: Final = """
 
 
 class Stand(Struct, frozen=True, kw_only=True):
-    """What the registry says of a tournament, and its last block; where there is none, the fields after `locked` are
-    None. `locked`: it has a row to lock."""
+    """What the registry says of a tournament, and its last block, whose fields are None where there is none. `locked`:
+    it has a row to lock. `refusals`: how many there were by that row; `last_refusal`: the highest that has a key."""
 
     tournament_id: TournamentId
     slug: str
     name: str
     locked: bool
     sequence: Sequence | None
-    structure_sequence: Sequence | None
     digest: bytes | None
     recorded_at: datetime | None
-    recorded_us: int | None
+    refusals: int | None
+    last_refusal: int | None
 
 
 async def stands(connection: Connection, tournament_id: TournamentId | None = None) -> list[Stand]:
@@ -308,10 +398,10 @@ async def stands(connection: Connection, tournament_id: TournamentId | None = No
             name=name,
             locked=locked,
             sequence=sequence,
-            structure_sequence=structure_sequence,
             digest=digest,
             recorded_at=recorded_at,
-            recorded_us=recorded_us,
+            refusals=refusals,
+            last_refusal=last_refusal,
         )
         for (
             tournament_id,
@@ -319,10 +409,10 @@ async def stands(connection: Connection, tournament_id: TournamentId | None = No
             name,
             locked,
             sequence,
-            structure_sequence,
             digest,
             recorded_at,
-            recorded_us,
+            refusals,
+            last_refusal,
         ) in await connection.fetch(_HEADS, tournament_id, timeout=LOOK_SECONDS_MAX)
     ]
 

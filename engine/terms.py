@@ -30,6 +30,13 @@ NAME_CHARACTERS_MAX: Final = 255
 DESCRIPTION_CHARACTERS_MAX: Final = 10_000
 TAGS_MAX: Final = 100
 PARTICIPANTS_MAX: Final = 10_000
+COMPETITORS_MAX: Final = 1_000_000
+COMPETITIONS_MAX: Final = 1_000_000
+RANKINGS_MAX: Final = 1_000
+"""Competitors, competitions and rankings of one tournament. Of the first two there may be some more, where several are
+accepted at the same moment."""
+UNITIES_MAX: Final = 100
+"""Of one ranking."""
 DELTAS_MAX: Final = 10_000
 """Lines of one `PointsAdded`."""
 REVERSED_LINES_MAX: Final = 100_000

@@ -22,11 +22,15 @@ from engine.commands import Command
 from engine.errors import Conflict, Fault, IdTaken, NotFound, Unacceptable
 from engine.events import Delta, Event, Result
 from engine.terms import (
+    COMPETITIONS_MAX,
+    COMPETITORS_MAX,
     DELTA_MAX,
     DELTAS_MAX,
     PARTICIPANTS_MAX,
+    RANKINGS_MAX,
     REVERSED_LINES_MAX,
     TAGS_MAX,
+    UNITIES_MAX,
     CompetitionId,
     CompetitorId,
     RankingId,
@@ -64,7 +68,13 @@ class Tournament(Struct, kw_only=True):
 def evolve(state: Tournament, event: Event) -> None:
     """Folds one event into `state`, in place. Raises KeyError where the event names what does not exist."""
     match event:
-        case events.PointsAdded() | events.PointsReversed() | events.TournamentOpened():
+        case (
+            events.PointsAdded()
+            | events.PointsReversed()
+            | events.TournamentOpened()
+            | events.EventSetAside()
+            | events.Ignored()
+        ):
             pass
         case events.CompetitorRegistered():
             state.competitors[event.competitor_id] = event.parent_id
@@ -78,7 +88,7 @@ def evolve(state: Tournament, event: Event) -> None:
         case events.CompetitionVoided():
             state.voided.add(event.competition_id)
         case events.CompetitionUnvoided():
-            state.voided.remove(event.competition_id)
+            state.voided.discard(event.competition_id)
         case events.RankingCreated():
             state.rankings[event.ranking_id] = Ranking(
                 participants=frozenset(event.participants),
@@ -176,6 +186,7 @@ def _add_points(state: Tournament, command: commands.AddPoints) -> Event:
 
 
 def _register_competitor(state: Tournament, command: commands.RegisterCompetitor) -> Event:
+    _refuse_beyond(state.competitors, COMPETITORS_MAX, "This tournament", "competitors")
     tags = _all_stripped(command.tags)
     faults = [
         *_name_faults("name", command.name),
@@ -216,6 +227,7 @@ def _change_competitor(state: Tournament, command: commands.ChangeCompetitor) ->
 
 
 def _add_competition(state: Tournament, command: commands.AddCompetition) -> Event:
+    _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions")
     result, result_faults = _result(command.result, command.participants)
     faults = [
         *_participant_faults(state, command.participants),
@@ -297,6 +309,7 @@ def _reversals(state: Tournament, competition_id: CompetitionId, effects: comman
 
 
 def _create_ranking(state: Tournament, command: commands.CreateRanking) -> Event:
+    _refuse_beyond(state.rankings, RANKINGS_MAX, "This tournament", "rankings")
     faults = [
         *_name_faults("name", command.name),
         *_name_faults("main_unity_name", command.main_unity_name),
@@ -338,6 +351,7 @@ def _modify_ranking(state: Tournament, command: commands.ModifyRanking) -> Event
 
 def _add_unity(state: Tournament, command: commands.AddUnity) -> Event:
     ranking = _open_ranking(state, command.ranking_id)
+    _refuse_beyond(ranking.unities, UNITIES_MAX, "This ranking", "unities")
     faults = [
         *_name_faults("name", command.name),
         *_taken_faults("name", command.name, ranking.unities.values()),
@@ -384,6 +398,12 @@ def _refuse_taken(new_id: int, existing: Container[int]) -> None:
 def _refuse_taken_unity(state: Tournament, unity_id: UnityId) -> None:
     for ranking in state.rankings.values():
         _refuse_taken(unity_id, ranking.unities)
+
+
+def _refuse_beyond(those: Collection[object], most: int, whose: str, what: str) -> None:
+    """One more of `those` would be too many."""
+    if len(those) >= most:
+        raise Unacceptable(f"{whose} has {len(those):,} {what}; it can have no more than {most:,}.")
 
 
 def _refuse_if_any(faults: Iterable[Fault]) -> None:

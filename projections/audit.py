@@ -19,7 +19,7 @@ from msgspec import Struct
 from engine import safeguards, stored
 from engine.database import Database
 from engine.errors import NotFound, Unacceptable
-from engine.stored import Stand
+from engine.stored import SetAside, Stand
 from engine.terms import Sequence, TournamentId
 from engine.witness import Witness
 from projections import table_checks
@@ -30,12 +30,16 @@ PARALLEL_MAX: Final = 16
 
 CHECKED: Final = (
     "the server's settings, the triggers that refuse change, the service role's rights, primary keys, functions",
-    "the log: sequences, blocks, times, tags, bodies, bounds of deltas, lengths, heads, the registry, idempotency keys",
+    "the log: sequences, blocks, times, tags, bodies, bounds of deltas, lengths, structure, ids that were created, the "
+    "rows that are locked, the registry, idempotency keys",
+    "that each voiding, and each opposite, reverses exactly the points in effect, and none are given to what is voided",
+    "events that were set aside: that each is named by a later one, by its digest, and is ignored by every reader",
     "the chain of digests, recomputed link by link from the stored bytes",
     "tables and snapshots against the fold of the log, field by field; the view of standings; sums, counted apart",
 )
 UNCHECKED: Final = (
-    "fingerprints of idempotency keys, append ids and answers of blocks: the chain does not hold them",
+    "fingerprints of idempotency keys, keys that were refused, append ids and answers of blocks, ids that were created "
+    "where a block does not list them: the chain does not hold them",
     "tokens, notes of stopped tournaments, when a checkpoint was written: the log says nothing of them",
     "whether each event was rightly accepted when it was judged",
     "the pages of tables and indexes: that is amcheck's and pg_checksums' work",
@@ -68,7 +72,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 class Verified(Struct, frozen=True, kw_only=True):
     """A tournament's head up to which everything was looked at. `events` and `blocks` are those of the whole log;
-    `tables_at`: where its tables were compared, None: they were not."""
+    `tables_at`: where its tables were compared, None: they were not. `set_aside`: the events that have no effect."""
 
     tournament: TournamentId
     slug: str
@@ -80,6 +84,7 @@ class Verified(Struct, frozen=True, kw_only=True):
     tables_at: Sequence | None
     snapshots: int
     digests: int
+    set_aside: list[SetAside]
     differences: int
 
 
@@ -251,6 +256,7 @@ def _verified(progress: Progress, stand: Stand) -> Verified:
         tables_at=progress.tables_at,
         snapshots=progress.snapshots,
         digests=progress.notes,
+        set_aside=progress.set_aside,
         differences=progress.differences_count,
     )
 

@@ -91,6 +91,10 @@ class Revisions(Struct):
     competitors: int = 0
     competitions: int = 0
     rankings: int = 0
+    ignored: set[Sequence] = field(default_factory=set)
+    """Events that were set aside when they were folded."""
+    set_aside: set[Sequence] = field(default_factory=set)
+    """Events that were named as set aside by those that were folded."""
 
 
 class Board(Struct, kw_only=True):
@@ -107,6 +111,8 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             add_points(board, event)
         case events.TournamentOpened():
             pass
+        case events.EventSetAside() | events.Ignored():
+            _note_set_aside(revisions, recorded.sequence, event)
         case events.CompetitorRegistered():
             revisions.competitors += 1
             board.competitors[event.competitor_id] = Competitor(
@@ -235,6 +241,13 @@ def _revised(board: Board, ranking_id: RankingId, recorded: Recorded) -> Ranking
     ranking = board.rankings[ranking_id]
     ranking.revised, ranking.updated_at = recorded.sequence, recorded.recorded_at
     return ranking
+
+
+def _note_set_aside(revisions: Revisions, sequence: Sequence, event: events.EventSetAside | events.Ignored) -> None:
+    if isinstance(event, events.Ignored):
+        revisions.ignored.add(sequence)
+    else:
+        revisions.set_aside.add(event.sequence)
 
 
 def _modify_ranking(ranking: Ranking, event: events.RankingModified) -> None:

@@ -3,8 +3,7 @@
 Pure. Used for what a change would lead to, and for how things would stand had something not been.
 """
 
-from collections.abc import Collection, Iterable
-from copy import deepcopy
+from collections.abc import Collection, Generator, Iterable
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +12,7 @@ from engine import events
 from engine.events import Event, Points
 from engine.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board import Board, Ranking, add_points
+from projections.history import finished
 from projections.standing import Standing, standings
 
 
@@ -26,15 +26,27 @@ class Move(Struct, frozen=True):
 
 def moves(before: Ranking, after: Ranking) -> dict[UnityId, list[Move]]:
     """Of each unity that both have: every competitor, in the order of the second standing; then who is not in it."""
-    compared = {}
-    for unity_id, unity in after.unities.items():
-        if unity_id in before.unities:
-            earlier = before.unities[unity_id]
-            stood = {s.competitor_id: s for s in standings(before.participants, earlier.totals, earlier.sort)}
-            stand = {s.competitor_id: s for s in standings(after.participants, unity.totals, unity.sort)}
-            everybody = dict.fromkeys([*stand, *stood])
-            compared[unity_id] = [Move(c, stood.get(c), stand.get(c)) for c in everybody]
-    return compared
+    return {u: finished(move_steps(before, after, u)) for u in after.unities if u in before.unities}
+
+
+def move_steps(before: Ranking, after: Ranking, unity_id: UnityId) -> Generator[None, None, list[Move]]:
+    """The moves in one unity, step by step."""
+    earlier, unity = before.unities[unity_id], after.unities[unity_id]
+    lines = standings(before.participants, earlier.totals, earlier.sort)
+    yield
+    stood = {line.competitor_id: line for line in lines}
+    yield
+    lines = standings(after.participants, unity.totals, unity.sort)
+    yield
+    stand = {line.competitor_id: line for line in lines}
+    yield
+    return [Move(c, stood.get(c), stand.get(c)) for c in dict.fromkeys([*stand, *stood])]
+
+
+def copied(ranking: Ranking) -> Ranking:
+    """One that stays as it is when `ranking` is folded further."""
+    unities = {u: msgspec.structs.replace(unity, totals=dict(unity.totals)) for u, unity in ranking.unities.items()}
+    return msgspec.structs.replace(ranking, unities=unities)
 
 
 def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]:
@@ -43,7 +55,7 @@ def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]
     for event in decided:
         if isinstance(event, Points):
             if event.ranking_id not in ahead.rankings:
-                ahead.rankings[event.ranking_id] = deepcopy(board.rankings[event.ranking_id])
+                ahead.rankings[event.ranking_id] = copied(board.rankings[event.ranking_id])
             add_points(ahead, event)
     return ahead.rankings
 

@@ -3,7 +3,8 @@
 Pure. Bounds are derived when they are shown and never stored, so there is nothing to keep in step.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from msgspec import Struct
 
@@ -19,27 +20,40 @@ class Bounds(Struct, frozen=True):
 
 
 def bounds(parents: Mapping[CompetitorId, CompetitorId | None]) -> dict[CompetitorId, Bounds]:
-    """The bounds of each competitor in one numbering of the forest; siblings in the order of `parents`.
+    """The bounds of each competitor in one numbering of the forest; siblings in the order of `parents`."""
+    found: dict[CompetitorId, Bounds] = {}
+    for _ in walk(parents, found):
+        pass
+    return found
+
+
+def walk(parents: Mapping[CompetitorId, CompetitorId | None], found: dict[CompetitorId, Bounds]) -> Iterator[None]:
+    """Enters the `bounds` of each in `found`, as its steps are gone through, each of some hundred competitors.
 
     Walks without recursion: a hierarchy may be as deep as it is long.
     """
     children: dict[CompetitorId | None, list[CompetitorId]] = {}
-    for competitor_id, parent_id in parents.items():
+    for number, (competitor_id, parent_id) in enumerate(parents.items()):
         children.setdefault(parent_id, []).append(competitor_id)
-    found: dict[CompetitorId, Bounds] = {}
+        if number % _STEP == 0:
+            yield
     entered: dict[CompetitorId, int] = {}
     next_bound = 1
-    walk = list(reversed(children.get(None, [])))
+    way = list(reversed(children.get(None, [])))
     level = 0
-    while walk:
-        competitor_id = walk[-1]
+    while way:
+        competitor_id = way[-1]
         if competitor_id in entered:
-            walk.pop()
+            way.pop()
             level -= 1
             found[competitor_id] = Bounds(level, entered[competitor_id], next_bound)
         else:
             entered[competitor_id] = next_bound
             level += 1
-            walk.extend(reversed(children.get(competitor_id, [])))
+            way.extend(reversed(children.get(competitor_id, [])))
         next_bound += 1
-    return found
+        if next_bound % _STEP == 0:
+            yield
+
+
+_STEP: Final = 500

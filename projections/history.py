@@ -4,9 +4,10 @@ Pure. What an event means is told by the board's own fold, which goes on as the 
 stood where before and after, which the board does not keep.
 """
 
+from collections.abc import Generator
 from collections.abc import Sequence as Items
 from datetime import datetime
-from typing import Final, assert_never
+from typing import Final, TypeVar, assert_never, cast
 
 from msgspec import Struct
 
@@ -53,6 +54,7 @@ class Filter(Struct, frozen=True, kw_only=True):
 
 
 EVERYTHING: Final = Filter()
+_STEP_LINES: Final = 200
 
 
 def changes_list(event: Event, ranking_id: RankingId) -> bool:
@@ -72,10 +74,24 @@ def changes_list(event: Event, ranking_id: RankingId) -> bool:
             | events.CompetitionUnvoided()
             | events.RankingClosed()
             | events.RankingReopened()
+            | events.EventSetAside()
+            | events.Ignored()
         ):
             return False
         case _:
             assert_never(event)
+
+
+_T = TypeVar("_T")
+
+
+def finished(steps: Generator[None, None, _T]) -> _T:
+    """What comes of work in steps that is done in one go."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast(_T, end.value)
 
 
 class Historian:
@@ -90,8 +106,17 @@ class Historian:
     def lines(self, recorded: Recorded) -> Items[Line]:
         """Folds the next event, and tells its lines in their order. Raises KeyError as the fold does."""
         event = recorded.event
+        if isinstance(event, Points) and event.ranking_id == self._ranking_id and len(event.deltas) == 1:
+            return self._one_line(recorded, event)
+        return finished(self.steps(recorded))
+
+    def steps(self, recorded: Recorded) -> Generator[None, None, Items[Line]]:
+        """As `lines`, step by step: of many lines each takes some microseconds."""
+        event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id:
-            return self._one_line(recorded, event) if len(event.deltas) == 1 else self._many_lines(recorded, event)
+            if len(event.deltas) == 1:
+                return self._one_line(recorded, event)
+            return (yield from self._many_lines(recorded, event))
         fold(self.board, self._revisions, recorded)
         if changes_list(event, self._ranking_id):
             self._orders.clear()
@@ -123,29 +148,29 @@ class Historian:
         )
         return (line,)
 
-    def _many_lines(self, recorded: Recorded, event: Points) -> Items[Line]:
+    def _many_lines(self, recorded: Recorded, event: Points) -> Generator[None, None, Items[Line]]:
         unities = self.board.rankings[self._ranking_id].unities
         before: dict[tuple[CompetitorId, UnityId], tuple[int, int | None]] = {}
-        for delta in event.deltas:
+        totals_before: dict[UnityId, dict[CompetitorId, int]] = {}
+        for number, delta in enumerate(event.deltas, start=1):
             named = delta.competitor_id, delta.unity_id
             if named not in before:
                 total = unities[delta.unity_id].totals.get(delta.competitor_id, 0)
                 before[named] = total, self._order(delta.unity_id).position(delta.competitor_id, total)
+                totals_before.setdefault(delta.unity_id, {})[delta.competitor_id] = total
+            if number % _STEP_LINES == 0:
+                yield
         fold(self.board, self._revisions, recorded)
-        for (competitor_id, unity_id), (total, _) in before.items():
-            self._orders[unity_id].move(competitor_id, total, unities[unity_id].totals[competitor_id])
-        positions = {
-            (competitor_id, unity_id): self._orders[unity_id].position(
-                competitor_id, unities[unity_id].totals[competitor_id]
-            )
-            for competitor_id, unity_id in before
-        }
+        for unity_id, stood_at in totals_before.items():
+            yield
+            self._orders[unity_id].move_all(stood_at, unities[unity_id].totals)
         reverses = event.reverses if isinstance(event, PointsReversed) else None
         running = {named: total for named, (total, _) in before.items()}
         lines = []
-        for delta in event.deltas:
+        for number, delta in enumerate(event.deltas, start=1):
             named = delta.competitor_id, delta.unity_id
             running[named] += delta.amount
+            total = unities[delta.unity_id].totals[delta.competitor_id]
             lines.append(
                 Line(
                     recorded.sequence,
@@ -157,10 +182,12 @@ class Historian:
                     delta.amount,
                     running[named],
                     before[named][1],
-                    positions[named],
+                    self._orders[delta.unity_id].position(delta.competitor_id, total),
                     reverses,
                 )
             )
+            if number % _STEP_LINES == 0:
+                yield
         return lines
 
     def _order(self, unity_id: UnityId) -> Order:

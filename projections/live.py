@@ -6,8 +6,9 @@ continue from there (restored, failed over) is noticed instead of being mixed in
 """
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterable, Sized
-from typing import Any, Final, TypeVar, cast
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Final, Protocol, TypeVar, cast
+from weakref import WeakValueDictionary
 
 import structlog
 from asyncpg import Connection
@@ -26,20 +27,33 @@ from projections.board import FOLD_VERSION, Board, Revisions, fold
 from projections.sizes import board_bytes
 from projections.snapshots import Snapshot
 
-RENDERED_BYTES_MAX: Final = 32 * 1024 * 1024
+RENDERED_BYTES_MAX: Final = 64 * 1024 * 1024
 """Of the pieces of answers that are kept for one tournament."""
+KEPT_BYTES_MAX: Final = RENDERED_BYTES_MAX // 4
+"""Of one such piece: what takes more is made and not kept, so that it does not drive out all others."""
 
 BEHIND_EVENTS_MAX: Final = 20_000
 """Of the log beyond a live, that are folded into it; where more are missing, it is made anew from the tables if they
 have them. To fold so many takes some tenths of a second."""
 
+_RENDERED_BYTES: Final = 800
+"""Of a piece that is kept, beside its bytes: its key and stamp, their places in dictionaries, the objects around."""
 _SIZED_EVERY_EVENTS: Final = 256
 _ANY_SEQUENCE: Final = Sequence(2**63 - 1)
 FOLDED_AT_ONCE: Final = 100
 """Events, before whoever loads a tournament looks whether it is others' turn."""
 
-_T = TypeVar("_T", bound=Sized)
 _logger = structlog.get_logger()
+_T = TypeVar("_T")
+_S = TypeVar("_S")
+
+
+class _Part(Protocol):
+    @property
+    def size_bytes(self) -> int: ...
+
+
+_P = TypeVar("_P", bound=_Part)
 
 
 class Live:
@@ -67,9 +81,11 @@ class Live:
         self.catching_up = asyncio.Lock()
         self.followers: list[Callable[[Recorded], None]] = []
         self._sized_at = head.sequence
+        self._one_moment = True  # everything up to the head was read as of one
         self._board_bytes = 0
         self._rendered: dict[Hashable, _Rendered] = {}
         self._rendered_bytes = 0
+        self._shared: WeakValueDictionary[Hashable, object] = WeakValueDictionary()
 
     def fold(self, events: Iterable[Recorded], head: Head) -> None:
         """Folds those of `events` that lie beyond the live, which then stands at `head`.
@@ -88,8 +104,18 @@ class Live:
                 raise LogUnreadable.dangling(self.tournament_id, sequence, error) from error
             for follow in self.followers:
                 follow(recorded)
+        if self.revisions.set_aside:
+            self._look_at_set_aside()
         if head.sequence > self.head.sequence:
             self.head = head
+
+    def _look_at_set_aside(self) -> None:
+        """Raises LogForked where an event has been set aside that this live has folded: the log means something else
+        now. (To another version of Tallybook it is one that cannot be folded.)"""
+        named = self.revisions.set_aside - self.revisions.ignored
+        self.revisions.set_aside.clear()
+        if named and not self._one_moment:
+            raise LogForked(self.tournament_id, self.head.sequence)
 
     def fold_appended(self, block: Block, appended: Appended) -> bool:
         """Folds a block of ours that was just appended. False where it does not tell enough: others' events lie
@@ -108,6 +134,10 @@ class Live:
             raise LogForked(self.tournament_id, self.head.sequence)
         self.fold(log.recorded_events(block, appended), Head(appended.last_sequence, appended.digest))
         return True
+
+    def loaded(self) -> None:
+        """It stands at the log's head; whatever it folds from now on is of a later moment."""
+        self._one_moment = False
 
     async def catch_up(self, connection: Connection, to: Sequence) -> None:
         """Folds from the log until the live stands at `to` or beyond.
@@ -151,29 +181,55 @@ class Live:
             self._board_bytes = board_bytes(self.board)
         return self._board_bytes + self._rendered_bytes
 
-    def rendered(
-        self, key: Hashable, stamp: object, render: Callable[[], _T], size_bytes: Callable[[_T], int] = len
-    ) -> _T:
+    def rendered(self, key: Hashable, stamp: object, render: Callable[[], _T], size_bytes: Callable[[_T], int]) -> _T:
         """What `render` makes of the board: made once for `key`, and again when `stamp` is another.
 
-        Up to RENDERED_BYTES_MAX are kept, those first made going first.
+        Up to RENDERED_BYTES_MAX are kept, those first made going first; none that takes more than KEPT_BYTES_MAX.
         """
         kept = self._rendered.get(key)
         if kept is not None and kept.stamp == stamp:
             return cast(_T, kept.value)
-        fresh = _Rendered(stamp, render())
-        fresh.size_bytes = size_bytes(fresh.value)
-        self._rendered_bytes += fresh.size_bytes - (kept.size_bytes if kept else 0)
+        value = render()
+        self._keep(key, _Rendered(stamp, value, size_bytes(value) + _RENDERED_BYTES))
+        return value
+
+    def part(self, key: Hashable, stamp: object, make: Callable[[], _P]) -> _P:
+        """As `rendered`, of what knows its size, which may become another while it is kept."""
+        kept = self._rendered.get(key)
+        if kept is None or kept.stamp != stamp:
+            value = make()
+            self._keep(key, _Rendered(stamp, value, value.size_bytes + _RENDERED_BYTES))
+            return value
+        size_bytes = kept.value.size_bytes + _RENDERED_BYTES
+        if size_bytes != kept.size_bytes:
+            self._keep(key, _Rendered(stamp, kept.value, size_bytes))
+        return cast(_P, kept.value)
+
+    def _keep(self, key: Hashable, fresh: "_Rendered") -> None:
+        before = self._rendered.get(key)
+        if before is not None:
+            self._rendered_bytes -= before.size_bytes
+        if fresh.size_bytes > KEPT_BYTES_MAX:
+            self._rendered.pop(key, None)
+            return
         self._rendered[key] = fresh
+        self._rendered_bytes += fresh.size_bytes
         while self._rendered_bytes > RENDERED_BYTES_MAX:
             self._rendered_bytes -= self._rendered.pop(next(iter(self._rendered))).size_bytes
-        return cast(_T, fresh.value)
+
+    def shared(self, key: Hashable, make: Callable[[], _S]) -> _S:
+        """What `make` makes of the live at this head: the same for all who ask while somebody still has it."""
+        at = key, self.head
+        found = self._shared.get(at)
+        if found is None:
+            found = self._shared[at] = make()
+        return cast(_S, found)
 
 
 class _Rendered(Struct):
     stamp: object
     value: Any
-    size_bytes: int = 0
+    size_bytes: int
 
 
 async def load(connection: Connection, tournament_id: TournamentId) -> Live:
@@ -188,6 +244,7 @@ async def load(connection: Connection, tournament_id: TournamentId) -> Live:
         while True:
             tail = await log.tail(connection, tournament_id, live.head)
             if not tail.events:
+                live.loaded()
                 return live
             await _fold_in_turns(live, tail)
 
@@ -205,7 +262,11 @@ async def _fold_in_turns(live: Live, tail: Tail) -> None:
 async def _from_tables(connection: Connection, tournament_id: TournamentId) -> Live:
     slug = await log.slug_of(connection, tournament_id)
     checkpoint = await tables.checkpoint(connection, tournament_id)
-    if checkpoint is not None and checkpoint.fold_version == FOLD_VERSION:
+    if (
+        checkpoint is not None
+        and checkpoint.fold_version == FOLD_VERSION
+        and not await log.set_aside_since(connection, tournament_id, checkpoint.head.sequence)
+    ):
         board = await tables.load_board(connection, tournament_id)
         return Live(tournament_id, checkpoint.head, await judged(board), board, slug=slug)
     if checkpoint is not None and (kept := await _last_snapshot(connection, tournament_id)) is not None:
@@ -222,7 +283,7 @@ async def _last_snapshot(connection: Connection, tournament_id: TournamentId) ->
         return None
     if kept is None or not await log.has_head(connection, tournament_id, kept.head):
         return None
-    return kept
+    return None if await log.set_aside_since(connection, tournament_id, kept.head.sequence) else kept
 
 
 async def judged(board: Board) -> Tournament:

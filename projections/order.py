@@ -7,6 +7,7 @@ a change of one total moves one entry of it.
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from engine.terms import CompetitorId, Sort
 
@@ -33,6 +34,14 @@ class Order:
             del places[bisect_left(places, (before * self._sign, competitor_id))]
             insort(places, (after * self._sign, competitor_id))
 
+    def move_all(self, before: Mapping[CompetitorId, int], totals: Mapping[CompetitorId, int]) -> None:
+        """Has those who stood at `before` stand at `totals`, which holds the totals of all."""
+        if len(before) * _ANEW > len(self._places):
+            self._places = sorted((totals.get(c, 0) * self._sign, c) for c in self.enrolled)
+            return
+        for competitor_id, total in before.items():
+            self.move(competitor_id, total, totals[competitor_id])
+
     def between(self, one: int, other: int) -> list[CompetitorId]:
         """Who stands at one of two totals or anywhere between them, the better first."""
         first, last = sorted((one * self._sign, other * self._sign))
@@ -44,3 +53,7 @@ class Order:
     def compared(self, one: int, other: int) -> int:
         """1, 0 or -1: a total is better than another, as good, or worse."""
         return ((one < other) - (one > other)) * self._sign
+
+
+_ANEW: Final = 16
+"""If every so-manieth moves, to sort anew takes less time than to move each."""

@@ -7,7 +7,7 @@ that is missing costs time, one that cannot be read is ignored with a line in th
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from collections.abc import Sequence as Items
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,9 @@ from engine import log
 from engine.database import Database
 from engine.errors import HistoryReplaced, LogForked, LogUnreadable, NotFound, QueueFull, TournamentStopped
 from engine.events import Recorded
+from engine.log import Head
 from engine.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.turns import Turns
 from projections import snapshots
 from projections.board import Board, fold_all, folding
 from projections.course import Course
@@ -33,6 +35,8 @@ WAITING_MAX: Final = 50
 WAIT_SECONDS_MAX: Final = 5.0
 SCANNED_EVENTS_MAX: Final = 20_000
 """Events that one page may go through: a rare filter makes it short, or empty, and there is a next one."""
+OVERTAKINGS_MAX: Final = 5_000
+"""Overtakings of one page of an explanation; it ends with the step that has the last of them."""
 
 _TICK: Final = timedelta(microseconds=1)
 _DAWN: Final = datetime.min.replace(tzinfo=UTC)
@@ -124,8 +128,9 @@ class Past:
     Everything raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and, where too many ask, QueueFull.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, turns: Turns | None = None) -> None:
         self._database = database
+        self._long_work = turns or Turns()
         self._turns = asyncio.Semaphore(UNDER_WAY_MAX)
         self._waiting = 0
 
@@ -151,6 +156,13 @@ class Past:
         if ranking_id not in then.board.rankings:
             raise NotFound(f"At sequence {then.sequence} this tournament had no ranking {ranking_id} yet.")
         return then
+
+    async def refuse_replaced(self, tournament_id: TournamentId, head: Head) -> None:
+        """Raises HistoryReplaced unless the log still has a block that ends in `head`: if it has, all that was read
+        since `head` was its head, slice by slice, is of one history."""
+        async with self._database.connection() as connection:
+            if not await log.has_head(connection, tournament_id, head):
+                raise HistoryReplaced
 
     async def recorded_at(self, tournament_id: TournamentId, sequence: Sequence) -> datetime:
         """When an event was recorded that there is."""
@@ -216,7 +228,7 @@ class Past:
         while upto > 0:
             async with self._database.connection() as connection:
                 try:
-                    snapshot = await snapshots.nearest(connection, tournament_id, upto)
+                    snapshot = await snapshots.nearest(connection, tournament_id, upto, self._long_work)
                     if snapshot is None:
                         break
                     if await log.has_head(connection, tournament_id, snapshot.head):
@@ -315,11 +327,8 @@ class Past:
             return
         historian = Historian(await self._board_at(tournament_id, Sequence(span.first - 1)), ranking_id)
         async for events in slices(tournament_id, Sequence(span.first - 1), span.last):
-            sequence = span.first
-            try:
-                told = [(sequence := recorded.sequence, historian.lines(recorded)) for recorded in events]
-            except LookupError as error:
-                raise LogUnreadable.dangling(tournament_id, sequence, error) from error
+            told: list[tuple[Sequence, Items[Line]]] = []
+            await self._long_work.work(_tell(tournament_id, historian, events, told))
             yield told
 
     # ── Explanations ────────────────────────────────────────────────────────────────────────────────────
@@ -338,7 +347,7 @@ class Past:
     ) -> Explanation:
         """How a competitor came from where she stood after the event `start` to where after the event `end`. Raises
         NotFound where the log up to `head` does not reach so far. With a `limit`: at most so many steps, of
-        SCANNED_EVENTS_MAX events."""
+        SCANNED_EVENTS_MAX events, and no further one after OVERTAKINGS_MAX."""
         _refuse_beyond(head, max(start, end))
         last = end if limit is None else min(end, Sequence(start + SCANNED_EVENTS_MAX))
         async with self._turn():
@@ -347,17 +356,10 @@ class Past:
             begin = reached = Stand(start, since, explainer.place)
             steps: list[Step] = []
             async for events in self._slices(tournament_id, start, last):
-                for recorded in events:
-                    try:
-                        step = explainer.step(recorded)
-                    except LookupError as error:
-                        raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
-                    if step is not None:
-                        steps.append(step)
-                        if len(steps) == limit:
-                            break
-                reached = Stand(recorded.sequence, recorded.recorded_at, explainer.place)
-                if len(steps) == limit:
+                seen: list[Recorded] = []
+                await self._long_work.work(_explain(tournament_id, explainer, events, limit, steps, seen))
+                reached = Stand(seen[-1].sequence, seen[-1].recorded_at, explainer.place)
+                if _is_full(steps, limit):
                     break
         return Explanation(begin, reached, steps, reached.sequence if reached.sequence < end else None)
 
@@ -394,6 +396,50 @@ class Past:
                 yield
         finally:
             self._turns.release()
+
+
+def _tell(
+    tournament_id: TournamentId,
+    historian: Historian,
+    events: Iterable[Recorded],
+    told: list[tuple[Sequence, Items[Line]]],
+) -> Iterator[None]:
+    """Adds the lines of each event to `told`, step by step."""
+    for recorded in events:
+        try:
+            told.append((recorded.sequence, (yield from historian.steps(recorded))))
+        except LookupError as error:
+            raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
+        yield
+
+
+def _explain(
+    tournament_id: TournamentId,
+    explainer: Explainer,
+    events: Iterable[Recorded],
+    limit: int | None,
+    steps: list[Step],
+    seen: list[Recorded],
+) -> Iterator[None]:
+    """Adds to `steps` what they are until they are a page, and to `seen` the events it took."""
+    for recorded in events:
+        try:
+            step = yield from explainer.steps(recorded)
+        except LookupError as error:
+            raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
+        seen.append(recorded)
+        if step is not None:
+            steps.append(step)
+            if _is_full(steps, limit):
+                return
+        yield
+
+
+def _is_full(steps: list[Step], limit: int | None) -> bool:
+    """Whether they are a page."""
+    if limit is None:
+        return False
+    return len(steps) == limit or sum([len(step.overtakings) for step in steps]) >= OVERTAKINGS_MAX
 
 
 def _refuse_beyond(head: Sequence, sequence: Sequence) -> None:

@@ -4,7 +4,9 @@ The file is SQLite's and belongs to one run: it begins when there is none, and i
 is a help for whoever verifies, and no proof: keep it where the database's owner cannot write.
 """
 
+import secrets
 import sqlite3
+import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +17,8 @@ from msgspec import Struct, field
 
 from engine.digest import genesis
 from engine.errors import Unacceptable
-from engine.terms import CompetitorId, Sequence, TournamentId, UnityId
+from engine.stored import SetAside
+from engine.terms import CompetitionId, CompetitorId, Sequence, TournamentId, UnityId
 from projections.board import FOLD_VERSION, Board
 
 DIFFERENCES_MAX: Final = 1_000
@@ -42,6 +45,14 @@ class Difference(Struct, frozen=True, kw_only=True):
 Sums = dict[UnityId, dict[CompetitorId, int]]
 
 
+class Effect(Struct, array_like=True):
+    """The points of one competition that are in effect: how many events gave them, and the sum of a hash of each."""
+
+    count: int = 0
+    sum: int = 0
+    voided: bool = False
+
+
 class Progress(Struct, kw_only=True):
     """One tournament, verified up to `sequence`, the end of a block.
 
@@ -49,6 +60,9 @@ class Progress(Struct, kw_only=True):
     could be folded, `keys` counts the idempotency keys of events. `tables_at` is the sequence at which the tables were
     compared, None where they were not yet; `snapshots` and `notes` count those that were compared. `differences` holds
     the first DIFFERENCES_MAX of `differences_count`; `unchecked` says what could not be looked at, and why.
+    `structure_kept` tells whether its blocks say what was structural. `effects` are those of each competition that
+    points were given for, by hashes that nobody can foresee who does not know `salt`. `ignored` are the events that
+    were not folded because they are set aside; `set_aside` tells of all of them, once it is done.
     """
 
     tournament_id: TournamentId
@@ -57,6 +71,11 @@ class Progress(Struct, kw_only=True):
     digest: bytes
     recorded_us: int | None = None
     structure_sequence: Sequence = Sequence(0)
+    structure_kept: bool = False
+    salt: int = field(default_factory=lambda: secrets.randbits(60))
+    effects: dict[CompetitionId, Effect] = field(default_factory=dict)
+    ignored: list[Sequence] = field(default_factory=list)
+    set_aside: list[SetAside] = field(default_factory=list)
     board: Board | None = field(default_factory=Board)
     sums: Sums = field(default_factory=dict)
     foldable: bool = True
@@ -79,7 +98,8 @@ def beginning(tournament_id: TournamentId, slug: str) -> Progress:
 
 # ── The file ────────────────────────────────────────────────────────────────────────────────────────────
 
-_FORMAT: Final = f"tallybook verification 1, fold {FOLD_VERSION}"
+# A tuple's hash is the same in every process of one version of Python.
+_FORMAT: Final = f"tallybook verification 2, fold {FOLD_VERSION}, {sys.implementation.cache_tag}"
 _CREATE: Final = """
     CREATE TABLE IF NOT EXISTS run (format TEXT NOT NULL, arguments TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS progress (

@@ -66,13 +66,15 @@ async def rebuild(
 
 
 async def _goal(connection: Connection, tournament_id: TournamentId) -> Head:
-    """Where the tables stand; or, where that is nowhere in the log, the log's head."""
+    """Where the tables stand; or, where that is nowhere in the log, or an event up to there has been set aside since,
+    the log's head."""
     checkpoint = await tables.checkpoint(connection, tournament_id)
     assert checkpoint is not None
     if checkpoint.fold_version > FOLD_VERSION:
         raise Conflict("The tables were made by a newer version of Tallybook; rebuild them with that.")
     head = checkpoint.head
-    if head == log.beginning(tournament_id) or await log.has_head(connection, tournament_id, head):
+    is_there = head == log.beginning(tournament_id) or await log.has_head(connection, tournament_id, head)
+    if is_there and not await log.set_aside_since(connection, tournament_id, head.sequence):
         return head
     return (await log.heads(connection, [tournament_id]))[tournament_id]
 
@@ -92,7 +94,7 @@ async def _switch(connection: Connection, anew: "_Anew") -> Rebuilt | None:
     of_this_fold = checkpoint.fold_version == FOLD_VERSION
     found: list[str] = []
     if checkpoint.head != goal:
-        found.append(f"the tables stand at event {checkpoint.head.sequence} of another log")
+        found.append(f"the tables stand at event {checkpoint.head.sequence} of a log that is another one now")
     elif of_this_fold:
         stored = await tables.load_board(connection, tournament_id)
         found += await asyncio.to_thread(_told, anew.board, stored)

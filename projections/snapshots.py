@@ -8,16 +8,17 @@ They are also what a process goes on from whose tables were replaced by those of
 version's snapshots stay until the version after that, so that it need not replay whole logs.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 import msgspec
 from asyncpg import Connection
-from msgspec import Struct
+from msgspec import Raw, Struct, field
 
 from engine.log import Head
-from engine.terms import Sequence, TournamentId
-from projections.board import FOLD_VERSION, Board
+from engine.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.turns import Turns
+from projections.board import FOLD_VERSION, Board, Competition, Competitor, Ranking, Unity
 
 INTERVAL_EVENTS_MIN: Final = 10_000
 INTERVAL_EVENTS_PER_ROW: Final = 20
@@ -82,13 +83,20 @@ def is_due(head: Head, board: Board, last: Sequence) -> bool:
     return behind >= INTERVAL_EVENTS_MIN and behind >= interval_events(board)
 
 
-async def nearest(connection: Connection, tournament_id: TournamentId, upto: Sequence) -> Snapshot | None:
-    """The last snapshot of this fold's version that is not beyond `upto`, if there is one. Raises Undecodable."""
+async def nearest(
+    connection: Connection, tournament_id: TournamentId, upto: Sequence, turns: Turns | None = None
+) -> Snapshot | None:
+    """The last snapshot of this fold's version that is not beyond `upto`, if there is one. Raises Undecodable.
+
+    With `turns` it is decoded in them.
+    """
     row = await connection.fetchrow(_NEAREST, tournament_id, FOLD_VERSION, upto)
     if row is None:
         return None
     try:
-        return Snapshot(Head(row["sequence"], row["digest"]), _decode(row["board"]))
+        board = Board()
+        await (turns or Turns()).work(_decode(row["board"], board))
+        return Snapshot(Head(row["sequence"], row["digest"]), board)
     except (msgspec.MsgspecError, ValueError) as error:
         raise Undecodable(row["sequence"], error) from error
 
@@ -127,4 +135,45 @@ async def drop_others(
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode
-_decode: Final = msgspec.msgpack.Decoder(Board).decode
+
+
+class _Undecoded(Struct):
+    """A board, of which the parts are as they are stored."""
+
+    competitors: dict[CompetitorId, Raw] = field(default_factory=dict)
+    competitions: dict[CompetitionId, Raw] = field(default_factory=dict)
+    rankings: dict[RankingId, Raw] = field(default_factory=dict)
+
+
+class _UndecodedRanking(Ranking, kw_only=True):
+    unities: dict[UnityId, Raw]  # type: ignore[assignment] # as they are stored
+
+
+def _decode(stored: bytes, board: Board) -> Iterator[None]:
+    """Fills an empty board, step by step."""
+    undecoded = _board(stored)
+    yield
+    for number, (competitor_id, competitor) in enumerate(undecoded.competitors.items(), start=1):
+        board.competitors[competitor_id] = _competitor(competitor)
+        if number % _STEP == 0:
+            yield
+    for number, (competition_id, competition) in enumerate(undecoded.competitions.items(), start=1):
+        board.competitions[competition_id] = _competition(competition)
+        if number % _STEP == 0:
+            yield
+    for ranking_id, stored_ranking in undecoded.rankings.items():
+        ranking = _ranking(stored_ranking)
+        yield
+        unities = {}
+        for unity_id, unity in ranking.unities.items():
+            unities[unity_id] = _unity(unity)
+            yield
+        board.rankings[ranking_id] = Ranking(**(msgspec.structs.asdict(ranking) | {"unities": unities}))
+
+
+_STEP: Final = 200
+_board: Final = msgspec.msgpack.Decoder(_Undecoded).decode
+_competitor: Final = msgspec.msgpack.Decoder(Competitor).decode
+_competition: Final = msgspec.msgpack.Decoder(Competition).decode
+_ranking: Final = msgspec.msgpack.Decoder(_UndecodedRanking).decode
+_unity: Final = msgspec.msgpack.Decoder(Unity).decode

@@ -376,7 +376,7 @@ async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, B
 
 class Touched(Struct):
     """A tournament's board, and which of its rows a run of events may have changed. `lists`: rankings whose enrolments
-    are to be written anew."""
+    are to be written anew. `set_aside`: sequences that the events name as such."""
 
     board: Board
     competitors: set[CompetitorId] = field(default_factory=set)
@@ -385,6 +385,7 @@ class Touched(Struct):
     lists: set[RankingId] = field(default_factory=set)
     unities: set[tuple[RankingId, UnityId]] = field(default_factory=set)
     totals: set[tuple[RankingId, UnityId, CompetitorId]] = field(default_factory=set)
+    set_aside: set[Sequence] = field(default_factory=set)
 
 
 def touch(touched: Touched, event: Event) -> None:
@@ -394,8 +395,10 @@ def touch(touched: Touched, event: Event) -> None:
             for delta in event.deltas:
                 touched.unities.add((event.ranking_id, delta.unity_id))
                 touched.totals.add((event.ranking_id, delta.unity_id, delta.competitor_id))
-        case events.TournamentOpened():
+        case events.TournamentOpened() | events.Ignored():
             pass
+        case events.EventSetAside():
+            touched.set_aside.add(event.sequence)
         case events.CompetitorRegistered() | events.CompetitorChanged():
             touched.competitors.add(event.competitor_id)
         case (

@@ -7,6 +7,7 @@ In memory are two batches of blocks, one board, and as many sums as it has total
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from contextlib import aclosing
@@ -15,19 +16,33 @@ from typing import Final
 
 import asyncpg
 from asyncpg import Connection
-from msgspec import Struct
+from msgspec import Struct, field
 
 from engine import codec, digest, log, stored
 from engine.database import DATABASE_TROUBLE
-from engine.events import Event, PointsAdded, PointsReversed, Recorded, TournamentOpened
+from engine.events import (
+    CompetitionAdded,
+    CompetitionUnvoided,
+    CompetitionVoided,
+    CompetitorRegistered,
+    Event,
+    EventSetAside,
+    Points,
+    PointsAdded,
+    PointsReversed,
+    RankingCreated,
+    Recorded,
+    TournamentOpened,
+    UnityAdded,
+)
 from engine.log import Head
 from engine.stored import Block, Columns, Stand
-from engine.terms import ActorId, Sequence
+from engine.terms import ActorId, CompetitionId, Sequence, UnityId
 from engine.witness import Noted, Witness
 from projections import snapshots, table_checks, tables
 from projections.board import FOLD_VERSION, Board, Revisions, add_points, fold
 from projections.differences import differences
-from projections.progress import DIFFERENCES_MAX, Difference, Progress
+from projections.progress import DIFFERENCES_MAX, Difference, Effect, Progress, beginning
 from projections.standing import standings
 from projections.table_checks import StandingRow
 from projections.tables import Checkpoint
@@ -42,6 +57,11 @@ _LAST_US: Final = digest.microseconds(datetime.max.replace(tzinfo=UTC))
 _UNORDERED: Final = ("totals", "sums")
 """What a board keeps in no order that is shown."""
 _NEVER: Final = 2**63
+_SUM_MASK: Final = 2**63 - 1
+_SET_ASIDE: Final = "\0"
+"""In place of the tag of an event that was set aside; no column of PostgreSQL can hold it."""
+UNREVERSED_MAX: Final = 10
+"""Events that are named in one difference."""
 _POINTS: Final = (PointsAdded, PointsReversed)  # a tuple, which is asked a million times, takes half as long as a union
 
 Rest = Callable[[], Awaitable[bool]]
@@ -81,6 +101,7 @@ class Verification:
         self._board: Board = progress.board
         self._connection = connection
         self._stand = stand
+        self._witness = witness
         self._watch = watch
         self._rest = rest
         self._mark_events = mark_events
@@ -96,6 +117,9 @@ class Verification:
         )
         self._next_note: Noted | None = next(self._notes, None)
         self._next_stop: int = 0
+        self._ignored: frozenset[Sequence] = frozenset()  # what was set aside
+        self._faults: Mapping[Sequence, str] = {}  # of those that say that something was
+        self._unreversed: list[_Due] = []
 
     async def run(self) -> bool:
         """Goes on from where the progress stands to the end of the log. False: it was told to rest for good."""
@@ -106,6 +130,9 @@ class Verification:
                 taken_bytes = 0
                 for block in batch.blocks:
                     self._take(block, batch.keys)
+                    for unreversed in self._unreversed:
+                        await self._name_unreversed(unreversed)
+                    self._unreversed.clear()
                     taken_bytes += block.size
                     if taken_bytes >= RECEIVE_BYTES:
                         taken_bytes = 0
@@ -124,6 +151,7 @@ class Verification:
         self.progress.done = True
         self.progress.board = None
         self.progress.sums = {}
+        self.progress.effects = {}
         return True
 
     # ── Reading ─────────────────────────────────────────────────────────────────────────────────────────
@@ -170,6 +198,7 @@ class Verification:
 
     def _take(self, block: Block, keys: Mapping[str, Sequence]) -> None:
         progress, columns, first, last = self.progress, block.columns(), block.first_sequence, block.last_sequence
+        made: _Made | None = None
         if first != progress.sequence + 1 or last < first:
             self._differ(
                 Sequence(progress.sequence + 1),
@@ -196,37 +225,44 @@ class Verification:
                 self._differ(first, "event", f"something is NULL in the block from {first} to {last}")
                 progress.foldable = False
             else:
-                if self._fold(columns):
-                    progress.structure_sequence = last
+                made = self._fold(columns)
                 if columns.keys is not None:
                     self._look_at_keys(columns.first_sequence, columns.keys, keys)
             progress.recorded_us = block.recorded_us
+        if made is None:
+            progress.structure_sequence = last if block.structure_sequence is None else block.structure_sequence
+        else:
+            self._look_at_made(block, made)
         progress.digest = block.digest
         progress.sequence = last
         progress.blocks += 1
         progress.events += block.count
 
-    def _fold(self, columns: Columns) -> bool:
-        """Folds the events of a block. Answers whether one of them is structural."""
-        progress, board, revisions, sums = self.progress, self._board, self._revisions, self.progress.sums
-        decode, sequence, structural = codec.decode, columns.first_sequence, columns.first_sequence == 1
+    def _fold(self, columns: Columns) -> "_Made":
+        """Folds the events of a block; answers what else is to be known of them."""
+        progress, board, sums, kinds = self.progress, self._board, self.progress.sums, columns.kinds
+        decode, sequence, made = codec.decode, columns.first_sequence, _Made(structural=columns.first_sequence == 1)
         if not _FIRST_US <= columns.recorded_us <= _LAST_US:
             self._differ(sequence, "event.recorded_at", "is not in any year from 1 to 9999")
             progress.foldable = False
-        if sequence == 1 and columns.kinds[0] != "TournamentOpened":
-            self._differ(sequence, "event.kind", f"is {columns.kinds[0]!r}: the first event opens the tournament")
-        for kind, body in zip(columns.kinds, columns.bodies, strict=True):
+        if self._ignored:
+            kinds = self._without_ignored(sequence, kinds)
+        elif sequence == 1 and kinds[0] != "TournamentOpened":
+            self._differ(sequence, "event.kind", f"is {kinds[0]!r}: the first event opens the tournament")
+        for kind, body in zip(kinds, columns.bodies, strict=True):
             try:
                 event = decode(kind, body)
-                if progress.foldable and isinstance(event, _POINTS):
-                    add_points(board, event)  # as `fold` does, which needs a time: to make it takes a tenth of all
+                if not isinstance(event, _POINTS):
+                    self._fold_other(made, sequence, columns.recorded_us, event)
                 elif progress.foldable:
-                    recorded_at = digest.moment(columns.recorded_us)
-                    fold(board, revisions, Recorded(sequence, recorded_at, _NOBODY, None, event))
+                    add_points(board, event)  # as `fold` does, which needs a time: to make it takes a tenth of all
             except codec.Undecodable as error:
-                self._differ(sequence, "event.body", f"cannot be decoded: {error}")
-                progress.foldable = False
+                made.doubtful = True
+                if kind != _SET_ASIDE:
+                    self._differ(sequence, "event.body", f"cannot be decoded: {error}")
+                    progress.foldable = False
             except LookupError as error:
+                made.doubtful = True
                 self._differ(sequence, "event.body", f"names {error}, which does not exist")
                 progress.foldable = False
             else:
@@ -236,12 +272,128 @@ class Verification:
                         if of_unity is None:
                             of_unity = sums[delta.unity_id] = {}
                         of_unity[delta.competitor_id] = of_unity.get(delta.competitor_id, 0) + delta.amount
-                elif event.structural:
-                    structural = True
-                elif isinstance(event, TournamentOpened):
-                    self._hold_registry_against(sequence, event)
+                    if event.competition_id is not None and progress.foldable:
+                        self._count_effect(made, sequence, event)
             sequence = Sequence(sequence + 1)
-        return structural
+        return made
+
+    def _without_ignored(self, first: Sequence, kinds: list[str]) -> list[str]:
+        """The tags of a block's events, with one that cannot be decoded in place of those that were set aside."""
+        aside = {sequence for sequence in self._ignored if first <= sequence < first + len(kinds)}
+        self.progress.ignored += sorted(aside)
+        return [_SET_ASIDE if n in aside else kind for n, kind in enumerate(kinds, start=first)]
+
+    def _fold_other(self, made: "_Made", sequence: Sequence, recorded_us: int, event: Event) -> None:
+        """Folds an event that gives no points. Raises LookupError as the fold."""
+        if self.progress.foldable:
+            for name in event.creates:
+                made.created.append(getattr(event, name))
+            for what in _existing(self._board, event):
+                self._differ(sequence, "event.body", f"creates {what}, which exists")
+            fold(self._board, self._revisions, Recorded(sequence, digest.moment(recorded_us), _NOBODY, None, event))
+        if event.structural:
+            made.structural = True
+        match event:
+            case TournamentOpened():
+                self._hold_registry_against(sequence, event)
+            case EventSetAside():
+                if sequence in self._faults:
+                    self._differ(sequence, "event.body", self._faults[sequence])
+            case CompetitionVoided() | CompetitionUnvoided() if self.progress.foldable:
+                self._void(made, sequence, event)
+
+    # ── What competitions caused ────────────────────────────────────────────────────────────────────────
+
+    def _void(self, made: "_Made", sequence: Sequence, event: CompetitionVoided | CompetitionUnvoided) -> None:
+        """From here to the end of the block, all that is in effect must be reversed."""
+        competition_id, voids = event.competition_id, isinstance(event, CompetitionVoided)
+        effect = self.progress.effects.setdefault(competition_id, Effect())
+        if effect.voided == voids:
+            was = "is voided already" if voids else "is not voided"
+            self._differ(sequence, "event.body", f"names competition {competition_id}, which {was}")
+        due = made.due.setdefault(competition_id, _Due(competition_id, sequence))
+        due.count += effect.count
+        due.sum += effect.sum
+        effect.count, effect.sum, effect.voided = 0, 0, voids
+
+    def _count_effect(self, made: "_Made", sequence: Sequence, event: Points) -> None:
+        """Adds points to what is in effect, and takes away what they reverse."""
+        competition_id = event.competition_id
+        assert competition_id is not None
+        effect = self.progress.effects.get(competition_id)
+        if effect is None:
+            effect = self.progress.effects[competition_id] = Effect()
+        if isinstance(event, PointsReversed):
+            due: Effect | _Due | None = made.due.get(competition_id)
+            if due is None:
+                wrong = f"reverses points of competition {competition_id}, which this block neither voids nor unvoids"
+                self._differ(sequence, "event.body", wrong)
+                due = effect
+            due.count -= 1
+            due.sum = (due.sum - hash_of_points(self.progress.salt, event.reverses, event, -1)) & _SUM_MASK
+        elif effect.voided:
+            self._differ(sequence, "event.body", f"gives points to competition {competition_id}, which is voided")
+        effect.count += 1
+        effect.sum = (effect.sum + hash_of_points(self.progress.salt, sequence, event, 1)) & _SUM_MASK
+
+    def _look_at_made(self, block: Block, made: "_Made") -> None:
+        """Whether the block says the right things of its events, and all that was to be reversed was."""
+        progress, first, last = self.progress, block.first_sequence, block.last_sequence
+        structure = last if made.structural else progress.structure_sequence
+        if block.structure_sequence is None:
+            if progress.structure_kept:
+                self._differ(first, "block.structure_sequence", "is NULL, and in a block before it it is not")
+            structure = last
+        elif made.doubtful and block.structure_sequence in (last, progress.structure_sequence):
+            structure = block.structure_sequence
+        elif block.structure_sequence != structure:
+            wrong = f"is {block.structure_sequence}; the last structural block up to it ends at {structure}"
+            self._differ(first, "block.structure_sequence", wrong)
+        progress.structure_sequence = structure
+        progress.structure_kept = progress.structure_kept or block.structure_sequence is not None
+        if block.created is not None:
+            missing, more = set(made.created) - set(block.created), set(block.created) - set(made.created)
+            if missing or (more and block.whole and not made.doubtful and progress.foldable):
+                wrong = f"is {block.created}; its events create {made.created}"
+                self._differ(first, "block.created", wrong)
+        for competition_id, due in made.due.items():
+            if due.count or due.sum & _SUM_MASK:
+                effect = progress.effects[competition_id]
+                effect.count += due.count
+                effect.sum = (effect.sum + due.sum) & _SUM_MASK
+                if made.doubtful:
+                    sentence = f"what the event {due.sequence} had reversed: an event of its block was set aside"
+                    progress.unchecked.append(sentence)
+                else:
+                    self._unreversed.append(due)
+
+    async def _name_unreversed(self, due: "_Due") -> None:
+        """Tells which points a voiding, or the opposite, left as they were, or took back without a reason."""
+        await self._quiet()
+        upto, wanted = self.progress.sequence, dict[Sequence, Points]()
+        taken: list[PointsReversed] = []
+        async for recorded in log.points_of(self._connection, self.progress.tournament_id, due.competition_id, upto):
+            event = recorded.event
+            if recorded.sequence < due.sequence and isinstance(event, _POINTS):
+                if isinstance(event, PointsReversed):
+                    wanted.pop(event.reverses, None)
+                wanted[recorded.sequence] = event
+            elif isinstance(event, PointsReversed):
+                taken.append(event)
+        wrong: list[str] = []
+        names = Counter([event.reverses for event in taken])
+        wrong += [f"event {sequence} is not reversed" for sequence in wanted if sequence not in names]
+        wrong += [f"event {sequence} is reversed {n} times" for sequence, n in names.items() if n > 1]
+        wrong += [f"event {s} is reversed, which is not in effect" for s in names if s not in wanted]
+        wrong += [
+            f"event {event.reverses} is reversed by other lines"
+            for event in taken
+            if event.reverses in wanted and not _reverses(event, wanted[event.reverses])
+        ]
+        told = "; ".join(wrong[:UNREVERSED_MAX]) + (
+            f"; and {len(wrong) - UNREVERSED_MAX} more" * (len(wrong) > UNREVERSED_MAX)
+        )
+        self._differ(due.sequence, "event.reverses", f"of competition {due.competition_id}: {told}")
 
     def _hold_registry_against(self, sequence: Sequence, event: Event) -> None:
         if sequence != 1:
@@ -277,6 +429,11 @@ class Verification:
 
     async def _begin(self) -> None:
         progress, connection = self.progress, self._connection
+        said = await stored.set_asides(connection, progress.tournament_id)
+        self._ignored = frozenset([s.sequence for s in said if s.fault is None and s.sequence is not None])
+        self._faults = {s.by: s.fault for s in said if s.fault is not None}
+        if any(sequence <= progress.sequence and sequence not in progress.ignored for sequence in self._ignored):
+            self._begin_anew()
         if progress.sequence > 0:
             there = await stored.digest_at(connection, progress.tournament_id, progress.sequence)
             if there != progress.digest:
@@ -300,6 +457,19 @@ class Verification:
         self._plan()
         if progress.sequence >= self._next_stop:
             await self._compare()
+
+    def _begin_anew(self) -> None:
+        """For an event that was set aside since it was folded. What has been found stays found."""
+        anew = beginning(self.progress.tournament_id, self.progress.slug)
+        anew.differences, anew.differences_count = self.progress.differences, self.progress.differences_count
+        for name in anew.__struct_fields__:
+            setattr(self.progress, name, getattr(anew, name))
+        assert anew.board is not None
+        self._board = anew.board
+        self._next_mark = self._mark_events
+        if self._witness is not None:
+            self._notes = self._witness.of(anew.tournament_id, anew.sequence)
+            self._next_note = next(self._notes, None)
 
     def _plan(self) -> None:
         """Sets where the fold must pause next, for something that is to be compared there."""
@@ -429,7 +599,8 @@ class Verification:
 
     async def _finish(self) -> None:
         progress, connection, last = self.progress, self._connection, self.progress.sequence
-        self._compare_head()
+        self._compare_lock()
+        await self._compare_set_asides()
         outside = await stored.outside(connection, progress.tournament_id, last)
         if outside.event_beyond is not None:
             self._differ(outside.event_beyond, "event.sequence", f"lies beyond the last block, which ends at {last}")
@@ -458,21 +629,25 @@ class Verification:
         else:
             progress.unchecked.append("sums and everything folded: an event cannot be folded")
 
-    def _compare_head(self) -> None:
-        progress, head = self.progress, self._stand
-        if head.sequence is None:
-            self._differ(None, "head", "is missing")
-            return
-        if progress.blocks == 0:
+    def _compare_lock(self) -> None:
+        stand = self._stand
+        if not stand.locked:
+            self._differ(None, "append_lock", "is missing: nothing can be appended")
+        elif stand.refusals != (stand.last_refusal or 0):
+            self._differ(None, "append_lock.refusals", f"is {stand.refusals}; the last refusal is {stand.last_refusal}")
+        if self.progress.blocks == 0:
             self._differ(Sequence(1), "block", "there is none: the log is empty")
-        for name, found, expected in (
-            ("sequence", head.sequence, progress.sequence),
-            ("digest", head.digest and head.digest.hex(), progress.digest.hex()),
-            ("recorded_at", head.recorded_us, progress.recorded_us),
-            ("structure_sequence", head.structure_sequence, progress.structure_sequence),
-        ):
-            if found != expected:
-                self._differ(head.sequence, f"head.{name}", f"is {found}; by the last block it is {expected}")
+
+    async def _compare_set_asides(self) -> None:
+        """What the log says was set aside, and what the service is made to ignore."""
+        progress = self.progress
+        found = await stored.set_asides(self._connection, progress.tournament_id)
+        progress.set_aside = [said for said in found if said.fault is None]
+        ignored = await stored.ignored(self._connection, progress.tournament_id)
+        for sequence in sorted(self._ignored - ignored):
+            self._differ(sequence, "set_aside", "is set aside by the log, but the service does not ignore it")
+        for sequence in sorted(ignored - self._ignored):
+            self._differ(sequence, "set_aside", "is ignored by the service, but the log does not set it aside")
 
     def _differ(self, sequence: Sequence | None, field: str, message: str) -> None:
         self.progress.differences_count += 1
@@ -483,3 +658,66 @@ class Verification:
 
 
 _NOBODY: Final = ActorId(0)
+
+
+class _Due(Struct):
+    """What the event `sequence` is still to have reversed of a competition."""
+
+    competition_id: CompetitionId
+    sequence: Sequence
+    count: int = 0
+    sum: int = 0
+
+
+class _Made(Struct):
+    """What the events of a block are, beside what they fold to. `doubtful`: one of them cannot be told, or was set
+    aside."""
+
+    structural: bool
+    doubtful: bool = False
+    created: list[int] = field(default_factory=list)
+    due: dict[CompetitionId, _Due] = field(default_factory=dict)
+
+
+def hash_of_points(salt: int, sequence: Sequence, event: Points, sign: int) -> int:
+    """Of the lines of `event`, `sign` (1 or -1) times each amount, as those of the event `sequence`; for sums, modulo
+    2⁶³.
+
+    Amounts are made odd, because the hashes of -1 and -2 are the same. The hash of a tuple is nearly linear in its last
+    item: where two events exchanged their amounts, the sum would be the same more often than not. Hence the square.
+    """
+    double = 2 * sign
+    if len(event.deltas) == 1:  # as nearly always
+        (line,) = event.deltas
+        odd = line.amount * double + 1
+        return hash((salt, sequence, event.ranking_id, line.competitor_id, line.unity_id, odd)) ** 2
+    lines = [n for d in event.deltas for n in (d.competitor_id, d.unity_id, d.amount * double + 1)]
+    return hash((salt, sequence, event.ranking_id, *lines)) ** 2
+
+
+def _existing(board: Board, event: Event) -> Iterator[str]:
+    """What `event` creates although it is there."""
+    match event:
+        case CompetitorRegistered() if event.competitor_id in board.competitors:
+            yield f"competitor {event.competitor_id}"
+        case CompetitionAdded() if event.competition_id in board.competitions:
+            yield f"competition {event.competition_id}"
+        case RankingCreated():
+            if event.ranking_id in board.rankings:
+                yield f"ranking {event.ranking_id}"
+            yield from _existing_unity(board, event.main_unity_id)
+        case UnityAdded():
+            yield from _existing_unity(board, event.unity_id)
+
+
+def _existing_unity(board: Board, unity_id: UnityId) -> Iterator[str]:
+    if any(unity_id in ranking.unities for ranking in board.rankings.values()):
+        yield f"unity {unity_id}"
+
+
+def _reverses(event: PointsReversed, points: Points) -> bool:
+    """Whether it takes back just these points, line by line."""
+    lines = [(d.competitor_id, d.unity_id, -d.amount) for d in event.deltas]
+    return event.ranking_id == points.ranking_id and lines == [
+        (d.competitor_id, d.unity_id, d.amount) for d in points.deltas
+    ]

@@ -270,6 +270,13 @@ class Worker:
             return Folded(outdated=outdated, claimed=claimed)
         boards = await self._boards_at(connection, {t: after[t] for t in read.tails})
         touched = {t: await _touched(t, boards[t], tail.events) for t, tail in read.tails.items()}
+        for tournament_id in [t for t, on in touched.items() if on.set_aside]:
+            if await log.set_aside_since(connection, tournament_id, after[tournament_id].sequence):
+                outdated.add(tournament_id)  # another version could fold it, and its tables hold what came of it
+                del read.tails[tournament_id], touched[tournament_id], boards[tournament_id]
+                read.unread.discard(tournament_id)
+        if not read.tails:
+            return Folded(outdated=outdated, claimed=claimed)
         heads = {t: tail.head for t, tail in read.tails.items()}
         try:
             await tables.save(connection, touched)

@@ -119,6 +119,11 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
     events.CompetitionUnvoided: st.builds(events.CompetitionUnvoided, competition_id=ids),
     events.RankingClosed: st.builds(events.RankingClosed, ranking_id=ids),
     events.RankingReopened: st.builds(events.RankingReopened, ranking_id=ids),
+    events.EventSetAside: st.builds(
+        events.EventSetAside,
+        sequence=st.integers(1, events.SET_ASIDE_MAX),
+        digest=st.binary(min_size=32, max_size=32).map(bytes.hex),
+    ),
 }
 
 
@@ -382,14 +387,16 @@ def board_of(log: Iterable[Recorded]) -> Board:
 
 
 def runs(history: list[Event], sizes: Iterable[int]) -> Iterator[list[Event]]:
-    """`history` in runs of these sizes, cut short after a structural event: as blocks are."""
+    """`history` in runs of these sizes, cut short after a structural event: as blocks are. What is exact begins
+    one, and the reversals that it leads to are in it."""
     remaining = iter(sizes)
     run: list[Event] = []
-    size = next(remaining)
+    size, full = next(remaining), False
     for event in history:
-        run.append(event)
-        if event.structural or len(run) >= size:
+        if run and (full or event.exact) and not isinstance(event, events.PointsReversed):
             yield run
-            run, size = [], next(remaining)
+            run, size, full = [], next(remaining), False
+        run.append(event)
+        full = full or event.structural or len(run) >= size
     if run:
         yield run

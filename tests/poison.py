@@ -30,19 +30,22 @@ async def poison(owner: asyncpg.Connection, arena: Arena, name: str) -> Sequence
     return await append_text(owner, arena.tournament_id, kind, body % ids)
 
 
-async def append_text(owner: asyncpg.Connection, tournament_id: TournamentId, kind: str, body: str) -> Sequence:
+async def append_text(
+    owner: asyncpg.Connection, tournament_id: TournamentId, kind: str, body: str, *, structural: bool = False
+) -> Sequence:
     """Appends whatever it is given; answers its sequence."""
     sequence: Sequence = await owner.fetchval(
         """
         SELECT last_sequence
         FROM append_block(
-            $1, gen_random_uuid(), (SELECT sequence FROM head WHERE tournament_id = $1), false, false, true,
+            $1, gen_random_uuid(), (SELECT sequence FROM head WHERE tournament_id = $1), $4, false, true,
             NULL, NULL, NULL, ARRAY[0], ARRAY[$2], ARRAY[$3]
         )
         """,
         tournament_id,
         kind,
         body,
+        structural,
     )
     return sequence
 

@@ -151,7 +151,10 @@ async def _verified(database: Database, plan: Plan, *, as_json: bool) -> Report:
 
 
 def _print(report: Report) -> None:
-    columns = ("tournament", "sequence", "digest", "events", "tables at", "snapshots", "outside digests", "differences")
+    columns = (
+        *("tournament", "sequence", "digest", "events", "tables at", "snapshots", "outside digests", "set aside"),
+        "differences",
+    )
     rows = [
         {
             "tournament": head.slug,
@@ -161,11 +164,16 @@ def _print(report: Report) -> None:
             "tables at": head.tables_at,
             "snapshots": head.snapshots,
             "outside digests": head.digests,
+            "set aside": len(head.set_aside),
             "differences": head.differences,
         }
         for head in report.heads
     ]
     printing.rows(rows, columns, as_json=False)
+    for head in report.heads:
+        for aside in head.set_aside:
+            at = printing.moment(aside.at)
+            printing.line(f"set aside: {head.slug}: event {aside.sequence} ({aside.kind}), by event {aside.by} at {at}")
     for sentence in report.checked:
         printing.line(f"checked: {sentence}")
     for sentence in report.unchecked:

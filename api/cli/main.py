@@ -28,6 +28,7 @@ from api.cli.audit import digests, prove, verify
 from api.cli.imports import Interrupted, register_competitors
 from api.cli.past import chart, explain, history, standings
 from api.cli.rebuild import rebuild_tables
+from api.cli.setting_aside import set_event_aside
 from api.cli.void import unvoid, void, what_if
 from api.cli.where import HERE, Json, Where, address, database_at, desk_at, find, known, located, tournament_at
 from api.desk import Desk, open_desk
@@ -61,6 +62,7 @@ for part in (tournament_app, competitor_app, unity_app, ranking_app, token_app):
 for command in (standings, history, explain, chart, void, unvoid, what_if, verify, digests, prove):
     app.command(command)
 app.command(rebuild_tables, name="rebuild")
+app.command(set_event_aside, name="set-aside")
 
 SLUG_CHARACTERS_MAX: Final = 100
 SLUG_ATTEMPTS_MAX: Final = 1_000

@@ -153,7 +153,7 @@ def standings_json(
     live: Live, ranking_id: RankingId, only: str | None, sequence: Sequence, recorded_at: datetime
 ) -> None:
     """The modification shape of the interface, with the sequence it is of and the time of that event."""
-    shape = msgspec.json.decode(answers.modified_ranking(live, ranking_id))["ranking"]
+    shape = msgspec.json.decode(answers.whole(answers.modified_ranking(live, ranking_id)))["ranking"]
     shape["unities"] = [unity for unity in shape["unities"] if only in (None, unity["name"])]
     json(shape | {"sequence": sequence, "recorded_at": moment(recorded_at)})
 

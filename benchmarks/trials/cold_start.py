@@ -40,7 +40,7 @@ async def _first_answer(database: Database, tournament: Tournament) -> float:
         started_at = perf_counter()
         async with lives.pinned(tournament.tournament_id) as live:
             await lives.current(live)
-            assert answers.modified_ranking(live, tournament.ranking_id)
+            assert answers.whole(answers.modified_ranking(live, tournament.ranking_id))
         return perf_counter() - started_at
 
 

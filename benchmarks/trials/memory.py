@@ -48,10 +48,10 @@ async def _measured(database: Database, tournament: Tournament) -> tuple[int, in
 
 
 def _answer_everything(live: Live, tournament: Tournament) -> None:
-    answers.modified_ranking(live, tournament.ranking_id)
-    answers.rankings(live)
-    answers.competitors(live, Page(1, PER_PAGE_MAX))
-    answers.competitions(live, Page(1, PER_PAGE_MAX))
+    answers.whole(answers.modified_ranking(live, tournament.ranking_id))
+    answers.whole(answers.rankings(live))
+    answers.whole(answers.competitors(live, Page(1, PER_PAGE_MAX)))
+    answers.whole(answers.competitions(live, Page(1, PER_PAGE_MAX)))
 
 
 def _traced_bytes() -> int:

@@ -18,7 +18,9 @@ from aiohttp.streams import StreamReader
 from prometheus_client import REGISTRY
 from yarl import URL
 
-from api import body, connections
+from api import body, connections, outgoing
+from engine import terms
+from projections import past
 from tests.api.service import FORM, Client, Service, sent_raw, serve
 
 SOON: Final = 0.3
@@ -401,5 +403,11 @@ def test_the_limits_are_those_of_the_readme(monkeypatch: pytest.MonkeyPatch, req
         f"{connections.CONNECTIONS_MAX:,} connections",
         f"{connections.FIELDS_MAX} headers",
         f"{connections.TARGET_BYTES_MAX:,} bytes of address",
+        f"a second more for each {connections.READ_BYTES_PER_SECOND_MIN >> 10} KiB",
+        f"not been read yet is {outgoing.UNSENT_BYTES_MAX >> 20} MiB at most",
+        f"finds no room for {outgoing.ROOM_SECONDS_MAX:.0f} s is 503",
+        f"after {past.OVERTAKINGS_MAX:,} overtakings",
+        f"at most {terms.COMPETITORS_MAX:,} competitors, {terms.COMPETITIONS_MAX:,} competitions and",
+        f"{terms.RANKINGS_MAX:,} rankings, a ranking at most {terms.UNITIES_MAX} unities",
     ):
         assert said in text

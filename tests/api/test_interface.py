@@ -43,6 +43,7 @@ COMPETITION = {
     "has_result": bool,
     "created_at": TIMESTAMP,
     "updated_at": TIMESTAMP,
+    "voided_at": (TIMESTAMP, None),  # ours, beside the documented ones
 }
 LISTED_UNITY = {"id": int, "name": str, "position": int, "general": bool, "sort": re.compile("ASC|DESC")}
 LISTED_RANKING = {
@@ -258,6 +259,7 @@ async def test_a_competition_of_which_only_the_group_is_known(client: Client) ->
         "has_result": False,
         "created_at": competition["created_at"],
         "updated_at": competition["created_at"],
+        "voided_at": None,
     }
 
 

@@ -8,6 +8,7 @@ machine does is not taken for ours.
 import asyncio
 import gc
 import json
+import math
 import re
 import socket
 import threading
@@ -27,11 +28,22 @@ from api.desk import open_desk
 from api.forms import BODY_BYTES_MAX
 from engine import log
 from engine.database import open_database
-from engine.events import CompetitorRegistered
+from engine.events import CompetitionAdded, CompetitorRegistered, Delta, PointsAdded
 from engine.log import Appended, Block, Request
 from engine.telemetry import Lines
-from engine.terms import DELTAS_MAX, OPERATOR, PARTICIPANTS_MAX, CompetitorId, Sequence
+from engine.terms import (
+    DELTAS_MAX,
+    OPERATOR,
+    PARTICIPANTS_MAX,
+    CompetitionId,
+    CompetitorId,
+    RankingId,
+    Sequence,
+    UnityId,
+)
+from projections.past import OVERTAKINGS_MAX
 from tests.api.service import FORM, make_token, slug_of
+from tests.api.test_long import append, crowd, points
 from tests.tournaments import open_new_tournament
 
 STALL_SECONDS_MAX: Final = 0.06
@@ -115,7 +127,16 @@ class Watched:
             form = urlencode(form)
         body = form.encode() if isinstance(form, str) else form
         answered = self.answer(self.head(method, path, f"Content-Length: {len(body)}") + body)
-        return json.loads(answered.partition(b"\r\n\r\n")[2])
+        head, _, rest = answered.partition(b"\r\n\r\n")
+        return json.loads(unchunked(rest) if b"chunked" in head else rest)
+
+
+def unchunked(sent: bytes) -> bytes:
+    body = b""
+    while sent:
+        size, _, sent = sent.partition(b"\r\n")
+        body, sent = body + sent[: int(size, 16)], sent[int(size, 16) + 2 :]
+    return body
 
 
 @pytest.fixture
@@ -236,6 +257,88 @@ def test_registering_beside_ten_thousand_others_holds_up_nobody(watched: Watched
         made = list(clients.map(lambda name: watched.ask("POST", "competitors.json", name), names))
     assert sorted(one["competitor"]["lft"] for one in made)[-1] == 20_001 + 2 * 52
     assert watched.stall_seconds < 2 * STALL_SECONDS_MAX
+
+
+def stalls(watched: Watched, asked: dict[str, bytes], times: int = 2) -> dict[str, float]:
+    """The stall of each request, the best of some: the first may meet what is not warm yet."""
+    found = {}
+    for name, request in asked.items():
+        best = math.inf
+        for _ in range(times):
+            watched.stall_seconds = 0.0
+            answered = watched.answer(request)
+            assert answered.startswith(b"HTTP/1.1 200 "), (name, answered[:200])
+            assert answered.endswith((b"}", b"0\r\n\r\n")), (name, answered[-200:])
+            best = min(best, watched.stall_seconds)
+        found[name] = best
+    return found
+
+
+def adding(watched: Watched, *lines: tuple[int, int, int]) -> bytes:
+    by_competitor: dict[int, list[dict[str, int]]] = {}
+    for competitor, unity, delta in lines:
+        by_competitor.setdefault(competitor, []).append({"unity_id": unity, "delta": delta})
+    deltas = [{"competitor_id": competitor, "unities": unities} for competitor, unities in by_competitor.items()]
+    form = "participants_delta=" + json.dumps(deltas, separators=(",", ":"))
+    return watched.head("PUT", "rankings/1/add.json", f"Content-Length: {len(form)}") + form.encode()
+
+
+@pytest.mark.timeout(600)
+def test_answers_of_any_length_hold_up_nobody(watched: Watched, dsn: str) -> None:
+    asyncio.run(append(dsn, watched.slug, crowd(10_000, unities=20, rankings=4)))
+    race = CompetitionAdded(
+        competition_id=CompetitionId(1), group_id=1, participants=tuple(map(CompetitorId, range(1, 10_001)))
+    )
+    won = PointsAdded(
+        ranking_id=RankingId(1),
+        deltas=(Delta(CompetitorId(1), UnityId(1_000), 1),),
+        competition_id=race.competition_id,
+    )
+    asyncio.run(append(dsn, watched.slug, [race, won]))
+    asked = {
+        "rankings": watched.head("GET", "rankings.json"),
+        "competitions": watched.head("GET", "competitions.json"),
+        "one delta": adding(watched, (1, 1_000, 1)),
+        "a delta in each unity": adding(watched, *((1, 1_000 + n, 1) for n in range(20))),
+        "standings": watched.head("GET", "rankings/1/standings.json"),
+        "preview": watched.head("GET", "competitions/1/void.json"),
+        "standings of the past": watched.head("GET", "rankings/1/standings.json?at_sequence=10083"),
+    }
+    found = stalls(watched, asked)
+    assert max(found.values()) < STALL_SECONDS_MAX, found
+    with ThreadPoolExecutor(20) as clients:  # together
+        watched.stall_seconds = 0.0
+        sizes = set(map(len, clients.map(watched.answer, [asked["rankings"]] * 20)))
+    assert min(sizes) > 6_000_000
+    assert watched.stall_seconds < STALL_SECONDS_MAX, watched.stall_seconds
+
+
+@pytest.mark.timeout(600)
+def test_what_is_said_of_competitors_at_length_holds_up_nobody(watched: Watched, dsn: str) -> None:
+    tags = tuple(f"{n:03}" + "ä" * 252 for n in range(100))
+    asyncio.run(append(dsn, watched.slug, crowd(200, rankings=3, tags=tags)))  # 50 KB each
+    asked = {path: watched.head("GET", path) for path in ("competitors.json?per_page=200", "rankings.json")}
+    found = stalls(watched, asked | {"one delta": adding(watched, (1, 1_000, 1))})
+    assert max(found.values()) < STALL_SECONDS_MAX, found
+
+
+@pytest.mark.timeout(600)
+def test_explaining_what_thousands_have_to_do_with_holds_up_nobody(watched: Watched, dsn: str) -> None:
+    facts = crowd(10_000) + [points(amount=1 - 2 * (n % 2)) for n in range(200)]
+    everybody = tuple([Delta(CompetitorId(n), UnityId(1_000), 1) for n in range(1, 10_001)])
+    facts.append(PointsAdded(ranking_id=RankingId(1), deltas=everybody))
+    asyncio.run(append(dsn, watched.slug, facts))
+    before = 10_000 + 2
+    asked = {
+        "explanation": watched.head("GET", "rankings/1/explain.json?competitor=1&limit=200"),
+        "history": watched.head("GET", f"rankings/1/history.json?from_sequence={before + 190}"),
+    }
+    found = stalls(watched, asked)
+    assert max(found.values()) < STALL_SECONDS_MAX, found
+    page = watched.ask("GET", "rankings/1/explain.json?competitor=1&limit=200")["explanation"]
+    met = sum(len(step["overtakings"]) for step in page["steps"])
+    assert OVERTAKINGS_MAX <= met < OVERTAKINGS_MAX + 10_000
+    assert page["next"] == page["steps"][-1]["sequence"] == page["to"]["sequence"]
 
 
 @pytest.mark.timeout(300)

@@ -1,13 +1,16 @@
 """Competitions that do not count: whatever they caused is reversed, all of it, at once, and can be had back."""
 
 import asyncio
+import json
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import Any
 
 import asyncpg
 import pytest
 
+from api import answers
 from api.desk import Desk
 from engine import log
 from engine.commands import AddPoints, UnvoidCompetition, VoidCompetition
@@ -21,8 +24,14 @@ from engine.events import (
     Points,
     PointsAdded,
     PointsReversed,
+    Recorded,
+    TournamentOpened,
 )
-from engine.terms import CompetitionId
+from engine.log import Head
+from engine.terms import OPERATOR, CompetitionId, Sequence, TournamentId
+from engine.tournament import Tournament
+from projections.board import Board
+from projections.live import Live
 from tests.api.service import Answer, Client, Season, create_ranking, deltas, listed, totals
 from tests.desks import (
     HOLD_HEAD,
@@ -75,6 +84,46 @@ async def test_a_voided_competitions_points_are_gone_from_every_ranking_and_come
     assert (await season.client.put(f"competitions/{match}/unvoid.json")).status == 200
     assert await shown(season) == before
     assert totals(await add(season, (ada, cup["unities"][0]["id"], 0), ranking_id=cup["id"])) == {ada: 7, ben: 0}
+
+
+async def test_a_competition_shows_since_when_it_is_voided(season: Season, peers_client: Client) -> None:
+    path = f"competitions/{season.competition_id}"
+
+    async def listed_by(client: Client) -> Any:
+        competitions = (await client.get("competitions.json")).json["competitions"]["competition"]
+        (found,) = [one for one in competitions if one["id"] == season.competition_id]
+        return found
+
+    before = await listed_by(season.client)
+    assert before["voided_at"] is None
+    voided = (await season.client.put(f"{path}/void.json")).json["competition"]
+    assert voided["voided_at"] == voided["updated_at"] >= before["updated_at"]
+    assert voided == await listed_by(season.client) == await listed_by(peers_client)
+    changed = (await season.client.put(f"{path}.json", {"location": "Rome"})).json["competition"]
+    assert changed["voided_at"] == voided["voided_at"]
+    unvoided = (await season.client.put(f"{path}/unvoid.json")).json["competition"]
+    assert unvoided["voided_at"] is None
+    assert unvoided == await listed_by(season.client) == await listed_by(peers_client)
+
+
+def test_voiding_and_unvoiding_are_changes_of_the_competition() -> None:
+    dawn = datetime(2030, 1, 1, tzinfo=UTC)
+    match = CompetitionId(2)
+    facts: list[Event] = [
+        TournamentOpened(name="T", slug="t"),
+        CompetitionAdded(competition_id=match, group_id=1),
+        CompetitionVoided(competition_id=match),
+        CompetitionUnvoided(competition_id=match),
+    ]
+    live = Live(TournamentId(1), Head(Sequence(0), b""), Tournament(), Board())
+    shown = []
+    for n, fact in enumerate(facts, start=1):
+        recorded = Recorded(sequence=Sequence(n), recorded_at=dawn + timedelta(hours=n), actor=OPERATOR, event=fact)
+        live.fold([recorded], Head(Sequence(n), b"%d" % n))
+        if n > 1:
+            answer = json.loads(answers.whole(answers.change(live, fact)))["competition"]
+            shown.append((answer["created_at"][11:13], answer["updated_at"][11:13], answer["voided_at"]))
+    assert shown == [("02", "02", None), ("02", "03", "2030-01-01 03:00:00"), ("02", "04", None)]
 
 
 async def test_a_preview_says_what_voiding_then_does_and_records_nothing(season: Season) -> None:

@@ -69,7 +69,12 @@ def test_every_tag_has_a_golden_file() -> None:
 
 
 def test_every_kind_of_event_has_a_tag() -> None:
-    assert {type(decode(tag, body)) for tag, body in ALL_GOLDEN} == set(get_args(Event))
+    assert {type(decode(tag, body)) for tag, body in ALL_GOLDEN} == set(get_args(Event)) - {events.Ignored}
+
+
+def test_what_stands_for_an_event_that_was_set_aside_is_never_written() -> None:
+    with pytest.raises(KeyError):
+        encode(events.Ignored())
 
 
 @pytest.mark.parametrize("tag", sorted(tags()))
@@ -151,6 +156,10 @@ UNDECODABLE: Final[dict[str, tuple[str, str]]] = {
     "a delta of two": ("PointsAdded", '{"ranking_id":30,"deltas":[[1,40]]}'),
     "a delta of four": ("PointsAdded", '{"ranking_id":30,"deltas":[[1,40,3,4]]}'),
     "a delta that is an object": ("PointsAdded", '{"ranking_id":30,"deltas":[{"amount":3}]}'),
+    "a setting aside of nothing": ("EventSetAside", f'{{"sequence":0,"digest":"{"0" * 64}"}}'),
+    "a setting aside beyond its bound": ("EventSetAside", f'{{"sequence":{10**18},"digest":"{"0" * 64}"}}'),
+    "a digest that is too short": ("EventSetAside", f'{{"sequence":1,"digest":"{"0" * 63}"}}'),
+    "a digest in capitals": ("EventSetAside", f'{{"sequence":1,"digest":"{"A" * 64}"}}'),
     "nothing but arrays": ("RankingClosed", "[" * DEEP + "]" * DEEP),
     "a field nested without end": ("RankingClosed", '{"ranking_id":' + "[" * DEEP + "]" * DEEP + "}"),
     "an unknown field nested without end": ("RankingClosed", '{"ranking_id":30,"x":' + "[" * DEEP + "]" * DEEP + "}"),

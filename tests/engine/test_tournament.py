@@ -15,14 +15,19 @@ from engine.commands import Command
 from engine.errors import Conflict, Fault, NotFound, Refusal, Unacceptable
 from engine.events import Delta, Event
 from engine.terms import (
+    COMPETITIONS_MAX,
+    COMPETITORS_MAX,
     DELTA_MAX,
     DELTAS_MAX,
     DESCRIPTION_CHARACTERS_MAX,
     NAME_CHARACTERS_MAX,
     PARTICIPANTS_MAX,
+    RANKINGS_MAX,
     REVERSED_LINES_MAX,
     TAGS_MAX,
+    UNITIES_MAX,
     Sort,
+    UnityId,
 )
 from engine.tournament import Tournament, decide, evolve
 from tests.histories import EVENTS, commands_for, histories, tournament_of, unhurried
@@ -633,6 +638,35 @@ def test_too_many_deltas_are_refused_in_one_sentence(state: Tournament) -> None:
     with pytest.raises(Unacceptable) as refusal:
         decide(state, add(*[(NOBODY, NOBODY, 1)] * (DELTAS_MAX + 1)))
     assert refusal.value.faults == (Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas"),)
+
+
+@pytest.mark.parametrize(
+    ("what", "most", "when"),
+    [
+        ("competitors", COMPETITORS_MAX, register()),
+        ("competitions", COMPETITIONS_MAX, commands.AddCompetition(competition_id=NEW, group_id=1)),
+        ("rankings", RANKINGS_MAX, create(ANNA)),
+    ],
+)
+def test_a_tournament_can_have_so_many_and_no_more(state: Tournament, what: str, most: int, when: Command) -> None:
+    those = getattr(state, what)
+    first = next(iter(those.values()))
+    those.update(dict.fromkeys(range(1_000, 1_000 + most - 1 - len(those)), first))
+    evolve(state, *decide(state, when))
+    assert len(those) == most
+    with pytest.raises(Unacceptable) as refused:
+        decide(state, when)
+    assert refused.value.message == f"This tournament has {most:,} {what}; it can have no more than {most:,}."
+
+
+def test_a_ranking_can_have_100_unities_and_no_more(state: Tournament) -> None:
+    for number in range(UNITIES_MAX - len(state.rankings[OVERALL].unities)):
+        when = commands.AddUnity(ranking_id=OVERALL, unity_id=UnityId(1_000 + number), name=f"U{number}")
+        evolve(state, *decide(state, when))
+    assert len(state.rankings[OVERALL].unities) == UNITIES_MAX == 100
+    with pytest.raises(Unacceptable) as refused:
+        decide(state, measure("One more"))
+    assert refused.value.message == "This ranking has 100 unities; it can have no more than 100."
 
 
 def test_a_list_may_not_name_10_001_competitors() -> None:

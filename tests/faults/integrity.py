@@ -48,16 +48,6 @@ _MIDDLE: Final = (
 _BLOCK_IN_THE_MIDDLE: Final = """
     SELECT last_sequence FROM block WHERE tournament_id = $1 AND last_sequence > 20 ORDER BY last_sequence LIMIT 1
 """
-_STRUCTURE: Final = """
-    UPDATE head
-    SET structure_sequence = (
-        SELECT max(b.last_sequence)
-        FROM block AS b
-        JOIN event AS e ON e.tournament_id = $1 AND e.sequence BETWEEN b.first_sequence AND b.last_sequence
-        WHERE b.tournament_id = $1 AND e.kind IN ('TournamentOpened', 'RankingCreated', 'RankingModified', 'UnityAdded')
-    )
-    WHERE tournament_id = $1
-"""
 _ALL_DELTAS: Final = """
     UPDATE event
     SET body = regexp_replace(body, '([1-9])\\]\\]', '\\1' || '1]]')
@@ -115,7 +105,6 @@ async def tampering(trial: Trial) -> None:
                 if name == "cut off":
                     last = await owner.fetchval(_BLOCK_IN_THE_MIDDLE, tournament_id)
                     await cut_tail(owner, TournamentId(tournament_id), last)
-                    await owner.execute(_STRUCTURE, tournament_id)
                 else:
                     await tamper(owner, _ALL_DELTAS, tournament_id)
                     await chain_anew(owner, TournamentId(tournament_id))
@@ -132,7 +121,7 @@ async def tampering(trial: Trial) -> None:
             original = await _fresh(trial, backup)
         refused = 0
         async with original.owner(role="tallybook_service") as service:
-            for table in ("event", "block", "head", "idempotency", "tournament"):
+            for table in ("event", "block", "append_lock", "idempotency", "tournament"):
                 try:
                     await service.execute(f"DELETE FROM {table}")
                 except LOST:

@@ -121,7 +121,7 @@ async def test_tables_of_another_log_are_made_those_of_this_one(
     await cut_tail(owner, arena.tournament_id, 4)
     await point(database, arena, 9)
     rebuilt = await rebuild(database, arena.tournament_id)
-    assert rebuilt.differences == ["the tables stand at event 5 of another log"]
+    assert rebuilt.differences == ["the tables stand at event 5 of a log that is another one now"]
     await assert_tables_show_the_log(database, arena.tournament_id)
 
 

@@ -16,18 +16,39 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import log, safeguards, stored, witness
+from engine import log, stored, witness
 from engine.database import Database
 from engine.errors import NotFound, Unacceptable
-from engine.events import Delta, Event, PointsAdded
+from engine.events import (
+    CompetitionAdded,
+    CompetitionUnvoided,
+    CompetitionVoided,
+    CompetitorRegistered,
+    Delta,
+    Event,
+    PointsAdded,
+    PointsReversed,
+    RankingCreated,
+    UnityAdded,
+)
 from engine.log import Appended, Block, Request
-from engine.terms import OPERATOR, ActorId, Sequence, TournamentId
+from engine.terms import (
+    OPERATOR,
+    ActorId,
+    CompetitionId,
+    CompetitorId,
+    RankingId,
+    Sequence,
+    TournamentId,
+    UnityId,
+)
 from projections import audit
 from projections.audit import Plan, Report
 from projections.progress import DIFFERENCES_MAX, Difference, State, beginning
+from projections.verify import hash_of_points
 from projections.worker import Worker
-from tests.desks import record
-from tests.histories import runs
+from tests.desks import Arena, open_arena, record
+from tests.histories import runs, unhurried
 from tests.poison import POISONS, cut_tail, poison
 from tests.projections.test_tables import block_sizes, on_the_database, rich_histories
 from tests.tampering import (
@@ -120,11 +141,12 @@ async def test_no_clean_history_raises_an_alarm(
 async def appended_with_keys(
     database: Database, tournament_id: TournamentId, run: list[Event], name: str, data: Any
 ) -> Sequence:
-    """Appends one block, in requests of one event or two, of which some have a key that was used before as well."""
+    """Appends one block, in requests of one event or two, of which some have a key that was used before as well; what
+    is exact is one request, with its reversals."""
     requests: list[Request] = []
     left = list(run)
     while left:
-        size = data.draw(st.integers(1, 2))
+        size = len(left) if left[0].exact else data.draw(st.integers(1, 2))
         events, left = tuple(left[:size]), left[size:]
         key = data.draw(st.sampled_from([None, None, f"{name}-{len(requests)}", "é\N{FOX FACE}"]))
         if key == "é\N{FOX FACE}" and (name != "0" or any(r.idempotency_key == key for r in requests)):
@@ -236,22 +258,64 @@ LOG_CHANGES: Final = {
     ),
     "the length of a block": (f"UPDATE block SET bytes = -5 {BLOCK} 10", {(10, "block.bytes")}),
     "a block": (f"DELETE FROM block {BLOCK} 10", {(10, "block.first_sequence"), (11, "block.digest")}),
-    "all blocks": ("DELETE FROM block WHERE tournament_id = $1", {(1, "block"), (LAST, "head.sequence")}),
-    "the last block": (f"DELETE FROM block {BLOCK} 12", {(LAST, "head.sequence"), (12, "event.sequence")}),
-    "the head's sequence": (
-        "UPDATE head SET sequence = 11 WHERE tournament_id = $1",
-        {(11, "head.sequence")},
+    "all blocks": ("DELETE FROM block WHERE tournament_id = $1", {(1, "block"), (1, "event.sequence")}),
+    "the last block": (
+        f"DELETE FROM block {BLOCK} 12",
+        {(12, "event.sequence"), (12, "checkpoint.sequence")},
     ),
-    "the head's digest": ("UPDATE head SET digest = sha256(digest) WHERE tournament_id = $1", {(LAST, "head.digest")}),
-    "the head's time": (
-        "UPDATE head SET recorded_at = 'infinity' WHERE tournament_id = $1",
-        {(LAST, "head.recorded_at")},
+    "where the last block ends": (
+        f"UPDATE block SET last_sequence = 13 {BLOCK} 12",
+        {(13, "event.sequence"), (12, "checkpoint.sequence")},
     ),
-    "the head's structure": (
-        "UPDATE head SET structure_sequence = 4 WHERE tournament_id = $1",
-        {(LAST, "head.structure_sequence")},
+    "where the last block ends, too early": (
+        f"UPDATE block SET last_sequence = 0 {BLOCK} 12",
+        {(0, "event.sequence"), (12, "event.sequence"), (12, "checkpoint.sequence")},
     ),
-    "the head": ("DELETE FROM head WHERE tournament_id = $1", {(None, "head")}),
+    "the last digest": (
+        f"UPDATE block SET digest = sha256(digest) {BLOCK} 12",
+        {(12, "block.digest"), (12, "checkpoint.digest")},
+    ),
+    "the time of the last block": (
+        f"UPDATE block SET recorded_at = 'infinity' {BLOCK} 12",
+        {(12, "event.recorded_at")},
+    ),
+    "the structure of a block": (
+        f"UPDATE block SET structure_sequence = 4 {BLOCK} 9",
+        {(7, "block.structure_sequence")},
+    ),
+    "the structure of the last block": (
+        f"UPDATE block SET structure_sequence = 12 {BLOCK} 12",
+        {(12, "block.structure_sequence")},
+    ),
+    "the structure of a block that changed it": (
+        f"UPDATE block SET structure_sequence = 4 {BLOCK} 5",
+        {(5, "block.structure_sequence")},
+    ),
+    "the structure of a block, taken away": (
+        f"UPDATE block SET structure_sequence = NULL {BLOCK} 9",
+        {(7, "block.structure_sequence")},
+    ),
+    "an id that was created, taken away": (
+        f"UPDATE block SET created = '{{}}' {BLOCK} 10",
+        {(10, "block.created")},
+    ),
+    "an id that was created, changed": (
+        f"UPDATE block SET created = ARRAY[created[1] + 1] {BLOCK} 6",
+        {(6, "block.created")},
+    ),
+    "an id that was never created": (
+        f"UPDATE block SET created = created || 77::bigint {BLOCK} 4",
+        {(2, "block.created")},
+    ),
+    "the row to lock": ("DELETE FROM append_lock WHERE tournament_id = $1", {(None, "append_lock")}),
+    "how many refusals there were": (
+        "UPDATE append_lock SET refusals = 5 WHERE tournament_id = $1",
+        {(None, "append_lock.refusals")},
+    ),
+    "a refusal that never was": (
+        "INSERT INTO refusal (tournament_id, idempotency_key, number) VALUES ($1, 'never', 3)",
+        {(None, "append_lock.refusals")},
+    ),
     "what a key was used for": (
         "UPDATE idempotency SET sequence = 8 WHERE tournament_id = $1",
         {(7, "idempotency.sequence")},
@@ -354,13 +418,11 @@ async def test_an_event_that_was_inserted_back_dated_is_found(
 ) -> None:
     """By the very function that appends, so that its digest is right."""
     async with owner.transaction():
-        await tamper(owner, "UPDATE head SET recorded_at = now() - interval '1 day'")
         await record(owner, staged.tournament_id, points(staged))
         await tamper(
             owner, "UPDATE block SET recorded_at = recorded_at - interval '1 day' WHERE last_sequence = 13", *()
         )
         await tamper(owner, "UPDATE event SET recorded_at = recorded_at - interval '1 day' WHERE sequence = 13")
-        await tamper(owner, "UPDATE head SET recorded_at = recorded_at - interval '1 day'")
         await chain_anew(owner, staged.tournament_id)
     assert named(await verified(database)) == {(13, "event.recorded_at")}
 
@@ -381,7 +443,6 @@ async def test_an_event_inserted_in_the_middle_is_found(
                     f"UPDATE {table} SET {column} = {column} {step} WHERE tournament_id = $1 AND {column} >= {beyond}",
                     staged.tournament_id,
                 )
-        await owner.execute("UPDATE head SET sequence = 13 WHERE tournament_id = $1", staged.tournament_id)
         await owner.execute(
             f"INSERT INTO event SELECT tournament_id, 10, recorded_at, actor, kind, NULL, body FROM event {EVENT} 9",
             staged.tournament_id,
@@ -409,50 +470,247 @@ async def test_rows_of_a_tournament_that_is_not_registered_are_found(
     assert named(await verified(database)) == {
         (None, table)
         for table in (
-            *("head", "event", "block", "idempotency", "checkpoint", "competitor", "competition", "participant"),
+            *("append_lock", "event", "block", "idempotency", "checkpoint", "competitor", "competition", "participant"),
             *("ranking", "enrolment", "unity", "total"),
         )
     }
 
 
-# ── What keeps the log append-only ──────────────────────────────────────────────────────────────────────
+# ── What may be in a log only if somebody else than the service appended it ─────────────────────────────
 
-RULES: Final = {
-    "ALTER TABLE event DISABLE TRIGGER append_only": "trigger.event.append_only",
-    "ALTER TABLE block ENABLE REPLICA TRIGGER append_only": "trigger.block.append_only",
-    "DROP TRIGGER append_only ON idempotency": "trigger.idempotency.append_only",
-    "DROP TRIGGER head_stays ON head": "trigger.head.head_stays",
-    """
-    DROP TRIGGER append_only ON tournament;
-    CREATE TRIGGER append_only BEFORE UPDATE ON tournament FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
-    """: "trigger.tournament.append_only",
-    "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'": (
-        "function.refuse_change"
+DUEL: Final = CompetitionId(900)
+
+
+async def a_duel(database: Database, owner: asyncpg.Connection) -> Arena:
+    """Events 5 to 8: a competition, then +5 and +7 that it gave, and +1 that nobody can take back."""
+    arena = await open_arena(database)
+    await record(owner, arena.tournament_id, CompetitionAdded(competition_id=DUEL, group_id=1))
+    for amount, competition_id in ((5, DUEL), (7, DUEL), (1, None)):
+        await record(owner, arena.tournament_id, of_duel(arena, amount, competition_id=competition_id))
+    return arena
+
+
+def of_duel(arena: Arena, *amounts: int, competition_id: CompetitionId | None = DUEL) -> PointsAdded:
+    deltas = tuple([Delta(arena.competitors[n], arena.unity_id, amount) for n, amount in enumerate(amounts)])
+    return PointsAdded(ranking_id=arena.ranking_id, deltas=deltas, competition_id=competition_id)
+
+
+def back(arena: Arena, reverses: int, *amounts: int) -> PointsReversed:
+    return PointsReversed(
+        ranking_id=arena.ranking_id,
+        deltas=of_duel(arena, *amounts).deltas,
+        competition_id=DUEL,
+        reverses=Sequence(reverses),
+    )
+
+
+VOIDED: Final = CompetitionVoided(competition_id=DUEL)
+UNVOIDED: Final = CompetitionUnvoided(competition_id=DUEL)
+_Blocks = Callable[[Arena], list[tuple[Event, ...]]]
+VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = {
+    "all that is in effect": (lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7))], {}),
+    "in another order": (lambda a: [(VOIDED, back(a, 7, -7), back(a, 6, -5))], {}),
+    "and back again, twice": (
+        lambda a: [
+            (VOIDED, back(a, 6, -5), back(a, 7, -7)),
+            (UNVOIDED, back(a, 10, 5), back(a, 11, 7)),
+            (of_duel(a, 2, -1),),
+            (VOIDED, back(a, 13, -5), back(a, 14, -7), back(a, 15, -2, 1)),
+            (UNVOIDED, back(a, 17, 5), back(a, 18, 7), back(a, 19, 2, -1)),
+        ],
+        {},
     ),
-    "DROP FUNCTION open_tournament": "function.open_tournament",
-    "GRANT UPDATE ON event TO tallybook_service": "right.event",
-    "GRANT INSERT ON block TO PUBLIC": "right.block",
-    "GRANT UPDATE (body) ON event TO tallybook_service": "right.event",
-    "ALTER TABLE event ALTER body DROP NOT NULL": "column.event.body",
-    "ALTER TABLE event DROP CONSTRAINT event_pkey; CREATE INDEX ON event (tournament_id, sequence)": "key.event",
+    "one is left": (
+        lambda a: [(VOIDED, back(a, 6, -5))],
+        {(9, "event.reverses"): "of competition 900: event 7 is not reversed"},
+    ),
+    "all are left": (
+        lambda a: [(VOIDED,)],
+        {(9, "event.reverses"): "of competition 900: event 6 is not reversed; event 7 is not reversed"},
+    ),
+    "one is left, and is taken back when the voiding is": (
+        lambda a: [(VOIDED, back(a, 6, -5)), (UNVOIDED, back(a, 10, 5), back(a, 7, -7))],
+        {(9, "event.reverses"): "of competition 900: event 7 is not reversed"},
+    ),
+    "one twice": (
+        lambda a: [(VOIDED, back(a, 6, -5), back(a, 6, -5), back(a, 7, -7))],
+        {(9, "event.reverses"): "of competition 900: event 6 is reversed 2 times"},
+    ),
+    "one twice instead of the other": (
+        lambda a: [(VOIDED, back(a, 6, -5), back(a, 6, -5))],
+        {(9, "event.reverses"): "of competition 900: event 7 is not reversed; event 6 is reversed 2 times"},
+    ),
+    "one that is none of its own": (
+        lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7), back(a, 8, -1))],
+        {(9, "event.reverses"): "of competition 900: event 8 is reversed, which is not in effect"},
+    ),
+    "by other amounts": (
+        lambda a: [(VOIDED, back(a, 6, -7), back(a, 7, -5))],
+        {
+            (9, "event.reverses"): "of competition 900: event 6 is reversed by other lines; "
+            "event 7 is reversed by other lines"
+        },
+    ),
+    "by one more line": (
+        lambda a: [(VOIDED, back(a, 6, -5, 0), back(a, 7, -7))],
+        {(9, "event.reverses"): "of competition 900: event 6 is reversed by other lines"},
+    ),
+    "the points, where the reversals are to be": (
+        lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (UNVOIDED, back(a, 6, -5), back(a, 11, 7))],
+        {
+            (12, "event.reverses"): "of competition 900: event 10 is not reversed; event 6 is reversed, "
+            "which is not in effect"
+        },
+    ),
+    "in a block of their own": (
+        lambda a: [(VOIDED,), (back(a, 6, -5), back(a, 7, -7))],
+        {
+            (9, "event.reverses"): "of competition 900: event 6 is not reversed; event 7 is not reversed",
+            (10, "event.body"): "reverses points of competition 900, which this block neither voids nor unvoids",
+            (11, "event.body"): "reverses points of competition 900, which this block neither voids nor unvoids",
+        },
+    ),
+    "points for what is voided": (
+        lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (of_duel(a, 4),)],
+        {(12, "event.body"): "gives points to competition 900, which is voided"},
+    ),
+    "what is voided already": (
+        lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (VOIDED, back(a, 10, 5), back(a, 11, 7))],
+        {(12, "event.body"): "names competition 900, which is voided already"},
+    ),
+    "what is not voided": (
+        lambda a: [(UNVOIDED, back(a, 6, -5), back(a, 7, -7))],
+        {(9, "event.body"): "names competition 900, which is not voided"},
+    ),
 }
+"""What follows event 8, and the differences that are to be found."""
 
 
-@pytest.mark.parametrize("statement", RULES)
-async def test_a_rule_that_does_not_hold_any_more_is_found(
-    database: Database, owner: asyncpg.Connection, staged: Stage, statement: str
+@pytest.mark.parametrize("name", VOIDINGS)
+async def test_a_voiding_that_does_not_reverse_exactly_what_is_in_effect_is_found(
+    database: Database, owner: asyncpg.Connection, name: str
 ) -> None:
-    await owner.execute(statement)
-    assert named(await verified(database)) == {(None, RULES[statement])}
+    blocks, expected = VOIDINGS[name]
+    arena = await a_duel(database, owner)
+    for block in blocks(arena):
+        await record(owner, arena.tournament_id, *block)
+    report = await verified(database)
+    assert {(d.sequence, d.field): d.message for d in report.differences} == expected
 
 
-async def test_a_server_that_may_lose_what_it_confirmed_is_found(dsn: str, database: Database) -> None:
-    connection = await asyncpg.connect(dsn, server_settings={"search_path": "tallybook", "synchronous_commit": "off"})
-    try:
-        broken = await safeguards.broken_rules(connection)
-        assert [rule.rule for rule in broken] == ["setting.synchronous_commit"]
-    finally:
-        await connection.close()
+@pytest.mark.usefixtures("one_block_at_once")
+@pytest.mark.parametrize("name", ["and back again, twice", "one is left"])
+@pytest.mark.parametrize("at", [6, 8, 9])
+async def test_what_is_in_effect_is_still_known_after_an_interruption(
+    database: Database, owner: asyncpg.Connection, tmp_path: Path, name: str, at: int
+) -> None:
+    blocks, expected = VOIDINGS[name]
+    arena = await a_duel(database, owner)
+    for block in blocks(arena):
+        await record(owner, arena.tournament_id, *block)
+    plan = _plan(tmp_path / "state")
+    await interrupted(database, Plan(**plan), at=at)
+    report = await verified(database, **plan)
+    assert report.resumed
+    assert {(d.sequence, d.field): d.message for d in report.differences} == expected
+
+
+lines_of_points: Final = st.lists(
+    st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(-3, 3)), min_size=1, max_size=2
+)
+of_events: Final = st.dictionaries(st.integers(1, 4), lines_of_points, max_size=4)
+
+
+@settings(unhurried, max_examples=500)
+@given(salt=st.integers(0, 2**60), some=of_events, others=of_events, exchanged=st.permutations(range(4)))
+def test_two_sets_of_points_have_the_same_sum_only_where_they_are_the_same(
+    salt: int,
+    some: dict[int, list[tuple[int, int, int]]],
+    others: dict[int, list[tuple[int, int, int]]],
+    exchanged: list[int],
+) -> None:
+    """Also where events have but exchanged their lines; and the sum of the reversals is that of the points."""
+    values = list(some.values())
+    swapped = dict(zip(some, [values[n] for n in exchanged if n < len(values)], strict=True))
+
+    def sum_of(points: dict[int, list[tuple[int, int, int]]], sign: int = 1) -> int:
+        total = 0
+        for sequence, lines in points.items():
+            deltas = tuple([Delta(CompetitorId(c), UnityId(u), sign * amount) for c, u, amount in lines])
+            event = PointsAdded(ranking_id=RankingId(1), deltas=deltas)
+            total += hash_of_points(salt, Sequence(sequence), event, sign)
+        return total % 2**63
+
+    assert sum_of(some, -1) == sum_of(some)
+    for other in others, swapped:
+        assert (sum_of(some) == sum_of(other)) == (some == other)
+
+
+async def test_an_id_that_is_created_twice_is_found(database: Database, owner: asyncpg.Connection) -> None:
+    arena = await a_duel(database, owner)
+    ann, ranking, unity = arena.competitors[0], arena.ranking_id, arena.unity_id
+    again: list[tuple[Event, str]] = [
+        (CompetitorRegistered(competitor_id=ann, name="Eve"), f"competitor {ann}"),
+        (CompetitionAdded(competition_id=DUEL, group_id=1), "competition 900"),
+        (UnityAdded(ranking_id=ranking, unity_id=unity, name="Goals"), f"unity {unity}"),
+        (
+            RankingCreated(
+                ranking_id=ranking, name="R", participants=(ann,), main_unity_id=UnityId(901), main_unity_name="P"
+            ),
+            f"ranking {ranking}",
+        ),
+    ]
+    expected = {}
+    for event, what in again:
+        sequence = (await record(owner, arena.tournament_id, event)).last_sequence
+        expected[sequence] = f"creates {what}, which exists"
+    said = {d.sequence: d.message for d in (await verified(database)).differences if d.field == "event.body"}
+    assert said == expected
+
+
+async def test_a_repeat_in_a_block_may_leave_its_ids_in_the_list(database: Database, owner: asyncpg.Connection) -> None:
+    arena = await open_arena(database)
+
+    def request(competitor_id: int) -> Request:
+        event = CompetitorRegistered(competitor_id=CompetitorId(competitor_id), name="Eve")
+        return Request(events=(event,), actor=OPERATOR, idempotency_key="same", fingerprint=b"same")
+
+    head = (await log.heads(owner, [arena.tournament_id]))[arena.tournament_id]
+    block = Block(
+        tournament_id=arena.tournament_id,
+        judged_at=head.sequence,
+        judged_digest=head.digest,
+        requests=(request(901), request(902)),
+    )
+    (appended,) = await log.append(owner, [block], wait=True)
+    assert isinstance(appended, Appended)
+    assert appended.answers == (5, -5)
+    assert await owner.fetchval("SELECT created FROM block WHERE last_sequence = 5") == [901, 902]
+    assert (await verified(database)).differences == []
+
+
+async def test_blocks_that_were_written_before_structure_was_kept_count_as_structural(
+    database: Database, owner: asyncpg.Connection, staged: Stage
+) -> None:
+    await tamper(
+        owner,
+        "UPDATE block SET structure_sequence = NULL, created = NULL WHERE tournament_id = $1 AND last_sequence <= 10",
+        staged.tournament_id,
+    )
+    await tamper(
+        owner,
+        "UPDATE block SET structure_sequence = 10 WHERE tournament_id = $1 AND last_sequence > 10",
+        staged.tournament_id,
+    )
+    assert (await verified(database)).differences == []
+    await record(owner, staged.tournament_id, points(staged))
+    assert (await verified(database)).differences == []
+
+
+async def test_a_refusal_is_no_difference(database: Database, owner: asyncpg.Connection, staged: Stage) -> None:
+    for key in ("a", "b", "a"):
+        await log.refuse_keys(owner, staged.tournament_id, [key])
+    assert (await verified(database)).differences == []
 
 
 # ── Tables and snapshots, tampered with ─────────────────────────────────────────────────────────────────
@@ -700,7 +958,7 @@ async def test_a_tournament_that_is_gone_is_found_by_an_outside_digest(
 ) -> None:
     await note(database, notes)
     await forget_what_was_made(owner, staged.tournament_id)
-    for table in ("tournament", "head", "event", "block", "idempotency"):
+    for table in ("tournament", "append_lock", "event", "block", "idempotency"):
         await tamper(owner, f"DELETE FROM {table} WHERE tournament_id = $1", staged.tournament_id)
     assert (await verified(database)).differences == []
     for plan in ({}, {"slug": staged.slug}):

@@ -1,0 +1,85 @@
+"""The command for an event that cannot be folded."""
+
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from api.cli import printing
+from api.cli.where import HERE, Json, Where, database_at, known
+from engine.terms import Sequence
+from projections.setting_aside import Found, Unfoldable, set_aside
+
+SHOWN_MAX: Final = 2_000
+"""Characters of an event's body that are shown; all of them with --json."""
+
+
+async def set_event_aside(
+    slug: str,
+    sequence: int,
+    /,
+    *,
+    dry_run: Annotated[bool, Parameter(negative="")] = False,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """Set aside the event that a stopped tournament cannot be folded past. It has no effect any more, at no moment.
+
+    Only the first event that cannot be folded can be set aside, after all digests of the log have been checked.
+    Nothing is deleted, and it cannot be undone. First look whether a newer version of Tallybook can read the event.
+
+    Parameters
+    ----------
+    dry_run
+        Show what would be ignored, and change nothing.
+    """
+    async with database_at(where) as database:
+        tournament_id = await known(database, slug)
+        with printing.progress(slug) as progress:
+            found = await set_aside(database, tournament_id, Sequence(sequence), dry_run=dry_run, progress=progress)
+    if json:
+        printing.json(_row(found, done=not dry_run))
+    else:
+        _tell(slug, found, done=not dry_run)
+
+
+def _row(found: Found, *, done: bool) -> dict[str, object]:
+    assert found.first is not None
+    event = found.first.event
+    return {
+        "set_aside": done,
+        "sequence": event.sequence,
+        "kind": event.kind,
+        "body": event.body,
+        "actor": event.actor,
+        "recorded_at": printing.moment(event.recorded_at),
+        "digest": event.digest.hex(),
+        "reason": found.first.reason,
+        "next": None if found.second is None else found.second.event.sequence,
+        "left": found.count - 1,
+    }
+
+
+def _tell(slug: str, found: Found, *, done: bool) -> None:
+    assert found.first is not None
+    printing.line(f"event {found.first.event.sequence} of {slug} {'is' if done else 'would be'} set aside:")
+    _tell_of(found.first)
+    if found.second is None:
+        printing.say("Every other event can be folded: the service goes on by itself within seconds.")
+        return
+    left = "1 more event" if found.count == 2 else f"{found.count - 1:,} more events"
+    printing.line(f"{left} cannot be folded then; the next one is event {found.second.event.sequence}:")
+    _tell_of(found.second)
+    printing.say(f"The tournament stays stopped: `tallybook set-aside {slug} {found.second.event.sequence}` is next.")
+
+
+def _tell_of(unfoldable: Unfoldable) -> None:
+    event = unfoldable.event
+    printing.line(f"  {_shown(event.kind)} {_shown(event.body)}")
+    printing.line(f"  recorded at {printing.moment(event.recorded_at)} for token {event.actor}")
+    printing.line(f"  {_shown(unfoldable.reason)}")
+
+
+def _shown(text: str) -> str:
+    """The beginning of what somebody wrote, without anything that a terminal would obey."""
+    shown = "".join([c if c.isprintable() else f"\\x{ord(c):02x}" for c in text[:SHOWN_MAX]])
+    return shown if len(text) <= SHOWN_MAX else f"{shown} … ({len(text):,} characters)"

@@ -1,0 +1,464 @@
+"""Long answers are what short ones would be, whatever happens while they are made, and hold what may be held."""
+
+import asyncio
+import gc
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from io import BytesIO
+from typing import Any, Final
+
+import pytest
+import uvloop
+from hypothesis import given
+from hypothesis import strategies as st
+from yarl import URL
+
+from api import answers, comparisons, outgoing
+from api.answers import Listing
+from api.app import Settings, make_front, serving
+from api.desk import open_desk
+from api.outgoing import Later, Long, Made, Outgoing, Taken
+from api.wire import Page
+from benchmarks.machine import rss_bytes
+from engine import log
+from engine.commands import VoidCompetition
+from engine.database import open_database
+from engine.errors import Conflict, OutcomeUnknown, QueueFull, Unacceptable
+from engine.events import (
+    CompetitionAdded,
+    CompetitorRegistered,
+    Delta,
+    Event,
+    PointsAdded,
+    RankingClosed,
+    RankingCreated,
+    Recorded,
+    UnityAdded,
+)
+from engine.log import Appended, Block, Head, Request
+from engine.telemetry import Lines
+from engine.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.tournament import Tournament, decide
+from engine.turns import Turns
+from projections import live as live_module
+from projections.board import Board
+from projections.live import Live
+from tests.api.service import ANSWER_SECONDS_MAX, Client, Service, make_token, slug_of
+from tests.histories import effects_of, logs, unhurried
+from tests.tournaments import open_new_tournament
+
+PAGES: Final = [Page(1, 2), Page(2, 2), Page(1, 200), Page(10**17, 200)]
+NOBODY: Final = Head(Sequence(0), b"")
+
+
+def live_of(log: list[Recorded]) -> Live:
+    live = Live(TournamentId(1), NOBODY, Tournament(), Board())
+    go_on(live, log)
+    return live
+
+
+def go_on(live: Live, log: list[Recorded]) -> None:
+    for recorded in log:
+        live.fold([recorded], Head(recorded.sequence, b"%d" % recorded.sequence))
+
+
+def asked(live: Live) -> dict[str, bytes | Listing | Later]:
+    """Every answer that there is."""
+    board = live.board
+    found: dict[str, bytes | Listing | Later] = {"rankings": answers.rankings(live)}
+    for n, page in enumerate(PAGES):
+        found[f"competitors {n}"] = answers.competitors(live, page)
+        found[f"competitions {n}"] = answers.competitions(live, page)
+    for ranking_id, ranking in board.rankings.items():
+        created = RankingCreated(
+            ranking_id=ranking_id,
+            name="",
+            participants=(),
+            main_unity_id=next(iter(ranking.unities)),
+            main_unity_name="",
+        )
+        found[f"ranking {ranking_id}"] = answers.modified_ranking(live, ranking_id)
+        found[f"new ranking {ranking_id}"] = answers.change(live, created)
+    for competitor_id in board.competitors:
+        registered = CompetitorRegistered(competitor_id=competitor_id, name="")
+        found[f"competitor {competitor_id}"] = answers.change(live, registered)
+    for competition_id in board.competitions:
+        added = CompetitionAdded(competition_id=competition_id, group_id=1)
+        found[f"competition {competition_id}"] = answers.change(live, added)
+    return found
+
+
+@contextmanager
+def all_long() -> Iterator[None]:
+    """Everything is too much to be rendered in one go, and in as many portions as can be."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(answers, "LINES_AT_ONCE_MAX", -1)
+        patch.setattr(answers, "LONG_BYTES", 0)
+        patch.setattr(answers, "LINES_OF_PORTION", 2)
+        patch.setattr(answers, "PIECES_BYTES_MAX", 1_000)
+        patch.setattr(outgoing, "PORTION_BYTES", 300)
+        yield
+
+
+# ── What they are ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@unhurried
+@given(logs())
+def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
+    live = live_of(log)
+    for competition_id in live.tournament.competitions.keys() - live.tournament.voided:
+        effects = effects_of([one.event for one in log], competition_id)
+        try:
+            decided = decide(live.tournament, VoidCompetition(competition_id=competition_id, effects=effects))
+        except Conflict:
+            continue
+        short = comparisons.preview(live, decided)
+        assert isinstance(short, bytes)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(comparisons, "PREVIEW_AT_ONCE_MAX", -1)
+            patch.setattr(comparisons, "_MOVES_OF_PORTION", 2)
+            long = comparisons.preview(live, decided)
+            assert isinstance(long, Long)
+            portions = long.portions()
+            begun = next(portions) + next(portions)
+            for n, ranking_id in enumerate(live.board.rankings):  # others go on
+                closing = RankingClosed(ranking_id=ranking_id)
+                go_on(live, [Recorded(Sequence(len(log) + n + 1), log[-1].recorded_at, OPERATOR, None, closing)])
+            assert begun + b"".join(portions) == short
+            live = live_of(log)
+            patch.setattr(comparisons, "PREVIEW_LINES_MAX", -1)
+            with pytest.raises(Unacceptable):
+                comparisons.preview(live, decided)
+
+
+@unhurried
+@given(logs(), st.data())
+def test_a_long_answer_is_what_a_short_one_is_however_long_it_takes(log: list[Recorded], data: st.DataObject) -> None:
+    begun_at = data.draw(st.integers(0, len(log)))
+    short = {name: answers.whole(body) for name, body in asked(live_of(log[:begun_at])).items()}
+    live = live_of(log[:begun_at])
+    with all_long():
+        begun = {name: body() for name, body in asked(live).items() if not isinstance(body, bytes | Listing)}
+        assert {name for name in short if "ranking" in name} <= begun.keys()
+        made = {name: long.portions() for name, long in begun.items()}
+        found = {name: next(portions, b"") for name, portions in made.items()}
+        for recorded in log[begun_at:]:
+            go_on(live, [recorded])
+            for name, portions in made.items():
+                found[name] += next(portions, b"")
+        for name, portions in made.items():
+            found[name] += b"".join(portions)
+            assert b"".join(begun[name].portions()) == found[name]  # for who comes later
+    assert found == {name: short[name] for name in begun}
+
+
+def crowd(competitors: int, unities: int = 1, rankings: int = 1, **said: Any) -> list[Event]:
+    """A tournament of so many, in this many rankings of so many unities each; ids are counted from 1."""
+    ids = [CompetitorId(n) for n in range(1, competitors + 1)]
+    facts: list[Event] = [CompetitorRegistered(competitor_id=c, name=f"competitor {c}", **said) for c in ids]
+    for ranking in range(1, rankings + 1):
+        facts.append(
+            RankingCreated(
+                ranking_id=RankingId(ranking),
+                name=f"R{ranking}",
+                participants=tuple(ids),
+                main_unity_id=UnityId(ranking * 1_000),
+                main_unity_name="points",
+            )
+        )
+        facts += [
+            UnityAdded(ranking_id=RankingId(ranking), unity_id=UnityId(ranking * 1_000 + n), name=f"u{n}")
+            for n in range(1, unities)
+        ]
+    return facts
+
+
+def recorded(facts: list[Event], after: int = 0) -> list[Recorded]:
+    moment = datetime(2030, 1, 1, tzinfo=UTC)
+    return [Recorded(Sequence(after + n), moment, OPERATOR, None, fact) for n, fact in enumerate(facts, start=1)]
+
+
+def points(unity: int = 1_000, amount: int = 1, competitor: int = 1) -> Event:
+    return PointsAdded(
+        ranking_id=RankingId(unity // 1_000), deltas=(Delta(CompetitorId(competitor), UnityId(unity), amount),)
+    )
+
+
+def begun(later: bytes | Listing | Later) -> Long:
+    assert not isinstance(later, bytes | Listing)
+    return later()
+
+
+def test_who_asks_for_the_same_at_the_same_head_shares_what_is_made() -> None:
+    live = live_of(recorded(crowd(5_000, unities=2)))
+    first, second = (begun(answers.modified_ranking(live, RankingId(1))) for _ in range(2))
+    assert first is second
+    assert first.parts == second.parts
+    standing = first.parts[2]
+    assert isinstance(standing, Made)
+    one, other = ([piece for piece in standing.portions() if piece] for _ in range(2))
+    assert len(one) > 1
+    assert all(a is b for a, b in zip(one, other, strict=True))
+    go_on(live, recorded([points()], live.head.sequence))
+    third = begun(answers.modified_ranking(live, RankingId(1)))
+    assert (third is first, third.etag == first.etag) == (False, False)
+    # Of what it is made from, only the standing of the unity that has changed is new.
+    assert len(set(map(id, third.parts)) - set(map(id, first.parts))) == 1
+
+
+def test_what_is_larger_than_all_that_is_kept_is_not_kept_and_drives_nothing_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    live = live_of([])
+    monkeypatch.setattr(live_module, "RENDERED_BYTES_MAX", 100_000)
+    monkeypatch.setattr(live_module, "KEPT_BYTES_MAX", 50_000)
+    small, large = b"x" * 10, b"y" * 60_000
+    for made in (small, large):
+        for _ in range(2):
+            assert live.rendered(made[:1], 0, lambda made=made: made, len) is made  # type: ignore[misc]
+    rendered: list[bytes] = []
+    live.rendered(b"x", 0, lambda: rendered.append(b"x") or b"", len)  # type: ignore[func-returns-value]
+    live.rendered(b"y", 0, lambda: rendered.append(b"y") or b"", len)  # type: ignore[func-returns-value]
+    assert rendered == [b"y"]
+
+
+def test_a_part_that_failed_is_not_taken_for_a_whole_one() -> None:
+    def failing() -> Iterator[bytes]:
+        yield b"a"
+        raise KeyError("b")
+
+    part = Made(failing(), 1)
+    with pytest.raises(KeyError):
+        list(part.portions())
+    with pytest.raises(RuntimeError):
+        list(part.portions())
+
+
+def test_pages_past_the_end_are_not_kept_and_others_are_charged_for_what_is_around_them() -> None:
+    live = live_of(recorded(crowd(3)))
+    before = live.size_bytes()
+    for n in range(2, 1_000):
+        answers.competitors(live, Page(n, 200))
+        answers.competitions(live, Page(n, 200))
+    assert live.size_bytes() == before
+    gc.collect()
+    answers.competitors(live, Page(1, 3))  # and with it the pieces
+    charged = live.size_bytes()
+    for n in range(4, 1_004):
+        answers.competitors(live, Page(1, n))
+    assert live.size_bytes() - charged > 1_000 * (800 + 300)
+
+
+# ── Over HTTP ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def append(dsn: str, slug: str, facts: list[Event]) -> TournamentId:
+    """Has it happened, as another process would have recorded it."""
+    async with open_database(dsn, name="test") as database, database.connection() as connection:
+        tournament_id = await log.tournament_named(connection, slug)
+        assert tournament_id is not None
+        run: list[Request] = []
+        for n, fact in enumerate(facts, start=1):
+            run.append(Request(events=(fact,), actor=OPERATOR))
+            if fact.structural or len(run) == 500 or n == len(facts):
+                head = (await log.heads(connection, [tournament_id]))[tournament_id]
+                block = Block(tournament_id=tournament_id, judged_at=head.sequence, requests=tuple(run))
+                (outcome,) = await log.append(connection, [block], wait=True)
+                assert isinstance(outcome, Appended)
+                run = []
+    return tournament_id
+
+
+async def raw(service: Service, request: str) -> tuple[bytes, bytes]:
+    """Head and rest of what is answered until the connection is closed."""
+    url = URL(service.url)
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    writer.write(request.encode())
+    async with asyncio.timeout(ANSWER_SECONDS_MAX):
+        head, _, rest = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    return head, rest
+
+
+async def test_a_long_list_comes_in_chunks_and_has_an_etag_that_changes_with_the_head(
+    dsn: str, service: Service, client: Client, peers_client: Client
+) -> None:
+    await append(dsn, client.tournament, crowd(5_000))
+    first, second = await client.get("rankings.json"), await peers_client.get("rankings.json")
+    assert first.headers["Transfer-Encoding"] == "chunked"
+    assert (first.body, first.headers["ETag"]) == (second.body, second.headers["ETag"])
+    (ranking,) = first.json["rankings"]["ranking"]
+    assert [c["id"] for c in ranking["competitors"]] == list(range(1, 5_001))
+    assert [c["lft"] for c in ranking["competitors"]] == list(range(1, 10_001, 2))
+    same = await client.get("rankings.json", {"If-None-Match": first.headers["ETag"]})
+    assert (same.status, same.body) == (304, b"")
+    await client.post("competitors.json", {"name": "New"})
+    assert (await client.get("rankings.json")).headers["ETag"] != first.headers["ETag"]
+
+
+async def test_who_cannot_take_chunks_has_all_of_it_until_the_connection_ends(
+    dsn: str, service: Service, client: Client
+) -> None:
+    await append(dsn, client.tournament, crowd(5_000))
+    whole = await client.get("rankings.json")
+    for lines in ("", "Connection: keep-alive\r\n"):
+        head, body = await raw(
+            service,
+            f"GET /tournament/{client.tournament}/rankings.json HTTP/1.0\r\nAuthorization: Bearer {client.token}\r\n"
+            f"{lines}\r\n",
+        )
+        assert b"chunked" not in head
+        assert b"Content-Length" not in head
+        assert b"\r\nConnection: close\r\n" in head
+        assert body == whole.body
+
+
+async def test_changes_and_the_past_of_a_large_ranking_show_all_of_it(
+    dsn: str, client: Client, peers_client: Client
+) -> None:
+    await append(dsn, client.tournament, crowd(5_000, unities=2))
+    delta = [{"competitor_id": 7, "unities": [{"unity_id": 1_001, "delta": 3}]}]
+    added = await client.put("rankings/1/add.json", {"participants_delta": json.dumps(delta)})
+    standings = added.json["ranking"]["unities"]
+    assert [(u["name"], u["version"], len(u["competitors_ranking"])) for u in standings] == [
+        ("points", 1, 5_000),
+        ("u1", 2, 5_000),
+    ]
+    assert standings[1]["competitors_ranking"][0] == {"competitor_id": 7, "position": 1, "total": 3}
+    assert {(line["position"], line["total"]) for line in standings[1]["competitors_ranking"][1:]} == {(2, 0)}
+    now = await client.get("rankings/1/standings.json")
+    assert now.json["ranking"]["unities"] == standings
+    assert len(added.json["ranking"]["competitors"]) == 5_000
+    sequence = now.json["ranking"]["sequence"]
+    await client.put("rankings/1/add.json", {"participants_delta": json.dumps(delta)})
+    then = await peers_client.get(f"rankings/1/standings.json?at_sequence={sequence}")
+    assert then.json == now.json
+    again = await client.get(f"rankings/1/standings.json?at_sequence={sequence}")
+    assert (again.headers["ETag"], again.body) == (then.headers["ETag"], then.body)
+
+
+# ── How much is held ────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_long_answer_waits_for_room_and_is_not_begun_where_there_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def later(size_bytes: int) -> Later:
+        return lambda: Long(lambda: iter(()), (Taken(size_bytes),), end=b"", etag="", head=NOBODY)
+
+    account = Outgoing(Turns(), bytes_max=1_000)
+    first = await account.begun(later(1_000))  # all that there may be
+    second = await account.begun(later(1))
+    assert account.held_bytes == 1_001
+    waiting = asyncio.create_task(account.begun(later(1)))
+    assert not (await asyncio.wait([waiting], timeout=0.2))[0]
+    del first
+    assert (await waiting).parts[0].size_bytes == 1
+    assert account.held_bytes == 2
+    del second, waiting
+
+    third = await account.begun(later(1_001))
+    monkeypatch.setattr(outgoing, "ROOM_SECONDS_MAX", 0.0)
+    with pytest.raises(QueueFull):
+        await account.begun(later(1))
+    with pytest.raises(OutcomeUnknown):
+        await account.begun_after_all(later(1))
+    del third
+    assert (await account.begun(later(1))).parts
+
+
+def test_what_several_hold_is_counted_once() -> None:
+    account = Outgoing(Turns())
+    shared, own = Taken(100), b"x" * 10
+    account.hold(shared, own)
+    account.hold(shared)
+    assert account.held_bytes == 110
+    account.let_go(shared, own)
+    assert account.held_bytes == 100
+    account.let_go(shared)
+    assert account.held_bytes == 0
+
+
+class Unread:
+    """Connections that ask and do not read."""
+
+    def __init__(self, url: str) -> None:
+        self._url = URL(url)
+        self.open: list[socket.socket] = []
+
+    def __enter__(self) -> "Unread":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for connection in self.open:
+            connection.close()
+
+    def ask(self, request: bytes) -> None:
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        connection.connect((self._url.host, self._url.port))
+        connection.setblocking(False)
+        with suppress(BlockingIOError):
+            connection.send(request)
+        self.open.append(connection)
+
+
+async def _forty_unread(dsn: str, unsent_bytes: int, rounds: int) -> tuple[int, int, int]:
+    """What the account says at most, what it says when nothing is asked any more, and by how much memory has grown."""
+    async with open_database(dsn, name="test") as database, open_desk(database) as desk:
+        tournament_id = await open_new_tournament(database, actor=OPERATOR)
+        slug, token = await slug_of(database, tournament_id), await make_token(database)
+        await append(dsn, slug, crowd(10_000, rankings=4))
+        listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+        front = make_front(desk, Lines(BytesIO()), Settings(unsent_bytes=unsent_bytes))
+        async with serving(front, listener):
+            port = listener.getsockname()[1]
+            head = f"HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\n"
+            get = f"GET /tournament/{slug}/rankings.json {head}\r\n".encode()
+            line = '[{"competitor_id":1,"unities":[{"unity_id":1000,"delta":1}]}]'
+            form = f"participants_delta={line}"
+            put = (
+                f"PUT /tournament/{slug}/rankings/1/add.json {head}"
+                f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(form)}\r\n\r\n{form}"
+            ).encode()
+
+            async def answered() -> None:
+                """Somebody who reads is answered."""
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                assert b" 200 " in await reader.read()
+                writer.close()
+
+            before, most = rss_bytes(os.getpid()), 0
+            with Unread(f"http://127.0.0.1:{port}") as unread:
+                for _ in range(rounds):
+                    unread.ask(get * 3)
+                    unread.ask(put)  # and at another head the next
+                    for _ in range(5):
+                        await asyncio.sleep(0.01)
+                        most = max(most, front.outgoing.held_bytes)
+                    await answered()
+                grown = rss_bytes(os.getpid()) - before
+            async with asyncio.timeout(ANSWER_SECONDS_MAX):
+                while front.outgoing.held_bytes:
+                    await answered()
+            return most, front.outgoing.held_bytes, grown
+
+
+def test_forty_connections_that_do_not_read_cost_little_and_what_they_cost_is_counted(dsn: str) -> None:
+    most, left, grown = uvloop.run(_forty_unread(dsn, 128 << 20, 20))
+    assert 1_000_000 < most < 48 << 20
+    assert left == 0
+    assert grown < 64 << 20
+
+
+def test_who_has_not_read_for_longest_gives_way(dsn: str) -> None:
+    # There is room for some six of them, of a standing and a portion each, beside what all share.
+    most, left, _ = uvloop.run(_forty_unread(dsn, 8 << 20, 20))
+    assert most < (8 << 20) + (6 << 20)
+    assert left == 0

@@ -1,0 +1,162 @@
+"""What keeps the log append-only: each rule that does not hold any more is named, and one that holds is not."""
+
+from typing import Final
+
+import asyncpg
+import pytest
+
+from engine.database import Database
+from engine.migrator import shipped
+from engine.safeguards import broken_rules, made_by
+
+NEW_DOOR: Final = """
+    append_block(
+        bigint, uuid, boolean, bigint, bytea, boolean, boolean, boolean, bigint[], bigint, int[], text[], bytea[],
+        bigint[], text[], text[]
+    )
+"""
+RULES: Final = {
+    "ALTER TABLE event DISABLE TRIGGER append_only": "trigger.event.append_only",
+    "ALTER TABLE block ENABLE REPLICA TRIGGER append_only": "trigger.block.append_only",
+    "DROP TRIGGER append_only ON idempotency": "trigger.idempotency.append_only",
+    "DROP TRIGGER lock_stays ON append_lock": "trigger.append_lock.lock_stays",
+    "ALTER TABLE refusal DISABLE TRIGGER refusal_stays": "trigger.refusal.refusal_stays",
+    """
+    DROP TRIGGER append_only ON tournament;
+    CREATE TRIGGER append_only BEFORE UPDATE ON tournament FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+    """: "trigger.tournament.append_only",
+    "GRANT UPDATE ON event TO tallybook_service": "right.event",
+    "GRANT INSERT ON block TO PUBLIC": "right.block",
+    "GRANT DELETE ON refusal TO tallybook_service": "right.refusal",
+    "GRANT UPDATE (body) ON event TO tallybook_service": "right.event",
+    "ALTER TABLE event ALTER body DROP NOT NULL": "column.event.body",
+    "ALTER TABLE event DROP CONSTRAINT event_pkey; CREATE INDEX ON event (tournament_id, sequence)": "key.event",
+    # Functions: an empty body, part of ours, and another one
+    "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'": (
+        "function.refuse_change"
+    ),
+    """
+    CREATE OR REPLACE FUNCTION genesis_digest(p_tournament_id bigint) RETURNS bytea
+    LANGUAGE sql IMMUTABLE AS $$ SELECT sha256('tallybook log 1'::bytea) $$
+    """: "function.genesis_digest",
+    "UPDATE pg_proc SET prosrc = '' WHERE oid = 'genesis_digest'::regproc": "function.genesis_digest",
+    "UPDATE pg_proc SET prosrc = substr(prosrc, 1, 300) WHERE oid = 'refuse_keys'::regproc": "function.refuse_keys",
+    "ALTER FUNCTION genesis_digest VOLATILE": "function.genesis_digest",
+    "ALTER FUNCTION genesis_digest STRICT": "function.genesis_digest",
+    "DROP FUNCTION open_tournament": "function.open_tournament",
+    "ALTER FUNCTION open_tournament SECURITY INVOKER": "function.open_tournament",
+    "ALTER FUNCTION refuse_change SECURITY DEFINER; REVOKE ALL ON FUNCTION refuse_change FROM PUBLIC": (
+        "function.refuse_change"
+    ),
+    "ALTER FUNCTION open_tournament RESET search_path": "function.open_tournament",
+    "ALTER FUNCTION open_tournament SET search_path = public, tallybook": "function.open_tournament",
+    f"ALTER FUNCTION {NEW_DOOR} SET lock_timeout = '1h'": "function.append_block",
+    f"GRANT EXECUTE ON FUNCTION {NEW_DOOR} TO PUBLIC": "function.append_block",
+    "ALTER FUNCTION refuse_keys OWNER TO pg_monitor": "function.refuse_keys",
+    "CREATE FUNCTION sha256(bytea) RETURNS bytea LANGUAGE sql AS 'SELECT $1'": "function.sha256",
+    "CREATE FUNCTION genesis_digest(p_tournament_id int) RETURNS bytea LANGUAGE sql AS 'SELECT NULL::bytea'": (
+        "function.genesis_digest"
+    ),
+    "CREATE PROCEDURE tidy() LANGUAGE sql AS 'SELECT 1'": "function.tidy",
+    "CREATE AGGREGATE total_of(bigint) (SFUNC = int8pl, STYPE = bigint)": "function.total_of",
+    # Views
+    "DROP VIEW set_aside": "view.set_aside",
+    "CREATE OR REPLACE VIEW set_aside AS SELECT tournament_id, sequence, sequence AS set_aside_by, "
+    "recorded_at AS set_aside_at, actor FROM event": "view.set_aside",
+    "CREATE OR REPLACE VIEW set_aside AS SELECT NULL::bigint AS tournament_id, NULL::bigint AS sequence, "
+    "NULL::bigint AS set_aside_by, NULL::timestamptz AS set_aside_at, NULL::bigint AS actor WHERE false": (
+        "view.set_aside"
+    ),
+    "CREATE OR REPLACE VIEW head AS SELECT l.tournament_id, 0::bigint AS sequence, 0::bigint AS structure_sequence, "
+    "now() AS recorded_at, ''::bytea AS digest FROM append_lock AS l": "view.head",
+    "ALTER VIEW head SET (security_barrier = true)": "view.head",
+    "ALTER VIEW head OWNER TO pg_monitor": "view.head",
+    "CREATE VIEW event_of_today AS SELECT * FROM event": "view.event_of_today",
+    "ALTER VIEW standing RENAME COLUMN total TO points": "view.standing",
+}
+"""What somebody with all rights can do, and the rule that does not hold then."""
+
+
+@pytest.mark.parametrize("statement", RULES)
+async def test_a_rule_that_does_not_hold_any_more_is_named(
+    database: Database, owner: asyncpg.Connection, statement: str
+) -> None:
+    async with database.connection() as connection:
+        assert await broken_rules(connection) == []
+        await owner.execute(statement)
+        assert {broken.rule for broken in await broken_rules(connection)} == {RULES[statement]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("COALESCE(b.structure_sequence, b.last_sequence)", "b.last_sequence"),
+        ("ORDER BY block.last_sequence DESC", "ORDER BY block.last_sequence"),
+        ("LIMIT 1", "LIMIT 2"),
+        ("LIMIT 1", "OFFSET 1"),
+        ("LIMIT 1", "FETCH FIRST 1 ROW WITH TIES"),
+    ],
+)
+async def test_a_view_of_which_a_word_is_another_is_named(
+    database: Database, owner: asyncpg.Connection, before: str, after: str
+) -> None:
+    definition = await owner.fetchval("SELECT pg_get_viewdef('head'::regclass)")
+    assert definition.count(before) == 1
+    await owner.execute(f"CREATE OR REPLACE VIEW head AS {definition.replace(before, after)}")
+    async with database.connection() as connection:
+        assert [broken.rule for broken in await broken_rules(connection)] == ["view.head"]
+
+
+async def test_a_server_that_may_lose_what_it_confirmed_is_found(dsn: str, database: Database) -> None:
+    connection = await asyncpg.connect(dsn, server_settings={"search_path": "tallybook", "synchronous_commit": "off"})
+    try:
+        broken = await broken_rules(connection)
+        assert [rule.rule for rule in broken] == ["setting.synchronous_commit"]
+    finally:
+        await connection.close()
+
+
+# ── What migrations make ────────────────────────────────────────────────────────────────────────────────
+
+ONE: Final = "CREATE FUNCTION one(p_a int) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT 1 $$;\n"
+OTHER: Final = "CREATE OR REPLACE FUNCTION one(p_a int) RETURNS int\nLANGUAGE sql AS $$ SELECT 2 -- two\n$$;\n"
+
+
+def test_every_function_and_view_of_the_shipped_migrations_is_read() -> None:
+    made = made_by(migration.sql for migration in shipped())
+    assert sorted(name for name, _ in made.functions) == [
+        *("append_block", "append_block", "block_text", "genesis_digest", "open_tournament", "refuse_change"),
+        "refuse_keys",
+    ]
+    assert sorted(made.views) == ["head", "set_aside", "standing"]
+
+
+def test_a_later_function_of_the_same_arguments_replaces_the_earlier_and_no_other() -> None:
+    (function,) = made_by([ONE, OTHER]).functions.values()
+    assert (function.source, function.volatility, function.result) == (" SELECT 2 -- two\n", "v", "integer")
+    assert len(made_by([ONE, OTHER.replace("int)", "text)")]).functions) == 2
+
+
+def test_a_view_that_is_replaced_or_dropped_is_the_last_one_or_none() -> None:
+    first, second = "CREATE VIEW v AS\nSELECT 1;\n", "CREATE OR REPLACE VIEW v AS SELECT 2; -- and so on;\n"
+    assert made_by([first, second]).views == {"v": "SELECT 2"}
+    assert made_by([first, "DROP VIEW v;\n"]).views == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE FUNCTION one() RETURNS int LANGUAGE sql AS 'SELECT 1';",
+        "CREATE FUNCTION one() RETURNS int LANGUAGE sql COST 7 AS $$ SELECT 1 $$;",
+        "CREATE PROCEDURE one() LANGUAGE sql AS $$ SELECT 1 $$;",
+        "CREATE MATERIALIZED VIEW v AS SELECT 1;",
+        "CREATE VIEW v (a) AS SELECT 1;",
+        "create view v as select 1;",
+        "ALTER FUNCTION one VOLATILE;",
+        "DROP FUNCTION one;",
+        "DROP VIEW v;",
+    ],
+)
+def test_a_statement_of_another_manner_is_not_overlooked(text: str) -> None:
+    with pytest.raises(ValueError, match="cannot"):
+        made_by([text])
