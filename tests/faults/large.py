@@ -84,6 +84,9 @@ itself, and what Python's allocator does not give back."""
 STALL_SECONDS_MAX: Final = 0.04
 """Of processor, between a question for health and its answer: two turns of the loop, of 20 ms each."""
 P99_SECONDS_MAX: Final = 2.0
+GROWN_TIMES_MAX: Final = 4.0
+"""Others may wait so much longer than before, where the machine has so much else to do that P99_SECONDS_MAX is not kept
+anyway."""
 COMPETITORS: Final = 10_000
 RANKINGS: Final = 16
 UNITIES: Final = 8
@@ -132,7 +135,9 @@ async def large_answers(trial: Trial) -> None:
         stalls: list[tuple[float, str]] = []
         sizes: dict[str, int] = {}
         async with stage.load(clients=4), _prober(stage, pid, stalls) as asking:
+            await asyncio.sleep(trial.seconds(10, least=3))
             since = len(stage.history.attempts)
+            quiet = percentile([a for a in stage.history.attempts if a.service == 0], 0.99)
             for name, path in large.answers().items():
                 asking.append(name)
                 async with _unread(stage, [path] * UNREAD):
@@ -147,17 +152,20 @@ async def large_answers(trial: Trial) -> None:
             await stage.resume()
         waited = percentile([a for a in stage.history.attempts[since:] if a.service == 0], 0.99)
         worst, name = max(stalls)
+        usual = sorted(stalls)[len(stalls) * 99 // 100][0]
         grown = peak - base
         trial.look("I10", grown <= GROWN_BYTES_MAX, f"it grew by {grown >> 20} MiB")
-        trial.look("I12", waited <= P99_SECONDS_MAX, f"p99 of other clients was {waited:.1f} s")
+        bound = max(P99_SECONDS_MAX, GROWN_TIMES_MAX * quiet)
+        trial.look("I12", waited <= bound, f"p99 of other clients was {waited:.1f} s, before {quiet:.1f} s")
         if worst > STALL_SECONDS_MAX:
             trial.shortcoming += f"a stall of {1000 * worst:.0f} ms of processor, by {name}; "
         trial.look("I9", await _whole(stage, large.answers()["rankings"]) == one, "rankings are not what they were")
         trial.outcomes[Outcome.OK] += (AT_ONCE + 1) * len(sizes)
         await trial.judge(stage)
         trial.tell(
-            f"{large_of(sizes)}; from {base >> 20} to {peak >> 20} MiB; p99 of other clients {1000 * waited:.0f} ms; "
-            f"longest stall {1000 * worst:.0f} ms of processor, by {name}"
+            f"{large_of(sizes)}; from {base >> 20} to {peak >> 20} MiB; p99 of other clients {1000 * waited:.0f} ms, "
+            f"before {1000 * quiet:.0f} ms; processor between a question and its answer: p99 "
+            f"{1000 * usual:.0f} ms, most {1000 * worst:.0f} ms, by {name}"
         )
 
 

@@ -12,7 +12,7 @@ from tests.faults.loads import soak
 from tests.faults.table import CASES, CONTROLS, CannotBeMade, Trial
 
 SHARE = {3: 0.03, 4: 0.04, 11: 0.05, 27: 0.05, 28: 0.05, 30: 0.1, 31: 0.1, 32: 0.25, 54: 0.03} | {
-    59: 0.04,
+    59: 0.02,
     60: 0.04,
     61: 0.04,
     62: 0.1,
