@@ -364,6 +364,8 @@ class Docket:
         try:
             head = (await log.heads(connection, [self.tournament_id]))[self.tournament_id]
             await self._means.lives.catch_up(self.live, head.sequence, connection)
+            if self.live.head != head:
+                return None  # it shows another history, and may be beyond this one's end
             case.judge(self.live)
         except TallybookError:
             return None  # by the way of whatever is overtaken it will be found again, and told

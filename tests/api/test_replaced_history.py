@@ -8,9 +8,10 @@ import pytest
 
 from api.desk import Desk
 from api.remembered import IDS_RESERVED
-from engine.commands import CreateRanking, RegisterCompetitor
+from engine.commands import AddCompetition, CreateRanking, RegisterCompetitor, VoidCompetition
 from engine.errors import HistoryReplaced, IdTaken, Unavailable
-from engine.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
+from engine.events import CompetitionVoided
+from engine.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
 from projections.audit import Plan, verify
 from tests.api.service import (
     Answer,
@@ -24,7 +25,7 @@ from tests.api.service import (
     serve,
     slug_of,
 )
-from tests.desks import Arena, desk_at, desks_at, open_arena, submit
+from tests.desks import Arena, desk_at, desks_at, open_arena, recorded, submit
 from tests.restoring import backup
 from tests.tournaments import open_new_tournament
 
@@ -217,6 +218,25 @@ async def test_a_desk_that_is_warm_beyond_the_backup_says_that_its_history_is_go
                 with pytest.raises(HistoryReplaced):
                     await warm.submit(live, arena.points(), actor=OPERATOR)
             assert await submitted(warm, arena) == 10
+
+
+async def test_a_voiding_that_is_judged_again_under_the_lock_is_judged_by_the_history_that_is_there(dsn: str) -> None:
+    """What is exact is judged again at once where it was overtaken; the live that it is judged by is beyond the log."""
+    async with desk_at(dsn) as warm, desk_at(dsn) as growing:
+        arena = await open_arena(warm.database)
+        await submitted(growing, arena)
+        async with backup(dsn) as restore:
+            lost = CompetitionId(await warm.new_id())
+            await submit(warm, arena.tournament_id, AddCompetition(competition_id=lost, group_id=1))
+            await submitted(warm, arena)
+            async with warm.lives.pinned(arena.tournament_id) as live:
+                await restore()
+                assert await submitted(growing, arena) == live.head.sequence - 1
+                with pytest.raises(HistoryReplaced):
+                    await warm.submit(live, VoidCompetition(competition_id=lost), actor=OPERATOR)
+            kinds = [type(event) for event in await recorded(growing.database, arena.tournament_id)]
+            assert CompetitionVoided not in kinds
+            assert await submitted(warm, arena) == len(kinds) + 1
 
 
 async def submitted(desk: Desk, arena: Arena) -> int:

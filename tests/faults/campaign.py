@@ -33,7 +33,7 @@ from tests.faults.simulation import simulated
 from tests.faults.stage import prepare
 from tests.faults.table import ABSENT, CASES, CONTROLS, CannotBeMade, Trial
 
-for module in ("crashes", "networks", "resources", "races", "loads", "floods", "integrity"):
+for module in ("crashes", "networks", "resources", "races", "loads", "floods", "integrity", "replaced", "large"):
     importlib.import_module(f"tests.faults.{module}")
 
 ROOT: Final = Path(__file__).parents[2]

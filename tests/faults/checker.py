@@ -8,6 +8,9 @@
     I11 isolation          nothing crosses tournaments           I12 liveness   service resumes in good time
 
 It folds by itself: no code that answers is asked what the right answer is.
+
+Where the database was put back to what it was (`History.replacements`), what was acknowledged in between may be lost;
+what was acknowledged before, and what was afterwards, may not.
 """
 
 import json
@@ -23,7 +26,7 @@ from msgspec import Struct, field
 
 from engine import digest
 from engine.terms import Sequence, TournamentId
-from tests.faults.clients import Arena
+from tests.faults.clients import NAMES, Arena
 from tests.faults.history import Asked, Attempt, History, Kind, Outcome, Shown, sums
 
 INVARIANTS: Final = tuple(f"I{n}" for n in range(1, 13))
@@ -31,6 +34,14 @@ STATUSES: Final = {200, 304, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 4
 DEFECT: Final = "Something went wrong that should not have"
 RESUMED_SECONDS_MAX: Final = 30.0
 FAULTS_TOLD_MAX: Final = 5
+CHANGES_OF_STATE: Final = {
+    Kind.CLOSE: "RankingClosed",
+    Kind.REOPEN: "RankingReopened",
+    Kind.VOID: "CompetitionVoided",
+    Kind.UNVOID: "CompetitionUnvoided",
+}
+"""What has nothing to be marked by: its event is known by its key, or by what it is about."""
+_REFUSED: Final = (409, 422)
 
 
 class Verdicts(Struct):
@@ -164,15 +175,18 @@ def judge(evidence: Evidence) -> Verdicts:
     wishes = _wishes(evidence.history)
     _check_wishes(verdicts, wishes, evidence.logs)
     _check_invented(verdicts, wishes, evidence.logs)
+    _check_ids(verdicts, evidence.logs)
     for place, (log, fold) in enumerate(zip(evidence.logs, folds, strict=True)):
         here = [wish for wish in wishes if wish.asked.tournament == place]
         _check_bounds(verdicts, here, log, fold)
+        _check_voids(verdicts, log)
         _check_order(verdicts, log)
         _check_chain(verdicts, log, [head for head in evidence.heads if head.tournament == place])
         _check_truth(verdicts, log, fold, [shown for t, shown in evidence.looks if t == place])
         attempts = [a for a in evidence.history.attempts if a.asked.tournament == place]
-        _check_versions(verdicts, attempts, fold)
-        _check_reads(verdicts, attempts, log, fold)
+        whole = [a for a in attempts if a.began >= evidence.history.whole_since]
+        _check_versions(verdicts, whole, fold)
+        _check_reads(verdicts, whole, attempts, log, fold)
     _check_answers(verdicts, evidence)
     for seconds in evidence.resumed:
         verdicts.look("I12", seconds <= evidence.resumed_seconds_max, f"resumed after {seconds:.1f} s")
@@ -183,29 +197,66 @@ def judge(evidence: Evidence) -> Verdicts:
 
 
 class _Wish(Struct):
-    """All attempts at one thing. `certain`: whether its event must be there (True), must not (False), or may."""
+    """All attempts at one thing. `certain`: whether its event must be there (True), must not (False), or may.
+
+    A refusal of what has a key is final for all that was sent with it before.
+    """
 
     asked: Asked
+    history: History
     attempts: list[Attempt]
 
     @property
     def certain(self) -> bool | None:
         outcomes = {attempt.outcome for attempt in self.attempts}
         if Outcome.OK in outcomes:
-            return True
-        return None if Outcome.UNKNOWN in outcomes else False
+            return True if self.sure else None
+        if Outcome.UNKNOWN not in outcomes:
+            return False
+        last = self.attempts[-1]
+        final = self.asked.key is not None and last.outcome is Outcome.NO and last.status in _REFUSED
+        alone = all(attempt.ended <= last.began for attempt in self.attempts[:-1])
+        return False if final and alone and self.history.sure(self.attempts[0]) else None
+
+    @property
+    def sure(self) -> list[Attempt]:
+        """Those that ended with ok, and what they were told cannot have been lost since."""
+        return [a for a in self.attempts if a.outcome is Outcome.OK and self.history.sure(a)]
+
+    @property
+    def mark(self) -> object:
+        """As `_mark`."""
+        if self.asked.kind in CHANGES_OF_STATE:
+            return self.asked.kind, self.asked.key or self.asked.target
+        return self.asked.kind, self.asked.mark
+
+    @property
+    def alike(self) -> bool:
+        """Whether others may have asked for just the same."""
+        return self.asked.kind in CHANGES_OF_STATE and self.asked.key is None
 
 
 def _wishes(history: History) -> list[_Wish]:
     wishes: dict[int, _Wish] = {}
     for attempt in history.attempts:
         if attempt.asked.kind is not Kind.LIST:
-            wishes.setdefault(attempt.asked.number, _Wish(attempt.asked, [])).attempts.append(attempt)
+            wishes.setdefault(attempt.asked.number, _Wish(attempt.asked, history, [])).attempts.append(attempt)
     return list(wishes.values())
 
 
-def _mark(event: Stored) -> tuple[Kind, int] | None:
+_NAMED: Final = {"CompetitorRegistered": Kind.REGISTER, "RankingCreated": Kind.RANKING, "UnityAdded": Kind.UNITY}
+_STATES: Final = {name: kind for kind, name in CHANGES_OF_STATE.items()}
+
+
+def _mark(event: Stored) -> tuple[Kind, object] | None:
+    """What was asked for, as far as the event tells; None: nothing that a client asks for."""
     match event.kind:
+        case "CompetitorRegistered" | "RankingCreated" | "UnityAdded":
+            kind = _NAMED[event.kind]
+            name, _, mark = event.body["name"].partition("-")
+            return (kind, int(mark)) if name == NAMES[kind] and mark.isdecimal() else None
+        case "RankingClosed" | "RankingReopened" | "CompetitionVoided" | "CompetitionUnvoided":
+            return _STATES[event.kind], event.key or event.body.get("ranking_id") or event.body["competition_id"]
         case "PointsAdded":
             return Kind.ADD, abs(event.lines[0][2])
         case "CompetitionAdded":
@@ -224,7 +275,12 @@ def _check_wishes(verdicts: Verdicts, wishes: list[_Wish], logs: list[Log]) -> N
         found.append(by_mark)
     for wish in wishes:
         asked, certain = wish.asked, wish.certain
-        events = found[asked.tournament].get((asked.kind, asked.mark), [])
+        events = found[asked.tournament].get(wish.mark, [])
+        if wish.alike:
+            for attempt in wish.sure:
+                right = attempt.sequence in {event.sequence for event in events}
+                verdicts.look("I1", right, f"is not event {attempt.sequence}: {asked}")
+            continue
         if certain:
             verdicts.look("I1", len(events) >= 1, f"lost: {asked}")
         if certain is False:
@@ -234,14 +290,24 @@ def _check_wishes(verdicts: Verdicts, wishes: list[_Wish], logs: list[Log]) -> N
             verdicts.look("I3", event.key == asked.key, f"the key is {event.key!r}: {asked}")
             if asked.kind is Kind.ADD:
                 verdicts.look("I3", event.lines == asked.lines, f"other lines in event {event.sequence}: {asked}")
-        sequences = {attempt.sequence for attempt in wish.attempts if attempt.outcome is Outcome.OK}
+            if asked.target:
+                about = (event.body.get("competition_id"), event.body.get("ranking_id"))
+                verdicts.look("I3", asked.target in about, f"event {event.sequence} is about {about}: {asked}")
+        sequences = {attempt.sequence for attempt in wish.sure}
         if events and sequences:
             right = sequences == {events[0].sequence}
             verdicts.look("I2", right, f"answered with {sequences}, is event {events[0].sequence}: {asked}")
+        for attempt in wish.sure:
+            if events and attempt.made:
+                right = attempt.made in made_by(events[0])
+                verdicts.look("I2", right, f"was made as {attempt.made}, is {made_by(events[0])}: {asked}")
 
 
 def _check_invented(verdicts: Verdicts, wishes: list[_Wish], logs: list[Log]) -> None:
-    marks = {(w.asked.tournament, w.asked.kind, w.asked.mark) for w in wishes}
+    marks = {(w.asked.tournament, w.mark) for w in wishes}
+    elsewhere: dict[object, set[int]] = defaultdict(set)
+    for wish in wishes:
+        elsewhere[wish.mark].add(wish.asked.tournament)
     keys: dict[str, set[int]] = defaultdict(set)
     for wish in wishes:
         if wish.asked.key is not None:
@@ -250,10 +316,13 @@ def _check_invented(verdicts: Verdicts, wishes: list[_Wish], logs: list[Log]) ->
         for event in log.events:
             mark = _mark(event)
             if mark is not None:
-                verdicts.look("I3", (place, *mark) in marks, f"nobody asked for event {event.sequence}: {event.text}")
+                verdicts.look("I3", (place, mark) in marks, f"nobody asked for event {event.sequence}: {event.text}")
+                if mark in elsewhere:
+                    right = place in elsewhere[mark]
+                    verdicts.look("I11", right, f"event {event.sequence} was asked for in {elsewhere[mark]}: {mark}")
             if event.key is not None and event.key in keys:
                 verdicts.look("I11", place in keys[event.key], f"event {event.sequence} is of another tournament")
-        used = Counter(event.key for event in log.events if event.key is not None)
+        used = Counter(e.key for e in log.events if e.key is not None and e.kind != "PointsReversed")  # of a request
         firsts = {event.key: event.sequence for event in reversed(log.events) if event.key is not None}
         for key, times in used.items():
             verdicts.look("I2", times == 1, f"key {key} was used {times} times")
@@ -269,11 +338,101 @@ def _check_bounds(verdicts: Verdicts, wishes: list[_Wish], log: Log, fold: "_Fol
         if wish.certain is None:
             for competitor, unity, amount in wish.asked.lines:
                 (high if amount > 0 else low)[unity, competitor] += amount
+    added: Counter[tuple[int, int]] = Counter()
+    for event in log.events:
+        if event.kind == "PointsAdded":
+            for competitor, unity, amount in event.lines:
+                added[unity, competitor] += amount
     for unity, totals in zip(log.arena.unities, fold.last().totals, strict=True):
-        for competitor, total in totals:
+        for competitor, _ in totals:
             line = unity, competitor
-            right = low[line] <= total <= high[line]
-            verdicts.look("I4", right, f"{line} is {total}, not from {low[line]} to {high[line]}")
+            right = low[line] <= added[line] <= high[line]
+            verdicts.look("I4", right, f"{added[line]} for {line}, not from {low[line]} to {high[line]}")
+
+
+def _check_voids(verdicts: Verdicts, log: Log) -> None:
+    """A competition that is voided counts for nothing, one that is unvoided for all that was added for it."""
+    added: dict[int, Counter[tuple[int, int]]] = defaultdict(Counter)
+    counted: dict[int, Counter[tuple[int, int]]] = defaultdict(Counter)
+    voided: set[int] = set()
+    changed: tuple[int, int] | None = None  # whose reversals are being read, and the sequence of the change
+    for event in [*log.events, None]:
+        competition: int = event.body.get("competition_id", 0) if event else 0
+        if event and event.kind == "PointsReversed":
+            right = changed is not None and changed[0] == competition
+            verdicts.look("I4", right, f"event {event.sequence} reverses points of {competition}, which nobody voids")
+        elif changed is not None:
+            right = _same(counted[changed[0]], Counter() if changed[0] in voided else added[changed[0]])
+            verdicts.look("I4", right, f"competition {changed[0]} counts for the wrong points after event {changed[1]}")
+            changed = None
+        if event is None or not competition:
+            continue
+        for who, unity, amount in event.lines:
+            counted[competition][unity, who] += amount
+        if event.kind == "PointsAdded":
+            verdicts.look("I4", competition not in voided, f"event {event.sequence} is for voided {competition}")
+            for who, unity, amount in event.lines:
+                added[competition][unity, who] += amount
+        elif event.kind in ("CompetitionVoided", "CompetitionUnvoided"):
+            changed = competition, event.sequence
+            right = (competition in voided) == (event.kind == "CompetitionUnvoided")
+            verdicts.look("I4", right, f"event {event.sequence} changes nothing")
+            (voided.add if event.kind == "CompetitionVoided" else voided.discard)(competition)
+
+
+def _same(one: Counter[tuple[int, int]], other: Counter[tuple[int, int]]) -> bool:
+    return all(one[line] == other[line] for line in one.keys() | other.keys())
+
+
+_MAKES: Final = ("competitor_id", "competition_id", "ranking_id", "main_unity_id", "unity_id")
+_MADE: Final = {
+    "CompetitorRegistered": ("competitor_id",),
+    "CompetitionAdded": ("competition_id",),
+    "RankingCreated": ("ranking_id", "main_unity_id"),
+    "UnityAdded": ("unity_id",),
+}
+
+
+def made_by(event: Stored) -> tuple[int, ...]:
+    """The ids of what the event brings into the world."""
+    return tuple(event.body[name] for name in _MADE.get(event.kind, ()))
+
+
+def _check_ids(verdicts: Verdicts, logs: list[Log]) -> None:
+    """Every id is used once in the world, and what an event is about is there."""
+    owners: dict[int, str] = {log.arena.tournament_id: log.arena.slug for log in logs}
+    for log in logs:
+        known: dict[str, set[int]] = {name: set() for name in _MAKES}
+        for event in log.events:
+            for name in _MADE.get(event.kind, ()):
+                new = event.body[name]
+                there = owners.get(new)
+                verdicts.look(
+                    "I3", there is None, f"event {event.sequence} of {log.arena.slug} overwrites {new} of {there}"
+                )
+                owners[new] = log.arena.slug
+                known["unity_id" if name == "main_unity_id" else name].add(new)
+            for name in ("competition_id", "ranking_id", "competitor_id"):
+                if name in event.body:
+                    right = event.body[name] in known[name]
+                    verdicts.look(
+                        "I5", right, f"event {event.sequence} is about {name} {event.body[name]}, which is not"
+                    )
+            for competitor, unity, _ in event.lines:
+                right = competitor in known["competitor_id"] and unity in known["unity_id"]
+                verdicts.look("I5", right, f"event {event.sequence} adds to what is not: {competitor} in {unity}")
+
+
+def lost(evidence: Evidence) -> int:
+    """How many changes were acknowledged and are not in the log, because the database was put back to before them."""
+    found = [{_mark(event) for event in log.events} for log in evidence.logs]
+    return sum(
+        wish.certain is None
+        and any(a.outcome is Outcome.OK for a in wish.attempts)
+        and wish.mark not in found[wish.asked.tournament]
+        for wish in _wishes(evidence.history)
+        if not wish.alike
+    )
 
 
 # ── The log ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -382,12 +541,12 @@ def _check_versions(verdicts: Verdicts, attempts: list[Attempt], fold: _Fold) ->
             verdicts.look("I6", not falls, f"versions fell from {before} to {after}")
 
 
-def _check_reads(verdicts: Verdicts, attempts: list[Attempt], log: Log, fold: _Fold) -> None:
+def _check_reads(verdicts: Verdicts, attempts: list[Attempt], of_ever: list[Attempt], log: Log, fold: _Fold) -> None:
     """Real time: what was ok before an attempt began must be in what it was answered, and nothing from its future."""
     done = sorted((a.ended, a.sequence) for a in attempts if a.outcome is Outcome.OK and a.sequence)
     ends = [ended for ended, _ in done]
     acknowledged = list(accumulate((sequence for _, sequence in done), max))
-    began = sorted(a.began for a in attempts if a.asked.kind is Kind.COMPETITION)
+    began = sorted(a.began for a in of_ever if a.asked.kind is Kind.COMPETITION)
     size = len(log.events)
     for attempt in attempts:
         if attempt.outcome is not Outcome.OK:

@@ -15,6 +15,7 @@ from random import Random
 from typing import Final
 from urllib.parse import urlencode
 
+import msgspec
 from msgspec import Struct
 
 from tests.faults.history import Asked, Attempt, History, Kind, Outcome, shown_by
@@ -25,6 +26,25 @@ CONNECT_SECONDS_MAX: Final = 5.0
 RETRY_SECONDS: Final = 0.1
 SETTLE_SECONDS_MAX: Final = 90.0
 MARKS_FROM: Final = 1_000_000
+PLAIN: Final = {Kind.ADD: 84, Kind.COMPETITION: 5, Kind.REVISE: 2, Kind.LIST: 9}
+"""How often what is asked for."""
+MIXED: Final = PLAIN | {
+    Kind.ADD: 55,
+    Kind.COMPETITION: 10,
+    Kind.REGISTER: 8,
+    Kind.RANKING: 2,
+    Kind.UNITY: 3,
+    Kind.CLOSE: 2,
+    Kind.VOID: 5,
+    Kind.UNVOID: 4,
+}
+"""With creations, with voids and unvoids, with closings, each of which is followed by a reopening."""
+NAMES: Final = {Kind.REGISTER: "competitor", Kind.RANKING: "ranking", Kind.UNITY: "unity"}
+"""What is made gets a name of this and its mark."""
+LATEST: Final = 10
+"""So many of what was created last are made use of."""
+FOR_A_COMPETITION: Final = 0.4
+"""The share of adds that are for a competition, where clients know of one and there are voids."""
 
 
 class Arena(Struct, frozen=True):
@@ -116,6 +136,8 @@ class Client:
         self.lines_max = 3
         self.keyless = 0.1
         self.kind: Kind | None = None
+        self.mix: dict[Kind, int] = PLAIN
+        self._closed: tuple[int, int] | None = None
         self._callers = [Caller(port, token) for port in ports]
 
     async def play(self, stopped: asyncio.Event, services: list[int] | None = None) -> None:
@@ -138,7 +160,16 @@ class Client:
         """What to ask for next."""
         number = next(_numbers)
         place = self.random.randrange(len(self.arenas)) if tournament is None else tournament
-        kind = kind or self.kind or self.random.choices(list(Kind), [84, 5, 2, 9])[0]
+        kind = kind or self.kind or self.random.choices(list(self.mix), list(self.mix.values()))[0]
+        target = 0
+        if self._closed is not None and tournament is None:
+            (place, target), self._closed, kind = self._closed, None, Kind.REOPEN
+        elif kind in (Kind.CLOSE, Kind.REOPEN, Kind.UNITY, Kind.VOID, Kind.UNVOID):
+            kind, target = self._about(place, kind)
+        elif kind is Kind.ADD and Kind.VOID in self.mix and self.random.random() < FOR_A_COMPETITION:
+            target = self._latest(place, Kind.COMPETITION)
+        if kind is Kind.CLOSE:
+            self._closed = place, target
         keyed = self.random.random() >= self.keyless if keyed is None else keyed
         key = f"k{number}-{self.random.getrandbits(32):08x}" if keyed and kind is not Kind.LIST else None
         lines: list[tuple[int, int, int]] = []
@@ -151,7 +182,22 @@ class Client:
             ]
             sign = self.random.choice((-1, 1))
             lines.insert(0, (self.random.choice(arena.competitors), self.random.choice(arena.unities), sign * mark))
-        return Asked(number, self.number, place, kind, key, tuple(lines), mark)
+        return Asked(number, self.number, place, kind, key, tuple(lines), mark, target)
+
+    def _about(self, place: int, kind: Kind) -> tuple[Kind, int]:
+        """What is closed, reopened, voided, or gets a unity; where there is nothing yet, it is made instead."""
+        if kind in (Kind.VOID, Kind.UNVOID):
+            target = self._latest(place, Kind.COMPETITION)
+            return (kind, target) if target else (Kind.COMPETITION, 0)
+        target = self._latest(place, Kind.RANKING)
+        if kind is Kind.UNITY:
+            return (kind, target) if target else (Kind.RANKING, 0)
+        return kind, self.random.choice((target, 0)) or self.arenas[place].ranking_id
+
+    def _latest(self, place: int, kind: Kind) -> int:
+        """One of those that were created last; 0: there is none."""
+        made = self.history.made.get((place, kind))
+        return self.random.choice(made[-LATEST:]) if made else 0
 
     async def attempt(self, asked: Asked, service: int) -> Attempt:
         """Asks once, and writes it down."""
@@ -165,6 +211,8 @@ class Client:
             attempt.why = repr(error)
         else:
             _note(attempt, answer)
+            if attempt.made:
+                self.history.made.setdefault((asked.tournament, asked.kind), []).append(attempt.made)
         self.history.end(attempt, time.monotonic())
         return attempt
 
@@ -183,7 +231,8 @@ def request_of(asked: Asked, arena: Arena) -> tuple[str, str, dict[str, object] 
                 for competitor, unity, amount in asked.lines
             ]
             path = f"{below}/rankings/{arena.ranking_id}/add.json"
-            return "PUT", path, {"participants_delta": json.dumps(deltas, separators=(",", ":"))}
+            points: dict[str, object] = {"participants_delta": json.dumps(deltas, separators=(",", ":"))}
+            return "PUT", path, points | ({"competition_id": asked.target} if asked.target else {})
         case Kind.COMPETITION:
             return "POST", f"{below}/competitions.json", {"group_id": asked.mark}
         case Kind.REVISE:
@@ -195,6 +244,21 @@ def request_of(asked: Asked, arena: Arena) -> tuple[str, str, dict[str, object] 
             return "PUT", f"{below}/rankings/{arena.ranking_id}.json", form
         case Kind.LIST:
             return "GET", f"{below}/competitions.json?per_page=1", None
+        case Kind.REGISTER:
+            return "POST", f"{below}/competitors.json", {"name": _name(asked)}
+        case Kind.RANKING:
+            form = {"name": _name(asked), "main_unity_name": "points", "participants": arena.competitors[0]}
+            return "POST", f"{below}/rankings.json", form
+        case Kind.UNITY:
+            return "POST", f"{below}/rankings/{asked.target}/unities.json", {"name": _name(asked), "sort": "DESC"}
+        case Kind.CLOSE | Kind.REOPEN:
+            return "PUT", f"{below}/rankings/{asked.target}/{asked.kind}.json", {}
+        case Kind.VOID | Kind.UNVOID:
+            return "PUT", f"{below}/competitions/{asked.target}/{asked.kind}.json", {}
+
+
+def _name(asked: Asked) -> str:
+    return f"{NAMES[asked.kind]}-{asked.mark}"
 
 
 def _note(attempt: Attempt, answer: Answer) -> None:
@@ -214,7 +278,9 @@ def _note(attempt: Attempt, answer: Answer) -> None:
                 attempt.count = json.loads(answer.body)["competitions"]["total"]
             case Kind.ADD | Kind.REVISE:
                 attempt.shown = shown_by(answer.body)
-            case Kind.COMPETITION:
+            case Kind.COMPETITION | Kind.REGISTER | Kind.RANKING | Kind.UNITY:
+                (attempt.made,) = (made["id"] for made in json.loads(answer.body).values() if isinstance(made, dict))
+            case Kind.CLOSE | Kind.REOPEN | Kind.VOID | Kind.UNVOID:
                 pass
 
 
@@ -243,6 +309,16 @@ async def settle(client: Client, services: list[int]) -> int:
             assert time.monotonic() < deadline, f"there is no definite answer to {asked}"
             await asyncio.sleep(RETRY_SECONDS)
     return len(left)
+
+
+async def reopen(client: Client, place: int) -> None:
+    """The ranking of the arena is open; what was closed may have been left so by a client that stopped."""
+    asked = client.draw(Kind.REOPEN, place, keyed=True)
+    asked = msgspec.structs.replace(asked, target=client.arenas[place].ranking_id)
+    deadline = time.monotonic() + SETTLE_SECONDS_MAX
+    while _again(await client.attempt(asked, 0)):
+        assert time.monotonic() < deadline, f"there is no definite answer to {asked}"
+        await asyncio.sleep(RETRY_SECONDS)
 
 
 @asynccontextmanager

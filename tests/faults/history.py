@@ -23,6 +23,13 @@ class Kind(StrEnum):
     COMPETITION = "competition"
     REVISE = "revise"
     LIST = "list"
+    REGISTER = "register"
+    RANKING = "ranking"
+    UNITY = "unity"
+    CLOSE = "close"
+    REOPEN = "reopen"
+    VOID = "void"
+    UNVOID = "unvoid"
 
 
 class Outcome(StrEnum):
@@ -33,7 +40,8 @@ class Outcome(StrEnum):
 
 class Asked(Struct, frozen=True, gc=False):
     """One thing that a client wants. Asked for again it is the same. `mark`: what its event can be known by, even
-    without a key; for a revision the text, for an add its first amount."""
+    without a key; for a revision the text, for an add its first amount, for what has a name a part of that. `target`:
+    the competition, or the ranking, that it is about; 0: none, or that of the arena."""
 
     number: int
     client: int
@@ -42,6 +50,7 @@ class Asked(Struct, frozen=True, gc=False):
     key: str | None
     lines: tuple[Line, ...] = ()
     mark: int = 0
+    target: int = 0
 
 
 class Shown(Struct, frozen=True, gc=False):
@@ -63,7 +72,17 @@ class Attempt(Struct, gc=False):
     shown: Shown | None = None
     count: int = -1
     """Of competitions, as a list showed it."""
+    made: int = 0
+    """The id of what was created, as the answer said it."""
     why: str = ""
+
+
+class Replacement(Struct, frozen=True, gc=False):
+    """The database was put back to what it was: what was done from `began` on may be lost, until it was there again,
+    at `done`."""
+
+    began: float
+    done: float
 
 
 class History:
@@ -73,6 +92,9 @@ class History:
         self.attempts: list[Attempt] = []
         self.last_ok: dict[int, float] = {}
         """By service: when the last attempt began that it answered with ok."""
+        self.replacements: list[Replacement] = []
+        self.made: dict[tuple[int, Kind], list[int]] = {}
+        """By tournament and kind: ids of competitions and rankings that were created, as far as clients know."""
 
     def begin(self, asked: Asked, service: int, now: float) -> Attempt:
         attempt = Attempt(asked, service, now)
@@ -83,6 +105,20 @@ class History:
         attempt.ended = now
         if attempt.outcome is Outcome.OK:
             self.last_ok[attempt.service] = max(attempt.began, self.last_ok.get(attempt.service, 0.0))
+
+    def replaced(self, began: float, done: float) -> None:
+        """The database was put back; what clients knew of is forgotten, because they cannot know what is left of it."""
+        self.replacements.append(Replacement(began, done))
+        self.made.clear()
+
+    @property
+    def whole_since(self) -> float:
+        """Since when nothing was lost."""
+        return max((one.done for one in self.replacements), default=0.0)
+
+    def sure(self, attempt: Attempt) -> bool:
+        """Whether what the attempt saw is still so: nothing was put back to before it since."""
+        return all(attempt.began >= one.done or attempt.ended <= one.began for one in self.replacements)
 
     def outcomes(self) -> Counter[Outcome]:
         return Counter(attempt.outcome for attempt in self.attempts)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -15,15 +15,18 @@ import asyncpg
 
 from tests.desks import HOLD_HEAD, until
 from tests.faults.checker import Verdicts, judge
-from tests.faults.clients import NotSent
+from tests.faults.clients import MIXED, NotSent
 from tests.faults.cluster import LOST, Cluster
 from tests.faults.history import Kind, Outcome
 from tests.faults.networks import longest
+from tests.faults.replaced import ended_with, look_whole
 from tests.faults.stage import Stage
 from tests.faults.table import CannotBeMade, Trial, case
 from tests.faults.wire import Wire, wire
 from tests.poison import append_text
 
+FAILOVERS_OF_A_STAGE: Final = 10
+"""After so many the log is judged, and the next begins anew."""
 _SMALL: Final = {"min_wal_size": "32MB", "max_wal_size": "64MB", "shared_buffers": "16MB"}
 
 
@@ -166,7 +169,7 @@ async def pool_exhausted(trial: Trial) -> None:
     async with trial.stage() as stage:
         for statement, arguments in (
             (HOLD_HEAD, (stage.arenas[0].tournament_id,)),
-            ("LOCK TABLE event, block, head IN ACCESS EXCLUSIVE MODE", ()),
+            ("LOCK TABLE event, block, append_lock IN ACCESS EXCLUSIVE MODE", ()),
         ):
             since = time.monotonic()
             async with stage.load(clients=30):
@@ -269,6 +272,16 @@ async def idle_in_transaction(trial: Trial) -> None:
 @asynccontextmanager
 async def standby(trial: Trial, stage: Stage, between: Wire | None = None) -> AsyncIterator[Cluster]:
     """A streaming standby of the stage's database, running; with a wire between them, if one is given."""
+    there = await standby_of(trial, stage, between)
+    try:
+        yield there
+    finally:
+        there.signal(signal.SIGCONT)
+        await there.stop()
+
+
+async def standby_of(trial: Trial, stage: Stage, between: Wire | None = None) -> Cluster:
+    """As `standby`, until somebody stops it."""
     host = f"127.0.0.1 port={between.port}" if between else str(Path(stage.cluster.socket_path).parent)
     directory = trial.folder / f"standby-{len(list(trial.folder.glob('standby-*')))}"
     there = await stage.cluster.base_backup(
@@ -280,11 +293,7 @@ async def standby(trial: Trial, stage: Stage, between: Wire | None = None) -> As
     owner = (directory / "postgres" / "PG_VERSION").stat()
     os.chown(directory / "postgres" / "standby.signal", owner.st_uid, owner.st_gid)
     await there.start()
-    try:
-        yield there
-    finally:
-        there.signal(signal.SIGCONT)
-        await there.stop()
+    return there
 
 
 async def streaming(primary: Cluster, state: str = "async") -> None:
@@ -355,10 +364,52 @@ async def judged_with_loss(stage: Stage) -> tuple[Verdicts, int]:
 @case(
     24,
     "Failover to a synchronous standby",
-    "standby stopped: commits wait; continued; then kill -9 of the primary under load; promoted",
-    "I1-I10, I12",
+    "standby stopped: commits wait; continued; then kill -9 of the primary under load; promoted. Then the same again "
+    "and again at random moments, each time with a new standby of the new primary, under a load with creations, voids "
+    "and closings, keyed and unkeyed",
+    "I1-I12; `verify` clean after each",
 )
 async def synchronous_failover(trial: Trial) -> None:
+    await _silent_standby(trial)
+    left = trial.times(50, least=2)
+    done = 0
+    while left:
+        async with (
+            AsyncExitStack() as stack,
+            trial.stage(seed=trial.seed + done) as stage,
+            ended_with(stack, stage),
+        ):
+            for _ in range(min(left, FAILOVERS_OF_A_STAGE)):
+                await _failover(trial, stage)
+                left, done = left - 1, done + 1
+            await trial.judge(stage)
+    wrong = {name: len(faults) for name, faults in trial.verdicts.wrong.items()}
+    trial.tell(f"{done} failovers at random moments: wrong {wrong or 'nothing'}")
+
+
+async def _failover(trial: Trial, stage: Stage) -> None:
+    """A new standby takes the place of the primary, which is killed under load."""
+    primary = stage.cluster
+    other = await standby_of(trial, stage)
+    await streaming(primary)
+    await primary.execute("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
+    await primary.execute("SELECT pg_reload_conf()")
+    await streaming(primary, "sync")
+    async with stage.load(clients=6, mix=MIXED, keyless=0.3):
+        await asyncio.sleep(trial.random.uniform(0, 2))
+        await primary.kill()
+        for one in [*stage.back, *stage.tables]:
+            one.reset_all()
+        await promoted(stage, other)
+        await stage.resume()
+        await asyncio.sleep(trial.random.uniform(0, 0.5))
+    shutil.rmtree(primary.data_dir / "postgres", ignore_errors=True)
+    await stage.settled()
+    await stage.caught_up()
+    await look_whole(trial, stage.cluster)
+
+
+async def _silent_standby(trial: Trial) -> None:
     async with trial.stage() as stage, standby(trial, stage) as other:
         primary = stage.cluster
         await streaming(primary)
@@ -452,6 +503,12 @@ async def _unfenced(trial: Trial) -> None:
         )
 
 
+_TABLES: Final = (
+    *("event", "block", "append_lock", "refusal", "idempotency"),
+    *("checkpoint", "total", "unity", "competitor"),
+)
+
+
 @case(
     26,
     "DDL during load",
@@ -463,11 +520,11 @@ async def ddl(trial: Trial) -> None:
         since = time.monotonic()
         async with stage.load():
             for n in range(trial.times(8, least=2)):
-                for table in ("event", "block", "head", "idempotency", "checkpoint", "total", "unity", "competitor"):
+                for table in _TABLES:
                     await stage.cluster.execute(f"ALTER TABLE {table} ADD COLUMN extra_{n} int")
                 await stage.cluster.execute(f"CREATE INDEX CONCURRENTLY extra_{n} ON event (recorded_at)")
                 await stage.cluster.execute(f"DROP INDEX CONCURRENTLY extra_{n}")
-                for table in ("event", "block", "head", "idempotency", "checkpoint", "total", "unity", "competitor"):
+                for table in _TABLES:
                     await stage.cluster.execute(f"ALTER TABLE {table} DROP COLUMN extra_{n}")
             await stage.resume()
         found = codes(stage, since)

@@ -7,13 +7,20 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.faults import crashes, floods, networks, races
+from tests.faults import crashes, floods, networks, races, replaced
 from tests.faults.loads import soak
 from tests.faults.table import CASES, CONTROLS, CannotBeMade, Trial
 
-SHARE = {3: 0.03, 4: 0.04, 11: 0.05, 27: 0.05, 28: 0.05, 30: 0.1, 31: 0.1, 32: 0.25, 54: 0.03}
+SHARE = {3: 0.03, 4: 0.04, 11: 0.05, 27: 0.05, 28: 0.05, 30: 0.1, 31: 0.1, 32: 0.25, 54: 0.03} | {
+    59: 0.02,
+    60: 0.04,
+    61: 0.04,
+    62: 0.1,
+    63: 0.1,
+}
 """By case, the size."""
 QUICK_CONTROLS = [races.classic_reader, races.without_deduplication, races.changed_delta]
+QUICK_CONTROLS += [replaced.without_digests, replaced.without_ids]
 """Without those that need a file system of their own."""
 
 
@@ -44,5 +51,5 @@ async def test_after_faults_at_random_nothing_has_leaked(trial: Callable[[float]
 
 
 def test_the_table_says_of_each_case_who_makes_it() -> None:
-    assert all((crashes, floods, networks))
+    assert all((crashes, floods, networks, replaced))
     assert {1, 39, *SHARE} <= CASES.keys()

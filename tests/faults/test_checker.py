@@ -7,7 +7,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from tests.faults.checker import Evidence, Head, Stored, judge
+from tests.faults.checker import Evidence, Head, Stored, judge, lost
+from tests.faults.clients import MIXED
 from tests.faults.history import Attempt, Kind, Outcome, Shown
 from tests.faults.table import Trial
 
@@ -100,6 +101,44 @@ def cross_tournaments(evidence: Evidence) -> None:
     evidence.logs[1].events.append(_last_add(evidence))
 
 
+def use_an_id_again(evidence: Evidence) -> None:
+    event = next(e for e in evidence.logs[1].events if e.kind == "CompetitorRegistered")
+    event.body["competitor_id"] = evidence.logs[0].arena.competitors[0]
+
+
+def be_about_what_is_not_there(evidence: Evidence) -> None:
+    _last_add(evidence).body["ranking_id"] = evidence.logs[1].arena.ranking_id
+
+
+def reverse_too_little(evidence: Evidence) -> None:
+    event = next(e for e in evidence.logs[0].events if e.kind == "PointsReversed")
+    event.body["deltas"][0][2] += 1
+
+
+def void_without_a_reversal(evidence: Evidence) -> None:
+    events = evidence.logs[0].events
+    events.remove(next(e for e in events if e.kind == "PointsReversed"))
+
+
+def record_a_void_that_nobody_asked_for(evidence: Evidence) -> None:
+    event = next(e for e in evidence.logs[0].events if e.kind == "CompetitionVoided")
+    event.body["competition_id"] += 1
+
+
+def record_what_was_unknown_and_then_refused(evidence: Evidence) -> None:
+    wanted = _answers(evidence)[-1]
+    for attempt in evidence.history.attempts:
+        if attempt.asked is wanted.asked:
+            attempt.outcome, attempt.status = Outcome.UNKNOWN, 500
+    later = copy.copy(wanted)
+    later.outcome, later.status, later.began = Outcome.NO, 409, wanted.ended
+    evidence.history.attempts.append(later)
+
+
+def make_something_else_than_was_answered(evidence: Evidence) -> None:
+    next(a for a in evidence.history.ok() if a.made).made += 1
+
+
 def resume_late(evidence: Evidence) -> None:
     evidence.resumed.append(evidence.resumed_seconds_max + 1)
 
@@ -126,17 +165,34 @@ CHANGES: list[tuple[str, Callable[[Evidence], None]]] = [
     ("I10", answer_with_an_odd_status),
     ("I10", say_that_it_is_a_defect),
     ("I11", cross_tournaments),
+    ("I3", use_an_id_again),
+    ("I5", be_about_what_is_not_there),
+    ("I4", reverse_too_little),
+    ("I4", void_without_a_reversal),
+    ("I3", record_a_void_that_nobody_asked_for),
+    ("I3", record_what_was_unknown_and_then_refused),
+    ("I2", make_something_else_than_was_answered),
     ("I12", resume_late),
 ]
 
 
 async def test_the_checker_finds_each_change(trial: Callable[[float], Trial]) -> None:
     async with trial(1).stage(tournaments=2, services=2, workers=1) as stage:
-        async with stage.load(clients=4, pause_seconds=0.005):
+        async with stage.load(clients=4, pause_seconds=0.005, mix=MIXED):
             await asyncio.sleep(1)
             for kind in (Kind.COMPETITION, Kind.LIST):
                 client = stage.client()
-                assert (await client.attempt(client.draw(kind, 0), 0)).outcome is Outcome.OK
+                attempt = await client.attempt(client.draw(kind, 0), 0)
+                assert attempt.outcome is Outcome.OK
+                if kind is Kind.COMPETITION:
+                    match = attempt.made
+        client = stage.client()
+        await stage.settled()
+        for kind in (Kind.ADD, Kind.VOID):
+            asked = client.draw(Kind.ADD if kind is Kind.ADD else Kind.REGISTER, 0, keyed=True)
+            attempt = await client.attempt(msgspec.structs.replace(asked, kind=kind, target=match), 0)
+            assert attempt.outcome is Outcome.OK
+        assert (await client.attempt(client.draw(Kind.ADD, 0, keyed=True), 0)).outcome is Outcome.OK
         evidence = await stage.evidence()
     assert judge(evidence).wrong == {}
     missed = []
@@ -149,3 +205,19 @@ async def test_the_checker_finds_each_change(trial: Callable[[float], Trial]) ->
         if invariant not in judge(changed).wrong:
             missed.append((invariant, change.__name__))
     assert missed == []
+    _assert_a_replacement_excuses_what_it_lost(evidence)
+
+
+def _assert_a_replacement_excuses_what_it_lost(evidence: Evidence) -> None:
+    """And nothing that was acknowledged before the backup, or after the restore."""
+    wanted = _answers(evidence)[-1]
+    for began, done, excused in (
+        (wanted.began, wanted.ended + 1, True),
+        (wanted.began - 2, wanted.began - 1, False),
+        (wanted.ended + 1, wanted.ended + 2, False),
+    ):
+        changed = copy.deepcopy(evidence)
+        lose(changed)
+        changed.history.replaced(began, done)
+        assert ("I1" not in judge(changed).wrong) == excused
+        assert lost(changed) == excused
