@@ -154,8 +154,9 @@ def _token(row: Any) -> Token:
 class Guard:
     """Knows the tokens that requests bring; one per process.
 
-    Good answers are kept by the token's hash for KEPT_SECONDS_MAX, the oldest giving way beyond TOKENS_KEPT_MAX; bad
-    ones never, so that guesses cannot fill the memory. `clock` counts seconds, `now` tells the time of day in UTC.
+    Good answers are kept by the token's hash for KEPT_SECONDS_MAX of one epoch of the database's, the oldest giving way
+    beyond TOKENS_KEPT_MAX; bad ones never, so that guesses cannot fill the memory. `clock` counts seconds, `now` tells
+    the time of day in UTC.
     """
 
     def __init__(
@@ -164,7 +165,7 @@ class Guard:
         self._database = database
         self._clock = clock
         self._now = now
-        self._kept: dict[bytes, tuple[Token, float]] = {}  # with the start of its look-up
+        self._kept: dict[bytes, tuple[Token, float, int]] = {}  # with the start of its look-up, and the epoch
         self._under_way: dict[bytes, asyncio.Task[Token | None]] = {}
         self._turns = asyncio.Semaphore(LOOKUPS_AT_ONCE_MAX)
 
@@ -194,8 +195,8 @@ class Guard:
         return match is not None and _hash(match[1]) in self._kept
 
     def _kept_token(self, digest: bytes) -> Token | None:
-        token, began = self._kept.get(digest, (None, 0.0))
-        fresh = self._clock() - began < KEPT_SECONDS_MAX
+        token, began, epoch = self._kept.get(digest, (None, 0.0, 0))
+        fresh = self._clock() - began < KEPT_SECONDS_MAX and epoch == self._database.epoch.number
         return token if token is not None and fresh and self._is_good(token) else None
 
     def _is_good(self, token: Token) -> bool:
@@ -217,11 +218,12 @@ class Guard:
     async def _look_up(self, digest: bytes, began: float) -> Token | None:
         with unavailable():  # The limit of time is for those who join late: their answer is no older than a kept one.
             async with asyncio.timeout(KEPT_SECONDS_MAX), self._turns, self._database.connection() as connection:
+                epoch = self._database.epoch.number
                 row = await connection.fetchrow(_BY_HASH, digest)
         token = None if row is None else _token(row)
         self._kept.pop(digest, None)  # so that what is kept stands in the order of its answers
         if token is not None and self._is_good(token):
-            self._kept[digest] = (token, began)
+            self._kept[digest] = (token, began, epoch)
             if len(self._kept) > TOKENS_KEPT_MAX:
                 del self._kept[next(iter(self._kept))]
         return token

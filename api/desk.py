@@ -7,25 +7,25 @@ doors, HTTP and the command line, hand their commands to.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from typing import Final
 
 import msgspec
 
 from api.docket import Case, Docket, Means, Receipt
-from engine import log, telemetry
+from api.remembered import IDS_RESERVED, Ids, Refusals
+from engine import telemetry
 from engine.appender import Appender
 from engine.background import background
 from engine.commands import Command, UnvoidCompetition, VoidCompetition
 from engine.database import Database
-from engine.errors import QueueFull, ShuttingDown
+from engine.errors import QueueFull, ShuttingDown, TallybookError
 from engine.events import Event
 from engine.telemetry import WAITING_REQUESTS
 from engine.terms import ActorId, TournamentId
 from engine.tournament import decide
-from projections.effects import following
+from projections.effects import Following
 from projections.live import Live
 from projections.lives import LIVE_BYTES_MAX, Lives, open_lives
 from projections.wakeup import Waker
@@ -37,14 +37,12 @@ DOCKET_WAITING_MAX: Final = 2_000
 SUBMIT_SECONDS_MAX: Final = 15.0
 """And up to WATCH_SECONDS more."""
 WATCH_SECONDS: Final = 0.1
-IDS_RESERVED: Final = 32
-"""Ids that a process fetches at a time; it forgets those left over when it ends."""
 
 
 class Desk:
     """Use within `open_desk`."""
 
-    def __init__(self, means: Means, *, ids_reserved: int) -> None:
+    def __init__(self, means: Means) -> None:
         self._means = means
         self._dockets: dict[TournamentId, Docket] = {}  # which take what comes
         self._working: set[Docket] = set()  # these, and those of lives that were dropped, until they are idle
@@ -52,9 +50,6 @@ class Desk:
         self._under_way: dict[Case, float] = {}  # with the time by which it must be answered, so in their order
         self._loop = asyncio.get_running_loop()
         self._closing = False
-        self._ids: deque[int] = deque()
-        self._ids_reserved = ids_reserved
-        self._ids_lock = asyncio.Lock()
 
     @property
     def database(self) -> Database:
@@ -78,37 +73,54 @@ class Desk:
         With a key goes the fingerprint of the request. Raises a Refusal (judged by a current state), an
         Unavailable (certainly not applied) or OutcomeUnknown. Being cancelled takes nothing back.
         """
-        if isinstance(command, VoidCompetition | UnvoidCompetition) and command.effects is None:
-            async with following(self.lives, live, command.competition_id) as effects:
-                command = msgspec.structs.replace(command, effects=effects)
-                return await self.submit(
-                    live, command, actor=actor, idempotency_key=idempotency_key, fingerprint=fingerprint
-                )
         if self._closing:
             raise ShuttingDown
         if len(self._under_way) >= UNDER_WAY_MAX or self._waiting_for(live) >= DOCKET_WAITING_MAX:
             raise QueueFull
-        case = Case(command, actor, idempotency_key, fingerprint, self._loop.create_future())
+        effects = None
+        if isinstance(command, VoidCompetition | UnvoidCompetition):
+            effects = Following(live, command.competition_id)
+        case = Case(
+            command,
+            actor,
+            idempotency_key,
+            fingerprint,
+            self._loop.create_future(),
+            refusals=self._means.refusals.stamp(live.tournament_id),
+            effects=effects,
+        )
         self._under_way[case] = self._loop.time() + SUBMIT_SECONDS_MAX
-        self._docket(live).put(case)
+        if effects is not None:
+            live.pins += 1
+            self._means.tasks.create_task(self._put_followed(live, case, effects))
+        else:
+            self._docket(live).put(case)
         try:
             return await case.receipt
         finally:
             del self._under_way[case]
 
+    async def _put_followed(self, live: Live, case: Case, effects: Following) -> None:
+        """Puts a case on its docket when the effects that it is judged by have been looked up; unpins `live`."""
+        try:
+            await effects.look_up(self.lives)
+        except TallybookError as error:
+            case.fail(error)
+        else:
+            self._docket(live).put(case)
+        finally:
+            self.lives.unpin(live)
+
     async def preview(self, live: Live, command: VoidCompetition | UnvoidCompetition) -> tuple[Event, ...]:
         """What `command` would lead to now; nothing is recorded. Raises a Refusal as `submit`."""
-        async with following(self.lives, live, command.competition_id) as effects:
+        with closing(Following(live, command.competition_id)) as effects:
+            await effects.look_up(self.lives)
             await self.lives.current(live)
-            return decide(live.tournament, msgspec.structs.replace(command, effects=effects))
+            return decide(live.tournament, msgspec.structs.replace(command, effects=effects.now()))
 
     async def new_id(self) -> int:
-        """An id that nothing else in the service has or will have."""
-        async with self._ids_lock:
-            if not self._ids:
-                async with self.database.connection() as connection:
-                    self._ids.extend(await log.next_ids(connection, self._ids_reserved))
-            return self._ids.popleft()
+        """An id that nothing else in the service has or will have. Raises DatabaseUnavailable."""
+        return await self._means.ids.draw()
 
     async def close(self) -> None:
         """Takes no more commands and returns when those under way are settled, after SUBMIT_SECONDS_MAX at most."""
@@ -163,8 +175,16 @@ async def open_desk(
     async with open_lives(database, bytes_max=live_bytes_max) as lives, background() as tasks:
         appender, waker = Appender(database), Waker(database)
         running = [tasks.create_task(appender.run()), tasks.create_task(waker.run())]
-        means = Means(database=database, lives=lives, appender=appender, waker=waker, tasks=tasks)
-        desk = Desk(means, ids_reserved=ids_reserved)
+        means = Means(
+            database=database,
+            lives=lives,
+            appender=appender,
+            waker=waker,
+            tasks=tasks,
+            ids=Ids(database, reserved=ids_reserved),
+            refusals=Refusals(database),
+        )
+        desk = Desk(means)
         running.append(tasks.create_task(desk.watch()))
         yield desk
         await desk.close()

@@ -17,16 +17,20 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Final, TypeVar, assert_never
 
+import msgspec
 from asyncpg import Connection
 from msgspec import Struct
 
+from api.remembered import Ids, Refusals
 from engine import log
 from engine.appender import Appender, Outcome, portion
-from engine.commands import Command, UnvoidCompetition, VoidCompetition
+from engine.commands import Command
 from engine.database import Database
 from engine.errors import (
     DatabaseUnavailable,
     HistoryReplaced,
+    IdTaken,
+    KeyRefused,
     KeyReused,
     OutcomeUnknown,
     Overtaken,
@@ -36,9 +40,10 @@ from engine.errors import (
     Unavailable,
 )
 from engine.events import CompetitionAdded, Event, PointsAdded, RankingCreated, RankingModified, Recorded
-from engine.log import Appended, Block, NotAppended, Request
+from engine.log import Appended, Block, Head, NotAppended, RefusedKey, Request, UnconfirmedCommit
 from engine.terms import ActorId, Sequence
 from engine.tournament import decide
+from projections.effects import Following
 from projections.live import Live
 from projections.lives import Lives
 from projections.wakeup import Waker
@@ -64,6 +69,8 @@ class Means(Struct, frozen=True, kw_only=True):
     appender: Appender
     waker: Waker
     tasks: asyncio.TaskGroup
+    ids: Ids
+    refusals: Refusals
 
 
 class Receipt(Struct, frozen=True):
@@ -76,17 +83,21 @@ class Receipt(Struct, frozen=True):
 
 class Case:
     """One command on its way. `sent`: it may be in the log. `alone`: it needs a block of its own, as an exact one
-    always does. `withdrawn`: whoever asked was told that it was not applied, so it never must be."""
+    always does. `withdrawn`: whoever asked was told that it was not applied, so it never must be. `effects`: those of
+    the competition that it voids or unvoids, followed until the case is settled, which may be later than its answer.
+    """
 
     __slots__ = (
         "actor",
         "alone",
         "command",
+        "effects",
         "events",
         "fingerprint",
         "idempotency_key",
         "judged",
         "receipt",
+        "refusals",
         "sent",
         "withdrawn",
     )
@@ -98,6 +109,9 @@ class Case:
         idempotency_key: str | None,
         fingerprint: bytes | None,
         receipt: "asyncio.Future[Receipt]",
+        *,
+        refusals: Refusals.Stamp,
+        effects: Following | None = None,
     ) -> None:
         self.command = command
         self.actor = actor
@@ -106,33 +120,40 @@ class Case:
         self.events: tuple[Event, ...] = ()
         self.judged = 0
         self.sent = False
-        self.alone = isinstance(command, VoidCompetition | UnvoidCompetition)
+        self.alone = effects is not None
         self.withdrawn = False
         self.receipt = receipt
+        self.refusals = refusals
+        self.effects = effects
+
+    def judge(self, live: Live) -> None:
+        """Sets what the command leads to by the state of `live`. Raises a Refusal, and IdTaken."""
+        command = self.command
+        if self.effects is not None:
+            command = msgspec.structs.replace(command, effects=self.effects.now())
+        self.events = decide(live.tournament, command)
 
     def succeed(self, receipt: Receipt) -> None:
         if not self.receipt.done():
             self.receipt.set_result(receipt)
+        self.let_go()
 
     def fail(self, error: TallybookError) -> None:
         if not self.receipt.done():
             self.receipt.set_exception(error)
+        self.let_go()
 
     def expire(self) -> None:
-        """It has taken too long. What was not sent yet never will be; of what was, the outcome is not known."""
-        if self.sent:
-            self.fail(OutcomeUnknown())
-        else:
-            self.withdrawn = True
-            self.fail(DatabaseUnavailable())
+        """It has taken too long. What was not sent yet never will be; of what was, the outcome is not known, and it may
+        still be judged again."""
+        self.withdrawn = not self.sent
+        if not self.receipt.done():
+            self.receipt.set_exception(OutcomeUnknown() if self.sent else DatabaseUnavailable())
 
-    def request(self) -> Request:
-        return Request(
-            events=self.events,
-            actor=self.actor,
-            idempotency_key=self.idempotency_key,
-            fingerprint=self.fingerprint,
-        )
+    def let_go(self) -> None:
+        """It will not be judged any more."""
+        if self.effects is not None:
+            self.effects.close()
 
 
 class Docket:
@@ -149,6 +170,8 @@ class Docket:
         self._busy = False  # it is ready, or its block is under way or being folded
         self._sent_last = 0  # cases
         self._beside = 0  # cases that are looked into beside
+        self._refused: list[tuple[Case, Refusal]] = []  # with keys, of which the log is to be told
+        self._refusing = asyncio.Lock()
         live.pins += 1
 
     @property
@@ -182,7 +205,10 @@ class Docket:
             if self._waiting[0].alone and taken:
                 break
             case = self._waiting.popleft()
-            if case.withdrawn or not self._judge(case):
+            if case.withdrawn:
+                case.let_go()
+                continue
+            if not self._judge(case):
                 continue
             taken.append(case)
             lines += sum(map(_lines, case.events))
@@ -194,10 +220,26 @@ class Docket:
             return None
         self._under_way = taken
         self._sent_last = len(taken)
+        return self._block(taken, self.live.head)
+
+    def _block(self, cases: Iterable[Case], judged_at: Head) -> Block:
+        known_at = self._means.refusals.known_at
         return Block(
             tournament_id=self.tournament_id,
-            judged_at=self.live.head.sequence,
-            requests=tuple(case.request() for case in taken),
+            judged_at=judged_at.sequence,
+            judged_digest=judged_at.digest,
+            requests=tuple(
+                [
+                    Request(
+                        events=case.events,
+                        actor=case.actor,
+                        idempotency_key=case.idempotency_key,
+                        fingerprint=case.fingerprint,
+                        refusals=0 if case.idempotency_key is None else known_at(case.refusals),
+                    )
+                    for case in cases
+                ]
+            ),
         )
 
     def _judge(self, case: Case) -> bool:
@@ -210,9 +252,12 @@ class Docket:
             case.fail(Overtaken())
             return False
         try:
-            case.events = decide(self.live.tournament, case.command)
+            case.judge(self.live)
         except Refusal:
             self._do_beside(self._confirm_refusal(case))
+            return False
+        except IdTaken as error:
+            self._fail_taken(case, error)
             return False
         case.sent = True
         return True
@@ -221,36 +266,66 @@ class Docket:
         """Judges again by a current state. Accepted after all, the case waits for the next block."""
         try:
             await self._means.lives.current(self.live)
-            decide(self.live.tournament, case.command)
+            case.judge(self.live)
         except Refusal as refusal:
             await self._refuse(case, refusal)
+        except IdTaken as error:
+            self._fail_taken(case, error)
         except TallybookError as error:
             case.fail(error)
         else:
             self._waiting.appendleft(case)
 
+    def _fail_taken(self, case: Case, error: IdTaken) -> None:
+        """The database has handed out an id twice, and may have done so with the others that were drawn."""
+        self._means.ids.forget()
+        case.fail(error)
+
     async def _refuse(self, case: Case, refusal: Refusal) -> None:
-        """Refuses, unless the log knows the case's key."""
+        """Refuses, unless the log knows the case's key; with all that gather while others are being refused."""
         if case.idempotency_key is None:
             case.fail(refusal)
             return
-        key = case.idempotency_key
+        self._refused.append((case, refusal))
+        async with self._refusing:
+            refused, self._refused = self._refused, []
+            if refused:  # else somebody who had the turn before took the case along
+                await self._refuse_keyed(refused)
 
-        async def look_up() -> log.UsedKey | None:
+    async def _refuse_keyed(self, refused: list[tuple[Case, Refusal]]) -> None:
+        keys = [case.idempotency_key or "" for case, _ in refused]
+
+        async def refuse() -> list[RefusedKey]:
             async with self._means.database.connection() as connection:
-                return await log.used_key(connection, self.tournament_id, key)
+                epoch = self._means.database.epoch.number
+                answers = await log.refuse_keys(connection, self.tournament_id, keys)
+                self._means.refusals.learn(self.tournament_id, answers[-1].refusals, epoch=epoch)
+                return answers
 
         try:
-            used = await _patiently([case], look_up)
-        except TallybookError:
-            case.fail(OutcomeUnknown())  # of an earlier sending, if there was one
+            answers = await _patiently([case for case, _ in refused], refuse)
+        except (TallybookError, UnconfirmedCommit):
+            _fail([case for case, _ in refused], OutcomeUnknown())  # of an earlier sending, if there was one
             return
-        if used is None:
-            case.fail(refusal)
-        elif used.fingerprint == case.fingerprint:
-            await self._replay(case, used.sequence)
+        for (case, refusal), answer in zip(refused, answers, strict=True):
+            if answer.used is None:
+                case.fail(refusal)
+            elif answer.used.fingerprint == case.fingerprint:
+                self._do_beside(self._replay(case, answer.used.sequence))
+            else:
+                case.fail(KeyReused())
+
+    async def _tell_refused(self, case: Case) -> None:
+        """For a case that was not recorded because its key has been refused since it was taken."""
+        try:
+            async with self._means.database.connection() as connection:
+                epoch = self._means.database.epoch.number
+                count = await log.refusals(connection, self.tournament_id)
+                self._means.refusals.learn(self.tournament_id, count, epoch=epoch)
+        except DatabaseUnavailable as error:
+            case.fail(error)
         else:
-            case.fail(KeyReused())
+            case.fail(KeyRefused())
 
     async def _replay(self, case: Case, sequence: Sequence) -> None:
         """Answers with the event of the request that used the case's key first, when the live shows it."""
@@ -275,10 +350,10 @@ class Docket:
         try:
             head = (await log.heads(connection, [self.tournament_id]))[self.tournament_id]
             await self._means.lives.catch_up(self.live, head.sequence, connection)
-            case.events = decide(self.live.tournament, case.command)
+            case.judge(self.live)
         except TallybookError:
             return None  # by the way of whatever is overtaken it will be found again, and told
-        return Block(tournament_id=self.tournament_id, judged_at=head.sequence, requests=(case.request(),))
+        return self._block([case], head)
 
     # ── Settling ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -352,7 +427,9 @@ class Docket:
 
     def _answer(self, taken: list[Case], appended: Appended) -> None:
         for case, answer in zip(taken, appended.answers, strict=True):
-            if answer > 0:
+            if answer is None:
+                self._do_beside(self._tell_refused(case))
+            elif answer > 0:
                 case.succeed(Receipt(case.events[0], Sequence(answer), replayed=False))
             elif answer < 0:
                 self._do_beside(self._replay(case, Sequence(-answer)))

@@ -31,6 +31,8 @@ STATUSES: Final[dict[type[TallybookError], int]] = {
     errors.DatabaseUnavailable: 503,
     errors.Rejected: 503,
     errors.HistoryReplaced: 503,
+    errors.IdTaken: 503,
+    errors.KeyRefused: 503,
     errors.TournamentStopped: 503,
     errors.ShuttingDown: 503,
 }

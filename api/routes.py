@@ -22,11 +22,11 @@ from api.desk import Desk
 from api.exchange import Reply, Visit, header
 from api.forms import Form, fingerprint, parse_id
 from api.known import ranking_of, refuse_unknown, unity_of
+from api.remembered import Slugs
 from api.router import Handler, Router
 from api.throttle import Throttle, address_of
-from engine import log
 from engine.commands import Command, UnvoidCompetition, VoidCompetition
-from engine.errors import Forbidden, HistoryReplaced, NotFound, Unauthenticated, Unreadable
+from engine.errors import Forbidden, NotFound, Unauthenticated, Unreadable
 from engine.terms import CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
 from projections.comparison import foreseen
 from projections.history import Filter
@@ -214,10 +214,10 @@ ROUTES: Final[tuple[Read | Recall | Write | Preview, ...]] = (
 
 # ── What they have in common ────────────────────────────────────────────────────────────────────────────
 
-SLUGS_MAX: Final = 100_000
 QUERIES_KEPT_MAX: Final = 1_000
 QUERY_KEPT_CHARACTERS_MAX: Final = 50
 SLUG_CHARACTERS_LOGGED: Final = 100
+_NO_TOURNAMENT: Final = "There is no such tournament; see the slug in its address."
 _IDEMPOTENCY_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -234,7 +234,7 @@ class Operations:
         self._requests = requests
         self._proxies = proxies
         self._past = Past(desk.database)
-        self._slugs: dict[str, TournamentId] = {}  # for good, unless the database is replaced by another
+        self._slugs = Slugs(desk.database)
 
     def add_to(self, router: Router) -> None:
         for route in ROUTES:
@@ -279,15 +279,40 @@ class Operations:
         """The tournament of the path, the same 404 where it does not exist and where the token is not for it."""
         slug = visit.parameters["tournament"]
         visit.facts["tournament"] = slug[:SLUG_CHARACTERS_LOGGED]
-        tournament_id = self._slugs.get(slug)
-        if tournament_id is None and slug.isascii() and slug.isprintable():  # all slugs are, and U+0000 cannot be asked
-            async with self._desk.database.connection() as connection:
-                tournament_id = await log.tournament_named(connection, slug)
-            if tournament_id is not None and len(self._slugs) < SLUGS_MAX:
-                self._slugs[slug] = tournament_id
+        tournament_id = await self._slugs.tournament_id(slug)
         if tournament_id is None or not token.allows(tournament_id):
-            raise NotFound("There is no such tournament; see the slug in its address.")
+            raise NotFound(_NO_TOURNAMENT)
         return tournament_id
+
+    async def _pin(self, visit: Visit, token: Token, tournament_id: TournamentId) -> Live:
+        """The live of the tournament, once it is sure that it is that of the path; whoever calls must unpin it.
+
+        After a restore a slug can mean another tournament than before, and an id belong to another: the live has its
+        slug from the same moment as its log. Raises as `_tournament`, and HistoryReplaced.
+        """
+        slug = visit.parameters["tournament"]
+        live = await self._desk.lives.pin(tournament_id)
+        if live.slug == slug:
+            return live
+        try:
+            self._slugs.forget(slug)
+            await self._desk.lives.current(live)
+        finally:
+            self._desk.lives.unpin(live)
+        live = await self._desk.lives.pin(await self._tournament(visit, token))
+        if live.slug == slug:
+            return live
+        self._desk.lives.unpin(live)
+        raise NotFound(_NO_TOURNAMENT)
+
+    @asynccontextmanager
+    async def _pinned(self, visit: Visit, token: Token, tournament_id: TournamentId) -> AsyncIterator[Live]:
+        """As `_pin`, and unpinned at the end, for requests that are rare enough."""
+        live = await self._pin(visit, token, tournament_id)
+        try:
+            yield live
+        finally:
+            self._desk.lives.unpin(live)
 
     def _read_handler(self, route: Read) -> Handler:
         understood: dict[str, Callable[[Live], Listing]] = {}  # queries, which are much the same all the time
@@ -305,13 +330,10 @@ class Operations:
             token = await self.authenticated(visit, Scope.READ)
             tournament_id = await self._tournament(visit, token)
             answer = answering(visit.request)
-            live = await self._desk.lives.pin(tournament_id)
+            live = await self._pin(visit, token, tournament_id)
             try:
                 await self._desk.lives.current(live)
                 listing = answer(live)
-            except HistoryReplaced:
-                self._slugs.clear()
-                raise
             finally:
                 self._desk.lives.unpin(live)
             return _list_reply(visit.request, listing)
@@ -324,7 +346,7 @@ class Operations:
             tournament_id = await self._tournament(visit, token)
             answer = route.answer(_query(visit.request))
             ranking_id = RankingId(_ids(visit.parameters)["ranking_id"])
-            async with self._pinned(tournament_id) as live:
+            async with self._pinned(visit, token, tournament_id) as live:
                 await self._desk.lives.current(live)
                 ranking_of(live, ranking_id)
                 listing = await answer(self._past, live, ranking_id)
@@ -341,7 +363,7 @@ class Operations:
             key = _idempotency_key(request)
             form = await self._bodies.form(request)
             command = await route.command(self._desk, form, _ids(visit.parameters))
-            live = await self._desk.lives.pin(tournament_id)
+            live = await self._pin(visit, token, tournament_id)
             try:
                 receipt = await self._desk.submit(
                     live,
@@ -351,9 +373,6 @@ class Operations:
                     fingerprint=None if key is None else fingerprint(request.method, request.path, form),
                 )
                 body = answers.change(live, receipt.event)
-            except HistoryReplaced:
-                self._slugs.clear()
-                raise
             finally:
                 self._desk.lives.unpin(live)
             visit.facts["sequence"] = receipt.sequence
@@ -365,23 +384,13 @@ class Operations:
 
         return handle
 
-    @asynccontextmanager
-    async def _pinned(self, tournament_id: TournamentId) -> AsyncIterator[Live]:
-        """As `Lives.pinned`, for requests that are rare enough."""
-        try:
-            async with self._desk.lives.pinned(tournament_id) as live:
-                yield live
-        except HistoryReplaced:
-            self._slugs.clear()
-            raise
-
     def _preview_handler(self, route: Preview) -> Handler:
         async def handle(visit: Visit) -> Reply:
             token = await self.authenticated(visit, Scope.ADMIN)
             tournament_id = await self._tournament(visit, token)
             wire.parse_no_query(_query(visit.request))
             command = route.command(competition_id=CompetitionId(_ids(visit.parameters)["competition_id"]))
-            async with self._pinned(tournament_id) as live:
+            async with self._pinned(visit, token, tournament_id) as live:
                 decided = await self._desk.preview(live, command)
                 return Reply(comparisons.preview(comparisons.compared(live.board, foreseen(live.board, decided))))
 

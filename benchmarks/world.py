@@ -248,12 +248,15 @@ def point_request(tournament: Tournament, draw: random.Random) -> Request:
 
 def unjudged(tournament: Tournament, requests: list[Request]) -> Block:
     """A block that is to be `judged` before it is appended."""
-    return Block(tournament_id=tournament.tournament_id, judged_at=Sequence(0), requests=tuple(requests))
+    return Block(
+        tournament_id=tournament.tournament_id, judged_at=Sequence(0), judged_digest=None, requests=tuple(requests)
+    )
 
 
 def judged(block: Block, heads: Mapping[TournamentId, Head]) -> Block:
     """The block as the product would send it, which has just judged it."""
-    return msgspec.structs.replace(block, judged_at=heads[block.tournament_id].sequence)
+    head = heads[block.tournament_id]
+    return msgspec.structs.replace(block, judged_at=head.sequence, judged_digest=head.digest)
 
 
 class Zipf:

@@ -170,8 +170,8 @@ class Appender:
 
         async def send(connection: Connection) -> Items[Outcome]:
             if block.exact:
-                return [await log.append_exact(connection, block, judge_again)]
-            return await log.append(connection, [block], wait=True)
+                return [await log.append_exact(connection, block, judge_again, again=maybe_applied)]
+            return await log.append(connection, [block], wait=True, again=maybe_applied)
 
         attempts = 0
         while True:

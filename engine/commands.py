@@ -86,7 +86,7 @@ Effects = Mapping[Sequence, Points]
 
 
 class VoidCompetition(Order, frozen=True, kw_only=True):
-    """`effects` are those at the state that it is judged by, and follow it; None: the desk will look them up."""
+    """`effects` are those at the state that it is judged by; None: whoever judges it looks them up."""
 
     competition_id: CompetitionId
     effects: Effects | None = None

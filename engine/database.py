@@ -53,10 +53,31 @@ DATABASE_TROUBLE: Final = (
 )
 
 
+class Epoch:
+    """Counts how often the database may have become another one: whenever a connection was made or lost, and whenever a
+    log turned out not to be the one that was read before. What is remembered of the database and is no fold of a log
+    (ids that were drawn, slugs, tokens) is good for one epoch only."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def end(self) -> None:
+        self.number += 1
+
+    async def follow(self, connection: Connection) -> None:
+        """Ends with the making of this connection, and again with its loss."""
+        self.end()
+        connection.add_termination_listener(self._lost)
+
+    def _lost(self, _connection: object) -> None:
+        self.end()
+
+
 class Database:
     """The pool of one process."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, epoch: Epoch) -> None:
+        self.epoch = epoch
         self._pool = pool
 
     @asynccontextmanager
@@ -140,6 +161,7 @@ def unavailable() -> Iterator[None]:
 @asynccontextmanager
 async def open_database(dsn: str, *, name: str, connections_max: int = CONNECTIONS_MAX) -> AsyncIterator[Database]:
     """The database at `dsn`, found sound; `name` is what `pg_stat_activity` shows. Raises StartupRefused."""
+    epoch = Epoch()
     with _starting():
         pool = await asyncpg.create_pool(
             dsn,
@@ -149,6 +171,7 @@ async def open_database(dsn: str, *, name: str, connections_max: int = CONNECTIO
             timeout=CONNECT_SECONDS_MAX,
             command_timeout=STATEMENT_SECONDS_MAX + 2,
             server_settings={**_SERVICE_SETTINGS, "application_name": name},
+            init=epoch.follow,
             reset=_keep,
             # Each connection anew: an address can come to lead to a standby, which would answer what was true once.
             target_session_attrs="primary",
@@ -158,7 +181,7 @@ async def open_database(dsn: str, *, name: str, connections_max: int = CONNECTIO
             async with pool.acquire(timeout=ACQUIRE_SECONDS_MAX) as connection:
                 await refuse_unsound(connection)
                 await refuse_unmigrated(connection)
-        yield Database(pool)
+        yield Database(pool, epoch)
     finally:
         await _close(pool)
 

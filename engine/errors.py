@@ -23,6 +23,8 @@
     │   ├── DatabaseUnavailable
     │   ├── Rejected               the database refuses this very change
     │   ├── HistoryReplaced        the log is not the one read before; read it anew
+    │   ├── IdTaken                an id that was drawn exists already
+    │   ├── KeyRefused             a repeat of it was refused meanwhile
     │   ├── TournamentStopped      its log holds an event that cannot be folded
     │   └── ShuttingDown
     ├── OutcomeUnknown             it may have been applied or not
@@ -197,6 +199,25 @@ class HistoryReplaced(Unavailable):
 
     def __init__(self) -> None:
         super().__init__("The tournament's log was replaced meanwhile; this attempt changed nothing, try again.")
+
+
+class IdTaken(Unavailable):
+    code = "id_taken"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The id that was drawn for this exists already (was the database restored?); this attempt changed nothing, "
+            "try again."
+        )
+
+
+class KeyRefused(Unavailable):
+    code = "key_refused"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Another request with this Idempotency-Key was refused meanwhile; this attempt changed nothing, try again."
+        )
 
 
 class TournamentStopped(Unavailable):

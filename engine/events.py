@@ -33,10 +33,12 @@ class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
     `structural`: whether the fact changes what other requests are judged by, beyond adding something that
     nobody can have named yet. A block judged before such an event of another process is judged again.
     `exact`: it depends on every event before it, points too, so it is appended at just the sequence it was judged at.
+    `creates`: its fields that are ids of what comes into being by it.
     """
 
     structural: ClassVar[bool] = False
     exact: ClassVar[bool] = False
+    creates: ClassVar[tuple[str, ...]] = ()
 
 
 class TournamentOpened(Fact, frozen=True, kw_only=True):
@@ -45,6 +47,7 @@ class TournamentOpened(Fact, frozen=True, kw_only=True):
 
 
 class CompetitorRegistered(Fact, frozen=True, kw_only=True):
+    creates = ("competitor_id",)
     competitor_id: CompetitorId
     name: str
     tags: tuple[str, ...] = ()
@@ -66,6 +69,7 @@ class CompetitorChanged(Fact, frozen=True, kw_only=True):
 class CompetitionAdded(Fact, frozen=True, kw_only=True):
     """`started_at` None: it started when it was recorded. Times are UTC."""
 
+    creates = ("competition_id",)
     competition_id: CompetitionId
     group_id: int
     started_at: datetime | None = None
@@ -85,6 +89,7 @@ class CompetitionChanged(Fact, frozen=True, kw_only=True):
 
 class RankingCreated(Fact, frozen=True, kw_only=True):
     structural = True
+    creates = ("ranking_id", "main_unity_id")
     ranking_id: RankingId
     name: str
     participants: tuple[CompetitorId, ...]
@@ -106,6 +111,7 @@ class RankingModified(Fact, frozen=True, kw_only=True):
 
 class UnityAdded(Fact, frozen=True, kw_only=True):
     structural = True
+    creates = ("unity_id",)
     ranking_id: RankingId
     unity_id: UnityId
     name: str

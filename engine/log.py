@@ -1,6 +1,6 @@
 """The log of events in PostgreSQL: append, read, heads. The only SQL on events and blocks.
 
-What the database promises stands beside the function `append_block` in `migrations/0001_log.sql`: sequences
+What the database promises stands beside the function `append_block` in `migrations/0005_history.sql`: sequences
 without gaps in the order of commits, one door, one chain of digests. Here it is put into Python values and
 nothing is added, except for one thing that only the client can know: whether a commit was confirmed.
 
@@ -28,33 +28,41 @@ from engine.terms import ActorId, CompetitionId, Sequence, TournamentId
 
 # Each column is one text: blocks are separated by chr(30), within a block events by line feeds. No number, tag or JSON
 # text has either in it. The driver takes many times as long to make arrays, and to execute a statement for each block.
+# The name stands first because pg_stat_activity shows the first thousand characters.
 _APPEND: Final = """
-    SELECT
+    SELECT /* append_block */
         r.status, r.first_sequence, r.last_sequence, r.recorded_at, r.previous_digest, r.digest, r.answers
     FROM
         unnest(
-            string_to_array($2, chr(30))::bigint[],
-            string_to_array($3, chr(30))::uuid[],
-            string_to_array($4, chr(30))::bigint[],
-            string_to_array($5, chr(30))::boolean[],
-            string_to_array($6, chr(30))::boolean[],
-            string_to_array($7, chr(30), ''),
-            string_to_array($8, chr(30), ''),
+            string_to_array($3, chr(30))::bigint[],
+            string_to_array($4, chr(30))::uuid[],
+            string_to_array($5, chr(30))::bigint[],
+            string_to_array($6, chr(30), '')::bytea[],
+            string_to_array($7, chr(30))::boolean[],
+            string_to_array($8, chr(30))::boolean[],
             string_to_array($9, chr(30), ''),
-            string_to_array($10, chr(30)),
-            string_to_array($11, chr(30)),
-            string_to_array($12, chr(30))
+            string_to_array($10, chr(30))::bigint[],
+            string_to_array($11, chr(30), ''),
+            string_to_array($12, chr(30), ''),
+            string_to_array($13, chr(30), ''),
+            string_to_array($14, chr(30)),
+            string_to_array($15, chr(30)),
+            string_to_array($16, chr(30))
         ) WITH ORDINALITY AS b (
-            tournament_id, append_id, judged_at, structural, exact, event_counts, keys, fingerprints, actors, kinds,
-            bodies, n
+            tournament_id, append_id, judged_at, judged_digest, structural, exact, created, refusals, event_counts,
+            keys, fingerprints, actors, kinds, bodies, n
         ),
         append_block(
             b.tournament_id,
             b.append_id,
+            $2,
             b.judged_at,
+            b.judged_digest,
             b.structural,
             b.exact,
             $1,
+            string_to_array(b.created, chr(10))::bigint[],
+            b.refusals,
             string_to_array(b.event_counts, chr(10))::int[],
             CASE WHEN b.keys IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(b.keys::json)) END,
             string_to_array(b.fingerprints, chr(10), '')::bytea[],
@@ -65,10 +73,17 @@ _APPEND: Final = """
     ORDER BY b.n
 """
 _OPEN: Final = "SELECT open_tournament($1, $2, $3, $4, $5, $6, $7)"
+# The head is the last block; from the view `head` it would be found by way of another table.
 _HEADS: Final = """
-    SELECT tournament_id, sequence, digest
-    FROM head
-    WHERE tournament_id = ANY($1::bigint[])
+    SELECT a.tournament_id, b.last_sequence, b.digest
+    FROM unnest($1::bigint[]) AS a (tournament_id)
+    CROSS JOIN LATERAL (
+        SELECT last_sequence, digest
+        FROM block
+        WHERE tournament_id = a.tournament_id
+        ORDER BY last_sequence DESC
+        LIMIT 1
+    ) AS b
 """
 # Ordered subqueries with a limit are never turned into joins: each is a walk along an index,
 # as long as `enable_bitmapscan` is off (`database.py`).
@@ -149,6 +164,9 @@ _KEY: Final = """
     FROM idempotency
     WHERE tournament_id = $1 AND idempotency_key = $2
 """
+_REFUSE_KEYS: Final = "SELECT fingerprint, sequence, refusals FROM refuse_keys($1, $2)"
+_REFUSALS: Final = "SELECT refusals FROM append_lock WHERE tournament_id = $1"
+_SLUG_OF: Final = "SELECT slug FROM tournament WHERE tournament_id = $1"
 _BY_SLUG: Final = "SELECT tournament_id FROM tournament WHERE slug = $1"
 _TOURNAMENTS: Final = """
     SELECT t.tournament_id, t.slug, t.name, h.sequence
@@ -163,24 +181,30 @@ _NEXT_IDS: Final = "SELECT nextval('resource_id') AS id FROM generate_series(1, 
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """What one request asks to have recorded: whole or not at all, once per idempotency key."""
+    """What one request asks to have recorded: whole or not at all, once per idempotency key.
+
+    `refusals`: so many of the tournament's refusals were known when the request was taken; it is not recorded where
+    one of its key has come since (see `refuse_keys`).
+    """
 
     events: tuple[Event, ...]
     actor: ActorId
     idempotency_key: str | None = None
     fingerprint: bytes | None = None
+    refusals: int = 0
 
 
 class Block(Struct, frozen=True, kw_only=True):
     """Requests to append to one tournament in one commit.
 
-    All of them were judged by the log up to `judged_at`. Only the last may be structural itself, so none is
-    judged by what another of them changes; one whose first event is exact is alone. `append_id` stays the same when
-    the block is sent again because the answer was lost.
+    All of them were judged by the log up to `judged_at`, whose digest there was `judged_digest` (None: it is not
+    compared). Only the last may be structural itself, so none is judged by what another of them changes; one whose
+    first event is exact is alone. `append_id` stays the same when the block is sent again because the answer was lost.
     """
 
     tournament_id: TournamentId
     judged_at: Sequence
+    judged_digest: bytes | None
     requests: tuple[Request, ...]
     append_id: UUID = field(default_factory=uuid4)
 
@@ -193,11 +217,12 @@ class Appended(Struct, frozen=True, kw_only=True):
     """What became of each request of a block.
 
     `answers`: n > 0, recorded, its first event has sequence n; n < 0, a repeat of the request whose first event
-    has sequence -n; 0, its key belongs to another request. The other fields tell of the block of those that were
-    recorded; they are None where none was. `previous_digest` is None for a block that had been sent before.
+    has sequence -n; 0, its key belongs to another request; None, its key has been refused since it was taken. The other
+    fields tell of the block of those that were recorded; they are None where none was. `previous_digest` is None for a
+    block that had been sent before.
     """
 
-    answers: tuple[int, ...]
+    answers: tuple[int | None, ...]
     first_sequence: Sequence | None
     last_sequence: Sequence | None
     recorded_at: datetime | None
@@ -209,9 +234,9 @@ class NotAppended(StrEnum):
     """Why nothing of a block was recorded."""
 
     OVERTAKEN = "overtaken"
-    """A structural event landed after it was judged, or it was judged by a log that is not this one."""
+    """It was judged by a log that is not this one, or something landed since that it must be judged by."""
     BUSY = "busy"
-    """Somebody holds the tournament's head, and the call was not to wait."""
+    """Somebody holds the tournament's lock, and the call was not to wait."""
     UNKNOWN = "unknown"
     """There is no such tournament."""
 
@@ -221,47 +246,55 @@ class UnconfirmedCommit(Exception):
 
 
 async def append(
-    connection: Connection, blocks: Items[Block], *, wait: bool, warnings: list[object] | None = None
+    connection: Connection,
+    blocks: Items[Block],
+    *,
+    wait: bool,
+    again: bool = False,
+    warnings: list[object] | None = None,
 ) -> list[Appended | NotAppended]:
     """Appends `blocks`, of different tournaments, in one commit; the answers are in their order.
 
-    `wait`: wait for heads that others hold, up to the session's lock_timeout, instead of answering BUSY. With
-    more than one block that could deadlock unless they come in ascending order of their tournaments. `warnings`: where
-    somebody notes what the server says on this connection; if nobody does, it is listened for meanwhile.
+    `wait`: wait for locks that others hold, up to the session's lock_timeout, instead of answering BUSY. With
+    more than one block that could deadlock unless they come in ascending order of their tournaments. `again`: they may
+    have been sent before, and been appended. `warnings`: where somebody notes what the server says on this connection;
+    if nobody does, it is listened for meanwhile.
 
     Raises a driver error (nothing was recorded, or, where the connection was lost, nobody knows) and
     UnconfirmedCommit (all was recorded, perhaps not for ever).
     """
     if warnings is None:
         with _noted(connection) as noted:
-            return await append(connection, blocks, wait=wait, warnings=noted)
+            return await append(connection, blocks, wait=wait, again=again, warnings=noted)
     warnings.clear()
-    outcomes = await _append(connection, blocks, wait=wait)
+    outcomes = await _append(connection, blocks, wait=wait, again=again)
     _refuse_unconfirmed(warnings)
     return outcomes
 
 
 async def append_exact(
-    connection: Connection, block: Block, judge_again: Callable[[Connection], Awaitable[Block | None]]
+    connection: Connection, block: Block, judge_again: Callable[[Connection], Awaitable[Block | None]], *, again: bool
 ) -> Appended | NotAppended:
     """Appends one exact block, if need be judged again where nothing can land any more.
 
-    An append that was overtaken holds the head as long as its transaction lasts. So `judge_again` sees, over the same
+    An append that was overtaken holds the lock as long as its transaction lasts. So `judge_again` sees, over the same
     connection, all there is until its block is appended. It answers None where nothing is to be appended after all.
     Raises as `append`.
     """
     with _noted(connection) as warnings:
         async with connection.transaction():
-            (outcome,) = await _append(connection, [block], wait=True)
-            if outcome is NotAppended.OVERTAKEN and (again := await judge_again(connection)):
-                (outcome,) = await _append(connection, [again], wait=True)
+            (outcome,) = await _append(connection, [block], wait=True, again=again)
+            if outcome is NotAppended.OVERTAKEN and (anew := await judge_again(connection)):
+                (outcome,) = await _append(connection, [anew], wait=True, again=False)
     _refuse_unconfirmed(warnings)
     return outcome
 
 
-async def _append(connection: Connection, blocks: Items[Block], *, wait: bool) -> list[Appended | NotAppended]:
+async def _append(
+    connection: Connection, blocks: Items[Block], *, wait: bool, again: bool
+) -> list[Appended | NotAppended]:
     failpoints.reached_next(failpoints.Point.APPEND_SENT)
-    rows = await connection.fetch(_APPEND, wait, *map("\x1e".join, zip(*map(_row, blocks), strict=True)))
+    rows = await connection.fetch(_APPEND, wait, again, *map("\x1e".join, zip(*map(_row, blocks), strict=True)))
     return [_outcome(block, row) for block, row in zip(blocks, rows, strict=True)]
 
 
@@ -292,7 +325,7 @@ def recorded_events(block: Block, appended: Appended) -> Iterator[Recorded]:
     if appended.recorded_at is None:
         return
     for request, answer in zip(block.requests, appended.answers, strict=True):
-        if answer > 0:
+        if answer is not None and answer > 0:
             for n, event in enumerate(request.events):
                 yield Recorded(
                     Sequence(answer + n), appended.recorded_at, request.actor, request.idempotency_key, event
@@ -302,11 +335,14 @@ def recorded_events(block: Block, appended: Appended) -> Iterator[Recorded]:
 def _row(block: Block) -> tuple[str, ...]:
     """The block as _APPEND takes it: its part of each column."""
     requests = block.requests
+    events = [event for request in requests for event in request.events]
     actors = [str(request.actor) for request in requests for _ in request.events]
-    kinds, bodies = codec.encode_lines([event for request in requests for event in request.events])
+    kinds, bodies = codec.encode_lines(events)
     counts = texts = fingerprints = ""
+    refusals = 0
     keys = [request.idempotency_key for request in requests]
     if keys.count(None) < len(keys):
+        refusals = min([request.refusals for request in requests if request.idempotency_key is not None])
         counts = "\n".join([str(len(request.events)) for request in requests])
         texts = msgspec.json.encode(keys).decode()
         fingerprints = "\n".join(map(_fingerprint, requests))
@@ -314,8 +350,11 @@ def _row(block: Block) -> tuple[str, ...]:
         str(block.tournament_id),
         block.append_id.hex,
         str(block.judged_at),
+        "" if block.judged_digest is None else rf"\x{block.judged_digest.hex()}",
         "t" if True in [event.structural for event in requests[-1].events] else "f",
         "t" if block.exact else "f",
+        "\n".join([str(getattr(event, name)) for event in events for name in event.creates]),
+        str(refusals),
         counts,
         texts,
         fingerprints,
@@ -343,7 +382,7 @@ def _outcome(block: Block, row: Any) -> Appended | NotAppended:
     )
 
 
-def _consecutive(block: Block, first_sequence: Sequence) -> tuple[int, ...]:
+def _consecutive(block: Block, first_sequence: Sequence) -> tuple[int | None, ...]:
     """The first sequence of each request, when all were appended."""
     counts = [len(request.events) for request in block.requests]
     return tuple(accumulate(counts[:-1], initial=first_sequence))
@@ -555,6 +594,37 @@ async def used_key(connection: Connection, tournament_id: TournamentId, idempote
     return None if row is None else UsedKey(row["fingerprint"], row["sequence"])
 
 
+class RefusedKey(Struct, frozen=True):
+    """What became of a key that was to be refused. `used`: by this request, so it is not refused. `refusals`: of the
+    tournament, this one included."""
+
+    used: UsedKey | None
+    refusals: int
+
+
+async def refuse_keys(
+    connection: Connection, tournament_id: TournamentId, idempotency_keys: Items[str]
+) -> list[RefusedKey]:
+    """Sees to it that nothing is recorded any more that was sent before with one of these keys, which nobody has used;
+    the answers are in their order.
+
+    Waits for the tournament's lock up to the session's lock_timeout. Raises driver errors, and UnconfirmedCommit:
+    perhaps not for ever.
+    """
+    with _noted(connection) as warnings:
+        rows = await connection.fetch(_REFUSE_KEYS, tournament_id, idempotency_keys)
+    _refuse_unconfirmed(warnings)
+    return [
+        RefusedKey(None if sequence is None else UsedKey(fingerprint, sequence), refusals)
+        for fingerprint, sequence, refusals in rows
+    ]
+
+
+async def refusals(connection: Connection, tournament_id: TournamentId) -> int:
+    """How many refusals the tournament has had; 0 where there is no such tournament."""
+    return int(await connection.fetchval(_REFUSALS, tournament_id) or 0)
+
+
 def _recorded(row: Any) -> Recorded:
     tournament_id, sequence, recorded_at, actor, kind, key, body = row
     try:
@@ -588,6 +658,12 @@ async def tournament_named(connection: Connection, slug: str) -> TournamentId | 
     """The tournament whose slug this is."""
     tournament_id: TournamentId | None = await connection.fetchval(_BY_SLUG, slug)
     return tournament_id
+
+
+async def slug_of(connection: Connection, tournament_id: TournamentId) -> str | None:
+    """The slug of this tournament; None: there is no such tournament."""
+    slug: str | None = await connection.fetchval(_SLUG_OF, tournament_id)
+    return slug
 
 
 async def tournaments(connection: Connection) -> list[Registered]:

@@ -20,8 +20,6 @@ import msgspec
 from asyncpg import Connection
 from msgspec import Struct
 
-from engine.database import SERVICE_ROLE
-from engine.migrator import shipped
 from engine.terms import ActorId, Sequence, TournamentId
 
 BLOCKS_MAX: Final = 500
@@ -242,10 +240,18 @@ _columns: Final = msgspec.json.Decoder(Columns).decode
 # ── Heads and the registry ──────────────────────────────────────────────────────────────────────────────
 
 _HEADS: Final = """
-    SELECT t.tournament_id, t.slug, t.name, h.sequence, h.structure_sequence, h.digest, h.recorded_at,
-        CASE WHEN isfinite(h.recorded_at) THEN (extract(epoch FROM h.recorded_at) * 1000000)::bigint END AS recorded_us
+    SELECT t.tournament_id, t.slug, t.name, l.tournament_id IS NOT NULL, b.last_sequence, b.structure_sequence, b.digest,
+        b.recorded_at,
+        CASE WHEN isfinite(b.recorded_at) THEN (extract(epoch FROM b.recorded_at) * 1000000)::bigint END AS recorded_us
     FROM tournament AS t
-    LEFT JOIN head AS h ON h.tournament_id = t.tournament_id
+    LEFT JOIN append_lock AS l ON l.tournament_id = t.tournament_id
+    LEFT JOIN LATERAL (
+        SELECT last_sequence, structure_sequence, recorded_at, digest
+        FROM block
+        WHERE tournament_id = t.tournament_id
+        ORDER BY last_sequence DESC
+        LIMIT 1
+    ) AS b ON true
     WHERE $1::bigint IS NULL OR t.tournament_id = $1
     ORDER BY t.tournament_id
 """
@@ -262,13 +268,15 @@ _UNREGISTERED: Final = """
     SELECT found.rows, min(found.tournament_id)
     FROM gap
     CROSS JOIN LATERAL (
-        SELECT 'head', min(tournament_id) FROM head WHERE tournament_id > low AND tournament_id < high
+        SELECT 'append_lock', min(tournament_id) FROM append_lock WHERE tournament_id > low AND tournament_id < high
         UNION ALL
         SELECT 'event', min(tournament_id) FROM event WHERE tournament_id > low AND tournament_id < high
         UNION ALL
         SELECT 'block', min(tournament_id) FROM block WHERE tournament_id > low AND tournament_id < high
         UNION ALL
         SELECT 'idempotency', min(tournament_id) FROM idempotency WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'refusal', min(tournament_id) FROM refusal WHERE tournament_id > low AND tournament_id < high
     ) AS found (rows, tournament_id)
     WHERE found.tournament_id IS NOT NULL
     GROUP BY found.rows
@@ -277,11 +285,13 @@ _UNREGISTERED: Final = """
 
 
 class Stand(Struct, frozen=True, kw_only=True):
-    """What the registry and the head say of a tournament. Without a head all but the first three are None."""
+    """What the registry says of a tournament, and its last block; where there is none, the fields after `locked` are
+    None. `locked`: it has a row to lock."""
 
     tournament_id: TournamentId
     slug: str
     name: str
+    locked: bool
     sequence: Sequence | None
     structure_sequence: Sequence | None
     digest: bytes | None
@@ -296,6 +306,7 @@ async def stands(connection: Connection, tournament_id: TournamentId | None = No
             tournament_id=tournament_id,
             slug=slug,
             name=name,
+            locked=locked,
             sequence=sequence,
             structure_sequence=structure_sequence,
             digest=digest,
@@ -306,6 +317,7 @@ async def stands(connection: Connection, tournament_id: TournamentId | None = No
             tournament_id,
             slug,
             name,
+            locked,
             sequence,
             structure_sequence,
             digest,
@@ -318,102 +330,3 @@ async def stands(connection: Connection, tournament_id: TournamentId | None = No
 async def unregistered(connection: Connection) -> list[tuple[str, TournamentId]]:
     """Tables of the log that have rows of a tournament which is not in the registry, each with the first such."""
     return [tuple(row) for row in await connection.fetch(_UNREGISTERED, timeout=LOOK_SECONDS_MAX)]
-
-
-# ── What keeps the log append-only ──────────────────────────────────────────────────────────────────────
-
-_SETTINGS: Final = {
-    "fsync": "on",
-    "full_page_writes": "on",
-    "synchronous_commit": "on",
-    "session_replication_role": "origin",
-    "server_encoding": "UTF8",
-}
-"""Those that an acknowledged change depends on, and how they are; synchronous_commit may be stronger."""
-_STRONGER: Final = {"synchronous_commit": ("on", "local", "remote_write", "remote_apply")}
-_LOG_TABLES: Final = ("tournament", "head", "event", "block", "idempotency")
-_SETTING: Final = "SELECT current_setting($1)"
-# Of pg_trigger.tgtype: 1 each row, 2 before, 8 delete, 16 update, 32 truncate.
-_TRIGGERS: Final = """
-    SELECT
-        w.name, w.trigger, t.tgenabled,
-        t.tgtype::int & 59 = w.type AND t.tgqual IS NULL AND p.proname = 'refuse_change' AS as_made
-    FROM (
-        VALUES ('tournament', 'append_only', 58), ('event', 'append_only', 58), ('block', 'append_only', 58),
-            ('idempotency', 'append_only', 58), ('head', 'head_stays', 42)
-    ) AS w (name, trigger, type)
-    LEFT JOIN pg_trigger AS t ON t.tgrelid = to_regclass('tallybook.' || w.name) AND t.tgname = w.trigger
-    LEFT JOIN pg_proc AS p ON p.oid = t.tgfoid AND p.pronamespace = 'tallybook'::regnamespace
-"""
-_RIGHTS: Final = """
-    SELECT t.name, r.privilege
-    FROM unnest($2::text[]) AS t (name)
-    CROSS JOIN unnest(ARRAY['INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) AS r (privilege)
-    WHERE has_table_privilege($1, 'tallybook.' || t.name, r.privilege)
-        OR (r.privilege IN ('INSERT', 'UPDATE', 'REFERENCES')
-            AND has_any_column_privilege($1, 'tallybook.' || t.name, r.privilege))
-"""
-_KEYLESS: Final = """
-    SELECT t.name
-    FROM unnest($1::text[]) AS t (name)
-    WHERE NOT EXISTS (
-        SELECT
-        FROM pg_index AS i
-        WHERE i.indrelid = to_regclass('tallybook.' || t.name) AND i.indisprimary AND i.indisvalid AND i.indislive
-    )
-"""
-_NULLABLE: Final = """
-    SELECT t.name, a.attname
-    FROM unnest($1::text[]) AS t (name)
-    JOIN pg_attribute AS a ON a.attrelid = to_regclass('tallybook.' || t.name)
-    WHERE a.attnum > 0 AND NOT a.attisdropped AND NOT a.attnotnull
-        AND a.attname <> ALL (ARRAY['idempotency_key', 'answers'])
-"""
-_FUNCTIONS: Final = """
-    SELECT p.proname, p.prosrc
-    FROM pg_proc AS p
-    JOIN pg_language AS l ON l.oid = p.prolang
-    WHERE p.pronamespace = 'tallybook'::regnamespace AND l.lanname IN ('sql', 'plpgsql')
-    ORDER BY p.proname
-"""
-_FUNCTION_NAMES: Final = ("append_block", "block_text", "genesis_digest", "open_tournament", "refuse_change")
-
-
-class Broken(Struct, frozen=True):
-    """A rule that does not hold, and how things are instead."""
-
-    rule: str
-    message: str
-
-
-async def broken_rules(connection: Connection) -> list[Broken]:
-    """What ought to keep the log from being lost or changed, and does not: settings of the server, triggers, the rights
-    of the service's role, primary keys, columns, and functions that are not those which the migrations brought."""
-    broken = []
-    for name, wanted in _SETTINGS.items():
-        value = await connection.fetchval(_SETTING, name)
-        if value not in _STRONGER.get(name, (wanted,)):
-            broken.append(Broken(f"setting.{name}", f"is {value}, not {wanted}"))
-    for table, trigger, enabled, as_made in await connection.fetch(_TRIGGERS):
-        if enabled is None:
-            broken.append(Broken(f"trigger.{table}.{trigger}", "is missing"))
-        elif enabled not in (b"O", b"A") or not as_made:
-            broken.append(
-                Broken(f"trigger.{table}.{trigger}", "is not what it was made" if as_made is False else "is disabled")
-            )
-    for table, right in await connection.fetch(_RIGHTS, SERVICE_ROLE, _LOG_TABLES):
-        broken.append(Broken(f"right.{table}", f"the role {SERVICE_ROLE} may {right} it; SELECT is all it needs"))
-    for (table,) in await connection.fetch(_KEYLESS, _LOG_TABLES):
-        broken.append(Broken(f"key.{table}", "has no valid primary key"))
-    for table, column in await connection.fetch(_NULLABLE, _LOG_TABLES):
-        broken.append(Broken(f"column.{table}.{column}", "may be NULL"))
-    sources: dict[str, list[str]] = {name: [] for name in _FUNCTION_NAMES}
-    for name, source in await connection.fetch(_FUNCTIONS):
-        sources.setdefault(name, []).append(source)
-    brought = "".join(migration.sql for migration in shipped())
-    for name, of_name in sources.items():
-        if not of_name:
-            broken.append(Broken(f"function.{name}", "is missing"))
-        elif not all(source in brought for source in of_name):
-            broken.append(Broken(f"function.{name}", "is not the one that the migrations brought"))
-    return broken

@@ -11,7 +11,7 @@ ever refused for what it would add up to.
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Container, Hashable, Iterable
 from typing import Final, TypeVar, assert_never
 
 import msgspec
@@ -19,7 +19,7 @@ from msgspec import UNSET, Struct, field
 
 from engine import commands, events
 from engine.commands import Command
-from engine.errors import Conflict, Fault, NotFound, Unacceptable
+from engine.errors import Conflict, Fault, IdTaken, NotFound, Unacceptable
 from engine.events import Delta, Event, Result
 from engine.terms import (
     DELTA_MAX,
@@ -115,7 +115,7 @@ def decide(state: Tournament, command: Command) -> tuple[Event, ...]:
     """The events that `command` leads to in `state`: all of them are recorded, or none.
 
     Raises NotFound where it addresses what does not exist, Conflict where a ranking's being open or closed
-    forbids it, and Unacceptable with every fault that its fields have.
+    forbids it, Unacceptable with every fault that its fields have, and IdTaken where an id that it brings exists.
     """
     match command:
         case commands.AddPoints():
@@ -184,6 +184,7 @@ def _register_competitor(state: Tournament, command: commands.RegisterCompetitor
         *_parent_faults(state, command.parent_id),
     ]
     _refuse_if_any(faults)
+    _refuse_taken(command.competitor_id, state.competitors)
     event = events.CompetitorRegistered(
         competitor_id=command.competitor_id,
         name=command.name.strip(),
@@ -223,6 +224,7 @@ def _add_competition(state: Tournament, command: commands.AddCompetition) -> Eve
         *_winner_faults(command.winner_id, command.participants),
     ]
     _refuse_if_any(faults)
+    _refuse_taken(command.competition_id, state.competitions)
     return events.CompetitionAdded(
         competition_id=command.competition_id,
         group_id=command.group_id,
@@ -302,6 +304,8 @@ def _create_ranking(state: Tournament, command: commands.CreateRanking) -> Event
         *_description_faults(command.description),
     ]
     _refuse_if_any(faults)
+    _refuse_taken(command.ranking_id, state.rankings)
+    _refuse_taken_unity(state, command.main_unity_id)
     return events.RankingCreated(
         ranking_id=command.ranking_id,
         name=command.name.strip(),
@@ -339,6 +343,7 @@ def _add_unity(state: Tournament, command: commands.AddUnity) -> Event:
         *_taken_faults("name", command.name, ranking.unities.values()),
     ]
     _refuse_if_any(faults)
+    _refuse_taken_unity(state, command.unity_id)
     return events.UnityAdded(
         ranking_id=command.ranking_id,
         unity_id=command.unity_id,
@@ -369,6 +374,16 @@ def _open_ranking(state: Tournament, ranking_id: RankingId) -> Ranking:
     if ranking.closed:
         raise Conflict(f"Ranking {ranking_id} is closed; have it reopened first.")
     return ranking
+
+
+def _refuse_taken(new_id: int, existing: Container[int]) -> None:
+    if new_id in existing:
+        raise IdTaken
+
+
+def _refuse_taken_unity(state: Tournament, unity_id: UnityId) -> None:
+    for ranking in state.rankings.values():
+        _refuse_taken(unity_id, ranking.unities)
 
 
 def _refuse_if_any(faults: Iterable[Fault]) -> None:

@@ -16,7 +16,7 @@ import structlog
 from asyncpg import Connection
 from msgspec import Struct
 
-from engine import stored
+from engine import safeguards, stored
 from engine.database import Database
 from engine.errors import NotFound, Unacceptable
 from engine.stored import Stand
@@ -270,7 +270,9 @@ async def beside_tournaments(
     connection: Connection, stands: Collection[Stand], witness: Witness | None, slug: str | None
 ) -> list[Difference]:
     """Rules that do not hold, rows of tournaments that are not registered, and noted tournaments that are gone."""
-    found = [a_difference("", None, broken.rule, broken.message) for broken in await stored.broken_rules(connection)]
+    found = [
+        a_difference("", None, broken.rule, broken.message) for broken in await safeguards.broken_rules(connection)
+    ]
     for table, tournament_id in [*await stored.unregistered(connection), *await table_checks.unregistered(connection)]:
         found.append(a_difference("", None, table, f"has rows of tournament {tournament_id}, which is not registered"))
     registered = {stand.tournament_id for stand in stands}

@@ -25,6 +25,10 @@ from projections.board import FOLD_VERSION, Board, Revisions, fold
 RENDERED_BYTES_MAX: Final = 32 * 1024 * 1024
 """Of the pieces of answers that are kept for one tournament."""
 
+BEHIND_EVENTS_MAX: Final = 20_000
+"""Of the log beyond a live, that are folded into it; where more are missing, it is made anew from the tables if they
+have them. To fold so many takes some tenths of a second."""
+
 # Estimates of what things take in memory, measured on CPython 3.11 with ordinary names; in bytes.
 _BYTES: Final = 4_000
 _COMPETITOR_BYTES: Final = 700
@@ -38,11 +42,21 @@ _T = TypeVar("_T", bound=Sized)
 
 
 class Live:
-    """`pins`: for how many reasons it must stay in memory. `dropped`: it is no longer the truth; load another.
-    `followers` are told of every event that it folds."""
+    """`slug`: the registry's when the live was loaded; None: it had no such tournament. `pins`: for how many reasons it
+    must stay in memory. `dropped`: it is no longer the truth; load another. `followers` are told of every event that
+    it folds."""
 
-    def __init__(self, tournament_id: TournamentId, head: Head, tournament: Tournament, board: Board) -> None:
+    def __init__(
+        self,
+        tournament_id: TournamentId,
+        head: Head,
+        tournament: Tournament,
+        board: Board,
+        *,
+        slug: str | None = None,
+    ) -> None:
         self.tournament_id = tournament_id
+        self.slug = slug
         self.head = head
         self.tournament = tournament
         self.board = board
@@ -106,6 +120,26 @@ class Live:
                 raise LogForked(self.tournament_id, self.head.sequence)
             self.fold(tail.events, tail.head)
 
+    async def catch_up_by_tables(self, connection: Connection, to: Sequence) -> None:
+        """Goes on from the tables, where they are so far ahead that to fold up to there would take longer.
+
+        Does nothing while somebody follows, who must be told of every event. Raises LogForked where the live's head is
+        none of the log's; the live must be dropped then.
+        """
+        if to - self.head.sequence <= BEHIND_EVENTS_MAX or self.followers:
+            return
+        began_at = self.head
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            if not await log.has_head(connection, self.tournament_id, began_at):
+                raise LogForked(self.tournament_id, began_at.sequence)
+            anew = await _from_tables(connection, self.tournament_id)
+        if anew.head.sequence <= self.head.sequence + BEHIND_EVENTS_MAX or self.followers:
+            return
+        # At most our own appends have been folded meanwhile, and each of them followed the one before.
+        self.head, self.tournament, self.board = anew.head, anew.tournament, anew.board
+        then = self.revisions
+        self.revisions = Revisions(then.competitors + 1, then.competitions + 1, then.rankings + 1)
+
     def size_bytes(self) -> int:
         """What the live takes in memory, estimated; counted anew once in a while."""
         if self.head.sequence >= self._sized_at + _SIZED_EVERY_EVENTS or self._board_bytes == 0:
@@ -162,11 +196,12 @@ async def load(connection: Connection, tournament_id: TournamentId) -> Live:
 
 
 async def _from_tables(connection: Connection, tournament_id: TournamentId) -> Live:
+    slug = await log.slug_of(connection, tournament_id)
     checkpoint = await tables.checkpoint(connection, tournament_id)
     if checkpoint is None or checkpoint.fold_version != FOLD_VERSION:
-        return Live(tournament_id, log.beginning(tournament_id), Tournament(), Board())
+        return Live(tournament_id, log.beginning(tournament_id), Tournament(), Board(), slug=slug)
     board = await tables.load_board(connection, tournament_id)
-    return Live(tournament_id, checkpoint.head, judged(board), board)
+    return Live(tournament_id, checkpoint.head, judged(board), board, slug=slug)
 
 
 def judged(board: Board) -> Tournament:

@@ -245,6 +245,7 @@ class Lives:
                     await live.catch_up(over, to)
                     return
                 async with self._reading() as connection:
+                    await live.catch_up_by_tables(connection, to)
                     await live.catch_up(connection, to)
 
     async def points_of(self, live: Live, competition_id: CompetitionId) -> AsyncIterator[Recorded]:
@@ -287,6 +288,7 @@ class Lives:
         self._forget(live)
 
     def _alarm_fork(self, fork: LogForked) -> None:
+        self._database.epoch.end()
         FORKED.inc()
         _logger.error("log_forked", tournament_id=fork.tournament_id, sequence=fork.sequence)
 

@@ -32,10 +32,10 @@ _CHECKPOINT: Final = """
 """
 _CREATE_CHECKPOINTS: Final = """
     INSERT INTO checkpoint (tournament_id, sequence, digest, recorded_at, fold_version)
-    SELECT h.tournament_id, 0, b.digest, now(), $3
+    SELECT l.tournament_id, 0, b.digest, now(), $3
     FROM unnest($1::bigint[], $2::bytea[]) AS b (tournament_id, digest)
-    JOIN head AS h ON h.tournament_id = b.tournament_id
-    ORDER BY h.tournament_id
+    JOIN append_lock AS l ON l.tournament_id = b.tournament_id
+    ORDER BY l.tournament_id
     ON CONFLICT (tournament_id) DO NOTHING
 """
 _CLAIM: Final = """

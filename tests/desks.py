@@ -70,7 +70,15 @@ async def holding(dsn: str, statement: str, *args: object) -> AsyncIterator[asyn
         await connection.close()
 
 
-HOLD_HEAD = "SELECT 1 FROM head WHERE tournament_id = $1 FOR UPDATE"
+DOOR = """
+    SELECT pg_get_functiondef(oid)
+    FROM pg_proc
+    WHERE proname = 'append_block'
+    ORDER BY pronargs DESC
+    LIMIT 1
+"""
+"""The text of the function that appends, as it is called by the service; beside it there is that of the version before."""
+HOLD_HEAD = "SELECT 1 FROM append_lock WHERE tournament_id = $1 FOR UPDATE"
 
 
 # ── Rankings ────────────────────────────────────────────────────────────────────────────────────────────
@@ -115,7 +123,7 @@ async def record(
     """Has the log record `events`, as another process would; with the fingerprint that `submit` gives."""
     request = Request(events=events, actor=OPERATOR, idempotency_key=key, fingerprint=fingerprint(key))
     head = (await log.heads(connection, [tournament_id]))[tournament_id]
-    block = Block(tournament_id=tournament_id, judged_at=head.sequence, requests=(request,))
+    block = Block(tournament_id=tournament_id, judged_at=head.sequence, judged_digest=head.digest, requests=(request,))
     (appended,) = await log.append(connection, [block], wait=True)
     assert isinstance(appended, Appended)
     return appended

@@ -65,13 +65,6 @@ _CUT: Final = (
     "DELETE FROM event WHERE tournament_id = $1 AND sequence > $2",
     "DELETE FROM block WHERE tournament_id = $1 AND last_sequence > $2",
     "DELETE FROM idempotency WHERE tournament_id = $1 AND sequence > $2",
-    """
-    UPDATE head
-    SET sequence = last_sequence, digest = block.digest, recorded_at = block.recorded_at,
-        structure_sequence = least(structure_sequence, last_sequence)
-    FROM block
-    WHERE head.tournament_id = $1 AND block.tournament_id = $1 AND last_sequence = $2
-    """,
 )
 
 

@@ -122,7 +122,7 @@ _EVENTS: Final = """
 
 
 async def chain_anew(owner: asyncpg.Connection, tournament_id: TournamentId) -> Head:
-    """Makes every digest, and the head's, that of the events which are there now: what a thorough forger does."""
+    """Makes every digest that of the events which are there now: what a thorough forger does."""
     known, last = digest.genesis(tournament_id), Sequence(0)
     async with unguarded(owner):
         for first, last, recorded_at in await owner.fetch(_BLOCKS, tournament_id):
@@ -137,7 +137,6 @@ async def chain_anew(owner: asyncpg.Connection, tournament_id: TournamentId) -> 
                 known,
                 len(text),
             )
-        await owner.execute("UPDATE head SET digest = $2 WHERE tournament_id = $1", tournament_id, known)
     return Head(last, known)
 
 

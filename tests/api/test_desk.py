@@ -144,10 +144,10 @@ async def test_what_may_have_been_applied_is_neither_refused_nor_sent_as_somethi
     """The commit is lost, and the next attempt fails for another reason than a lost connection, for a while."""
 
     async def revoke() -> None:
-        await owner.execute("REVOKE EXECUTE ON FUNCTION append_block FROM tallybook_service")
+        await owner.execute("REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA tallybook FROM tallybook_service")
 
     async def grant() -> None:
-        await owner.execute("GRANT EXECUTE ON FUNCTION append_block TO tallybook_service")
+        await owner.execute("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA tallybook TO tallybook_service")
 
     async with proxy(dsn) as between, desk_at(between.dsn) as desk:
         arena = await open_arena(desk.database)
@@ -399,7 +399,7 @@ async def test_points_flow_while_another_desk_changes_the_structure(dsn: str) ->
 
 # ── One tournament that is held up, one request that is bad ─────────────────────────────────────────────
 
-_HOLD_HEADS: Final = "SELECT 1 FROM head WHERE tournament_id = ANY($1::bigint[]) FOR UPDATE"
+_HOLD_HEADS: Final = "SELECT 1 FROM append_lock WHERE tournament_id = ANY($1::bigint[]) FOR UPDATE"
 HELD_UP_SECONDS_MAX: Final = 2.0
 LOCK_TIMEOUT: Final = "4s"
 """What takes no longer than half of it has not waited for anybody's lock, also where the machine is busy."""

@@ -405,7 +405,7 @@ async def test_500_is_an_outcome_that_nobody_knows_yet_and_the_key_resolves_it(
     before = await log.length()
     name = "PUT rankings/{ranking_id}/add.json"
     async with owner.transaction():
-        await owner.execute("SELECT FROM head FOR UPDATE")  # somebody is in the way for longer than clients wait
+        await owner.execute("SELECT FROM append_lock FOR UPDATE")  # somebody is in the way for longer than clients wait
         with monkeypatch.context() as patience:
             patience.setattr(desk, "SUBMIT_SECONDS_MAX", 0.2)
             refused(await ask(name, season, season.client, keyed("k")), 500)
@@ -423,7 +423,7 @@ async def test_503_is_certainly_not_applied_and_says_when_to_retry(
     before = await log.length()
     async with owner.transaction():
         tournament_id = await owner.fetchval(_TOURNAMENT_ID, season.client.tournament)
-        await owner.execute("SELECT FROM head WHERE tournament_id = $1 FOR UPDATE", tournament_id)
+        await owner.execute("SELECT FROM append_lock WHERE tournament_id = $1 FOR UPDATE", tournament_id)
         held_up = asyncio.create_task(ask(name, season, season.client))
         assert (await other.post("competitors.json", {"name": "Ada"})).status == 200  # others need not wait
         answer = await held_up

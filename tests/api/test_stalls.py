@@ -215,7 +215,7 @@ async def register(dsn: str, slug: str, number: int) -> None:
         ids = await log.next_ids(connection, number)
         facts = tuple([CompetitorRegistered(competitor_id=CompetitorId(n), name=f"c{n}") for n in ids])
         asked = Request(events=facts, actor=OPERATOR)
-        block = Block(tournament_id=tournament_id, judged_at=Sequence(1), requests=(asked,))
+        block = Block(tournament_id=tournament_id, judged_at=Sequence(1), judged_digest=None, requests=(asked,))
         (outcome,) = await log.append(connection, [block], wait=True)
         assert isinstance(outcome, Appended)
 

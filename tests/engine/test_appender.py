@@ -48,7 +48,9 @@ class Queue:
         if not self._waiting:
             return None
         request = Request(events=(self._waiting.pop(0),), actor=OPERATOR)
-        self._under_way = Block(tournament_id=self.tournament_id, judged_at=self._judged_at, requests=(request,))
+        self._under_way = Block(
+            tournament_id=self.tournament_id, judged_at=self._judged_at, judged_digest=None, requests=(request,)
+        )
         return self._under_way
 
     def settled(self, block: Block, outcome: Outcome) -> None:
@@ -198,7 +200,7 @@ async def test_a_tournament_whose_head_is_held_goes_alone_and_a_few_such_at_a_ti
     async with appending(database) as appender:
         waiting = [Queue(appender, tournament_id, registered()) for tournament_id in held]
         passing = Queue(appender, free, *(registered() for _ in range(20)))
-        async with holding(dsn, "SELECT 1 FROM head WHERE tournament_id = ANY($1::bigint[]) FOR UPDATE", held):
+        async with holding(dsn, "SELECT 1 FROM append_lock WHERE tournament_id = ANY($1::bigint[]) FOR UPDATE", held):
             for queue in waiting:
                 queue.start()
             await run([passing])

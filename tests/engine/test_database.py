@@ -169,12 +169,12 @@ async def test_a_session_or_statement_that_is_ended_from_outside_is_trouble_of_t
 
 
 async def test_a_lock_that_is_not_to_be_had_is_trouble_of_the_databases(database: Database, dsn: str) -> None:
-    async with holding(dsn, "LOCK TABLE head IN ACCESS EXCLUSIVE MODE"):
+    async with holding(dsn, "LOCK TABLE block IN ACCESS EXCLUSIVE MODE"):
         with pytest.raises(DatabaseUnavailable):
             await ask(database, "SELECT sequence FROM head")
 
 
-@pytest.mark.parametrize("statement", ["SELECT 1 / 0", "SELECT nonsense", "UPDATE head SET sequence = 0"])
+@pytest.mark.parametrize("statement", ["SELECT 1 / 0", "SELECT nonsense", "UPDATE append_lock SET refusals = 0"])
 async def test_a_mistake_of_ours_comes_as_it_is(database: Database, statement: str) -> None:
     with pytest.raises(asyncpg.PostgresError):
         await ask(database, statement)

@@ -138,6 +138,7 @@ async def appended(database: Database, tournament_id: TournamentId, *requests: R
         block = Block(
             tournament_id=tournament_id,
             judged_at=heads[tournament_id].sequence,
+            judged_digest=heads[tournament_id].digest,
             requests=requests,
             append_id=uuid4(),
         )

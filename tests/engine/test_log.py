@@ -26,8 +26,9 @@ from engine.errors import LogForked, LogUnreadable
 from engine.events import CompetitorRegistered, Event, RankingClosed, TournamentOpened
 from engine.log import Appended, Block, Head, NotAppended, Request, UnconfirmedCommit, UsedKey
 from engine.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, TournamentId
-from tests.desks import HOLD_HEAD, holding, until, waiting_for_locks
+from tests.desks import DOOR, HOLD_HEAD, holding, until, waiting_for_locks
 from tests.poison import append_text
+from tests.tampering import unguarded
 from tests.tournaments import open_new_tournament
 
 _names = count(1)
@@ -54,7 +55,12 @@ def request(*events: Event, key: str | None = None, fingerprint: bytes | None = 
 
 
 def block(tournament_id: TournamentId, *requests: Request, judged_at: int = 1) -> Block:
-    return Block(tournament_id=tournament_id, judged_at=Sequence(judged_at), requests=requests or (request(),))
+    return Block(
+        tournament_id=tournament_id,
+        judged_at=Sequence(judged_at),
+        judged_digest=None,
+        requests=requests or (request(),),
+    )
 
 
 async def append(database: Database, *blocks: Block, wait: bool = False) -> list[Appended | NotAppended]:
@@ -268,7 +274,9 @@ async def test_an_append_id_belongs_to_its_tournament(database: Database, tourna
     elsewhere = await open_new_tournament(database, actor=OPERATOR)
     append_id = uuid4()
     for where in (tournament_id, elsewhere):
-        asked = Block(tournament_id=where, judged_at=Sequence(1), requests=(request(),), append_id=append_id)
+        asked = Block(
+            tournament_id=where, judged_at=Sequence(1), judged_digest=None, requests=(request(),), append_id=append_id
+        )
         assert (await appended(database, asked)).answers == (2,)
 
 
@@ -457,7 +465,8 @@ async def test_recorded_at_never_falls_not_even_where_the_clock_was_set_back(
     assert first.recorded_at is not None
     assert before < first.recorded_at < datetime.now(UTC) + timedelta(seconds=5)
     future = datetime(2101, 2, 3, 4, 5, 6, 789012, tzinfo=UTC)
-    await owner.execute("UPDATE head SET recorded_at = $1", future)
+    async with unguarded(owner):
+        await owner.execute("UPDATE block SET recorded_at = $1 WHERE last_sequence = 2", future)
     for _ in range(3):
         assert (await appended(database, block(tournament_id))).recorded_at == future
     async with database.connection() as connection:
@@ -702,7 +711,7 @@ async def tell(dsn: str, owner: asyncpg.Connection, tournament_id: TournamentId)
 
 
 async def take_the_lock_away(owner: asyncpg.Connection) -> None:
-    source: str = await owner.fetchval("SELECT pg_get_functiondef('append_block'::regproc)")
+    source: str = await owner.fetchval(DOOR)
     unlocked = source.replace("FOR UPDATE SKIP LOCKED", "").replace("FOR UPDATE", "")
     assert unlocked.count("FOR UPDATE") < source.count("FOR UPDATE") == 2
     await owner.execute(unlocked)
@@ -801,7 +810,7 @@ async def test_readers_who_follow_many_appenders_see_every_event_once_and_in_ord
 
 # ── Append only ─────────────────────────────────────────────────────────────────────────────────────────
 
-LOG_TABLES: Final = ("tournament", "head", "event", "block", "idempotency")
+LOG_TABLES: Final = ("tournament", "append_lock", "event", "block", "idempotency", "refusal")
 
 
 def changes_of(table: str) -> dict[str, str]:
@@ -834,7 +843,7 @@ async def test_the_owners_slips_are_refused(
     owner: asyncpg.Connection, database: Database, tournament_id: TournamentId, table: str
 ) -> None:
     await appended(database, block(tournament_id, request(key="k")))
-    refused = ["DELETE", "TRUNCATE"] if table == "head" else ["UPDATE", "DELETE", "TRUNCATE"]
+    refused = ["DELETE", "TRUNCATE"] if table in ("append_lock", "refusal") else ["UPDATE", "DELETE", "TRUNCATE"]
     for kind in refused:
         with pytest.raises(asyncpg.InsufficientPrivilegeError, match=f"append-only: {kind} on {table} is refused"):
             await owner.execute(changes_of(table)[kind])
@@ -850,7 +859,8 @@ async def test_nobody_else_may_call_the_door(owner: asyncpg.Connection) -> None:
         """
     )
     fixed = ["search_path=tallybook, pg_temp"]
-    assert [tuple(row) for row in doors] == [("append_block", fixed, False), ("open_tournament", fixed, False)]
+    names = ["append_block", "append_block", "open_tournament", "refuse_keys"]
+    assert [tuple(row) for row in doors] == [(name, fixed, False) for name in names]
 
 
 # ── Statements ──────────────────────────────────────────────────────────────────────────────────────────
@@ -922,7 +932,7 @@ HOT_READS: Final = [
     ("_EVENT", (200, 250), "event_pkey", 1),
     ("_BLOCKS", ([200, 7], [240, 245], 2_002), "block_pkey", 3 + 2),
     ("_BLOCKS", ([200], [0], 11), "block_pkey", 11),
-    ("_HEADS", ([7, 200, 333],), "head_pkey", 3),
+    ("_HEADS", ([7, 200, 333],), "block_pkey", 3),
     ("_SLICE", (200, 100, 250, 20, 10_000_000), "event_pkey", 20),
     ("_SLICE", (200, 100, 250, 20, 1), "event_pkey", 20),
     ("_LAST_AT", (200, 250, datetime(2024, 1, 1, tzinfo=UTC)), "event_pkey", 9),
@@ -988,8 +998,7 @@ async def fill(owner: asyncpg.Connection) -> None:
         f"""
         INSERT INTO tournament (tournament_id, slug, name)
         SELECT id, 'slug-' || id, 'T' FROM generate_series(1, {20 * TOURNAMENTS}) AS id;
-        INSERT INTO head (tournament_id, sequence, structure_sequence, recorded_at, digest)
-        SELECT t.id, {EVENTS_EACH}, 0, now(), sha256('') FROM {tournaments};
+        INSERT INTO append_lock (tournament_id) SELECT t.id FROM {tournaments};
         INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, body)
         SELECT t.id, s.n, now(), 0, 'Nonsense', repeat('x', 100) FROM {tournaments}, {events};
         INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id)

@@ -39,7 +39,9 @@ async def test_the_text_of_any_block_leads_to_its_digest(
                 )
                 for events, actor, key in block
             )
-            of_block = Block(tournament_id=tournament_id, judged_at=head.sequence, requests=given_requests)
+            of_block = Block(
+                tournament_id=tournament_id, judged_at=head.sequence, judged_digest=head.digest, requests=given_requests
+            )
             (appended,) = await log.append(connection, [of_block], wait=True)
             assert isinstance(appended, Appended)
         known, last = digest.genesis(tournament_id), Sequence(0)

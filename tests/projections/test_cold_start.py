@@ -45,7 +45,9 @@ async def test_the_first_read_of_a_tournament_with_200_000_events_takes_well_und
     )
     async with database.connection() as connection:
         for _ in range(EVENTS // BLOCK_REQUESTS):
-            block = Block(tournament_id=tournament_id, judged_at=head.sequence, requests=requests)
+            block = Block(
+                tournament_id=tournament_id, judged_at=head.sequence, judged_digest=head.digest, requests=requests
+            )
             (outcome,) = await log.append(connection, [block], wait=True)
             assert isinstance(outcome, Appended)
     await Worker(database).catch_up()

@@ -86,7 +86,7 @@ async def test_readers_who_come_while_a_query_is_under_way_share_the_next(
         before = barriers()
         async with holding(dsn, "LOCK TABLE head IN ACCESS EXCLUSIVE MODE"):
             first = asyncio.create_task(lives.current(live))
-            await until(lambda: waiting_for_locks(owner, "FROM head"))
+            await until(lambda: waiting_for_locks(owner, "FROM block"))
             later = [asyncio.create_task(lives.current(live)) for _ in range(50)]
             await until(lambda: len(lives._waiting.get(live, ())) == 50)
         await asyncio.gather(first, *later)
@@ -139,7 +139,7 @@ async def test_nobody_is_left_waiting_when_the_lives_are_left(
         async with open_lives(database) as lives:
             live = await lives.pin(arena.tournament_id)
             reading = [asyncio.create_task(lives.current(live))]
-            await until(lambda: waiting_for_locks(owner, "FROM head"))
+            await until(lambda: waiting_for_locks(owner, "FROM block"))
             reading.append(asyncio.create_task(lives.current(live)))
             await until(lambda: live in lives._waiting)
         for task in reading:
@@ -300,13 +300,9 @@ async def change_digest(owner: asyncpg.Connection, arena: Arena) -> None:
         await owner.execute("ALTER TABLE block DISABLE TRIGGER append_only")
         await owner.execute(
             """
-            WITH changed AS (
-                UPDATE block SET digest = sha256(block.digest)
-                FROM head
-                WHERE head.tournament_id = $1 AND block.tournament_id = $1 AND last_sequence = head.sequence
-                RETURNING block.digest
-            )
-            UPDATE head SET digest = changed.digest FROM changed WHERE tournament_id = $1
+            UPDATE block SET digest = sha256(block.digest)
+            FROM head
+            WHERE head.tournament_id = $1 AND block.tournament_id = $1 AND last_sequence = head.sequence
             """,
             arena.tournament_id,
         )
@@ -408,7 +404,15 @@ async def test_events_without_a_block_are_no_continuation_of_the_log(
             """,
             arena.tournament_id,
         )
-        await owner.execute("UPDATE head SET sequence = sequence + 1 WHERE tournament_id = $1", arena.tournament_id)
+        await owner.execute(
+            """
+            INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id)
+            SELECT tournament_id, sequence + 1, sequence + 1, now(), digest, 0, gen_random_uuid()
+            FROM head
+            WHERE tournament_id = $1
+            """,
+            arena.tournament_id,
+        )
         for _ in range(2):
             with pytest.raises(HistoryReplaced):
                 await read(lives, arena)

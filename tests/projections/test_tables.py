@@ -47,7 +47,7 @@ async def append(database: Database, tournament_id: TournamentId, run: list[Even
     requests = tuple(Request(events=(event,), actor=OPERATOR) for event in run)
     async with database.connection() as connection:
         judged_at = (await log.heads(connection, [tournament_id]))[tournament_id].sequence
-        block = Block(tournament_id=tournament_id, judged_at=judged_at, requests=requests)
+        block = Block(tournament_id=tournament_id, judged_at=judged_at, judged_digest=None, requests=requests)
         (appended,) = await log.append(connection, [block], wait=True)
     assert isinstance(appended, Appended)
     assert appended.last_sequence == judged_at + len(run)

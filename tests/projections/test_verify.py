@@ -134,7 +134,7 @@ async def appended_with_keys(
         requests.append(Request(events=events, actor=actor, idempotency_key=key, fingerprint=fingerprint))
     async with database.connection() as connection:
         judged_at = (await log.heads(connection, [tournament_id]))[tournament_id].sequence
-        block = Block(tournament_id=tournament_id, judged_at=judged_at, requests=tuple(requests))
+        block = Block(tournament_id=tournament_id, judged_at=judged_at, judged_digest=None, requests=tuple(requests))
         (appended,) = await log.append(connection, [block], wait=True)
     assert isinstance(appended, Appended)
     assert appended.last_sequence is not None
@@ -449,7 +449,7 @@ async def test_a_rule_that_does_not_hold_any_more_is_found(
 async def test_a_server_that_may_lose_what_it_confirmed_is_found(dsn: str, database: Database) -> None:
     connection = await asyncpg.connect(dsn, server_settings={"search_path": "tallybook", "synchronous_commit": "off"})
     try:
-        broken = await stored.broken_rules(connection)
+        broken = await safeguards.broken_rules(connection)
         assert [rule.rule for rule in broken] == ["setting.synchronous_commit"]
     finally:
         await connection.close()
