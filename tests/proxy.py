@@ -16,7 +16,7 @@ from typing import Final
 from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
 
 APPEND: Final = "append_block"
-HEADS: Final = "FROM head"
+HEADS: Final = "ORDER BY last_sequence DESC"
 """In the statement of the read barrier."""
 TASK: Final = "proxy"
 """The name of all tasks of proxies."""
