@@ -240,8 +240,8 @@ _columns: Final = msgspec.json.Decoder(Columns).decode
 # ── Heads and the registry ──────────────────────────────────────────────────────────────────────────────
 
 _HEADS: Final = """
-    SELECT t.tournament_id, t.slug, t.name, l.tournament_id IS NOT NULL, b.last_sequence, b.structure_sequence, b.digest,
-        b.recorded_at,
+    SELECT t.tournament_id, t.slug, t.name, l.tournament_id IS NOT NULL,
+        b.last_sequence, b.structure_sequence, b.digest, b.recorded_at,
         CASE WHEN isfinite(b.recorded_at) THEN (extract(epoch FROM b.recorded_at) * 1000000)::bigint END AS recorded_us
     FROM tournament AS t
     LEFT JOIN append_lock AS l ON l.tournament_id = t.tournament_id

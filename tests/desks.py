@@ -77,7 +77,7 @@ DOOR = """
     ORDER BY pronargs DESC
     LIMIT 1
 """
-"""The text of the function that appends, as it is called by the service; beside it there is that of the version before."""
+"""The text of the function that appends; beside it there is one of the same name, as the version before called it."""
 HOLD_HEAD = "SELECT 1 FROM append_lock WHERE tournament_id = $1 FOR UPDATE"
 
 

@@ -35,6 +35,7 @@ from engine.errors import (
     Conflict,
     DatabaseUnavailable,
     HistoryReplaced,
+    KeyRefused,
     KeyReused,
     OutcomeUnknown,
     Overtaken,
@@ -250,6 +251,8 @@ async def test_a_keyed_request_that_was_accepted_is_answered_as_accepted_after_t
             with pytest.raises(KeyReused):
                 await submit(desk, arena.tournament_id, arena.points(), key="k", request="other")
         await submit(desks[1], arena.tournament_id, ReopenRanking(ranking_id=arena.ranking_id))
+        with pytest.raises(KeyRefused):  # this desk cannot know that it was sent after the other desk's refusal
+            await submit(desks[0], arena.tournament_id, arena.points(), key="new")
         assert not (await submit(desks[0], arena.tournament_id, arena.points(), key="new")).replayed  # not used up
         assert len(await recorded(desks[0].database, arena.tournament_id)) == 8
 
@@ -286,9 +289,9 @@ async def test_what_is_answered_to_a_repeat_is_shown_by_the_live_it_is_answered_
     async with desk_at(dsn) as desk:
         arena = await open_arena(desk.database)
         await submit(desk, arena.tournament_id, CloseRanking(ranking_id=arena.ranking_id))
-        async with holding(dsn, "LOCK TABLE idempotency IN ACCESS EXCLUSIVE MODE") as elsewhere:
+        async with holding(dsn, HOLD_HEAD, arena.tournament_id) as elsewhere:
             asking = asyncio.create_task(submit(desk, arena.tournament_id, arena.points(), key="k"))
-            await until(lambda: waiting_for_locks(owner, "FROM idempotency"))
+            await until(lambda: waiting_for_locks(owner, "refuse_keys"))
             await record(elsewhere, arena.tournament_id, RankingReopened(ranking_id=arena.ranking_id))
             points = PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points().deltas)
             await record(elsewhere, arena.tournament_id, points, key="k")
@@ -664,7 +667,7 @@ async def test_callers_who_come_and_go_at_random_leave_the_desk_whole(dsn: str) 
                 ReopenRanking(ranking_id=arena.ranking_id),
             ]
             key = chance.choice([None, f"key {n % 50}"])
-            with suppress(Refusal, Overtaken):
+            with suppress(Refusal, Overtaken, KeyRefused):
                 receipt = await submit(desk, arena.tournament_id, chance.choice(commands), key=key)
                 told.append((arena.tournament_id, receipt))
 
@@ -707,7 +710,7 @@ async def test_columns_that_a_newer_version_adds_disturb_nobody(dsn: str, owner:
                     await desk.lives.current(live)
 
         working = [asyncio.create_task(work(desk, n)) for n, desk in enumerate(desks * 3)]
-        for table in ("tournament", "head", "event", "block", "idempotency", "checkpoint", "total"):
+        for table in ("tournament", "append_lock", "event", "block", "idempotency", "refusal", "checkpoint", "total"):
             await owner.execute(f"ALTER TABLE {table} ADD COLUMN added text NOT NULL DEFAULT 'new'")
             await let_the_rest_go_on(desks[0], arena)
         await asyncio.gather(*working)
