@@ -23,6 +23,7 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -79,15 +80,18 @@ def drawn_by_hand() -> list[Mutant]:
             raise ValueError(f"{entry['file']} holds {source.count(entry['anchor'])} times: {entry['anchor']!r}")
         start = source.index(entry["anchor"])
         end = start + len(entry["anchor"])
-        made.append(mutant(source, entry["file"], "by hand", start, end, entry["becomes"], entry["harm"]))
+        made.append(mutant(source, entry["file"], "by hand", start, end, entry["becomes"], entry["noticed_by"]))
     return made
 
 
-def all_mutants() -> Iterator[Mutant]:
+@cache
+def all_mutants() -> tuple[Mutant, ...]:
     """Every mutant of the core, file by file."""
+    found: list[Mutant] = []
     for file in core():
         source = (ROOT / file).read_text("utf-8")
-        yield from python_mutants(source, file) if file.endswith(".py") else function_mutants(source, file)
+        found += python_mutants(source, file) if file.endswith(".py") else function_mutants(source, file)
+    return tuple(found)
 
 
 def drawn_at_random(count: int, seed: int, only: str = "") -> list[Mutant]:
@@ -160,7 +164,7 @@ class Workplace:
         began_at = time.monotonic()
         place.write_text(made.applied(before), "utf-8")
         try:
-            verdict, noticed = self._asked(tests or asked_about(made.file))
+            verdict, noticed = self._asked(tests or asked_about(made))
         finally:
             place.write_text(before, "utf-8")
         facts: dict[str, Any] = {
@@ -233,8 +237,8 @@ class Workplace:
 def _key(made: Mutant) -> str:
     """Of the mutant, of its module and of the tests that are asked about it."""
     everything = hashlib.sha256(repr((made.name, made.start)).encode())
-    for name in (made.file, *asked_about(made.file)):
-        everything.update((ROOT / name).read_bytes())
+    for name in (made.file, *asked_about(made)):
+        everything.update((ROOT / name.partition("::")[0]).read_bytes())
     return everything.hexdigest()[:32]
 
 

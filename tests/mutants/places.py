@@ -101,7 +101,7 @@ FUNCTION: Final = "FUNCTION append_block("
 
 
 class Mutant(Struct, frozen=True, kw_only=True):
-    """`start` to `end` of the text of `file` become `text`. `harm`: why somebody drew it by hand."""
+    """`start` to `end` of the text of `file` become `text`. `noticed_by`: the test that is to be asked first."""
 
     file: str
     within: str
@@ -112,7 +112,7 @@ class Mutant(Struct, frozen=True, kw_only=True):
     start: int
     end: int
     text: str
-    harm: str = ""
+    noticed_by: str = ""
 
     @property
     def name(self) -> tuple[str, str, str, str]:
@@ -122,7 +122,7 @@ class Mutant(Struct, frozen=True, kw_only=True):
         return source[: self.start] + self.text + source[self.end :]
 
 
-def mutant(source: str, file: str, operator: str, start: int, end: int, text: str, harm: str = "") -> Mutant:
+def mutant(source: str, file: str, operator: str, start: int, end: int, text: str, noticed_by: str = "") -> Mutant:
     """The mutant that has `text` instead of `source[start:end]`, named by the whole lines that it changes."""
     begins, ends = source.rfind("\n", 0, start) + 1, source.find("\n", end)
     ends = len(source) if ends < 0 else ends
@@ -136,14 +136,15 @@ def mutant(source: str, file: str, operator: str, start: int, end: int, text: st
         start=start,
         end=end,
         text=text,
-        harm=harm,
+        noticed_by=noticed_by,
     )
 
 
-def asked_about(file: str) -> tuple[str, ...]:
-    """The test files that are asked about a mutant of `file`, relative to the root; those that exist."""
-    named = TESTS[file if file in TESTS else file.partition("/")[0]]
-    return tuple(f"tests/{name}" for name in named if (ROOT / "tests" / name).exists())
+def asked_about(made: Mutant) -> tuple[str, ...]:
+    """The test files that are asked about a mutant, relative to the root, if they exist; before them a single one."""
+    named = TESTS[made.file if made.file in TESTS else made.file.partition("/")[0]]
+    first = (f"tests/{made.noticed_by}",) if made.noticed_by else ()
+    return first + tuple(f"tests/{name}" for name in named if (ROOT / "tests" / name).exists())
 
 
 def core() -> Iterator[str]:
