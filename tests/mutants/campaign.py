@@ -46,13 +46,13 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=0, help="no new mutant is begun after so long; 0: no bound")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="of files whose name contains this")
-    parser.add_argument("--by-hand", action="store_true", help="those drawn by hand alone")
+    parser.add_argument("--at-random", action="store_true", help="without those drawn by hand")
     parser.add_argument("--folder", type=Path, default=KEPT, help="what is found out is kept here")
     parser.add_argument("--workers", type=int, default=1, help="of pytest")
     options = parser.parse_args()
     deadline = time.monotonic() + 60 * options.minutes if options.minutes else float("inf")
-    by_hand = [made for made in drawn_by_hand() if options.only in made.file]
-    at_random = [] if options.by_hand else drawn_at_random(options.count, options.seed, options.only)
+    by_hand = [] if options.at_random else [made for made in drawn_by_hand() if options.only in made.file]
+    at_random = drawn_at_random(options.count, options.seed, options.only)
     reasons = equivalents()
     results: list[tuple[Mutant, str]] = []
     with Workplace(options.folder, options.workers) as workplace:
