@@ -103,25 +103,39 @@ def change(live: Live, event: Event) -> bytes:
         case events.PointsAdded() | events.RankingModified() | events.RankingClosed() | events.RankingReopened():
             return modified_ranking(live, event.ranking_id)
         case events.RankingCreated():
-            ranking = live.board.rankings[event.ranking_id]
-            return _envelope("added", "ranking", _encode(_listed_ranking(live, event.ranking_id, ranking)))
+            created = live.board.rankings[event.ranking_id]
+            return _envelope("added", "ranking", _encode(_listed_ranking(live, event.ranking_id, created)))
         case events.UnityAdded():
             unity = live.board.rankings[event.ranking_id].unities[event.unity_id]
             return _envelope("added", "unity", _encode(_listed_unity(event.unity_id, unity)))
         case events.CompetitorRegistered():
             return _envelope("added", "competitor", _competitor_pieces(live)[event.competitor_id])
         case events.CompetitorChanged():
-            return _envelope("ok", "competitor", _competitor_pieces(live)[event.competitor_id])
+            return competitor(live, event.competitor_id)
         case events.CompetitionAdded():
-            competition = live.board.competitions[event.competition_id]
-            return _envelope("added", "competition", _encode(_competition(live, event.competition_id, competition)))
+            added = live.board.competitions[event.competition_id]
+            return _envelope("added", "competition", _encode(_competition(live, event.competition_id, added)))
         case events.CompetitionChanged() | events.CompetitionVoided() | events.CompetitionUnvoided():
-            competition = live.board.competitions[event.competition_id]
-            return _envelope("ok", "competition", _encode(_competition(live, event.competition_id, competition)))
+            return competition(live, event.competition_id)
         case events.TournamentOpened() | events.PointsReversed():
             raise AssertionError("no request begins with it")
         case _:
             assert_never(event)
+
+
+def ranking(live: Live, ranking_id: RankingId) -> bytes:
+    """One ranking, in the list and creation shape."""
+    listed = _listed_ranking(live, ranking_id, live.board.rankings[ranking_id])
+    return _envelope("ok", "ranking", _encode(listed))
+
+
+def competitor(live: Live, competitor_id: CompetitorId) -> bytes:
+    return _envelope("ok", "competitor", _competitor_pieces(live)[competitor_id])
+
+
+def competition(live: Live, competition_id: CompetitionId) -> bytes:
+    shape = _competition(live, competition_id, live.board.competitions[competition_id])
+    return _envelope("ok", "competition", _encode(shape))
 
 
 def modified_ranking(live: Live, ranking_id: RankingId) -> bytes:

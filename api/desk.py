@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from api.conditions import Condition
 from api.docket import Case, Docket, Means, Receipt
 from api.remembered import IDS_RESERVED, Ids, Refusals
 from engine import telemetry
@@ -67,11 +68,13 @@ class Desk:
         actor: ActorId,
         idempotency_key: str | None = None,
         fingerprint: bytes | None = None,
+        condition: Condition | None = None,
     ) -> Receipt:
         """Returns when what the command led to is on disk and `live`, which the caller keeps pinned, shows it.
 
-        With a key goes the fingerprint of the request. Raises a Refusal (judged by a current state), an
-        Unavailable (certainly not applied) or OutcomeUnknown. Being cancelled takes nothing back.
+        With a key goes the fingerprint of the request, of which the `condition` is no part. Raises a Refusal (judged
+        by a current state), an Unavailable (certainly not applied) or OutcomeUnknown. Being cancelled takes nothing
+        back.
         """
         if self._closing:
             raise ShuttingDown
@@ -88,6 +91,7 @@ class Desk:
             self._loop.create_future(),
             refusals=self._means.refusals.stamp(live.tournament_id),
             effects=effects,
+            condition=condition,
         )
         self._under_way[case] = self._loop.time() + SUBMIT_SECONDS_MAX
         if effects is not None:

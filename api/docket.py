@@ -21,6 +21,7 @@ import msgspec
 from asyncpg import Connection
 from msgspec import Struct
 
+from api.conditions import Condition
 from api.remembered import Ids, Refusals
 from engine import log
 from engine.appender import Appender, Outcome, portion
@@ -83,16 +84,19 @@ class Receipt(Struct, frozen=True):
 
 class Case:
     """One command on its way. `sent`: it may be in the log. `alone`: it needs a block of its own, as an exact one
-    always does. `withdrawn`: whoever asked was told that it was not applied, so it never must be. `effects`: those of
-    the competition that it voids or unvoids, followed until the case is settled, which may be later than its answer.
+    always does. `withdrawn`: whoever asked was told that it was not applied, so it never must be. `condition`: what is
+    demanded of the resource, beyond what the command is judged by. `effects`: those of the competition that it voids or
+    unvoids, followed until the case is settled, which may be later than its answer.
     """
 
     __slots__ = (
         "actor",
         "alone",
         "command",
+        "condition",
         "effects",
         "events",
+        "exact",
         "fingerprint",
         "idempotency_key",
         "judged",
@@ -112,6 +116,7 @@ class Case:
         *,
         refusals: Refusals.Stamp,
         effects: Following | None = None,
+        condition: Condition | None = None,
     ) -> None:
         self.command = command
         self.actor = actor
@@ -120,7 +125,9 @@ class Case:
         self.events: tuple[Event, ...] = ()
         self.judged = 0
         self.sent = False
-        self.alone = effects is not None
+        self.condition = condition
+        self.exact = condition is not None and condition.exact
+        self.alone = effects is not None or self.exact
         self.withdrawn = False
         self.receipt = receipt
         self.refusals = refusals
@@ -128,6 +135,8 @@ class Case:
 
     def judge(self, live: Live) -> None:
         """Sets what the command leads to by the state of `live`. Raises a Refusal, and IdTaken."""
+        if self.condition is not None:
+            self.condition.refuse_unless_met(live.board)
         command = self.command
         if self.effects is not None:
             command = msgspec.structs.replace(command, effects=self.effects.now())
@@ -235,6 +244,7 @@ class Docket:
                         actor=case.actor,
                         idempotency_key=case.idempotency_key,
                         fingerprint=case.fingerprint,
+                        exact=case.exact,
                         refusals=0 if case.idempotency_key is None else known_at(case.refusals),
                     )
                     for case in cases

@@ -23,6 +23,8 @@ from engine.telemetry import REQUEST_SECONDS, Lines, observe
 
 REQUESTS_MAX: Final = 5_000
 """Requests under way in one process; further ones are answered 503 at once."""
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
+"""That are told apart in figures."""
 _REQUEST_ID: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _logger = structlog.get_logger()
 
@@ -81,7 +83,7 @@ class Front:
 
     def _note(self, visit: Visit, status: int, started_at: float) -> None:
         seconds = time.perf_counter() - started_at
-        observe(_figures(visit.path, status), seconds)
+        observe(_figures(_method(visit.request.method), visit.path, status), seconds)
         self._lines.event(
             "request",
             request_id=visit.request_id,
@@ -109,7 +111,12 @@ def _problem(visit: Visit, error: TallybookError) -> Reply:
     return reply
 
 
+def _method(method: str) -> str:
+    """What is asked for, as a label: a client can make up methods, and each would be another series of figures."""
+    return method if method in METHODS else "other"
+
+
 @cache
-def _figures(path: str, status: int) -> Histogram:
-    """Of the few pairs there are; to find them by their labels each time takes longer than to count."""
-    return REQUEST_SECONDS.labels(path, status)
+def _figures(method: str, path: str, status: int) -> Histogram:
+    """Of the few of these there are; to find them by their labels each time takes longer than to count."""
+    return REQUEST_SECONDS.labels(method, path, status)

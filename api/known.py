@@ -1,8 +1,8 @@
-"""What a question about a ranking names must be there: else it is a 404 that says what is missing."""
+"""What a question names must be there: else it is a 404 that says what is missing."""
 
 from engine.errors import NotFound
-from engine.terms import RankingId, UnityId
-from projections.board import Ranking
+from engine.terms import CompetitionId, CompetitorId, RankingId, UnityId
+from projections.board import Competition, Competitor, Ranking
 from projections.history import Filter
 from projections.live import Live
 
@@ -13,6 +13,22 @@ def ranking_of(live: Live, ranking_id: RankingId) -> Ranking:
     if ranking is None:
         raise NotFound(f"This tournament has no ranking {ranking_id}.")
     return ranking
+
+
+def competitor_of(live: Live, competitor_id: CompetitorId) -> Competitor:
+    """Raises NotFound."""
+    competitor = live.board.competitors.get(competitor_id)
+    if competitor is None:
+        raise NotFound(f"This tournament has no competitor {competitor_id}.")
+    return competitor
+
+
+def competition_of(live: Live, competition_id: CompetitionId) -> Competition:
+    """Raises NotFound."""
+    competition = live.board.competitions.get(competition_id)
+    if competition is None:
+        raise NotFound(f"This tournament has no competition {competition_id}.")
+    return competition
 
 
 def unity_of(live: Live, ranking_id: RankingId, unity_id: UnityId | None) -> UnityId:
@@ -37,7 +53,7 @@ def refuse_unknown(live: Live, ranking_id: RankingId, asked: Filter) -> None:
     """Raises NotFound for the first thing that is named and is not there. Actors are not the tournament's."""
     if asked.unity_id is not None:
         unity_of(live, ranking_id, asked.unity_id)
-    if asked.competitor_id is not None and asked.competitor_id not in live.board.competitors:
-        raise NotFound(f"This tournament has no competitor {asked.competitor_id}.")
-    if asked.competition_id is not None and asked.competition_id not in live.board.competitions:
-        raise NotFound(f"This tournament has no competition {asked.competition_id}.")
+    if asked.competitor_id is not None:
+        competitor_of(live, asked.competitor_id)
+    if asked.competition_id is not None:
+        competition_of(live, asked.competition_id)

@@ -17,8 +17,9 @@ from msgspec import Struct
 
 from api import problems, queries, shapes, wire
 from api.auth import Scope
+from api.conditions import IF_MATCH_TAGS_MAX
 from api.exchange import JSON
-from api.routes import ROUTES, Preview, Read, Recall, Write
+from api.routes import ROUTES, Preview, Read, Recall, Show, Write
 from engine.terms import (
     DELTA_MAX,
     DELTAS_MAX,
@@ -31,7 +32,7 @@ from engine.terms import (
 )
 
 Schema = dict[str, Any]
-Route = Read | Recall | Write | Preview
+Route = Read | Show | Recall | Write | Preview
 TOURNAMENT: Final = "/tournament/{tournament}/"
 FORM: Final = "application/x-www-form-urlencoded"
 
@@ -142,8 +143,10 @@ def _count(most: int, default: int) -> Schema:
 
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
+_RANKING: Final = ("ranking", shapes.ListedRanking)
 _MODIFIED: Final = ("ranking", shapes.ModifiedRanking)
 _COMPETITION_SHAPE: Final = ("competition", shapes.Competition)
+_COMPETITOR_SHAPE: Final = ("competitor", shapes.Competitor)
 _VOIDED: Final = ("rankings", list[shapes.ComparedRanking])
 
 OPERATIONS: Final[Mapping[str, Operation]] = {
@@ -151,7 +154,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "POST rankings.json": Operation(
         "Create a ranking",
         "added",
-        ("ranking", shapes.ListedRanking),
+        _RANKING,
         {
             "name": Field("its title", _NAME, required=True),
             "main_unity_name": Field("the name of its main unity", _NAME, required=True),
@@ -159,6 +162,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
             "description": Field("in brief", _DESCRIPTION),
         },
     ),
+    "GET rankings/{ranking_id}.json": Operation("Show a ranking, without its standings", "ok", _RANKING),
     "PUT rankings/{ranking_id}.json": Operation(
         "Modify a ranking's information, its list of competitors and the name of its main unity",
         "ok",
@@ -256,6 +260,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
             **_COMPETITION,
         },
     ),
+    "GET competitions/{competition_id}.json": Operation("Show a competition", "ok", _COMPETITION_SHAPE),
     "PUT competitions/{competition_id}.json": Operation(
         "Change a competition; what is absent stays as it is", "ok", _COMPETITION_SHAPE, _COMPETITION
     ),
@@ -273,10 +278,11 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     ),
     "GET competitors.json": Operation("List the competitors", "ok", ("competitors", shapes.Competitors), _PAGE),
     "POST competitors.json": Operation(
-        "Register a competitor", "added", ("competitor", shapes.Competitor), _required(_COMPETITOR, "name")
+        "Register a competitor", "added", _COMPETITOR_SHAPE, _required(_COMPETITOR, "name")
     ),
+    "GET competitors/{competitor_id}.json": Operation("Show a competitor", "ok", _COMPETITOR_SHAPE),
     "PUT competitors/{competitor_id}.json": Operation(
-        "Change a competitor; what is absent stays as it is", "ok", ("competitor", shapes.Competitor), _COMPETITOR
+        "Change a competitor; what is absent stays as it is", "ok", _COMPETITOR_SHAPE, _COMPETITOR
     ),
 }
 INDEXED: Final = {"result": r"^result\[[1-9][0-9]{0,17}\]$"}
@@ -288,6 +294,8 @@ INDEXED: Final = {"result": r"^result\[[1-9][0-9]{0,17}\]$"}
 _ALWAYS: Final = (400, 401, 403, 404, 408, 414, 429, 431, 500, 503)
 _OF_PREVIEWS: Final = (409, 422)
 _OF_CHANGES: Final = (409, 413, 415, 422)
+_OF_CONDITIONAL_CHANGES: Final = (412,)
+_STATUSES: Final = (*_ALWAYS, *_OF_CHANGES, *_OF_CONDITIONAL_CHANGES)
 
 
 @cache
@@ -320,7 +328,7 @@ def described() -> Schema:
         "paths": paths | _open_paths(),
         "components": {
             "schemas": schemas,
-            "responses": {f"E{status}": _refusal(status) for status in (*_ALWAYS, *_OF_CHANGES)},
+            "responses": {f"E{status}": _refusal(status) for status in _STATUSES},
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer", "description": "Made by `tallybook token create`."}
             },
@@ -354,11 +362,14 @@ def _described(route: Route, answer: str) -> Schema:
         statuses += _OF_CHANGES
         done["headers"] = _HEADERS_OF_CHANGES
         parameters.append(_IDEMPOTENCY_KEY)
+        if _addresses_resource(route):
+            statuses += _OF_CONDITIONAL_CHANGES
+            parameters.append(_IF_MATCH)
         described["requestBody"] = _body(operation.takes)
     else:
         statuses += _OF_PREVIEWS if isinstance(route, Preview) else ()
         parameters += [_of_query(name, field) for name, field in operation.takes.items()]
-    if isinstance(route, Read | Recall):
+    if isinstance(route, Read | Show | Recall):
         done["headers"] = {"ETag": {"schema": {"type": "string"}}}
         responses["304"] = {"description": "As it was: If-None-Match names its ETag."}
     responses |= {str(status): {"$ref": f"#/components/responses/E{status}"} for status in sorted(statuses)}
@@ -366,6 +377,20 @@ def _described(route: Route, answer: str) -> Schema:
     return described | {"parameters": parameters, "responses": responses}
 
 
+def _addresses_resource(route: Route) -> bool:
+    return "{" in route.path.removeprefix(TOURNAMENT)
+
+
+_IF_MATCH: Final[Schema] = {
+    "name": "If-Match",
+    "in": "header",
+    "required": False,
+    "description": (
+        "Only if the resource is still as it was when it had this ETag, or one of several with commas between them, "
+        f"at most {IF_MATCH_TAGS_MAX}; *: only if it exists."
+    ),
+    "schema": {"type": "string", "pattern": '^"[!#-~]{1,100}"$'},
+}
 _IDEMPOTENCY_KEY: Final[Schema] = {
     "name": "Idempotency-Key",
     "in": "header",

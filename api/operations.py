@@ -1,13 +1,11 @@
 """What is not about a tournament: is it alive, is it ready, what are its figures; and how the rest is asked."""
 
-import os
 from typing import Final
 
 import msgspec
-from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from api import docs, openapi
+from api import docs, figures, openapi
 from api.auth import Scope
 from api.exchange import Reply, Visit
 from api.router import Router
@@ -39,7 +37,7 @@ def add_to(router: Router, *, operations: Operations, database: Database, open_m
         if not open_metrics:
             await operations.authenticated(visit, Scope.ADMIN)
         telemetry.settle()
-        return Reply(generate_latest(_registry()), media_type=CONTENT_TYPE_LATEST)
+        return Reply(generate_latest(figures.registry()), media_type=CONTENT_TYPE_LATEST)
 
     async def description(_: Visit) -> Reply:
         return Reply(openapi.document())
@@ -54,12 +52,3 @@ def add_to(router: Router, *, operations: Operations, database: Database, open_m
     router.add("GET", DOCUMENTATION, documentation)
     openapi.document()  # not when somebody asks for it: that takes longer than a request may
     docs.page()
-
-
-def _registry() -> CollectorRegistry:
-    """The figures of all processes that share a directory for them, or of this one."""
-    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-        return REGISTRY
-    registry = CollectorRegistry()
-    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    return registry

@@ -23,6 +23,7 @@ STATUSES: Final[dict[type[TallybookError], int]] = {
     errors.NotFound: 404,
     errors.MethodNotAllowed: 405,
     errors.Conflict: 409,
+    errors.PreconditionFailed: 412,
     errors.Unacceptable: 422,
     errors.KeyReused: 422,
     errors.OutcomeUnknown: 500,

@@ -1,7 +1,7 @@
 """One process of a running service: an API process, or a worker. Started by `processes.py`, as
 
-    python -m api.process api FD SETTINGS
-    python -m api.process worker
+    python -m tallybook_command api FD SETTINGS
+    python -m tallybook_command worker
 
 FD is a listening socket handed down, SETTINGS an `app.Settings` as JSON; the database's address comes in the
 environment, where it is not shown to other users. The process says `ready` on standard output, works until SIGTERM or
@@ -23,10 +23,12 @@ import msgspec
 import structlog
 import uvloop
 
+from api import figures
 from api.app import Settings, make_front, serving
 from api.connections import refuse_lax_parser
 from api.desk import open_desk
 from engine import failpoints
+from engine.background import background
 from engine.database import open_database
 from engine.errors import StartupRefused
 from engine.telemetry import Lines, log_json
@@ -73,14 +75,16 @@ async def _serve(dsn: str, fd: int, lines: Lines, settings: Settings) -> None:
     failpoints.arm()
     async with open_database(dsn, name="tallybook api") as database, open_desk(database) as desk:
         front = make_front(desk, lines, settings)
-        async with serving(front, socket(fileno=fd), connections_max=settings.connections):
+        async with background() as tasks, serving(front, socket(fileno=fd), connections_max=settings.connections):
             gc.freeze()  # what is here now stays; the collector need not look at it again
             gc.set_threshold(*GC_THRESHOLDS)
+            watching = tasks.create_task(figures.watch(database))
             with _lifeline() as stop:
                 _logger.info("process_started", kind="api", pid=os.getpid())
                 _say_ready()
                 await stop.wait()
                 _logger.info("process_stopping", kind="api", pid=os.getpid())
+            watching.cancel()
 
 
 async def _work(dsn: str) -> None:
@@ -94,20 +98,24 @@ async def work(dsn: str, stop: asyncio.Event, *, on_ready: Callable[[], None]) -
     async with open_database(dsn, name="tallybook worker", connections_max=4) as database:
         working = asyncio.create_task(Worker(database).run())
         stopped = asyncio.create_task(stop.wait())
+        watching = asyncio.create_task(figures.watch(database))
         _logger.info("process_started", kind="worker", pid=os.getpid())
         on_ready()
         await asyncio.wait([working, stopped], return_when=asyncio.FIRST_COMPLETED)
         _logger.info("process_stopping", kind="worker", pid=os.getpid())
-        for task in working, stopped:
+        for task in working, stopped, watching:
             task.cancel()
-        await asyncio.gather(working, stopped, return_exceptions=True)
+        await asyncio.gather(working, stopped, watching, return_exceptions=True)
         if not working.cancelled() and (error := working.exception()):
             raise error
 
 
 def _say_ready() -> None:
-    sys.stdout.buffer.write(READY)
-    sys.stdout.buffer.flush()
+    """Raises StartupRefused where nobody is there to hear it."""
+    try:
+        os.write(sys.stdout.fileno(), READY)  # at once: what a buffer kept would be tried again at the exit
+    except BrokenPipeError as error:
+        raise StartupRefused("Whoever started this process is gone, and so it ends.") from error
 
 
 @contextmanager
@@ -137,7 +145,3 @@ def stop_on_signals() -> Iterator[asyncio.Event]:
     finally:
         for number in signal.SIGTERM, signal.SIGINT:
             loop.remove_signal_handler(number)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -86,7 +86,7 @@ class _Child:
             sys.executable,
             "-P",  # or folders of the current directory could be taken for our packages
             "-m",
-            "api.process",
+            "tallybook_command",  # which makes sure that api.process is ours
             *self._arguments,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,

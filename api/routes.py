@@ -14,10 +14,11 @@ from typing import Final
 from aiohttp import web
 from msgspec import Struct
 
-from api import answers, answers_past, comparisons, queries, wire
+from api import answers, answers_past, comparisons, queries, resources, wire
 from api.answers import Listing
 from api.auth import Guard, Scope, Token
 from api.body import Bodies
+from api.conditions import Condition, parse_if_match
 from api.desk import Desk
 from api.exchange import Reply, Visit, header
 from api.forms import Form, fingerprint, parse_id
@@ -42,6 +43,13 @@ class Read(Struct, frozen=True):
 
     path: str
     answer: Callable[[Query], Callable[[Live], Listing]]
+
+
+class Show(Struct, frozen=True):
+    """A single resource: what is to be rendered. `ids` are those of the path, by name."""
+
+    path: str
+    answer: Callable[[Live, Ids], Listing]
 
 
 class Recall(Struct, frozen=True):
@@ -84,6 +92,18 @@ def _list_competitions(query: Query) -> Callable[[Live], Listing]:
 def _list_competitors(query: Query) -> Callable[[Live], Listing]:
     page = wire.parse_page(query)
     return lambda live: answers.competitors(live, page)
+
+
+def _show_ranking(live: Live, ids: Ids) -> Listing:
+    return resources.ranking(live, RankingId(ids["ranking_id"]))
+
+
+def _show_competition(live: Live, ids: Ids) -> Listing:
+    return resources.competition(live, CompetitionId(ids["competition_id"]))
+
+
+def _show_competitor(live: Live, ids: Ids) -> Listing:
+    return resources.competitor(live, CompetitorId(ids["competitor_id"]))
 
 
 def _show_standings(query: Query) -> Callable[[Past, Live, RankingId], Awaitable[Listing]]:
@@ -187,7 +207,7 @@ async def _change_competitor(_: Desk, form: Form, ids: Ids) -> Command:
 
 _TOURNAMENT: Final = "/tournament/{tournament}"
 
-ROUTES: Final[tuple[Read | Recall | Write | Preview, ...]] = (
+ROUTES: Final[tuple[Read | Show | Recall | Write | Preview, ...]] = (
     Write("PUT", _TOURNAMENT + "/rankings/{ranking_id}/add.json", _add_points),
     Read(_TOURNAMENT + "/rankings.json", _list_rankings),
     Write("POST", _TOURNAMENT + "/rankings.json", _create_ranking),
@@ -196,6 +216,9 @@ ROUTES: Final[tuple[Read | Recall | Write | Preview, ...]] = (
     Write("POST", _TOURNAMENT + "/competitions.json", _add_competition),
     Read(_TOURNAMENT + "/competitors.json", _list_competitors),
     # Ours, in the manner of the interface's seven.
+    Show(_TOURNAMENT + "/rankings/{ranking_id}.json", _show_ranking),
+    Show(_TOURNAMENT + "/competitions/{competition_id}.json", _show_competition),
+    Show(_TOURNAMENT + "/competitors/{competitor_id}.json", _show_competitor),
     Write("POST", _TOURNAMENT + "/competitors.json", _register_competitor),
     Write("PUT", _TOURNAMENT + "/competitors/{competitor_id}.json", _change_competitor),
     Write("PUT", _TOURNAMENT + "/competitions/{competition_id}.json", _change_competition),
@@ -241,6 +264,8 @@ class Operations:
             match route:
                 case Read():
                     router.add("GET", route.path, self._read_handler(route))
+                case Show():
+                    router.add("GET", route.path, self._show_handler(route))
                 case Recall():
                     router.add("GET", route.path, self._recall_handler(route))
                 case Write():
@@ -340,6 +365,18 @@ class Operations:
 
         return handle
 
+    def _show_handler(self, route: Show) -> Handler:
+        async def handle(visit: Visit) -> Reply:
+            token = await self.authenticated(visit, Scope.READ)
+            tournament_id = await self._tournament(visit, token)
+            wire.parse_no_query(_query(visit.request))
+            ids = _ids(visit.parameters)
+            async with self._pinned(visit, token, tournament_id) as live:
+                await self._desk.lives.current(live)
+                return _list_reply(visit.request, route.answer(live, ids))
+
+        return handle
+
     def _recall_handler(self, route: Recall) -> Handler:
         async def handle(visit: Visit) -> Reply:
             token = await self.authenticated(visit, Scope.READ)
@@ -362,7 +399,9 @@ class Operations:
             wire.parse_no_query(_query(request))
             key = _idempotency_key(request)
             form = await self._bodies.form(request)
-            command = await route.command(self._desk, form, _ids(visit.parameters))
+            ids = _ids(visit.parameters)
+            condition = _condition(request, ids)
+            command = await route.command(self._desk, form, ids)
             live = await self._pin(visit, token, tournament_id)
             try:
                 receipt = await self._desk.submit(
@@ -371,6 +410,7 @@ class Operations:
                     actor=token.token_id,
                     idempotency_key=key,
                     fingerprint=None if key is None else fingerprint(request.method, request.path, form),
+                    condition=condition,
                 )
                 body = answers.change(live, receipt.event)
             finally:
@@ -422,8 +462,14 @@ def _idempotency_key(request: web.BaseRequest) -> str | None:
     return keys[0]
 
 
+def _condition(request: web.BaseRequest, ids: Ids) -> Condition | None:
+    if "If-Match" not in request.headers:
+        return None
+    return parse_if_match(request.headers.getall("If-Match"), ids)
+
+
 def _list_reply(request: web.BaseRequest, listing: Listing) -> Reply:
-    """The list, or, where the client has just these bytes already, 304."""
+    """What was asked for, or, where the client has just these bytes already, 304."""
     headers = header("ETag", f'"{listing.etag}"')
     if "If-None-Match" in request.headers:
         asked = request.if_none_match or ()

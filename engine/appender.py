@@ -26,7 +26,7 @@ import asyncpg
 import structlog
 from asyncpg import Connection
 
-from engine import failpoints, log
+from engine import clock, failpoints, log
 from engine.database import DATABASE_TROUBLE, Database, Kept, is_lost
 from engine.errors import DatabaseUnavailable, OutcomeUnknown, Rejected, Unavailable
 from engine.failpoints import Point
@@ -143,6 +143,7 @@ class Appender:
             if outcome is NotAppended.BUSY or (outcome is NotAppended.OVERTAKEN and block.exact):
                 alone.append((source, block, False))
             else:
+                clock.note(block.tournament_id, outcome)
                 source.settled(block, outcome)
         observe(APPEND_SECONDS, time.perf_counter() - began_at)
         observe(APPEND_BLOCKS, len(blocks))
@@ -152,6 +153,7 @@ class Appender:
     async def _append_alone(self, source: Source, block: Block, maybe_applied: bool) -> None:
         async with self._lanes:
             block, outcome = await self._settle(source, block, maybe_applied)
+        clock.note(block.tournament_id, outcome)
         source.settled(block, outcome)
 
     async def _settle(self, source: Source, block: Block, maybe_applied: bool) -> tuple[Block, Outcome]:

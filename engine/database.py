@@ -3,13 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from typing import Final
+from typing import Any, Final
 
 import asyncpg
+import structlog
 from asyncpg import Connection, Pool
 
 from engine.errors import DatabaseUnavailable, StartupRefused
-from engine.migrator import CONNECT_SECONDS_MAX, refuse_unmigrated
+from engine.migrator import CONNECT_SECONDS_MAX, another_client, refuse_unmigrated
+from engine.sessions import SessionUnfit, reason, refuse_shared, settle
+from engine.telemetry import POOL_CONNECTIONS, POOL_IN_USE, POOL_WAITING
 
 SERVICE_ROLE: Final = "tallybook_service"
 ACQUIRE_SECONDS_MAX: Final = 3.0
@@ -17,8 +20,9 @@ STATEMENT_SECONDS_MAX: Final = 10.0
 CONNECTIONS_MAX: Final = 12
 """Of one process: one appends, a few append what is held up, the others read."""
 POSTGRES_MAJOR_MIN: Final = 15
+_logger = structlog.get_logger()
 
-# `role` takes effect at login: also who logs in as the owner works with the service's few rights.
+# Of each session. Also who logs in as the owner works with the service's few rights.
 _SERVICE_SETTINGS: Final = {
     "role": SERVICE_ROLE,
     "search_path": "tallybook",
@@ -64,7 +68,7 @@ class Epoch:
     def end(self) -> None:
         self.number += 1
 
-    async def follow(self, connection: Connection) -> None:
+    def follow(self, connection: Connection) -> None:
         """Ends with the making of this connection, and again with its loss."""
         self.end()
         connection.add_termination_listener(self._lost)
@@ -79,6 +83,13 @@ class Database:
     def __init__(self, pool: Pool, epoch: Epoch) -> None:
         self.epoch = epoch
         self._pool = pool
+        self._waiting = 0
+
+    def show_use(self) -> None:
+        """Sets the gauges of the pool."""
+        POOL_CONNECTIONS.set(self._pool.get_size())
+        POOL_IN_USE.set(self._pool.get_size() - self._pool.get_idle_size())
+        POOL_WAITING.set(self._waiting)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
@@ -95,13 +106,25 @@ class Database:
         stand in for the cancellation; who takes it for trouble and tries again would never end.
         """
         try:
-            async with self._pool.acquire(timeout=ACQUIRE_SECONDS_MAX) as connection:
+            async with self._acquired() as connection:
                 yield connection
         except (*DATABASE_TROUBLE, asyncpg.PostgresError) as error:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise asyncio.CancelledError from error
             raise
+
+    @asynccontextmanager
+    async def _acquired(self) -> AsyncIterator[Connection]:
+        self._waiting += 1
+        try:
+            connection = await self._pool.acquire(timeout=ACQUIRE_SECONDS_MAX)
+        finally:
+            self._waiting -= 1
+        try:
+            yield connection
+        finally:
+            await self._pool.release(connection)
 
 
 class Kept:
@@ -161,26 +184,32 @@ def unavailable() -> Iterator[None]:
 @asynccontextmanager
 async def open_database(dsn: str, *, name: str, connections_max: int = CONNECTIONS_MAX) -> AsyncIterator[Database]:
     """The database at `dsn`, found sound; `name` is what `pg_stat_activity` shows. Raises StartupRefused."""
+    options: dict[str, Any] = {
+        "timeout": CONNECT_SECONDS_MAX,
+        "command_timeout": STATEMENT_SECONDS_MAX + 2,
+        "server_settings": {"application_name": name},
+        # Each connection anew: an address can come to lead to a standby, which would answer what was true once.
+        "target_session_attrs": "primary",
+    }
     epoch = Epoch()
+    settling = _Settling(epoch)
     with _starting():
         pool = await asyncpg.create_pool(
             dsn,
+            **options,
             init_size=1,
             min_size=0,  # a floor would be restored behind our back, and its failures told in words of another's
             max_size=connections_max,
-            timeout=CONNECT_SECONDS_MAX,
-            command_timeout=STATEMENT_SECONDS_MAX + 2,
-            server_settings={**_SERVICE_SETTINGS, "application_name": name},
-            init=epoch.follow,
+            init=settling.settle,
             reset=_keep,
-            # Each connection anew: an address can come to lead to a standby, which would answer what was true once.
-            target_session_attrs="primary",
         )
     try:
         with _starting():
             async with pool.acquire(timeout=ACQUIRE_SECONDS_MAX) as connection:
+                await refuse_shared(connection, another_client(dsn))
                 await refuse_unsound(connection)
                 await refuse_unmigrated(connection)
+        settling.is_serving = True
         yield Database(pool, epoch)
     finally:
         await _close(pool)
@@ -191,18 +220,40 @@ def _starting() -> Iterator[None]:
     """Turns whatever the driver says into StartupRefused."""
     try:
         yield
-    except asyncpg.InvalidParameterValueError as error:
-        raise StartupRefused(
-            f"The database is not ready for the service ({error}); run `tallybook migrate` with the same address."
-        ) from error
+    except SessionUnfit as unfit:
+        raise StartupRefused(str(unfit)) from unfit
     except asyncpg.InsufficientPrivilegeError as error:
         raise StartupRefused(
-            f"This login may not work as {SERVICE_ROLE} ({error}); as the database's owner, GRANT it {SERVICE_ROLE}."
+            f"This login may not connect to the database ({error}); its owner must GRANT it CONNECT."
         ) from error
     except asyncpg.TargetServerAttributeNotMatched as error:
         raise StartupRefused("The database is a standby; give the address of the primary.") from error
     except (*DATABASE_TROUBLE, ValueError, OverflowError) as error:
-        raise StartupRefused(f"Cannot connect to the database: {error}. Is its address right, is it up?") from error
+        raise StartupRefused(
+            f"Cannot connect to the database: {reason(error)}. Is its address right, is it up?"
+        ) from error
+
+
+class _Settling:
+    """Makes new connections the service's, which ends an epoch. Once it is serving, what is wrong with them is said,
+    until one is good."""
+
+    def __init__(self, epoch: Epoch) -> None:
+        self.is_serving = False
+        self._epoch = epoch
+        self._said = ""
+
+    async def settle(self, connection: Connection) -> None:
+        """Raises SessionUnfit."""
+        try:
+            await settle(connection, _SERVICE_SETTINGS)
+        except SessionUnfit as unfit:
+            if self.is_serving and str(unfit) != self._said:
+                self._said = str(unfit)
+                _logger.error("session_refused", reason=self._said)
+            raise
+        self._said = ""
+        self._epoch.follow(connection)
 
 
 async def refuse_unsound(connection: Connection) -> None:

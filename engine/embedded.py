@@ -64,23 +64,29 @@ class Embedded(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def embedded_postgres(
-    data_dir: Path, *, settings: Mapping[str, str] = {}, joinable: bool = True
+    data_dir: Path, *, settings: Mapping[str, str] = {}, joinable: bool = True, creates: bool = True
 ) -> AsyncIterator[Embedded]:
     """A PostgreSQL in `data_dir`, started or joined; created at the first start, with an empty database.
 
     `settings` are server settings by name; they count for the owner only, and are stronger than DURABLE. `joinable`
-    counts for the owner only, too. The event loop's thread must outlast the context: the kernel stops PostgreSQL when
-    that thread ends (see _LAUNCHER).
+    counts for the owner only, too. Unless it `creates`, nothing is made where there is no cluster, not even the
+    directory. The event loop's thread must outlast the context: the kernel stops PostgreSQL when that thread ends
+    (see _LAUNCHER).
 
-    Raises StartupRefused when no binaries fit, when the cluster does not start, or when another process owns it and
-    it neither leaves nor answers within 30 seconds.
+    Raises StartupRefused when no binaries fit, when the cluster does not start, when another process owns it and it
+    neither leaves nor answers within 30 seconds, or when there is none and none is to be made.
     """
     place = _place(data_dir)
+    # Where there is a lock, somebody may be just about to make the cluster: who has waited for it looks again.
+    if not creates and not _is_there(place.lock) and not _is_there(place.cluster):
+        raise _none(place)
     with _lock_file(place) as lock:
         joined = await _own_or_join(place, lock)
         if joined is not None:
             yield joined
             return
+        if not creates and not _is_there(place.cluster):
+            raise _none(place)
         await _evict(place)
         _tidy(place)
         if not joinable:
@@ -141,6 +147,24 @@ class _Tools(Struct, frozen=True, kw_only=True):
 
 
 # Owning or joining
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is such a file, or it cannot be told: whoever uses it then will be told why."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _none(place: _Place) -> StartupRefused:
+    return StartupRefused(
+        f"There is no database in {place.root}; give the directory of one with --data-dir, or make one there with "
+        "`tallybook tournament create NAME`, `serve` or `demo`."
+    )
 
 
 @contextmanager

@@ -15,6 +15,7 @@
     │   ├── NotFound               no such path, tournament, ranking, …
     │   ├── MethodNotAllowed
     │   ├── Conflict               against the state of things: a closed ranking
+    │   ├── PreconditionFailed     what is to be changed is not any more what its sender has seen
     │   └── Unacceptable           readable, but not acceptable
     │       └── KeyReused          the idempotency key belongs to another request
     ├── Unavailable                certainly not applied by this attempt; the same request may succeed later
@@ -141,6 +142,10 @@ class MethodNotAllowed(Refusal):
 
 class Conflict(Refusal):
     code = "conflict"
+
+
+class PreconditionFailed(Refusal):
+    code = "precondition_failed"
 
 
 class Unacceptable(Refusal):

@@ -25,6 +25,7 @@ from engine import codec, digest, failpoints
 from engine.errors import LogForked, LogUnreadable
 from engine.events import Event, Points, Recorded, TournamentOpened
 from engine.terms import ActorId, CompetitionId, Sequence, TournamentId
+from engine.turns import Turn
 
 # Each column is one text: blocks are separated by chr(30), within a block events by line feeds. No number, tag or JSON
 # text has either in it. The driver takes many times as long to make arrays, and to execute a statement for each block.
@@ -167,6 +168,23 @@ _KEY: Final = """
 _REFUSE_KEYS: Final = "SELECT fingerprint, sequence, refusals FROM refuse_keys($1, $2)"
 _REFUSALS: Final = "SELECT refusals FROM append_lock WHERE tournament_id = $1"
 _SLUG_OF: Final = "SELECT slug FROM tournament WHERE tournament_id = $1"
+# As _EVENTS: one walk along each index for each key, whatever the statistics say.
+_KEYED: Final = """
+    SELECT i.fingerprint, e.tournament_id, e.sequence, e.recorded_at, e.actor, e.kind, e.idempotency_key, e.body
+    FROM unnest($2::text[]) AS k (idempotency_key)
+    CROSS JOIN LATERAL (
+        SELECT fingerprint, sequence
+        FROM idempotency
+        WHERE tournament_id = $1 AND idempotency_key = k.idempotency_key
+        LIMIT 1
+    ) AS i
+    CROSS JOIN LATERAL (
+        SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+        FROM event
+        WHERE tournament_id = $1 AND sequence = i.sequence
+        LIMIT 1
+    ) AS e
+"""
 _BY_SLUG: Final = "SELECT tournament_id FROM tournament WHERE slug = $1"
 _TOURNAMENTS: Final = """
     SELECT t.tournament_id, t.slug, t.name, h.sequence
@@ -183,14 +201,16 @@ _NEXT_IDS: Final = "SELECT nextval('resource_id') AS id FROM generate_series(1, 
 class Request(Struct, frozen=True, kw_only=True):
     """What one request asks to have recorded: whole or not at all, once per idempotency key.
 
-    `refusals`: so many of the tournament's refusals were known when the request was taken; it is not recorded where
-    one of its key has come since (see `refuse_keys`).
+    `exact`: at just the sequence it was judged at, though its events would not demand it. `refusals`: so many of the
+    tournament's refusals were known when the request was taken; it is not recorded where one of its key has come since
+    (see `refuse_keys`).
     """
 
     events: tuple[Event, ...]
     actor: ActorId
     idempotency_key: str | None = None
     fingerprint: bytes | None = None
+    exact: bool = False
     refusals: int = 0
 
 
@@ -198,8 +218,9 @@ class Block(Struct, frozen=True, kw_only=True):
     """Requests to append to one tournament in one commit.
 
     All of them were judged by the log up to `judged_at`, whose digest there was `judged_digest` (None: it is not
-    compared). Only the last may be structural itself, so none is judged by what another of them changes; one whose
-    first event is exact is alone. `append_id` stays the same when the block is sent again because the answer was lost.
+    compared). Only the last may be structural itself, so none is judged by what another of them changes; one that is
+    exact, or whose first event is, is alone. `append_id` stays the same when the block is sent again because the answer
+    was lost.
     """
 
     tournament_id: TournamentId
@@ -210,7 +231,7 @@ class Block(Struct, frozen=True, kw_only=True):
 
     @property
     def exact(self) -> bool:
-        return self.requests[0].events[0].exact
+        return self.requests[0].exact or self.requests[0].events[0].exact
 
 
 class Appended(Struct, frozen=True, kw_only=True):
@@ -395,8 +416,7 @@ TAIL_BLOCKS_MAX: Final = 2_000
 """Of one tournament that are read at once."""
 TAIL_EVENTS_MAX: Final = 10_000
 TAIL_BYTES_MAX: Final = 4 * 1024 * 1024
-"""Events, and bytes of the texts of their blocks, that are read at once: while that is decoded and folded, nothing
-else is."""
+"""Events, and bytes of the texts of their blocks, that are read at once; decoded turn by turn."""
 
 
 class Head(Struct, frozen=True):
@@ -456,8 +476,11 @@ async def tails(
     upto = [end.sequence for end in spans.values()]
     rows = await connection.fetch(_EVENTS, list(spans), [after[t].sequence for t in spans], upto)
     events: dict[TournamentId, list[Recorded]] = {tournament_id: [] for tournament_id in spans}
+    turn = Turn()
     for row in rows:
         events[row[0]].append(_recorded(row))
+        if turn.over:
+            await turn.give_way()
     for tournament_id, end in spans.items():
         if len(events[tournament_id]) != end.sequence - after[tournament_id].sequence:
             raise LogForked(tournament_id, after[tournament_id].sequence)
@@ -623,6 +646,26 @@ async def refuse_keys(
 async def refusals(connection: Connection, tournament_id: TournamentId) -> int:
     """How many refusals the tournament has had; 0 where there is no such tournament."""
     return int(await connection.fetchval(_REFUSALS, tournament_id) or 0)
+
+
+KEYS_MAX: Final = 1_000
+"""Keys that are looked up at once."""
+
+
+class Keyed(Struct, frozen=True):
+    """What a request that used a key led to first, and the fingerprint of that request."""
+
+    fingerprint: bytes
+    recorded: Recorded
+
+
+async def keyed(connection: Connection, tournament_id: TournamentId, idempotency_keys: Items[str]) -> dict[str, Keyed]:
+    """What became of those of the keys, at most KEYS_MAX of them, that anybody has used. Raises LogUnreadable."""
+    if len(idempotency_keys) > KEYS_MAX:
+        raise ValueError(f"{len(idempotency_keys)} keys are more than {KEYS_MAX}")
+    rows = await connection.fetch(_KEYED, tournament_id, idempotency_keys)
+    found = [Keyed(row[0], _recorded(tuple(row)[1:])) for row in rows]
+    return {one.recorded.idempotency_key: one for one in found if one.recorded.idempotency_key is not None}
 
 
 def _recorded(row: Any) -> Recorded:

@@ -11,7 +11,10 @@ Log events (structlog, one JSON object a line; ids as keywords, never bodies or 
     append_rejected       the database refuses a block: a defect
     commit_unconfirmed    the server committed, but a standby did not confirm
     tournament_stopped    an event cannot be folded; its tournament answers 503 (alarm)
+    clock_behind          the time of a log is far ahead of the clock and stands still until that has caught up:
+                          tournament_id, seconds (alarm)
     log_forked            the log is not the one that was read before (alarm)
+    session_refused       a new connection is not what guarantees rest on: reason; it is tried again (alarm)
     snapshot_ignored      a snapshot that cannot be used: answers about the past fold from an earlier one
     request_failed        a defect, with its traceback
     worker_failed         a worker could not go on with the tournaments of a batch, and tries each alone, or later
@@ -24,12 +27,19 @@ Log events (structlog, one JSON object a line; ids as keywords, never bodies or 
 
 Metrics (Prometheus; several processes are added up)
 
-    tallybook_request_seconds{route,status}
+    tallybook_build_info{version,python,fold_version}: 1
+    tallybook_request_seconds{method,route,status}
     tallybook_connections, tallybook_connections_ended_total{why}: silent, unread, crowded_out, refused
+    tallybook_appended_events_total: less tallybook_folded_events_total is how far the workers are behind
+    tallybook_clock_behind_seconds: how far the time of a log that was appended to is ahead of this clock
     tallybook_append_seconds, tallybook_append_blocks, tallybook_append_requests, tallybook_appends_resent_total
     tallybook_barrier_seconds, tallybook_waiting_requests, tallybook_live_tournaments, tallybook_live_bytes
     tallybook_lives_loaded_total, tallybook_stopped_total, tallybook_forked_total
-    tallybook_folded_events_total, tallybook_fold_seconds
+    tallybook_pool_connections, tallybook_pool_in_use, tallybook_pool_waiting: connections to the database
+    tallybook_loop_lag_seconds: how much later than it should the event loop of a process came to something
+    process_cpu_seconds_total{pid}, process_resident_memory_bytes{pid} and the others of prometheus_client, of each
+    process of a service that runs, Linux only
+    tallybook_folded_events_total, tallybook_rebuilt_events_total, tallybook_fold_seconds
 
     of `verify --forever`, on a port of its own; a service's are 0:
     tallybook_verified_events_total, tallybook_verified_tournaments_total, tallybook_differences_total
@@ -59,14 +69,33 @@ _COUNTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 REQUEST_SECONDS: Final = Histogram(
     "tallybook_request_seconds",
     "Time to answer; its count is that of finished requests",
-    ["route", "status"],
+    ["method", "route", "status"],
     buckets=_SECONDS,
 )
 
 APPEND_SECONDS: Final = Histogram("tallybook_append_seconds", "Time of one group commit", buckets=_SECONDS)
 APPEND_BLOCKS: Final = Histogram("tallybook_append_blocks", "Tournaments of one group commit", buckets=_COUNTS)
 APPEND_REQUESTS: Final = Histogram("tallybook_append_requests", "Requests of one group commit", buckets=_COUNTS)
+APPENDED_EVENTS: Final = Count("tallybook_appended_events", "Events appended to logs")
+CLOCK_BEHIND: Final = Gauge(
+    "tallybook_clock_behind_seconds", "How far the time of a log is ahead of the clock", multiprocess_mode="livemax"
+)
 APPENDS_RESENT: Final = Count("tallybook_appends_resent", "Blocks that were sent again")
+
+BUILD_INFO: Final = Gauge(
+    "tallybook_build_info",
+    "What runs; its value is 1",
+    ["version", "python", "fold_version"],
+    multiprocess_mode="livemax",
+)
+POOL_CONNECTIONS: Final = Gauge(
+    "tallybook_pool_connections", "Connections to the database", multiprocess_mode="livesum"
+)
+POOL_IN_USE: Final = Gauge("tallybook_pool_in_use", "Of these, in somebody's hands", multiprocess_mode="livesum")
+POOL_WAITING: Final = Gauge("tallybook_pool_waiting", "Who wait for one", multiprocess_mode="livesum")
+LOOP_LAG: Final = Histogram(
+    "tallybook_loop_lag_seconds", "How much later than it should the event loop came to something", buckets=_SECONDS
+)
 
 BARRIER_SECONDS: Final = Histogram("tallybook_barrier_seconds", "Time of one query for heads", buckets=_SECONDS)
 WAITING_REQUESTS: Final = Gauge("tallybook_waiting_requests", "Writes under way", multiprocess_mode="livesum")
@@ -79,6 +108,9 @@ STOPPED: Final = Count("tallybook_stopped", "Times that an event could not be fo
 FORKED: Final = Count("tallybook_forked", "Times that a log was not the one read before")
 
 FOLDED_EVENTS: Final = Count("tallybook_folded_events", "Events folded into tables")
+REBUILT_EVENTS: Final = Count(
+    "tallybook_rebuilt_events", "Events folded again because an older fold had made the tables"
+)
 FOLD_SECONDS: Final = Histogram("tallybook_fold_seconds", "Time of one batch into tables", buckets=_SECONDS)
 
 VERIFIED_EVENTS: Final = Count("tallybook_verified_events", "Events that were verified")

@@ -1,6 +1,7 @@
 -- A judgement belongs to a history: what was judged by a log that has been replaced is not appended to this one.
 --
--- Running processes of the version before go on: they find `head`, and an `append_block` of twelve arguments, as before,
+-- Oldest code that runs on it: 0004
+-- Processes of the version before go on: they find `head`, and an `append_block` of twelve arguments, as before,
 -- without the new checks. Takes an exclusive lock on `head` for as long as it takes to copy one row for each tournament.
 --
 -- The head of a tournament is its last block, found by the index. What is locked is a row that is never changed by an

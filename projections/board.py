@@ -1,11 +1,16 @@
 """The board: the fold that answers are made from. Names, lists, totals and versions of one tournament.
 
 Pure: no clock, no I/O. The board is folded in place, because it has one owner; competitors and competitions are
-frozen and replaced. Whatever order things are kept in is the order of their creation, which is that of the log.
+frozen and replaced. No cycle can lead through these, so they are no business of the garbage collector, which would take
+long for a million of them. Whatever order things are kept in is the order of their creation, which is that of the log.
 
 VERSIONS. A unity's version is 1 when it is created and grows by one with every event that names it in a delta or
 changes its name, its sort or its ranking's list of competitors; never by more than one with one event, and not by
 a modification that leaves all of that as it was.
+
+REVISED. A competitor, a competition and a ranking each know the last event that changed what is their own: fields, list
+and unities, never points, and never what is embedded in them when they are shown. A change that leaves everything as it
+was counts: whoever asks whether a thing is still what they have seen is answered by its events, without comparing.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,13 +23,16 @@ from msgspec import UNSET, Struct, field
 from engine import events
 from engine.errors import LogUnreadable
 from engine.events import Recorded, Result
-from engine.terms import CompetitionId, CompetitorId, RankingId, Sort, TournamentId, UnityId
+from engine.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 
-FOLD_VERSION: Final = 1
+FOLD_VERSION: Final = 2
 """Grows whenever the same log would give another board; tables of another version are not read but made anew."""
 
 
-class Competitor(Struct, frozen=True, kw_only=True):
+class Competitor(Struct, frozen=True, kw_only=True, gc=False):
+    """`revised` is the sequence of the last event that changed it, `updated_at` when that was recorded; so with the
+    others."""
+
     number: int
     name: str
     tags: tuple[str, ...]
@@ -32,9 +40,10 @@ class Competitor(Struct, frozen=True, kw_only=True):
     parent_id: CompetitorId | None
     created_at: datetime
     updated_at: datetime
+    revised: Sequence
 
 
-class Competition(Struct, frozen=True, kw_only=True):
+class Competition(Struct, frozen=True, kw_only=True, gc=False):
     """`result` is a score, or with more than two participants the performance of each who has one, in their order."""
 
     number: int
@@ -47,6 +56,7 @@ class Competition(Struct, frozen=True, kw_only=True):
     voided_at: datetime | None = None
     created_at: datetime
     updated_at: datetime
+    revised: Sequence
 
 
 class Unity(Struct, kw_only=True):
@@ -68,6 +78,8 @@ class Ranking(Struct, kw_only=True):
     closed_at: datetime | None = None
     participants: tuple[CompetitorId, ...]
     unities: dict[UnityId, Unity]
+    updated_at: datetime
+    revised: Sequence
 
 
 class Revisions(Struct):
@@ -105,6 +117,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 parent_id=event.parent_id,
                 created_at=now,
                 updated_at=now,
+                revised=recorded.sequence,
             )
         case events.CompetitorChanged():
             revisions.competitors += 1
@@ -116,6 +129,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 color=_or(event.color, competitor.color),
                 parent_id=_or(event.parent_id, competitor.parent_id),
                 updated_at=now,
+                revised=recorded.sequence,
             )
         case events.CompetitionAdded():
             revisions.competitions += 1
@@ -129,6 +143,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 winner_id=event.winner_id,
                 created_at=now,
                 updated_at=now,
+                revised=recorded.sequence,
             )
         case events.CompetitionChanged():
             revisions.competitions += 1
@@ -140,18 +155,19 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 result=_or(_in_order(event.result, competition.participants), competition.result),
                 winner_id=_or(event.winner_id, competition.winner_id),
                 updated_at=now,
+                revised=recorded.sequence,
             )
         case events.CompetitionVoided():
             revisions.competitions += 1
             competition = board.competitions[event.competition_id]
             board.competitions[event.competition_id] = msgspec.structs.replace(
-                competition, voided_at=now, updated_at=now
+                competition, voided_at=now, updated_at=now, revised=recorded.sequence
             )
         case events.CompetitionUnvoided():
             revisions.competitions += 1
             competition = board.competitions[event.competition_id]
             board.competitions[event.competition_id] = msgspec.structs.replace(
-                competition, voided_at=None, updated_at=now
+                competition, voided_at=None, updated_at=now, revised=recorded.sequence
             )
         case events.RankingCreated():
             revisions.rankings += 1
@@ -161,20 +177,22 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 description=event.description,
                 participants=event.participants,
                 unities={event.main_unity_id: Unity(number=1, name=event.main_unity_name, sort=Sort.DESC)},
+                updated_at=now,
+                revised=recorded.sequence,
             )
         case events.RankingModified():
             revisions.rankings += 1
-            _modify_ranking(board.rankings[event.ranking_id], event)
+            _modify_ranking(_revised(board, event.ranking_id, recorded), event)
         case events.UnityAdded():
             revisions.rankings += 1
-            unities = board.rankings[event.ranking_id].unities
+            unities = _revised(board, event.ranking_id, recorded).unities
             unities[event.unity_id] = Unity(number=len(unities) + 1, name=event.name, sort=event.sort)
         case events.RankingClosed():
             revisions.rankings += 1
-            board.rankings[event.ranking_id].closed_at = now
+            _revised(board, event.ranking_id, recorded).closed_at = now
         case events.RankingReopened():
             revisions.rankings += 1
-            board.rankings[event.ranking_id].closed_at = None
+            _revised(board, event.ranking_id, recorded).closed_at = None
         case _:
             assert_never(event)
 
@@ -210,6 +228,13 @@ def add_points(board: Board, event: events.Points) -> None:
         return
     for unity_id in {delta.unity_id for delta in event.deltas}:
         unities[unity_id].version += 1
+
+
+def _revised(board: Board, ranking_id: RankingId, recorded: Recorded) -> Ranking:
+    """The ranking, which `recorded` changes."""
+    ranking = board.rankings[ranking_id]
+    ranking.revised, ranking.updated_at = recorded.sequence, recorded.recorded_at
+    return ranking
 
 
 def _modify_ranking(ranking: Ranking, event: events.RankingModified) -> None:

@@ -9,18 +9,22 @@ import asyncio
 from collections.abc import Callable, Hashable, Iterable, Sized
 from typing import Any, Final, TypeVar, cast
 
+import structlog
 from asyncpg import Connection
 from msgspec import Struct
 
 from engine import log
 from engine.errors import LogForked, LogUnreadable
 from engine.events import Recorded
-from engine.log import Appended, Block, Head
+from engine.log import Appended, Block, Head, Tail
 from engine.terms import Sequence, TournamentId
 from engine.tournament import Ranking as JudgedRanking
 from engine.tournament import Tournament, evolve
-from projections import tables
+from engine.turns import Turn
+from projections import snapshots, tables
 from projections.board import FOLD_VERSION, Board, Revisions, fold
+from projections.sizes import board_bytes
+from projections.snapshots import Snapshot
 
 RENDERED_BYTES_MAX: Final = 32 * 1024 * 1024
 """Of the pieces of answers that are kept for one tournament."""
@@ -29,16 +33,13 @@ BEHIND_EVENTS_MAX: Final = 20_000
 """Of the log beyond a live, that are folded into it; where more are missing, it is made anew from the tables if they
 have them. To fold so many takes some tenths of a second."""
 
-# Estimates of what things take in memory, measured on CPython 3.11 with ordinary names; in bytes.
-_BYTES: Final = 4_000
-_COMPETITOR_BYTES: Final = 700
-_COMPETITION_BYTES: Final = 900
-_RANKING_BYTES: Final = 1_500
-_ENROLMENT_BYTES: Final = 100
-_TOTAL_BYTES: Final = 140
 _SIZED_EVERY_EVENTS: Final = 256
+_ANY_SEQUENCE: Final = Sequence(2**63 - 1)
+FOLDED_AT_ONCE: Final = 100
+"""Events, before whoever loads a tournament looks whether it is others' turn."""
 
 _T = TypeVar("_T", bound=Sized)
+_logger = structlog.get_logger()
 
 
 class Live:
@@ -126,9 +127,12 @@ class Live:
         Does nothing while somebody follows, who must be told of every event. Raises LogForked where the live's head is
         none of the log's; the live must be dropped then.
         """
-        if to - self.head.sequence <= BEHIND_EVENTS_MAX or self.followers:
-            return
         began_at = self.head
+        if to - began_at.sequence <= BEHIND_EVENTS_MAX or self.followers:
+            return
+        checkpoint = await tables.checkpoint(connection, self.tournament_id)
+        if checkpoint is None or checkpoint.head.sequence <= began_at.sequence + BEHIND_EVENTS_MAX:
+            return
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             if not await log.has_head(connection, self.tournament_id, began_at):
                 raise LogForked(self.tournament_id, began_at.sequence)
@@ -144,7 +148,7 @@ class Live:
         """What the live takes in memory, estimated; counted anew once in a while."""
         if self.head.sequence >= self._sized_at + _SIZED_EVERY_EVENTS or self._board_bytes == 0:
             self._sized_at = self.head.sequence
-            self._board_bytes = _board_bytes(self.board)
+            self._board_bytes = board_bytes(self.board)
         return self._board_bytes + self._rendered_bytes
 
     def rendered(
@@ -172,17 +176,10 @@ class _Rendered(Struct):
     size_bytes: int = 0
 
 
-def _board_bytes(board: Board) -> int:
-    size = _BYTES + len(board.competitors) * _COMPETITOR_BYTES + len(board.competitions) * _COMPETITION_BYTES
-    for ranking in board.rankings.values():
-        size += _RANKING_BYTES + len(ranking.participants) * _ENROLMENT_BYTES
-        size += sum(len(unity.totals) for unity in ranking.unities.values()) * _TOTAL_BYTES
-    return size
-
-
 async def load(connection: Connection, tournament_id: TournamentId) -> Live:
     """The tournament as it is in the log: from its tables at their checkpoint plus what the log has beyond, or,
-    where the tables are of another version of the fold, from the log alone; all seen in one snapshot.
+    where the tables are of another version of the fold, from the last snapshot of this one or from the log alone; all
+    seen in one snapshot of the database, and read and folded turn by turn.
 
     Raises LogForked where the tables stand at a block the log does not have, and LogUnreadable.
     """
@@ -192,30 +189,62 @@ async def load(connection: Connection, tournament_id: TournamentId) -> Live:
             tail = await log.tail(connection, tournament_id, live.head)
             if not tail.events:
                 return live
-            live.fold(tail.events, tail.head)
+            await _fold_in_turns(live, tail)
+
+
+async def _fold_in_turns(live: Live, tail: Tail) -> None:
+    """Folds into a live that nobody else has yet: meanwhile it stands between two blocks."""
+    turn = Turn()
+    for n in range(0, len(tail.events), FOLDED_AT_ONCE):
+        live.fold(tail.events[n : n + FOLDED_AT_ONCE], live.head)
+        if turn.over:
+            await turn.give_way()
+    live.fold((), tail.head)
 
 
 async def _from_tables(connection: Connection, tournament_id: TournamentId) -> Live:
     slug = await log.slug_of(connection, tournament_id)
     checkpoint = await tables.checkpoint(connection, tournament_id)
-    if checkpoint is None or checkpoint.fold_version != FOLD_VERSION:
-        return Live(tournament_id, log.beginning(tournament_id), Tournament(), Board(), slug=slug)
-    board = await tables.load_board(connection, tournament_id)
-    return Live(tournament_id, checkpoint.head, judged(board), board, slug=slug)
+    if checkpoint is not None and checkpoint.fold_version == FOLD_VERSION:
+        board = await tables.load_board(connection, tournament_id)
+        return Live(tournament_id, checkpoint.head, await judged(board), board, slug=slug)
+    if checkpoint is not None and (kept := await _last_snapshot(connection, tournament_id)) is not None:
+        return Live(tournament_id, kept.head, await judged(kept.board), kept.board, slug=slug)
+    return Live(tournament_id, log.beginning(tournament_id), Tournament(), Board(), slug=slug)
 
 
-def judged(board: Board) -> Tournament:
-    """The tournament state that belongs to `board`: both are folds of the same events."""
-    return Tournament(
-        competitors={competitor_id: c.parent_id for competitor_id, c in board.competitors.items()},
-        competitions={competition_id: c.participants for competition_id, c in board.competitions.items()},
-        voided={competition_id for competition_id, c in board.competitions.items() if c.voided_at is not None},
-        rankings={
-            ranking_id: JudgedRanking(
-                participants=frozenset(ranking.participants),
-                unities={unity_id: unity.name for unity_id, unity in ranking.unities.items()},
-                closed=ranking.closed_at is not None,
-            )
-            for ranking_id, ranking in board.rankings.items()
-        },
-    )
+async def _last_snapshot(connection: Connection, tournament_id: TournamentId) -> Snapshot | None:
+    """The last snapshot of this fold's version, if there is one that can be used."""
+    try:
+        kept = await snapshots.nearest(connection, tournament_id, _ANY_SEQUENCE)
+    except snapshots.Undecodable as error:
+        _logger.warning("snapshot_ignored", tournament_id=tournament_id, sequence=error.sequence, reason=str(error))
+        return None
+    if kept is None or not await log.has_head(connection, tournament_id, kept.head):
+        return None
+    return kept
+
+
+async def judged(board: Board) -> Tournament:
+    """The tournament state that belongs to `board`: both are folds of the same events. Nobody may change it
+    meanwhile."""
+    state, turn = Tournament(), Turn()
+    for competitor_id, competitor in board.competitors.items():
+        state.competitors[competitor_id] = competitor.parent_id
+        if turn.over:
+            await turn.give_way()
+    for competition_id, competition in board.competitions.items():
+        state.competitions[competition_id] = competition.participants
+        if competition.voided_at is not None:
+            state.voided.add(competition_id)
+        if turn.over:
+            await turn.give_way()
+    for ranking_id, ranking in board.rankings.items():
+        state.rankings[ranking_id] = JudgedRanking(
+            participants=frozenset(ranking.participants),
+            unities={unity_id: unity.name for unity_id, unity in ranking.unities.items()},
+            closed=ranking.closed_at is not None,
+        )
+        if turn.over:
+            await turn.give_way()
+    return state

@@ -8,6 +8,7 @@ leaves everything as it was, but for snapshots, which are right whoever writes t
 
 import asyncio
 from collections.abc import Callable
+from itertools import islice
 from typing import Final
 
 from asyncpg import Connection
@@ -18,8 +19,9 @@ from engine.database import Database
 from engine.errors import Conflict, LogForked
 from engine.log import Head
 from engine.terms import Sequence, TournamentId
+from engine.turns import Turn
 from projections import snapshots, tables
-from projections.board import FOLD_VERSION, Board, fold_all
+from projections.board import FOLD_VERSION, Board, folding
 from projections.differences import differences
 from projections.snapshots import Snapshot
 
@@ -84,6 +86,7 @@ async def _switch(connection: Connection, anew: "_Anew") -> Rebuilt | None:
     goal = await _goal(connection, tournament_id)
     if goal.sequence > anew.head.sequence + HELD_EVENTS_MAX:
         return None
+    await tables.take_time(connection)
     await anew.reach(connection, goal)
     checkpoint = claimed[tournament_id]
     of_this_fold = checkpoint.fold_version == FOLD_VERSION
@@ -92,16 +95,19 @@ async def _switch(connection: Connection, anew: "_Anew") -> Rebuilt | None:
         found.append(f"the tables stand at event {checkpoint.head.sequence} of another log")
     elif of_this_fold:
         stored = await tables.load_board(connection, tournament_id)
-        for difference in differences(anew.board, stored, unordered=("totals",)):
-            found.append(str(difference))
-            if len(found) == DIFFERENCES_MAX:
-                break
+        found += await asyncio.to_thread(_told, anew.board, stored)
     if found or not of_this_fold:
         await tables.clear(connection, [tournament_id])
-        await tables.save(connection, {tournament_id: tables.everything(anew.board)})
+        await tables.save(connection, {tournament_id: await asyncio.to_thread(tables.everything, anew.board)})
         await tables.advance(connection, {tournament_id: goal}, {tournament_id: anew.last_snapshot})
-    await snapshots.drop_others(connection, tournament_id, anew.snapshots)
+    # Processes of the version before go on from its snapshots, as long as they run.
+    await snapshots.drop_others(connection, tournament_id, anew.snapshots, kept_version=checkpoint.fold_version)
     return Rebuilt(goal.sequence, found, replaced=bool(found) or not of_this_fold)
+
+
+def _told(expected: Board, found: Board) -> list[str]:
+    """The first DIFFERENCES_MAX differences. For a thread: it takes long, and nobody changes these boards."""
+    return [str(unlike) for unlike in islice(differences(expected, found, unordered=("totals",)), DIFFERENCES_MAX)]
 
 
 class _Anew:
@@ -120,8 +126,10 @@ class _Anew:
             tail = await log.tail(connection, self.tournament_id, self.head)
             if not tail.events:
                 raise LogForked(self.tournament_id, self.head.sequence)
-            until = (recorded for recorded in tail.events if recorded.sequence <= goal.sequence)
-            fold_all(self.tournament_id, self.board, until)
+            turn = Turn()
+            for _ in folding(self.tournament_id, self.board, tail.events[: goal.sequence - self.head.sequence]):
+                if turn.over:
+                    await turn.give_way()
             self.head = min(tail.head, goal, key=lambda head: head.sequence)
             self._progress(self.head.sequence)
             if snapshots_too and snapshots.is_due(self.head, self.board, self.last_snapshot):

@@ -3,6 +3,9 @@
 The only SQL on snapshots. A snapshot is what the log gives up to its sequence, the end of a block; whoever finds none
 folds from the beginning. The worker writes one whenever as many events have been folded as make it worth its size, so
 that all of them together grow as the log does, and an answer about the past costs as much as the size of the state.
+
+They are also what a process goes on from whose tables were replaced by those of another version of the fold: its own
+version's snapshots stay until the version after that, so that it need not replay whole logs.
 """
 
 from collections.abc import Collection, Mapping
@@ -42,7 +45,7 @@ _SAVE: Final = """
 """
 _DROP_OTHERS: Final = """
     DELETE FROM snapshot
-    WHERE tournament_id = $1 AND NOT (fold_version = $2 AND sequence = ANY($3::bigint[]))
+    WHERE tournament_id = $1 AND NOT (fold_version = $2 AND sequence = ANY($3::bigint[])) AND fold_version <> $4
 """
 
 
@@ -114,9 +117,13 @@ async def save(connection: Connection, snapshots: Mapping[TournamentId, Snapshot
         )
 
 
-async def drop_others(connection: Connection, tournament_id: TournamentId, kept: Collection[Sequence]) -> None:
-    """Removes the snapshots of a tournament but for those of this fold's version at the sequences `kept`."""
-    await connection.execute(_DROP_OTHERS, tournament_id, FOLD_VERSION, list(kept))
+async def drop_others(
+    connection: Connection, tournament_id: TournamentId, kept: Collection[Sequence], *, kept_version: int = FOLD_VERSION
+) -> None:
+    """Removes the snapshots of a tournament but for those of this fold's version at the sequences `kept`, and but for
+    those of `kept_version`, where that is another."""
+    other = -1 if kept_version == FOLD_VERSION else kept_version
+    await connection.execute(_DROP_OTHERS, tournament_id, FOLD_VERSION, list(kept), other)
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode

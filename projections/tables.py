@@ -4,8 +4,10 @@ The only SQL on the relational projection. Rows are never computed here: whateve
 the fold left it, so the tables cannot mean something else than the board.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import AsyncIterable, Collection, Iterator, Mapping
+from contextlib import nullcontext
 from datetime import UTC
+from itertools import islice
 from typing import Final, assert_never
 
 import msgspec
@@ -20,8 +22,9 @@ from engine.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort,
 from engine.tournament import SCORE_PARTICIPANTS_MAX
 from projections.board import FOLD_VERSION, Board, Competition, Competitor, Ranking, Unity
 
-ROWS_MAX: Final = 20_000
-"""Written by one statement, so that it ends in good time."""
+ROWS_MAX: Final = 500
+"""Written by one statement, or read at a time: it ends in good time, and so does the turn of the event loop in which
+they are made, or something is made of them."""
 
 # ── Checkpoints ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -66,15 +69,29 @@ _ADVANCE: Final = """
     WHERE s.tournament_id = a.tournament_id AND s.sequence <= a.sequence
 """
 _MOMENT: Final = "SELECT pg_current_snapshot()::text WHERE NOT EXISTS (SELECT FROM stopped)"
+_SOMEWHERE: Final = """
+    SELECT tournament_id
+    FROM tournament
+    WHERE tournament_id >= (SELECT (random() * max(tournament_id))::bigint FROM tournament)
+    ORDER BY tournament_id
+    LIMIT 1
+"""
+_REGISTERED: Final = """
+    SELECT tournament_id
+    FROM tournament
+    WHERE tournament_id > $1
+    ORDER BY tournament_id
+    LIMIT $2
+"""
+# The head of each by its index, however many heads there are; with a limit it is never turned into a join of all.
 _BEHIND: Final = """
-    SELECT h.tournament_id
-    FROM head AS h
-    LEFT JOIN checkpoint AS c ON c.tournament_id = h.tournament_id
-    LEFT JOIN stopped AS s ON s.tournament_id = h.tournament_id
-    WHERE (c.sequence IS NULL OR c.fold_version < $1 OR (c.fold_version = $1 AND c.sequence < h.sequence))
-        AND (s.stopped_at IS NULL OR s.stopped_at < now() - $2 * interval '1 second')
-    ORDER BY c.recorded_at NULLS FIRST
-    LIMIT $3
+    SELECT a.tournament_id
+    FROM unnest($1::bigint[]) AS a (tournament_id)
+    CROSS JOIN LATERAL (SELECT sequence FROM head WHERE tournament_id = a.tournament_id LIMIT 1) AS h
+    LEFT JOIN checkpoint AS c ON c.tournament_id = a.tournament_id
+    LEFT JOIN stopped AS s ON s.tournament_id = a.tournament_id
+    WHERE (c.sequence IS NULL OR c.fold_version < $2 OR (c.fold_version = $2 AND c.sequence < h.sequence))
+        AND (s.stopped_at IS NULL OR s.stopped_at < now() - $3 * interval '1 second')
 """
 
 
@@ -132,10 +149,22 @@ async def moment(connection: Connection) -> str | None:
     return snapshot
 
 
-async def behind(connection: Connection, *, stopped_seconds: float, limit: int) -> list[TournamentId]:
-    """Tournaments whose tables lack events or are of an older fold; not those of a newer one, which are not ours to
-    touch, nor those that stopped less than `stopped_seconds` ago."""
-    rows = await connection.fetch(_BEHIND, FOLD_VERSION, stopped_seconds, limit)
+async def somewhere(connection: Connection) -> TournamentId:
+    """Any tournament; 0 where there is none."""
+    return TournamentId(await connection.fetchval(_SOMEWHERE) or 0)
+
+
+async def registered(connection: Connection, after: TournamentId, limit: int) -> list[TournamentId]:
+    """The next tournaments after an id, ascending; fewer than `limit` where there are no more."""
+    return [row["tournament_id"] for row in await connection.fetch(_REGISTERED, after, limit)]
+
+
+async def behind(
+    connection: Connection, tournament_ids: Collection[TournamentId], *, stopped_seconds: float
+) -> list[TournamentId]:
+    """Those of the tournaments whose tables lack events or are of an older fold; not those of a newer one, which are
+    not ours to touch, nor those that stopped less than `stopped_seconds` ago."""
+    rows = await connection.fetch(_BEHIND, list(tournament_ids), FOLD_VERSION, stopped_seconds)
     return [row["tournament_id"] for row in rows]
 
 
@@ -149,6 +178,13 @@ _STOP: Final = """
 """
 _RESUME: Final = "DELETE FROM stopped WHERE tournament_id = $1 AND sequence <= $2"
 _STOPPED: Final = "SELECT count(*) FROM stopped"
+_STOPPED_AFTER: Final = """
+    SELECT tournament_id
+    FROM stopped
+    WHERE tournament_id > $1
+    ORDER BY tournament_id
+    LIMIT $2
+"""
 
 
 async def stop(connection: Connection, cause: LogUnreadable) -> None:
@@ -168,10 +204,15 @@ async def stopped_count(connection: Connection) -> int:
     return count
 
 
+async def stopped(connection: Connection, after: TournamentId, limit: int) -> list[TournamentId]:
+    """The next stopped tournaments after an id, ascending; fewer than `limit` where there are no more."""
+    return [row["tournament_id"] for row in await connection.fetch(_STOPPED_AFTER, after, limit)]
+
+
 # ── Reading a board ─────────────────────────────────────────────────────────────────────────────────────
 
 _COMPETITORS: Final = """
-    SELECT tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at
+    SELECT tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at, revised
     FROM competitor
     WHERE tournament_id = ANY($1::bigint[])
     ORDER BY tournament_id, number
@@ -179,7 +220,7 @@ _COMPETITORS: Final = """
 _COMPETITIONS: Final = """
     SELECT
         tournament_id, competition_id, number, group_id, started_at, location, result, winner_id, voided_at,
-        created_at, updated_at
+        created_at, updated_at, revised
     FROM competition
     WHERE tournament_id = ANY($1::bigint[])
     ORDER BY tournament_id, number
@@ -191,7 +232,7 @@ _PARTICIPANTS: Final = """
     ORDER BY tournament_id, competition_id, number
 """
 _RANKINGS: Final = """
-    SELECT tournament_id, ranking_id, number, name, description, closed_at
+    SELECT tournament_id, ranking_id, number, name, description, closed_at, updated_at, revised
     FROM ranking
     WHERE tournament_id = ANY($1::bigint[])
     ORDER BY tournament_id, number
@@ -223,15 +264,24 @@ async def load_board(connection: Connection, tournament_id: TournamentId) -> Boa
 async def load_boards(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Board]:
     """As `load_board`, of each of several tournaments; empty where there are no rows."""
     boards = {tournament_id: Board() for tournament_id in tournament_ids}
-    if boards:
+    if not boards:
+        return boards
+    async with nullcontext() if connection.is_in_transaction() else connection.transaction():  # a cursor wants one
         await _load_competitors(connection, boards)
         await _load_competitions(connection, boards)
         await _load_rankings(connection, boards)
     return boards
 
 
+def _rows(connection: Connection, statement: str, boards: Mapping[TournamentId, Board]) -> AsyncIterable[Record]:
+    """What a statement reads of these tournaments, ROWS_MAX at a time: none of these is near the limit of a statement,
+    and others have their turn between them."""
+    rows: AsyncIterable[Record] = connection.cursor(statement, list(boards), prefetch=ROWS_MAX)
+    return rows
+
+
 async def _load_competitors(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
-    for row in await connection.fetch(_COMPETITORS, list(boards)):
+    async for row in _rows(connection, _COMPETITORS, boards):
         boards[row["tournament_id"]].competitors[row["competitor_id"]] = Competitor(
             number=row["number"],
             name=row["name"],
@@ -240,15 +290,14 @@ async def _load_competitors(connection: Connection, boards: Mapping[TournamentId
             parent_id=row["parent_id"],
             created_at=row["created_at"],
             updated_at=row["updated_at"],
+            revised=row["revised"],
         )
 
 
 async def _load_competitions(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
-    participants: dict[tuple[TournamentId, CompetitionId], list[tuple[CompetitorId, str | None]]] = {}
-    for tournament_id, competition_id, competitor_id, result in await connection.fetch(_PARTICIPANTS, list(boards)):
-        participants.setdefault((tournament_id, competition_id), []).append((competitor_id, result))
-    for row in await connection.fetch(_COMPETITIONS, list(boards)):
-        taking_part = participants.get((row["tournament_id"], row["competition_id"]), [])
+    participants = await _load_participants(connection, boards)
+    async for row in _rows(connection, _COMPETITIONS, boards):
+        taking_part = participants.get((row["tournament_id"], row["competition_id"]), ())
         boards[row["tournament_id"]].competitions[row["competition_id"]] = Competition(
             number=row["number"],
             group_id=row["group_id"],
@@ -261,10 +310,32 @@ async def _load_competitions(connection: Connection, boards: Mapping[TournamentI
             voided_at=row["voided_at"],
             created_at=row["created_at"],
             updated_at=row["updated_at"],
+            revised=row["revised"],
         )
 
 
-def _result(score: str | None, participants: list[tuple[CompetitorId, str | None]]) -> Result | None:
+_Participants = tuple[tuple[CompetitorId, str | None], ...]
+
+
+async def _load_participants(
+    connection: Connection, boards: Mapping[TournamentId, Board]
+) -> dict[tuple[TournamentId, CompetitionId], _Participants]:
+    """Those of each competition, and their results. Tuples, because a million lists are a long turn for the garbage
+    collector."""
+    participants: dict[tuple[TournamentId, CompetitionId], _Participants] = {}
+    of: tuple[TournamentId, CompetitionId] | None = None
+    gathered: list[tuple[CompetitorId, str | None]] = []
+    async for tournament_id, competition_id, competitor_id, result in _rows(connection, _PARTICIPANTS, boards):
+        if of is not None and of != (tournament_id, competition_id):
+            participants[of], gathered = tuple(gathered), []
+        of = tournament_id, competition_id
+        gathered.append((competitor_id, result))
+    if of is not None:
+        participants[of] = tuple(gathered)
+    return participants
+
+
+def _result(score: str | None, participants: _Participants) -> Result | None:
     if len(participants) <= SCORE_PARTICIPANTS_MAX:
         return score
     return {competitor_id: result for competitor_id, result in participants if result is not None} or None
@@ -272,13 +343,13 @@ def _result(score: str | None, participants: list[tuple[CompetitorId, str | None
 
 async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
     enrolled: dict[tuple[TournamentId, RankingId], list[CompetitorId]] = {}
-    for tournament_id, ranking_id, competitor_id in await connection.fetch(_ENROLMENTS, list(boards)):
+    async for tournament_id, ranking_id, competitor_id in _rows(connection, _ENROLMENTS, boards):
         enrolled.setdefault((tournament_id, ranking_id), []).append(competitor_id)
     totals: dict[tuple[TournamentId, UnityId], dict[CompetitorId, int]] = {}
-    for tournament_id, unity_id, competitor_id, total in await connection.fetch(_TOTALS, list(boards)):
+    async for tournament_id, unity_id, competitor_id, total in _rows(connection, _TOTALS, boards):
         totals.setdefault((tournament_id, unity_id), {})[competitor_id] = total
     unities: dict[tuple[TournamentId, RankingId], dict[UnityId, Unity]] = {}
-    for row in await connection.fetch(_UNITIES, list(boards)):
+    async for row in _rows(connection, _UNITIES, boards):
         unities.setdefault((row["tournament_id"], row["ranking_id"]), {})[row["unity_id"]] = Unity(
             number=row["number"],
             name=row["name"],
@@ -286,7 +357,7 @@ async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, B
             version=row["version"],
             totals=totals.get((row["tournament_id"], row["unity_id"]), {}),
         )
-    for row in await connection.fetch(_RANKINGS, list(boards)):
+    async for row in _rows(connection, _RANKINGS, boards):
         key = row["tournament_id"], row["ranking_id"]
         boards[row["tournament_id"]].rankings[row["ranking_id"]] = Ranking(
             number=row["number"],
@@ -295,6 +366,8 @@ async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, B
             closed_at=row["closed_at"],
             participants=tuple(enrolled[key]),
             unities=unities[key],
+            updated_at=row["updated_at"],
+            revised=row["revised"],
         )
 
 
@@ -337,6 +410,7 @@ def touch(touched: Touched, event: Event) -> None:
             touched.lists.add(event.ranking_id)
             touched.unities.update((event.ranking_id, u) for u in touched.board.rankings[event.ranking_id].unities)
         case events.UnityAdded():
+            touched.rankings.add(event.ranking_id)
             touched.unities.add((event.ranking_id, event.unity_id))
         case events.RankingClosed() | events.RankingReopened():
             touched.rankings.add(event.ranking_id)
@@ -361,33 +435,34 @@ def everything(board: Board) -> Touched:
 # Each takes the rows of many tournaments, as one array for each column.
 _SAVE_COMPETITORS: Final = """
     INSERT INTO competitor (
-        tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at
+        tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at, revised
     )
     SELECT
         c.tournament_id, c.competitor_id, c.number, c.name,
         ARRAY(SELECT json_array_elements_text(c.tags)),
-        c.color, c.parent_id, c.created_at, c.updated_at
+        c.color, c.parent_id, c.created_at, c.updated_at, c.revised
     FROM unnest(
         $1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::json[], $6::text[], $7::bigint[],
-        $8::timestamptz[], $9::timestamptz[]
-    ) AS c (tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at)
+        $8::timestamptz[], $9::timestamptz[], $10::bigint[]
+    ) AS c (tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at, revised)
     ON CONFLICT (tournament_id, competitor_id) DO UPDATE
     SET name = excluded.name, tags = excluded.tags, color = excluded.color, parent_id = excluded.parent_id,
-        updated_at = excluded.updated_at
+        updated_at = excluded.updated_at, revised = excluded.revised
 """
 _SAVE_COMPETITIONS: Final = """
     INSERT INTO competition (
         tournament_id, competition_id, number, group_id, started_at, location, result, winner_id, voided_at,
-        created_at, updated_at
+        created_at, updated_at, revised
     )
     SELECT *
     FROM unnest(
         $1::bigint[], $2::bigint[], $3::int[], $4::bigint[], $5::timestamptz[], $6::text[], $7::text[], $8::bigint[],
-        $9::timestamptz[], $10::timestamptz[], $11::timestamptz[]
+        $9::timestamptz[], $10::timestamptz[], $11::timestamptz[], $12::bigint[]
     )
     ON CONFLICT (tournament_id, competition_id) DO UPDATE
     SET started_at = excluded.started_at, location = excluded.location, result = excluded.result,
-        winner_id = excluded.winner_id, voided_at = excluded.voided_at, updated_at = excluded.updated_at
+        winner_id = excluded.winner_id, voided_at = excluded.voided_at, updated_at = excluded.updated_at,
+        revised = excluded.revised
 """
 _SAVE_PARTICIPANTS: Final = """
     INSERT INTO participant (tournament_id, competition_id, number, competitor_id, result)
@@ -397,11 +472,15 @@ _SAVE_PARTICIPANTS: Final = """
     SET result = excluded.result
 """
 _SAVE_RANKINGS: Final = """
-    INSERT INTO ranking (tournament_id, ranking_id, number, name, description, closed_at)
+    INSERT INTO ranking (tournament_id, ranking_id, number, name, description, closed_at, updated_at, revised)
     SELECT *
-    FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::timestamptz[])
+    FROM unnest(
+        $1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::timestamptz[], $7::timestamptz[],
+        $8::bigint[]
+    )
     ON CONFLICT (tournament_id, ranking_id) DO UPDATE
-    SET name = excluded.name, description = excluded.description, closed_at = excluded.closed_at
+    SET name = excluded.name, description = excluded.description, closed_at = excluded.closed_at,
+        updated_at = excluded.updated_at, revised = excluded.revised
 """
 _CLEAR_LISTS: Final = """
     DELETE FROM enrolment AS e
@@ -432,31 +511,31 @@ _SAVE_TOTALS: Final = """
 async def save(connection: Connection, touched: Mapping[TournamentId, Touched]) -> None:
     """Writes the touched rows of each tournament as its board has them."""
     of = touched.items()
-    await _write(connection, _SAVE_COMPETITORS, [_competitor(t, c, on.board) for t, on in of for c in on.competitors])
+    await _write(connection, _SAVE_COMPETITORS, (_competitor(t, c, on.board) for t, on in of for c in on.competitors))
     await _write(
-        connection, _SAVE_COMPETITIONS, [_competition(t, c, on.board) for t, on in of for c in on.competitions]
+        connection, _SAVE_COMPETITIONS, (_competition(t, c, on.board) for t, on in of for c in on.competitions)
     )
     await _write(
         connection,
         _SAVE_PARTICIPANTS,
-        [row for t, on in of for c in on.competitions for row in _participants(t, c, on.board)],
+        (row for t, on in of for c in on.competitions for row in _participants(t, c, on.board)),
     )
-    await _write(connection, _SAVE_RANKINGS, [_ranking(t, r, on.board) for t, on in of for r in on.rankings])
-    await _write(connection, _CLEAR_LISTS, [(t, r) for t, on in of for r in on.lists])
+    await _write(connection, _SAVE_RANKINGS, (_ranking(t, r, on.board) for t, on in of for r in on.rankings))
+    await _write(connection, _CLEAR_LISTS, ((t, r) for t, on in of for r in on.lists))
     await _write(
-        connection, _SAVE_LISTS, [row for t, on in of for r in on.lists for row in _enrolments(t, r, on.board)]
+        connection, _SAVE_LISTS, (row for t, on in of for r in on.lists for row in _enrolments(t, r, on.board))
     )
-    await _write(connection, _SAVE_UNITIES, [_unity(t, r, u, on.board) for t, on in of for r, u in on.unities])
-    await _write(connection, _SAVE_TOTALS, [_total(t, r, u, c, on.board) for t, on in of for r, u, c in on.totals])
+    await _write(connection, _SAVE_UNITIES, (_unity(t, r, u, on.board) for t, on in of for r, u in on.unities))
+    await _write(connection, _SAVE_TOTALS, (_total(t, r, u, c, on.board) for t, on in of for r, u, c in on.totals))
 
 
 _Row = tuple[object, ...]
 
 
-async def _write(connection: Connection, statement: str, rows: list[_Row]) -> None:
+async def _write(connection: Connection, statement: str, rows: Iterator[_Row]) -> None:
     """Executes `statement` for all `rows`, ROWS_MAX at a time."""
-    for start in range(0, len(rows), ROWS_MAX):
-        await connection.execute(statement, *zip(*rows[start : start + ROWS_MAX], strict=True))
+    while portion := list(islice(rows, ROWS_MAX)):
+        await connection.execute(statement, *zip(*portion, strict=True))
 
 
 def _competitor(tournament_id: TournamentId, competitor_id: CompetitorId, board: Board) -> _Row:
@@ -471,6 +550,7 @@ def _competitor(tournament_id: TournamentId, competitor_id: CompetitorId, board:
         competitor.parent_id,
         competitor.created_at,
         competitor.updated_at,
+        competitor.revised,
     )
 
 
@@ -488,6 +568,7 @@ def _competition(tournament_id: TournamentId, competition_id: CompetitionId, boa
         competition.voided_at,
         competition.created_at,
         competition.updated_at,
+        competition.revised,
     )
 
 
@@ -500,7 +581,16 @@ def _participants(tournament_id: TournamentId, competition_id: CompetitionId, bo
 
 def _ranking(tournament_id: TournamentId, ranking_id: RankingId, board: Board) -> _Row:
     ranking = board.rankings[ranking_id]
-    return tournament_id, ranking_id, ranking.number, ranking.name, ranking.description, ranking.closed_at
+    return (
+        tournament_id,
+        ranking_id,
+        ranking.number,
+        ranking.name,
+        ranking.description,
+        ranking.closed_at,
+        ranking.updated_at,
+        ranking.revised,
+    )
 
 
 def _enrolments(tournament_id: TournamentId, ranking_id: RankingId, board: Board) -> Iterator[_Row]:
@@ -521,6 +611,7 @@ def _total(
 
 # ── Starting over ───────────────────────────────────────────────────────────────────────────────────────
 
+_TAKE_TIME: Final = "SELECT set_config('idle_in_transaction_session_timeout', '10min', true)"
 _CLEAR: Final = (
     "DELETE FROM competitor WHERE tournament_id = ANY($1::bigint[])",
     "DELETE FROM competition WHERE tournament_id = ANY($1::bigint[])",
@@ -536,3 +627,8 @@ async def clear(connection: Connection, tournament_ids: Collection[TournamentId]
     """Removes the rows of tournaments that are to be folded anew; their checkpoints stay where they are."""
     for statement in _CLEAR if tournament_ids else ():
         await connection.execute(statement, tournament_ids)
+
+
+async def take_time(connection: Connection) -> None:
+    """Lets the transaction be idle for long between two statements: two large boards are to be compared."""
+    await connection.execute(_TAKE_TIME)

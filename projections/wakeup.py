@@ -1,13 +1,13 @@
 """Hints from those who append to those who keep the tables: "this tournament has something new".
 
-Hints only: nothing is lost when one is, because workers poll as well. They are sent after the commit and on another
-connection, because a NOTIFY inside the appending transaction takes a lock of the whole cluster at commit.
+Hints only: nothing is lost when one is, because workers look for themselves as well (`sweep.py`). They are sent after
+the commit and on another connection, because a NOTIFY inside the appending transaction takes a lock of the whole
+cluster at commit.
 """
 
 import asyncio
 import re
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Final
 
 from asyncpg import PostgresError
@@ -48,10 +48,12 @@ class Waker:
             await self._something.wait()
             self._something.clear()
             tournament_ids, self._appended_to = self._appended_to, set()
-            # Where that fails, for whatever reason, a hint is lost; the workers' poll finds what it was about.
-            with suppress(DatabaseUnavailable, PostgresError):
+            try:
                 async with self._database.connection() as connection:
                     await connection.execute(_NOTIFY, CHANNEL, _hints(tournament_ids))
+            except (DatabaseUnavailable, PostgresError):
+                self._appended_to |= tournament_ids  # again; it does no harm if the workers have heard it
+                self._something.set()
             await asyncio.sleep(INTERVAL_SECONDS)
 
 

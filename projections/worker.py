@@ -17,13 +17,13 @@ next. Then it shows which one it was; that one stays alone until all is well wit
 import asyncio
 import random
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
+from itertools import islice
 from typing import Final
 
 import structlog
-from asyncpg import Connection, DataError, IntegrityConstraintViolationError, LockNotAvailableError
+from asyncpg import Connection, DataError, IntegrityConstraintViolationError, LockNotAvailableError, PostgresError
 from msgspec import Struct, field
 
 from engine import failpoints, log
@@ -33,12 +33,15 @@ from engine.errors import Conflict, DatabaseUnavailable, LogForked, LogUnreadabl
 from engine.events import Recorded
 from engine.failpoints import Point
 from engine.log import Head
-from engine.telemetry import FOLD_SECONDS, FOLDED_EVENTS, FORKED, STOPPED
+from engine.telemetry import FOLD_SECONDS, FOLDED_EVENTS, FORKED, REBUILT_EVENTS, STOPPED
 from engine.terms import TournamentId
+from engine.turns import Turn
 from projections import snapshots, tables
 from projections.board import FOLD_VERSION, Board, Revisions, fold
 from projections.rebuild import rebuild
+from projections.sizes import Shelf
 from projections.snapshots import Snapshot
+from projections.sweep import STOPPED_RETRY_SECONDS, Sweep
 from projections.tables import Touched
 from projections.wakeup import CHANNEL, hinted
 
@@ -46,24 +49,26 @@ BATCH_TOURNAMENTS_MAX: Final = 200
 ROUND_SECONDS_MIN: Final = 0.1
 """From the beginning of a round to that of the next, when nothing is left over: hints gather meanwhile."""
 POLL_SECONDS: Final = 1.0
-"""So late at most tables follow when every hint is lost and there is nothing else to do."""
-CANDIDATES_MAX: Final = 1_000
-"""Of one look; when it found so many, the next one follows at once."""
-BOARDS_MAX: Final = 2_000
-"""Boards that a worker keeps, so as not to read them from the tables again."""
-STOPPED_RETRY_SECONDS: Final = 10.0
+"""Between two looks of the sweep, which says how late at most tables follow where hints are lost."""
+BOARDS_BYTES_MAX: Final = 512 * 1024 * 1024
+"""Of the boards that a worker keeps, so as not to read them from the tables again; estimated."""
+KNOWN_MAX: Final = 1_000
+"""Tournaments that a worker looks at again because it could not fold them; further ones are left to the sweep."""
+OUTDATED_MAX: Final = 10_000
+"""Tournaments with tables of an older fold that a worker knows of; when these are replaced, it looks for more."""
 
 _logger = structlog.get_logger()
 
 
 class Folded(Struct):
     """What became of a batch. `left`: tournaments that can be gone on with at once; `outdated`: those whose tables an
-    older fold made."""
+    older fold made; `claimed`: those that somebody else has claimed, or that do not exist."""
 
     events: int = 0
     boards: dict[TournamentId, tuple[Head, Board]] = field(default_factory=dict)
     left: set[TournamentId] = field(default_factory=set)
     outdated: set[TournamentId] = field(default_factory=set)
+    claimed: set[TournamentId] = field(default_factory=set)
 
 
 class Worker:
@@ -71,14 +76,16 @@ class Worker:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._boards: OrderedDict[TournamentId, tuple[Head, Board]] = OrderedDict()
+        self._boards = Shelf(BOARDS_BYTES_MAX)
         self._alone: set[TournamentId] = set()
         self._outdated: set[TournamentId] = set()
-        self._rebuilding: TournamentId | None = None
+        self._more_outdated = False
+        self._replacing = False
         self._hinted: set[TournamentId] = set()
+        self._known: set[TournamentId] = set()
         self._something = asyncio.Event()
         self._polled_at = 0.0
-        self._idle_at: str | None = None
+        self._sweep = Sweep()
 
     async def run(self) -> None:
         async with background() as tasks:
@@ -92,49 +99,54 @@ class Worker:
             except (DatabaseUnavailable, *DATABASE_TROUBLE) as error:
                 _logger.warning("worker_failed", error=repr(error))
                 await asyncio.sleep(POLL_SECONDS)
+            except PostgresError as error:  # amid a restore, tables, functions or rights are not there yet
+                _logger.error("worker_failed", error=repr(error))
+                await asyncio.sleep(POLL_SECONDS)
 
     async def catch_up(self) -> int:
         """Folds until no tournament is behind, but for the stopped ones; returns how many events it folded."""
         events = 0
         while True:
-            folded = [await self._fold(batch) for batch in self._batches(await self._candidates())]
-            rebuilt = [await self._rebuild(tournament_id) for tournament_id in sorted(self._outdated)]
-            if not any(batch.events or batch.left for batch in folded) and not rebuilt:
+            sweep, before, left = Sweep(), events, False
+            while sweep.hurried:
+                async with self._database.connection() as connection:
+                    candidates = await sweep.look(connection)
+                folded = [await self._fold(batch) for batch in self._batches(candidates)]
+                rebuilt = [await self._rebuild(tournament_id) for tournament_id in sorted(self._outdated)]
+                events += sum(batch.events for batch in folded) + sum(rebuilt)
+                left = left or any(batch.left for batch in folded)
+            if events == before and not left:
                 return events
-            events += sum(batch.events for batch in folded) + sum(rebuilt)
 
     async def _work(self, listener: Connection, tasks: asyncio.TaskGroup) -> None:
-        """Rounds over what hints name and, once in POLL_SECONDS, over all that is behind; until hints are lost."""
-        self._polled_at, self._idle_at = 0.0, None
+        """Rounds over what hints name and, once in POLL_SECONDS, over what a look finds; until hints are lost."""
+        async with self._database.connection() as connection:
+            self._sweep = await Sweep.anywhere(connection)
+        self._polled_at = 0.0
         while not is_lost(listener):
             began_at = time.monotonic()
-            candidates = await self._look() if began_at >= self._polled_at + POLL_SECONDS else []
-            self._hinted.update(candidates)
+            if began_at >= self._polled_at + POLL_SECONDS:
+                self._hinted.update(await self._look())
             if not self._hinted:
                 await self._wait(self._polled_at + POLL_SECONDS - time.monotonic())
                 continue
-            events, left = await self._round(listener)
-            if self._outdated and self._rebuilding is None:
-                # Any of them: other workers do the same.
-                self._rebuilding = random.choice(sorted(self._outdated))  # noqa: S311
-                tasks.create_task(self._rebuild_safely(self._rebuilding))
-            if events and len(candidates) == CANDIDATES_MAX:
-                self._polled_at = 0.0  # there are more
-            elif not left:
+            left = await self._round(listener)
+            if self._outdated and not self._replacing:
+                self._replacing = True
+                tasks.create_task(self._replace_outdated())
+            if not left and not self._sweep.hurried:
                 await asyncio.sleep(began_at + ROUND_SECONDS_MIN - time.monotonic())
             self._hinted |= left
 
-    async def _round(self, listener: Connection) -> tuple[int, set[TournamentId]]:
-        """Folds some events of all that is hinted at: how many, and the tournaments of which something is left over."""
+    async def _round(self, listener: Connection) -> set[TournamentId]:
+        """Folds some events of all that is hinted at; returns the tournaments of which something is left over."""
         hinted, self._hinted = self._hinted, set()
-        events, left = 0, set[TournamentId]()
+        left = set[TournamentId]()
         for batch in self._batches(hinted):
             if is_lost(listener):
-                break  # perhaps nothing is to be had; if it is, the next look finds what is left
-            folded = await self._fold_safely(batch)
-            events += folded.events
-            left |= folded.left
-        return events, left
+                break  # perhaps nothing is to be had; if it is, the next round of the sweep finds what is left
+            left |= (await self._fold_safely(batch)).left
+        return left
 
     def _batches(self, tournament_ids: Iterable[TournamentId]) -> list[list[TournamentId]]:
         """Those that can be folded together, and then those that are to be alone."""
@@ -156,7 +168,13 @@ class Worker:
     def _apart(self, batch: list[TournamentId]) -> Folded:
         """What became of a batch that was rolled back: each of it is alone from now on, beginning at once."""
         self._alone.update(batch)
+        if len(batch) == 1:
+            self._know(batch)
         return Folded(left=set(batch) if len(batch) > 1 else set())
+
+    def _know(self, tournament_ids: Iterable[TournamentId]) -> None:
+        """Has the next look include them."""
+        self._known.update(islice(tournament_ids, KNOWN_MAX - len(self._known)))
 
     async def _wait(self, seconds: float) -> None:
         try:
@@ -167,19 +185,14 @@ class Worker:
         self._something.clear()
 
     async def _look(self) -> list[TournamentId]:
-        """As `_candidates`, but without looking where nothing has been committed since nothing was found."""
-        self._polled_at = time.monotonic()
+        """Tournaments that are behind, of the sweep's next portion and of those that are known."""
+        known, self._known = self._known, set()
         async with self._database.connection() as connection:
-            moment = await tables.moment(connection)
-        if moment is not None and moment == self._idle_at:
-            return []
-        candidates = await self._candidates()
-        self._idle_at = None if candidates else moment
-        return candidates
-
-    async def _candidates(self) -> list[TournamentId]:
-        async with self._database.connection() as connection:
-            return await tables.behind(connection, stopped_seconds=STOPPED_RETRY_SECONDS, limit=CANDIDATES_MAX)
+            found = await self._sweep.look(connection)
+            if known:
+                found += await tables.behind(connection, known, stopped_seconds=STOPPED_RETRY_SECONDS)
+        self._polled_at = 0.0 if self._sweep.hurried else time.monotonic()
+        return found
 
     @asynccontextmanager
     async def _listening(self) -> AsyncIterator[Connection]:
@@ -194,8 +207,14 @@ class Worker:
     def _hint(self, _connection: object, _pid: int, _channel: str, payload: str) -> None:
         named = hinted(payload)
         self._hinted.update(named)
-        if not named:
-            self._polled_at = 0.0
+        if named:
+            self._something.set()
+        else:
+            self._look_everywhere()
+
+    def _look_everywhere(self) -> None:
+        self._sweep.hurry()
+        self._polled_at = 0.0
         self._something.set()
 
     # ── One batch ───────────────────────────────────────────────────────────────────────────────────────
@@ -220,9 +239,12 @@ class Worker:
                 await self._alarm(fault)
             return self._apart(batch)
         self._alone.difference_update(batch)
-        self._outdated = (self._outdated - set(batch)) | folded.outdated
+        self._outdated.difference_update(batch)
+        self._note_outdated(folded.outdated)
+        self._know(folded.claimed)
         self._alone |= folded.left - folded.boards.keys()  # too heavy for a batch: they must not wait for ever
-        self._keep(folded.boards)
+        for tournament_id, (head, board) in folded.boards.items():
+            self._boards.put(tournament_id, head, board)
         if folded.events:
             seconds = time.perf_counter() - started_at
             FOLDED_EVENTS.inc(folded.events)
@@ -240,13 +262,14 @@ class Worker:
         checkpoints = await tables.claim(connection, batch)
         failpoints.reached(Point.FOLD_CLAIMED)
         outdated = {t for t, c in checkpoints.items() if c.fold_version < FOLD_VERSION}
+        claimed = set(batch) - checkpoints.keys()
         after = {t: c.head for t, c in checkpoints.items() if c.fold_version == FOLD_VERSION}
         read = await log.tails(connection, after)
         failpoints.reached(Point.FOLD_READ)
         if not read.tails:
-            return Folded(outdated=outdated)
+            return Folded(outdated=outdated, claimed=claimed)
         boards = await self._boards_at(connection, {t: after[t] for t in read.tails})
-        touched = {t: _touched(t, boards[t], tail.events) for t, tail in read.tails.items()}
+        touched = {t: await _touched(t, boards[t], tail.events) for t, tail in read.tails.items()}
         heads = {t: tail.head for t, tail in read.tails.items()}
         try:
             await tables.save(connection, touched)
@@ -269,6 +292,7 @@ class Worker:
             boards={t: (head, boards[t]) for t, head in heads.items()},
             left=read.unread,
             outdated=outdated,
+            claimed=claimed,
         )
 
     async def _boards_at(self, connection: Connection, heads: Mapping[TournamentId, Head]) -> dict[TournamentId, Board]:
@@ -277,29 +301,43 @@ class Worker:
         Kept ones are taken out: they are put back when they have been saved, and what is folded into them is gone
         with them when it has not.
         """
-        kept = {t: self._boards.pop(t) for t in heads if t in self._boards}
-        boards = {t: board for t, (head, board) in kept.items() if head == heads[t]}
+        kept = {t: self._boards.take(t) for t in heads}
+        boards = {t: taken[1] for t, taken in kept.items() if taken is not None and taken[0] == heads[t]}
         boards |= {t: Board() for t, head in heads.items() if head.sequence == 0}
         return boards | await tables.load_boards(connection, heads.keys() - boards.keys())
 
-    def _keep(self, boards: Mapping[TournamentId, tuple[Head, Board]]) -> None:
-        self._boards.update(boards)
-        while len(self._boards) > BOARDS_MAX:
-            self._boards.popitem(last=False)
-
     # ── Tables of an older fold ─────────────────────────────────────────────────────────────────────────
+
+    def _note_outdated(self, tournament_ids: Collection[TournamentId]) -> None:
+        room = OUTDATED_MAX - len(self._outdated)
+        self._more_outdated = self._more_outdated or len(tournament_ids) > room
+        self._outdated.update(islice(tournament_ids, room))
+
+    async def _replace_outdated(self) -> None:
+        """Has tables of an older fold replaced, one after the other; looks for more where there may be."""
+        while self._outdated:
+            # Any of them: other workers do the same.
+            await self._rebuild_safely(random.choice(list(self._outdated)))  # noqa: S311
+        self._replacing = False
+        if self._more_outdated:
+            self._more_outdated = False
+            self._look_everywhere()
 
     async def _rebuild(self, tournament_id: TournamentId) -> int:
         """Has the tables of a tournament replaced; how many events were folded."""
         self._outdated.discard(tournament_id)
-        self._boards.pop(tournament_id, None)
+        self._boards.take(tournament_id)
+        async with self._database.connection() as connection:
+            checkpoint = await tables.checkpoint(connection, tournament_id)
+        if checkpoint is None or checkpoint.fold_version >= FOLD_VERSION:
+            return 0  # another worker was there first
         started_at = time.perf_counter()
         try:
             rebuilt = await rebuild(self._database, tournament_id)
         except (LogUnreadable, LogForked) as fault:
             await self._alarm(fault)
             return 0
-        FOLDED_EVENTS.inc(rebuilt.sequence)
+        REBUILT_EVENTS.inc(rebuilt.sequence)
         _logger.info(
             "tables_rebuilt",
             tournament_id=tournament_id,
@@ -312,12 +350,12 @@ class Worker:
         """As `_rebuild`. What it meets with is written down; the next look finds the tournament again."""
         try:
             await self._rebuild(tournament_id)
+            return
         except (DatabaseUnavailable, Conflict, *DATABASE_TROUBLE) as error:
             _logger.warning("worker_failed", tournament_ids=[tournament_id], error=repr(error))
         except Exception:  # as in the outer loop
             _logger.exception("worker_failed", tournament_ids=[tournament_id])
-        finally:
-            self._rebuilding = None
+        self._know([tournament_id])
 
     async def _alarm(self, fault: LogUnreadable | LogForked) -> None:
         if isinstance(fault, LogForked):
@@ -332,13 +370,15 @@ class Worker:
             await tables.stop(connection, fault)
 
 
-def _touched(tournament_id: TournamentId, board: Board, tail: Iterable[Recorded]) -> Touched:
+async def _touched(tournament_id: TournamentId, board: Board, tail: Iterable[Recorded]) -> Touched:
     """Folds `tail` into `board`; raises LogUnreadable."""
-    touched, revisions = Touched(board), Revisions()
+    touched, revisions, turn = Touched(board), Revisions(), Turn()
     for recorded in tail:
         try:
             fold(board, revisions, recorded)
             tables.touch(touched, recorded.event)
         except LookupError as error:
             raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
+        if turn.over:
+            await turn.give_way()
     return touched

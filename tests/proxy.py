@@ -24,6 +24,8 @@ _SOCKET: Final = ".s.PGSQL.5432"
 _FIELDS: Final = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0"
 _SHUTTING_DOWN: Final = b"E" + (len(_FIELDS) + 4).to_bytes(4, "big") + _FIELDS
 """What PostgreSQL sends before it ends a session that was told to."""
+_PROTOCOL: Final = (3 << 16).to_bytes(4, "big")
+_NAMES: Final = (b"user", b"database", b"client_encoding")
 
 
 class Fault(Enum):
@@ -55,7 +57,8 @@ async def _nothing() -> None:
 class Proxy:
     """Use within `proxy`. `dsn` is for the client; `forwarded` counts the appends that were left to pass.
 
-    While it is `refusing` it takes no new connections, and counts those it `refused`.
+    While it is `refusing` it takes no new connections, and counts those it `refused`. While it is `dropping`, it
+    leaves out of what new ones begin with all but names and encoding, as poolers do.
     """
 
     def __init__(self, dsn: str, socket_directory: str) -> None:
@@ -66,6 +69,7 @@ class Proxy:
         self.forwarded = 0
         self.refusing = False
         self.refused = 0
+        self.dropping = False
         self._faults: deque[tuple[Fault, Meanwhile]] = deque()
         self._losing_commits = 0
         self._struck = asyncio.Event()
@@ -220,7 +224,8 @@ class _Link:
 
     async def _forward_questions(self) -> None:
         size = await self._client_reader.readexactly(4)  # the first message, start-up or cancellation, has no type
-        self._to_server(size + await self._client_reader.readexactly(int.from_bytes(size, "big") - 4))
+        start = await self._client_reader.readexactly(int.from_bytes(size, "big") - 4)
+        self._to_server(_with_names_alone(start) if self._proxy.dropping else size + start)
         statement: list[bytes] = []
         query = b""
         while True:
@@ -294,6 +299,17 @@ class _Link:
     def _to_server(self, *messages: bytes) -> None:
         if self.asking:
             self._server_writer.writelines(messages)
+
+
+def _with_names_alone(start: bytes) -> bytes:
+    """A start-up message with the parameters that no pooler drops; one that asks for a cancellation, as it is."""
+    version, parameters = start[:4], start[4:]
+    if version == _PROTOCOL:
+        names_and_values = parameters.split(b"\0")
+        pairs = zip(names_and_values[::2], names_and_values[1::2], strict=False)
+        kept = [part for name, value in pairs if name in _NAMES for part in (name, value)]
+        parameters = b"\0".join([*kept, b"", b""])
+    return (len(version + parameters) + 4).to_bytes(4, "big") + version + parameters
 
 
 async def _typed(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:

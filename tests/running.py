@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -161,6 +161,16 @@ def lives(pid: int) -> bool:
         return _stat(pid)[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def opened_by(pid: int) -> set[str]:
+    """The files that a process has open; it must live."""
+    assert lives(pid)
+    opened = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # it has been closed meanwhile
+            opened.add(os.readlink(descriptor))
+    return opened
 
 
 def below(pid: int) -> set[int]:

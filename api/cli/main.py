@@ -1,12 +1,13 @@
 """The command line: the other front door, through the same desk.
 
 Data goes to standard output, talk to standard error. Exit codes: 0 done, 1 refused with a reason, 2 usage,
-3 what is stored was disproved: `verify` or `prove` found a difference.
+3 what is stored was disproved: `verify` or `prove` found a difference, 130 interrupted.
 """
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -24,7 +25,7 @@ from api.auth import Scope
 from api.cli import demo as six_nations
 from api.cli import printing
 from api.cli.audit import digests, prove, verify
-from api.cli.imports import register_competitors
+from api.cli.imports import Interrupted, register_competitors
 from api.cli.past import chart, explain, history, standings
 from api.cli.rebuild import rebuild_tables
 from api.cli.void import unvoid, void, what_if
@@ -65,6 +66,8 @@ SLUG_CHARACTERS_MAX: Final = 100
 SLUG_ATTEMPTS_MAX: Final = 1_000
 PORT_MAX: Final = 65_535
 NOTE_SECONDS: Final = 60.0
+INTERRUPTED: Final = 130
+"""The exit code after Ctrl-C, as shells have it: 128 and the number of SIGINT."""
 Port = Annotated[int, Parameter(validator=Number(gte=0, lte=PORT_MAX))]
 Names = Annotated[list[str] | None, Parameter(negative="")]
 
@@ -111,7 +114,7 @@ async def serve(
         Seconds between such notes; of heads that have changed.
     """
     settings = Settings(open_metrics=open_metrics, requests_per_second=requests_per_second, proxies=proxies)
-    async with located(where, joinable=True) as dsn:
+    async with located(where, joinable=True, creates=True) as dsn:
         noting = None if digests_to is None else partial(keep_noting, dsn, digests_to, every)
         await _serve(
             dsn,
@@ -135,7 +138,7 @@ async def worker(*, where: Where = HERE) -> None:
 @app.command
 async def migrate(*, where: Where = HERE) -> None:
     """Bring the database's schema up to date. Needs a login that may create schemas and roles."""
-    async with address(where) as dsn:
+    async with address(where, creates=True) as dsn:
         applied = await apply_migrations(dsn)
     for migration in applied:
         printing.say(f"applied {migration.number:04} {migration.name}")
@@ -154,7 +157,7 @@ async def demo(*, host: str = "127.0.0.1", port: Port = 8080, where: Where = HER
     port
         Port to listen on; 0: any free one.
     """
-    async with located(where, joinable=True) as dsn:
+    async with located(where, joinable=True, creates=True) as dsn:
         async with open_database(dsn, name="tallybook demo") as database, open_desk(database, ids_reserved=1) as desk:
             slug = slugify(six_nations.NAME)
             tournament_id = await find(database, slug)
@@ -202,7 +205,7 @@ async def _serve(
 @tournament_app.command(name="create")
 async def create_tournament(name: str, /, *, json: Json = False, where: Where = HERE) -> None:
     """Open a tournament. Its slug, the name in its address, is made from NAME."""
-    async with desk_at(where) as desk:
+    async with desk_at(where, creates=True) as desk:
         registered = await _open_tournament(desk, name)
     if json:
         printing.json({"id": registered.tournament_id, "name": registered.name, "slug": registered.slug})
@@ -267,15 +270,32 @@ async def add_competitor(
 
 
 @competitor_app.command(name="import")
-async def import_competitors(slug: str, file: Path, /, *, where: Where = HERE) -> None:
-    """Register the competitors of a .csv or .ndjson FILE: all of them, or, where a line is wrong, none.
+async def import_competitors(slug: str, file: Path, /, *, json: Json = False, where: Where = HERE) -> None:
+    """Register the competitors of a .csv or .ndjson FILE, in its order.
 
-    Columns: name, then optionally tags (separated by |), color, parent (a name or id).
+    Columns: name, then optionally tags (separated by |), color, parent (a name or id). Where a line is wrong, every
+    such line is named and nobody is registered.
+
+    Where it is cut off, by Ctrl-C, a kill or a lost database, those who are registered stay, and the same command again
+    registers the others: nobody twice. A line counts as registered if an import into this tournament, of this file or
+    another, has registered one of the same name, tags, color and parent; lines of a file that say the same are as many
+    competitors. So lines may be added and corrected, and the file imported again; but whoever was registered by a line
+    that says something else now stays as they are, beside whom the new line registers. Somebody else of the same name,
+    tags, color and parent is registered by `tallybook competitor add`.
     """
-    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        with printing.progress("importing") as advance:
-            count = await register_competitors(desk, live, file, progress=advance)
-    printing.say(f"{count} competitors registered")
+    with ExitStack() as listening:  # also while everything is closed: what is said then is heard
+        try:
+            async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+                stop = listening.enter_context(stop_on_signals())
+                with printing.progress("importing") as advance:
+                    imported = await register_competitors(desk, live, file, stop=stop, progress=advance)
+        except asyncio.CancelledError:  # Ctrl-C, before it was listened for
+            printing.say("Interrupted before this command registered anybody.")
+            raise
+    if json:
+        printing.json(imported)
+    else:
+        printing.imported(imported.registered, imported.already_registered)
 
 
 @competitor_app.command(name="list")
@@ -457,11 +477,17 @@ async def _do(desk: Desk, live: Live, command: Command) -> None:
 
 def code_of(error: TallybookError) -> int:
     """The exit code of a command that raised this."""
-    return 3 if isinstance(error, LogDisproved) else 1
+    match error:
+        case LogDisproved():
+            return 3
+        case Interrupted():
+            return INTERRUPTED
+    return 1
 
 
 def main() -> None:
     """Runs the command of `sys.argv` and exits with its code."""
+    printing.in_any_encoding()
     log_json()
     try:
         app(exit_on_error=False)
@@ -471,4 +497,4 @@ def main() -> None:
         printing.refused(error)
         sys.exit(code_of(error))
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(INTERRUPTED)

@@ -1,5 +1,12 @@
-"""What the command line prints: data on standard output, as tables or JSON, and talk on standard error."""
+"""What the command line prints: data on standard output, as tables or JSON, and talk on standard error.
 
+A terminal, or whoever else reads, may have an encoding that lacks a character of a name. It is written as JSON escapes
+it then (ë as \\u00eb), in tables and sentences as in JSON, which thereby stays JSON.
+"""
+
+import codecs
+import io
+import json as stdlib_json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -34,6 +41,22 @@ class Advance(Protocol):
 
 PIPED_COLUMNS: Final = 200
 """Width of a table that does not go to a terminal."""
+_ESCAPING: Final = "tallybook.escaping"
+"""Name under which Python knows what is done about characters that an encoding lacks."""
+
+
+def in_any_encoding() -> None:
+    """Has both standard streams escape what their encoding lacks, from now on, whoever writes to them."""
+    codecs.register_error(_ESCAPING, _escaped)
+    for stream in sys.stdout, sys.stderr:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=_ESCAPING)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return stdlib_json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
 @cache
@@ -122,7 +145,7 @@ def standings(live: Live, ranking_id: RankingId, only: str | None = None) -> Non
             table = Table("position", "competitor", "total", title=Text(f"{ranking.name}: {unity.name}"))
             for standing in lines_of(ranking.participants, unity.totals, unity.sort):
                 name = live.board.competitors[standing.competitor_id].name
-                table.add_row(str(standing.position), name, str(standing.total))
+                table.add_row(str(standing.position), _cell(name), str(standing.total))
             data().print(table, markup=False)
 
 
@@ -147,7 +170,7 @@ def comparison(rankings: Items[shapes.ComparedRanking]) -> None:
                     _cell(move.position_after),
                     _cell(move.position_before),
                     _moved(move),
-                    move.name,
+                    _cell(move.name),
                     _cell(move.total_after),
                     _cell(move.total_before),
                 )
@@ -171,6 +194,15 @@ def progress(what: str, *, total: int | None = None, data_there: bool = False) -
         yield lambda done, of=None: bar.update(task, completed=done, total=of)
 
 
+def imported(registered: int, already_registered: int) -> None:
+    if not already_registered:
+        say(f"{registered} competitors registered")
+    elif registered:
+        say(f"{registered} competitors registered; {already_registered} of the file were registered already")
+    else:
+        say(f"nothing to do: all {already_registered} competitors of the file are registered already")
+
+
 def listening(address: str) -> None:
     say(f"Listening on {address}. Stop with Ctrl-C.")
 
@@ -192,9 +224,15 @@ def demo(token: str, slug: str, ranking_id: RankingId, live: Live, address: str)
 def _cell(value: object) -> str:
     match value:
         case None:
-            return ""
+            text = ""
         case list():
-            return ", ".join(map(str, value))
+            text = ", ".join(map(str, value))
         case dict():
-            return ", ".join(f"{key} {text}" for key, text in value.items())
-    return str(value)
+            text = ", ".join(f"{key} {of_key}" for key, of_key in value.items())
+        case _:
+            text = str(value)
+    # Escaped before the columns are laid out, so that they are as wide as what is in them.
+    stream = sys.stdout
+    if isinstance(stream, io.TextIOWrapper) and stream.errors == _ESCAPING:
+        return text.encode(stream.encoding, _ESCAPING).decode(stream.encoding)
+    return text

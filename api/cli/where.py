@@ -1,6 +1,8 @@
 """Where a command finds what it is about: the database, a desk over it, a tournament.
 
-A command names a database by its address, or a directory with an embedded one, which is started or joined.
+A command names a database by its address, or a directory with an embedded one, which is started or joined. Only a
+command that `creates` makes one where there is none: whoever mistypes the directory of what they want to read, or to
+change, is told so.
 """
 
 from collections.abc import AsyncIterator
@@ -27,9 +29,10 @@ class Where:
     """Which database: one at an address, or else an embedded one in a directory."""
 
     database_url: str | None = None
-    """Address of a PostgreSQL database, postgresql://…; without it an embedded one is used."""
+    """Address of a PostgreSQL database, postgresql://USER@HOST/NAME; without it an embedded one is used."""
     data_dir: Path = Path("tallybook-data")
-    """Directory of the embedded database. If a server owns it, its database is joined."""
+    """Directory of the embedded database. If a server owns it, its database is joined. Only `serve`, `demo`, `migrate`
+    and `tournament create` make one where there is none."""
 
 
 HERE: Final = Where()
@@ -37,20 +40,23 @@ Json = Annotated[bool, Parameter(negative="", help="Print JSON instead of a tabl
 
 
 @asynccontextmanager
-async def located(where: Where, *, joinable: bool = False) -> AsyncIterator[str]:
+async def located(where: Where, *, joinable: bool = False, creates: bool = False) -> AsyncIterator[str]:
     """The address of the database. An embedded one is brought up to date, also by those who join: its owner may be
     just about to."""
-    async with address(where, joinable=joinable) as dsn:
+    async with address(where, joinable=joinable, creates=creates) as dsn:
         if where.database_url is None:
             await migrate(dsn)
         yield dsn
 
 
 @asynccontextmanager
-async def address(where: Where, *, joinable: bool = False) -> AsyncIterator[str]:
-    """The address of the database; an embedded one is started or joined, and lent to others if it is `joinable`."""
+async def address(where: Where, *, joinable: bool = False, creates: bool = False) -> AsyncIterator[str]:
+    """The address of the database; an embedded one is started or joined, and lent to others if it is `joinable`.
+
+    Raises StartupRefused where there is none in the directory, unless the command `creates` one.
+    """
     if where.database_url is None:
-        async with embedded_postgres(where.data_dir, joinable=joinable) as embedded:
+        async with embedded_postgres(where.data_dir, joinable=joinable, creates=creates) as embedded:
             yield embedded.dsn
     elif not where.database_url:
         raise StartupRefused("The address of the database is empty; give one, or none at all for an embedded database.")
@@ -59,15 +65,18 @@ async def address(where: Where, *, joinable: bool = False) -> AsyncIterator[str]
 
 
 @asynccontextmanager
-async def database_at(where: Where) -> AsyncIterator[Database]:
-    async with located(where) as dsn, open_database(dsn, name="tallybook command", connections_max=6) as database:
+async def database_at(where: Where, *, creates: bool = False) -> AsyncIterator[Database]:
+    async with (
+        located(where, creates=creates) as dsn,
+        open_database(dsn, name="tallybook command", connections_max=6) as database,
+    ):
         with unavailable():
             yield database
 
 
 @asynccontextmanager
-async def desk_at(where: Where) -> AsyncIterator[Desk]:
-    async with database_at(where) as database, open_desk(database, ids_reserved=1) as desk:
+async def desk_at(where: Where, *, creates: bool = False) -> AsyncIterator[Desk]:
+    async with database_at(where, creates=creates) as database, open_desk(database, ids_reserved=1) as desk:
         yield desk
 
 

@@ -20,8 +20,10 @@ FROM (
             AS bodies
     FROM generate_series(1, {size}) AS n
 ) AS new,
-LATERAL append_block({tournament_id}, gen_random_uuid(), {judged_at}, false, false, false, NULL, NULL, NULL,
-    new.actors, new.kinds, new.bodies);
+head,
+LATERAL append_block({tournament_id}, gen_random_uuid(), false, head.sequence, head.digest, false, false, false, NULL,
+    0, NULL, NULL, NULL, new.actors, new.kinds, new.bodies)
+WHERE head.tournament_id = {tournament_id};
 """
 
 
@@ -37,7 +39,6 @@ async def measured(
             ranking_id=tournament.ranking_id,
             competitor_id=tournament.competitor_ids[0],
             unity_id=tournament.unity_ids[0],
-            judged_at=1 + len(tournament.competitor_ids) + len(tournament.unity_ids),
         )
     )
     process = await asyncio.create_subprocess_exec(

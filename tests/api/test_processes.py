@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
@@ -17,19 +18,24 @@ from dataclasses import dataclass
 from itertools import count, cycle
 from pathlib import Path
 
+import asyncpg
+import msgspec
 import pytest
 from aiohttp import ClientError, ClientSession, DummyCookieJar, TCPConnector
 
+from api.app import Settings
+from api.process import DSN_VARIABLE
 from engine import log
 from engine.database import Database, open_database
 from engine.embedded import embedded_postgres
-from engine.migrator import migrate
+from engine.migrator import migrate, shipped
 from engine.terms import Sequence, TournamentId
 from projections import tables
+from projections.board import FOLD_VERSION
 from tests.api.service import Answer, Client, deltas, make_token, slug_of
 from tests.desks import Arena, open_arena, until
 from tests.histories import board_of
-from tests.running import Running, below, lives, said, started
+from tests.running import Running, below, environment, lives, said, started
 
 FIGURE = re.compile(r"^(tallybook_\w+)(?:\{[^}]*\})? (\S+)$", re.MULTILINE)
 
@@ -211,6 +217,40 @@ async def test_every_process_answers_and_the_figures_are_those_of_all(prepared: 
                 assert found["tallybook_live_tournaments"] == 2
 
 
+async def test_figures_tell_of_each_process_its_pool_its_loop_and_what_the_workers_lack(prepared: Prepared) -> None:
+    with serving(prepared, TALLYBOOK_PROCESSES="2", TALLYBOOK_OPEN_METRICS="true") as running:
+        await running.address()
+        await until(lambda: len(running.pids("api")) == 2 and len(running.pids("worker")) == 1)
+        async with client_of(running, prepared) as client:
+            await asyncio.gather(*(add(client, prepared.arena) for _ in range(7)))
+            await client.send("MADEUP", "/healthz")
+            text = ""
+
+            async def shown() -> bool:
+                nonlocal text
+                text = (await client.send("GET", "/metrics")).body.decode()
+                figures = {name: float(value) for name, value in FIGURE.findall(text)}
+                return (
+                    figures["tallybook_folded_events_total"] == 4 + 7  # four were there before
+                    and figures["tallybook_appended_events_total"] == 7
+                    and figures["tallybook_pool_connections"] >= 3
+                    and figures["tallybook_loop_lag_seconds_count"] >= 3
+                )
+
+            await until(shown)
+        for pid in (*running.pids("api"), *running.pids("worker")):
+            assert re.search(rf'^process_resident_memory_bytes{{pid="{pid}"}} \d', text, re.MULTILINE)
+            assert re.search(rf'^process_cpu_seconds_total{{pid="{pid}"}} \d', text, re.MULTILINE)
+        assert re.search(
+            rf'^tallybook_build_info{{fold_version="{FOLD_VERSION}",python="3[.\d]+",version="[\w.]+"}} 1.0$',
+            text,
+            re.MULTILINE,
+        )
+        assert 'tallybook_request_seconds_count{method="PUT",route=' in text
+        assert 'tallybook_request_seconds_count{method="other",route=' in text
+        assert "MADEUP" not in text
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -360,6 +400,49 @@ async def test_when_all_is_killed_from_above_nothing_goes_on_and_the_next_start_
         async with client_of(again, prepared) as client:
             assert total(await add(client, prepared.arena)) == 8
         assert await again.stopped() == 0
+
+
+async def test_processes_that_die_between_a_migration_and_the_upgrade_are_started_again(prepared: Prepared) -> None:
+    """And so is the whole service, by its old version: the migration says that this runs on with it."""
+    known = shipped()[-1].number
+    enter = "INSERT INTO tallybook.migration (number, name, sha256, oldest) VALUES ($1, 'newer', 'x', $2)"
+    with serving(prepared) as running:
+        async with client_of(running, prepared) as client, embedded_postgres(prepared.data_dir) as embedded:
+            owner = await asyncpg.connect(embedded.dsn)
+            await owner.execute(enter, known + 1, known)
+            await owner.close()
+            await until(lambda: len(running.pids("api")) == len(running.pids("worker")) == 1)
+            for kind in ("api", "worker"):
+                os.kill(running.pids(kind)[0], signal.SIGKILL)
+            await until(lambda: len(running.pids("api")) == len(running.pids("worker")) == 2, 20)
+            assert total(await add(client, prepared.arena)) == 1
+        assert await running.stopped() == 0
+    with serving(prepared) as again:
+        async with client_of(again, prepared) as client:
+            assert total(await add(client, prepared.arena)) == 2
+
+
+@pytest.mark.parametrize("kind", ["api", "worker"])
+async def test_a_process_whose_supervisor_is_gone_before_it_is_ready_ends_with_a_line(dsn: str, kind: str) -> None:
+    """Its standard output, where it would say that it is ready, is a pipe that nobody reads any more."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        arguments = ("api", str(listener.fileno()), msgspec.json.encode(Settings()).decode())
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "api.process", *(arguments if kind == "api" else ("worker",))),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=writing,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment(**{DSN_VARIABLE: dsn}),
+            pass_fds=(listener.fileno(),),
+        )
+        os.close(writing)
+        async with asyncio.timeout(30):
+            _, err = await process.communicate()
+    lines = [line for line in err.decode().splitlines() if not line.startswith("{")]
+    assert lines == ["Whoever started this process is gone, and so it ends."]
+    assert process.returncode == 1
 
 
 # ── Stopping under load ─────────────────────────────────────────────────────────────────────────────────

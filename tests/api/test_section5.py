@@ -16,7 +16,7 @@ import pytest
 from api import auth, body, desk, front
 from api.auth import Scope
 from api.forms import BODY_BYTES_MAX, FIELDS_MAX
-from api.routes import ROUTES, Preview, Read, Recall, Write
+from api.routes import ROUTES, Preview, Read, Recall, Show, Write
 from engine import appender
 from engine.database import Database
 from engine.terms import OPERATOR, TournamentId
@@ -73,12 +73,12 @@ ASKED: dict[str, Callable[[Season], Form]] = {
 """Of each operation that cannot be asked without one, a query."""
 
 
-def operation(route: Read | Recall | Write | Preview) -> str:
+def operation(route: Read | Show | Recall | Write | Preview) -> str:
     method = route.method if isinstance(route, Write) else "GET"
     return f"{method} {route.path.removeprefix('/tournament/{tournament}/')}"
 
 
-LISTS = [operation(route) for route in ROUTES if isinstance(route, Read)]
+TAGGED = [operation(route) for route in ROUTES if isinstance(route, Read | Show)]
 READS = [operation(route) for route in ROUTES if not isinstance(route, Write)]
 WRITES = [operation(route) for route in ROUTES if isinstance(route, Write)]
 OPERATIONS = READS + WRITES
@@ -1292,14 +1292,17 @@ CHANGES: dict[str, str] = {
     "GET rankings.json": "POST rankings.json",
     "GET competitions.json": "POST competitions.json",
     "GET competitors.json": "POST competitors.json",
+    "GET rankings/{ranking_id}.json": "PUT rankings/{ranking_id}.json",
+    "GET competitions/{competition_id}.json": "PUT competitions/{competition_id}.json",
+    "GET competitors/{competitor_id}.json": "PUT competitors/{competitor_id}.json",
     "GET rankings/{ranking_id}/standings.json": "PUT rankings/{ranking_id}/add.json",
     "GET rankings/{ranking_id}/history.json": "PUT rankings/{ranking_id}/add.json",
     "GET rankings/{ranking_id}/explain.json": "PUT rankings/{ranking_id}/add.json",
 }
 
 
-@pytest.mark.parametrize("name", LISTS)
-async def test_a_list_that_has_not_changed_is_304(season: Season, peers_client: Client, name: str) -> None:
+@pytest.mark.parametrize("name", TAGGED)
+async def test_what_has_not_changed_is_304(season: Season, peers_client: Client, name: str) -> None:
     listing = await ask(name, season, season.client)
     tag = listing.headers["ETag"]
     assert re.fullmatch(r'"[^"]+"', tag)  # strong
@@ -1323,7 +1326,7 @@ async def test_each_page_has_a_tag_of_its_own(season: Season) -> None:
 
 
 async def test_head_is_get_without_its_body(season: Season, subtests: pytest.Subtests) -> None:
-    for name in LISTS:
+    for name in TAGGED:
         with subtests.test(name):
             got = await ask(name, season, season.client)
             path = path_of(name, season) + query_of(name, season)

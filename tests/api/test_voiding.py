@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from itertools import takewhile
 from typing import Any
 
+import asyncpg
 import pytest
 
 from api.desk import Desk
@@ -23,7 +24,19 @@ from engine.events import (
 )
 from engine.terms import CompetitionId
 from tests.api.service import Answer, Client, Season, create_ranking, deltas, listed, totals
-from tests.desks import Arena, desk_at, desks_at, open_arena, record, recorded, submit, until
+from tests.desks import (
+    HOLD_HEAD,
+    Arena,
+    desk_at,
+    desks_at,
+    holding,
+    open_arena,
+    record,
+    recorded,
+    submit,
+    until,
+    waiting_for_locks,
+)
 from tests.histories import effects_of
 from tests.proxy import Fault, proxy
 
@@ -263,6 +276,42 @@ async def test_a_voiding_under_the_lock_whose_commit_is_lost_is_recorded_once(ds
         assert await total_of(there, arena) == 0
         kinds = [type(event) for event in (await recorded(there.database, arena.tournament_id))[5:]]
         assert kinds == [PointsAdded, CompetitionVoided, PointsReversed]
+
+
+async def test_a_voiding_that_nobody_waits_for_any_more_still_reverses_what_came_meanwhile(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    """A foreign transaction holds the lock and adds points; the voiding's session is ended, its client goes away."""
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        match = await matched(desk, arena)
+        await submit(desk, arena.tournament_id, gain(arena, 5, match))
+        async with holding(dsn, HOLD_HEAD, arena.tournament_id) as elsewhere:
+            voiding = asyncio.create_task(
+                submit(desk, arena.tournament_id, VoidCompetition(competition_id=match), key="void")
+            )
+            (pid, *_) = await until(lambda: waiting_for_locks(owner, "append_block"))
+            await owner.execute("SELECT pg_terminate_backend($1)", pid)
+            await until(lambda: sent_anew(owner, pid))
+            voiding.cancel()
+            await asyncio.wait([voiding])
+            points = PointsAdded(ranking_id=arena.ranking_id, deltas=gain(arena, 7, match).deltas, competition_id=match)
+            await record(elsewhere, arena.tournament_id, points)
+            await elsewhere.execute("COMMIT; BEGIN")
+        await until(lambda: is_voided(desk, arena, match))
+        assert await total_of(desk, arena) == 0
+        await submit(desk, arena.tournament_id, UnvoidCompetition(competition_id=match))
+        assert await total_of(desk, arena) == 12
+
+
+async def sent_anew(owner: asyncpg.Connection, pid: int) -> bool:
+    return bool(set(await waiting_for_locks(owner, "append_block")) - {pid})
+
+
+async def is_voided(desk: Desk, arena: Arena, match: CompetitionId) -> bool:
+    async with desk.lives.pinned(arena.tournament_id) as live:
+        await desk.lives.current(live)
+        return match in live.tournament.voided
 
 
 def assert_each_voiding_reverses_all_there_was(history: list[Event], match: CompetitionId) -> None:

@@ -1,22 +1,30 @@
 """The database: unsound ones are refused with what to do about it, and trouble is told apart from mistakes."""
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import pytest
+from structlog.testing import capture_logs
 
 from engine import database as database_module
+from engine import migrator as migrator_module
 from engine.database import Database, open_database
 from engine.embedded import embedded_postgres
 from engine.errors import DatabaseUnavailable, StartupRefused
 from engine.migrator import migrate
+from engine.sessions import ALONE, SHARED, SessionUnfit, settle
+from engine.terms import OPERATOR
 from tests.desks import holding, until
+from tests.pgbouncer import DROPPED, administered, pgbouncer
 from tests.proxy import proxy
+from tests.tournaments import open_new_tournament
 
 _numbers = count(1)
 
@@ -91,13 +99,36 @@ async def test_a_database_that_is_not_there_is_refused(cluster: str) -> None:
         assert message.endswith("Is its address right, is it up?")
 
 
+async def test_of_a_database_that_is_paused_it_is_said_that_it_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_module, "CONNECT_SECONDS_MAX", 0.3)
+    monkeypatch.setattr(migrator_module, "CONNECT_SECONDS_MAX", 0.3)
+    async with embedded_postgres(tmp_path) as cluster:
+        await migrate(cluster.dsn)
+        os.kill(cluster.pid, signal.SIGSTOP)
+        try:
+            sentence = "Cannot connect to the database: it does not answer in time. Is its address right, is it up?"
+            assert await refused(cluster.dsn) == sentence
+            with pytest.raises(StartupRefused) as refusal:
+                await migrate(cluster.dsn)
+            assert refusal.value.message == sentence
+        finally:
+            os.kill(cluster.pid, signal.SIGCONT)
+
+
 async def test_a_login_that_may_not_work_as_the_service_is_refused(dsn: str, owner: asyncpg.Connection) -> None:
     guest = f"guest_{next(_numbers)}"
     await owner.execute(f"CREATE ROLE {guest} LOGIN")
     try:
         message = await refused(urlunsplit(urlsplit(dsn)._replace(netloc=f"{guest}@")))
         assert message.startswith("This login may not work as tallybook_service")
-        await owner.execute(f"GRANT tallybook_service TO {guest}")
+        head, _, statement = message.rpartition(": ")
+        assert (head.rpartition("; ")[2], statement) == (
+            "an administrator must run",
+            f"GRANT tallybook_service TO {guest};",
+        )
+        await owner.execute(statement)
         async with open_database(urlunsplit(urlsplit(dsn)._replace(netloc=f"{guest}@")), name="test"):
             pass
     finally:
@@ -143,6 +174,216 @@ async def test_a_session_that_was_left_within_a_transaction_is_cleaned_before_th
             await connection.execute("BEGIN")
         async with database.connection() as connection:
             assert not connection.is_in_transaction()
+
+
+SETTINGS = {
+    "client_min_messages": "warning",
+    "enable_bitmapscan": "off",
+    "enable_seqscan": "off",
+    "idle_in_transaction_session_timeout": "10s",
+    "jit": "off",
+    "lock_timeout": "500ms",
+    "role": "tallybook_service",
+    "search_path": "tallybook",
+    "statement_timeout": "10s",
+    "TimeZone": "UTC",
+}
+
+
+async def assert_works_as_the_service(database: Database) -> None:
+    """Two sessions at once, each with all that guarantees rest on, in one transaction and in the next."""
+    async with database.connection() as one, database.connection() as other:
+        for connection in (one, other, one, other):
+            rows = await connection.fetch(
+                "SELECT name, current_setting(name) FROM unnest($1::text[]) AS name", [*SETTINGS]
+            )
+            assert dict(rows) == SETTINGS
+            assert await connection.fetchval("SELECT current_user::text") == "tallybook_service"
+    await open_new_tournament(database, actor=OPERATOR)
+
+
+async def test_where_start_up_parameters_are_dropped_sessions_are_the_services_all_the_same(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    """As poolers drop them, and with a login that would find everything without being the service."""
+    await owner.execute(f"ALTER DATABASE {name_in(dsn)} SET search_path = tallybook")
+    async with proxy(dsn) as between:
+        between.dropping = True
+        async with open_database(between.dsn, name="test") as database:
+            await assert_works_as_the_service(database)
+            between.cut_all()
+            await until(lambda: works_again(database))
+            await assert_works_as_the_service(database)
+
+
+async def works_again(database: Database) -> bool:
+    try:
+        return await ask(database, "SELECT 1") == 1
+    except DatabaseUnavailable:
+        return False
+
+
+async def test_a_session_that_does_not_keep_a_setting_is_unfit(dsn: str) -> None:
+    connection = await asyncpg.connect(dsn)
+    try:
+        await settle(connection, SETTINGS)
+        with pytest.raises(SessionUnfit, match=r"transaction_read_only is 'off' and not 'on'\)"):
+            await settle(connection, SETTINGS | {"transaction_read_only": "on"})  # it lasts for one transaction
+    finally:
+        await connection.close()
+
+
+async def test_what_makes_a_new_session_unfit_while_the_service_runs_is_trouble_of_the_databases_and_told(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    guest = f"guest_{next(_numbers)}"
+    await owner.execute(f"CREATE ROLE {guest} LOGIN IN ROLE tallybook_service")
+    try:
+        async with open_database(urlunsplit(urlsplit(dsn)._replace(netloc=f"{guest}@")), name="test") as database:
+            assert await ask(database, "SELECT 1") == 1
+            await owner.execute(f"REVOKE tallybook_service FROM {guest}")
+            await owner.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1", guest)
+            with capture_logs() as said:
+                for _ in range(3):
+                    with pytest.raises(DatabaseUnavailable):
+                        await ask(database, "SELECT 1")
+            reasons = [line["reason"] for line in said if line["event"] == "session_refused"]
+            assert len(reasons) == 1, "said once, not each time"
+            assert reasons[0].startswith("This login may not work as tallybook_service")
+            await owner.execute(f"GRANT tallybook_service TO {guest}")
+            assert await ask(database, "SELECT 1") == 1
+    finally:
+        await owner.execute(f"DROP ROLE {guest}")
+
+
+# ── Poolers ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("ignored", ["", DROPPED])
+async def test_through_a_pooler_in_session_mode_sessions_are_the_services(
+    dsn: str, owner: asyncpg.Connection, ignored: str
+) -> None:
+    """Whether it refuses start-up parameters, as PgBouncer does by itself, or has been told to ignore them."""
+    login = f"pooled_{next(_numbers)}"
+    await owner.execute(f"CREATE ROLE {login} LOGIN SUPERUSER; ALTER ROLE {login} SET search_path = tallybook")
+    try:
+        settings = {"ignore_startup_parameters": ignored} if ignored else {}
+        async with pgbouncer(dsn, "session", logins=(login,), **settings) as pooled:
+            address = urlunsplit(urlsplit(pooled)._replace(netloc=f"{login}@"))
+            for _ in range(2):  # the second finds sessions that the first has left to the pooler
+                async with open_database(address, name="test") as database:
+                    await assert_works_as_the_service(database)
+        await until(lambda: no_more(owner, f"SELECT count(*) FROM pg_stat_activity WHERE usename = '{login}'"))
+    finally:
+        await owner.execute(f"DROP ROLE {login}")
+
+
+@pytest.mark.parametrize("settings", [{}, {"server_round_robin": "1"}, {"default_pool_size": "1"}], ids=str)
+@pytest.mark.parametrize("busy", [False, True])
+async def test_a_pooler_in_transaction_mode_is_refused_with_why(
+    dsn: str, settings: dict[str, str], *, busy: bool
+) -> None:
+    ignored = {"ignore_startup_parameters": DROPPED}
+    async with pgbouncer(dsn, "transaction", **(ignored | settings)) as pooled, asyncio.TaskGroup() as tasks:
+        others = [tasks.create_task(ask_on(pooled)) for _ in range(4 * busy)]
+        for _ in range(5):
+            assert await refused(pooled) == SHARED
+        for other in others:
+            other.cancel()
+
+
+async def ask_on(dsn: str) -> None:
+    """Transactions, one after the other, of somebody else."""
+    connection = await asyncpg.connect(dsn, statement_cache_size=0)
+    try:
+        while True:
+            await connection.execute("SELECT pg_sleep(0.001)")
+    finally:
+        connection.terminate()
+
+
+@pytest.mark.parametrize("seconds", ["0", "1"])
+async def test_a_pooler_in_session_mode_that_has_but_one_connection_is_refused_with_what_to_change(
+    dsn: str, monkeypatch: pytest.MonkeyPatch, seconds: str
+) -> None:
+    """Whether it lets its clients wait for ever, or for some seconds."""
+    monkeypatch.setattr(migrator_module, "CONNECT_SECONDS_MAX", 2)
+    async with pgbouncer(dsn, "session", default_pool_size="1", query_wait_timeout=seconds) as pooled:
+        assert await refused(pooled) == ALONE
+        with pytest.raises(StartupRefused) as refusal:
+            await migrate(pooled)
+        assert refusal.value.message == ALONE
+
+
+async def test_a_pooler_in_statement_mode_is_refused(dsn: str) -> None:
+    async with pgbouncer(dsn, "statement", ignore_startup_parameters=DROPPED) as pooled:
+        assert await refused(pooled) == SHARED
+
+
+async def test_a_standby_is_refused_through_a_pooler_and_found_when_it_is_promoted(tmp_path: Path) -> None:
+    async with embedded_postgres(tmp_path) as cluster:
+        await migrate(cluster.dsn)
+    (tmp_path / "postgres" / "standby.signal").touch()
+    async with embedded_postgres(tmp_path) as cluster, pgbouncer(cluster.dsn, "session") as pooled:
+        assert await refused(pooled) == "The database is a standby; give the address of the primary."
+        async with administering(cluster.dsn) as connection:
+            await connection.execute("SELECT pg_promote()")
+        # As OPERATIONS says: the pooler goes on reporting what it has been told before.
+        assert await refused(pooled) == "The database is a standby; give the address of the primary."
+        await administered(pooled, "RECONNECT")
+        async with open_database(pooled, name="test") as database:
+            await assert_works_as_the_service(database)
+
+
+async def test_a_standby_that_a_pooler_reports_as_the_primary_that_it_was_is_refused(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        async with embedded_postgres(tmp_path) as cluster:
+            await migrate(cluster.dsn)
+            pooled = await stack.enter_async_context(pgbouncer(cluster.dsn, "session"))
+            async with open_database(pooled, name="test") as database:
+                await assert_works_as_the_service(database)
+        (tmp_path / "postgres" / "standby.signal").touch()
+        async with embedded_postgres(tmp_path):
+            async with administering(pooled) as connection:
+                assert connection.get_settings().in_hot_standby == "off"
+                assert await connection.fetchval("SELECT pg_is_in_recovery()")
+            assert await refused(pooled) == "The database is a standby; give the address of the primary."
+
+
+# ── Several services in one cluster ─────────────────────────────────────────────────────────────────────
+
+
+async def test_what_operations_says_keeps_one_services_login_out_of_the_others_database(
+    cluster: str, dsn: str, owner: asyncpg.Connection
+) -> None:
+    """`tallybook_service` belongs to the cluster, and so whoever may be it may append wherever they may connect."""
+    ours, theirs = name_in(dsn), f"theirs_{next(_numbers)}"
+    our_login, their_login = f"our_{next(_numbers)}", f"their_{next(_numbers)}"
+    their_dsn = urlunsplit(urlsplit(cluster)._replace(path=f"/{theirs}"))
+    async with administering(cluster) as administrator:
+        await administrator.execute(f"CREATE DATABASE {theirs}")
+        await administrator.execute(f"CREATE ROLE {our_login} LOGIN; CREATE ROLE {their_login} LOGIN")
+        try:
+            await migrate(their_dsn)
+            await administrator.execute(f"GRANT tallybook_service TO {our_login}, {their_login}")
+            crossing = urlunsplit(urlsplit(their_dsn)._replace(netloc=f"{our_login}@"))
+            async with open_database(crossing, name="test") as database:
+                await open_new_tournament(database, actor=OPERATOR)
+            for name, login in ((ours, our_login), (theirs, their_login)):
+                await administrator.execute(f"REVOKE CONNECT ON DATABASE {name} FROM PUBLIC")
+                await administrator.execute(f"GRANT CONNECT ON DATABASE {name} TO {login}")
+            assert "permission denied for database" in await refused(crossing)
+            await administrator.execute(f"GRANT CONNECT ON DATABASE {theirs} TO tallybook_service")
+            async with open_database(crossing, name="test"):
+                pass  # why the documentation says never to do that
+            await administrator.execute(f"REVOKE CONNECT ON DATABASE {theirs} FROM tallybook_service")
+            for address, login in ((dsn, our_login), (their_dsn, their_login)):
+                async with open_database(urlunsplit(urlsplit(address)._replace(netloc=f"{login}@")), name="test") as ok:
+                    await open_new_tournament(ok, actor=OPERATOR)
+        finally:
+            await owner.execute(f"REVOKE CONNECT ON DATABASE {ours} FROM {our_login}")
+            await administrator.execute(f"DROP DATABASE {theirs} WITH (FORCE)")
+            await administrator.execute(f"DROP ROLE {our_login}, {their_login}")
 
 
 # ── Trouble ─────────────────────────────────────────────────────────────────────────────────────────────

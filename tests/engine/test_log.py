@@ -13,6 +13,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 import asyncpg
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -297,6 +298,128 @@ async def test_a_block_sent_again_while_the_first_is_still_being_committed_waits
     assert len(await whole(database, tournament_id)) == 2
 
 
+BETWEEN_MAX: Final = 2_000
+"""Events between where a block was judged and the head, as `append_block` has it (`c_between_max`)."""
+
+
+async def test_what_landed_since_is_searched_up_to_a_bound_where_a_block_is_sent_first(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    """And all of it where it may have been sent before: its answer must be found however much has landed."""
+    asked = block(tournament_id)
+    first = await appended(database, asked)
+    await appended(database, block(tournament_id, *(request() for _ in range(BETWEEN_MAX - 1))))
+    assert (await appended(database, asked)).answers == first.answers
+    assert (await appended(database, block(tournament_id))).answers == (BETWEEN_MAX + 2,)
+    assert await append(database, block(tournament_id)) == [NotAppended.OVERTAKEN]
+    assert await append(database, asked) == [NotAppended.OVERTAKEN]
+    async with database.raw_connection() as connection:
+        (again,) = await log.append(connection, [asked], wait=False, again=True)
+    assert isinstance(again, Appended)
+    assert again.answers == first.answers
+
+
+# ── The history that it was judged by ───────────────────────────────────────────────────────────────────
+
+
+async def test_a_block_is_appended_only_to_the_history_that_it_was_judged_by(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    heads = [await head_of(database, tournament_id)]
+    for _ in range(3):
+        await appended(database, block(tournament_id, request(), request()))
+        heads.append(await head_of(database, tournament_id))
+    for head in heads:
+        for digest_, fits in ((head.digest, True), (bytes(32), False), (heads[-1 - heads.index(head)].digest, False)):
+            asked = msgspec.structs.replace(block(tournament_id, judged_at=head.sequence), judged_digest=digest_)
+            (outcome,) = await append(database, asked)
+            assert isinstance(outcome, Appended) is fits
+    within = msgspec.structs.replace(block(tournament_id, judged_at=2), judged_digest=heads[1].digest)
+    assert await append(database, within) == [NotAppended.OVERTAKEN]  # no block ends there
+
+
+async def test_an_id_that_was_created_since_the_judgement_is_not_created_again(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    first = CompetitorRegistered(competitor_id=CompetitorId(10**9), name="First")
+    await appended(database, block(tournament_id, request(), request(first)))
+    for judged_at, expected in ((1, NotAppended.OVERTAKEN), (3, None)):
+        second = CompetitorRegistered(competitor_id=CompetitorId(10**9), name="Second")
+        (outcome,) = await append(database, block(tournament_id, request(second), judged_at=judged_at))
+        assert expected is None or outcome is expected  # who had judged by all of it would have known
+    assert (await appended(database, block(tournament_id, judged_at=1))).answers == (5,)
+
+
+async def test_blocks_from_before_structure_was_kept_count_as_structural(
+    database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
+) -> None:
+    for _ in range(2):
+        await appended(database, block(tournament_id))
+    async with unguarded(owner):
+        await owner.execute("UPDATE block SET structure_sequence = NULL WHERE tournament_id = $1", tournament_id)
+    assert await append(database, block(tournament_id, judged_at=2)) == [NotAppended.OVERTAKEN]
+    assert (await appended(database, block(tournament_id, judged_at=3))).answers == (4,)
+    assert await append(database, block(tournament_id, judged_at=2)) == [NotAppended.OVERTAKEN]
+    assert (await appended(database, block(tournament_id, judged_at=3))).answers == (5,)
+
+
+async def test_a_process_of_the_version_before_goes_on_appending(
+    database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
+) -> None:
+    assert await append_text(owner, tournament_id, "RankingClosed", '{"ranking_id":1}') == 2
+    assert (await head_of(database, tournament_id)).sequence == 2
+    assert [tuple(row) for row in await owner.fetch("SELECT sequence, structure_sequence FROM head")] == [(2, 1)]
+
+
+# ── Refused keys ────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def refuse(database: Database, tournament_id: TournamentId, *keys: str) -> list[log.RefusedKey]:
+    async with database.connection() as connection:
+        return await log.refuse_keys(connection, tournament_id, keys)
+
+
+async def test_what_was_sent_before_its_key_was_refused_is_not_appended_and_what_is_sent_later_is(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    asked = [request(key="other"), request(key="k"), request()]
+    assert await refuse(database, tournament_id, "k") == [log.RefusedKey(None, 1)]
+    outcome = await appended(database, block(tournament_id, *asked))
+    assert outcome.answers == (2, None, 3)
+    assert await appended(database, block(tournament_id, asked[1], judged_at=3)) == log.Appended(
+        answers=(None,),
+        first_sequence=None,
+        last_sequence=None,
+        recorded_at=None,
+        previous_digest=outcome.digest,
+        digest=None,
+    )
+    assert (await refuse(database, tournament_id, "k"))[0].refusals == 2
+    for refusals, answer in ((1, None), (2, 4)):
+        later = msgspec.structs.replace(asked[1], refusals=refusals)
+        assert (await appended(database, block(tournament_id, later, judged_at=3))).answers == (answer,)
+    async with database.connection() as connection:
+        assert await log.refusals(connection, tournament_id) == 2
+        assert await log.refusals(connection, TournamentId(10**9)) == 0
+
+
+async def test_a_key_that_was_used_is_not_refused(database: Database, tournament_id: TournamentId) -> None:
+    await appended(database, block(tournament_id, request(key="k", fingerprint=b"f")))
+    assert await refuse(database, tournament_id, "k") == [log.RefusedKey(UsedKey(b"f", Sequence(2)), 0)]
+    refused = await refuse(database, tournament_id, "new", "k", "new")
+    assert [answer.used for answer in refused] == [None, UsedKey(b"f", Sequence(2)), None]
+    assert {answer.refusals for answer in refused} == {1}
+    assert (await appended(database, block(tournament_id, request(key="k")))).answers == (-2,)
+
+
+async def test_a_structural_request_whose_key_was_refused_changes_no_structure(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    await refuse(database, tournament_id, "k")
+    assert (await appended(database, block(tournament_id, request(), request(closed(), key="k")))).answers == (2, None)
+    assert (await appended(database, block(tournament_id, judged_at=1))).answers == (3,)
+
+
 # ── Structure ───────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -355,6 +478,26 @@ async def test_a_key_is_known_within_its_block_across_blocks_and_only_in_its_tou
         assert await log.used_key(connection, tournament_id, "k") == UsedKey(b"f", Sequence(2))
         assert await log.used_key(connection, elsewhere, "k") == UsedKey(b"other", Sequence(2))
         assert await log.used_key(connection, tournament_id, "K") is None
+
+
+async def test_of_many_keys_those_that_were_used_are_answered_with_what_they_led_to_first(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    elsewhere = await open_new_tournament(database, actor=OPERATOR)
+    first, second = registered(), registered()
+    await appended(database, block(tournament_id, request(first, registered(), key="a"), request(second, key="b")))
+    await appended(database, block(elsewhere, request(key="c")))
+    async with database.connection() as connection:
+        found = await log.keyed(connection, tournament_id, ["b", "c", "none", "a"])
+        assert await log.keyed(connection, tournament_id, []) == {}
+        asked = [*map(str, range(log.KEYS_MAX - 1)), "a"]
+        assert list(await log.keyed(connection, tournament_id, asked)) == ["a"]
+        with pytest.raises(ValueError, match="more than"):
+            await log.keyed(connection, tournament_id, [*asked, "b"])
+    assert {key: (one.fingerprint, one.recorded.sequence, one.recorded.event) for key, one in found.items()} == {
+        "a": (b"f", 2, first),
+        "b": (b"f", 4, second),
+    }
 
 
 async def test_a_block_of_nothing_but_repeats_is_answered_and_leaves_no_trace(
@@ -939,6 +1082,8 @@ HOT_READS: Final = [
     ("_LAST_AT", (200, 250, datetime(9999, 1, 1, tzinfo=UTC)), "event_pkey", 9),
     ("_BLOCK_DIGEST", (200, 250), "block_pkey", 1),
     ("_KEY", (200, "key 50"), "idempotency_pkey", 1),
+    ("_KEYED", (200, ["key 50", "key 51", "key 60"]), "idempotency_pkey", 5),
+    ("_KEYED", (200, ["key 50", "key 51", "key 60"]), "event_pkey", 5),
     ("_BY_SLUG", ("slug-50",), "tournament_slug_key", 1),
 ]
 """Statement, arguments, the index that is to be used, the rows that may be scanned for it."""

@@ -18,8 +18,10 @@ from engine.database import open_database
 from engine.embedded import embedded_postgres
 from engine.errors import StartupRefused
 from engine.migrator import Migration, migrate, shipped
+from engine.sessions import SHARED
 from engine.terms import OPERATOR
 from tests.desks import until, waiting_for_locks
+from tests.pgbouncer import pgbouncer
 from tests.tournaments import open_new_tournament
 
 _numbers = count(1)
@@ -71,6 +73,44 @@ def test_every_migration_opens_with_why_it_is_there() -> None:
     assert [migration.name for migration in shipped() if not migration.sql.startswith("-- ")] == []
 
 
+def test_every_migration_since_the_fifth_says_which_older_code_runs_on_with_it() -> None:
+    """`-- Oldest code that runs on it: NNNN`; its own number where no older code does."""
+    silent = [migration.name for migration in shipped() if migration.number > 4 and migration.oldest is None]
+    assert silent == []
+    assert [m.name for m in shipped() if m.oldest is not None and not 0 < m.oldest <= m.number] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "oldest"),
+    [
+        ("-- Oldest code that runs on it: 0003", 3),
+        ("-- oldest code that runs on it: 0003", None),
+        ("-- Oldest code that runs on it: 3", None),
+        ("-- Oldest code that runs on it: 0003.", None),
+        ("SELECT '-- Oldest code that runs on it: 0003'", None),
+    ],
+)
+def test_a_migration_says_by_one_line_which_older_code_runs_on_with_it(line: str, oldest: int | None) -> None:
+    assert Migration.of_file("0005_more.sql", f"-- Why.\n--\n{line}\nSELECT 1;\n".encode()).oldest == oldest
+
+
+def test_nothing_but_what_sees_to_the_role_is_left_out_of_the_first_migration() -> None:
+    first, *others = shipped()
+    assert [migration.name for migration in others if migration.runnable != migration.sql] == []
+    left_out = list(first.sql.splitlines())
+    for line in first.runnable.splitlines():
+        left_out.remove(line)
+    statements = [line.strip() for line in left_out if line.strip().endswith(";")]
+    assert statements == [
+        "CREATE ROLE tallybook_service NOLOGIN;",
+        "NULL;",
+        "$$;",
+        "GRANT tallybook_service TO CURRENT_USER;",
+        "END IF;",
+        "$$;",
+    ]
+
+
 # ── At once ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -119,6 +159,56 @@ async def test_an_owner_who_is_no_superuser_can_migrate_and_serve(tmp_path: Path
             await open_new_tournament(database, actor=OPERATOR)
 
 
+@asynccontextmanager
+async def estate(tmp_path: Path, *statements: str) -> AsyncIterator[tuple[asyncpg.Connection, str]]:
+    """A new cluster with a database that belongs to a plain login, after an administrator has run the statements: the
+    administrator's connection, and the owner's address of the database."""
+    async with embedded_postgres(tmp_path) as cluster, session(cluster.dsn) as administrator:
+        await administrator.execute("CREATE ROLE landlord LOGIN")
+        await administrator.execute("CREATE DATABASE estate OWNER landlord")
+        for statement in statements:
+            await administrator.execute(statement)
+        yield administrator, urlunsplit(urlsplit(with_database(cluster.dsn, "estate"))._replace(netloc="landlord@"))
+
+
+async def test_the_plain_owner_of_a_database_can_migrate_and_serve_where_the_role_exists(tmp_path: Path) -> None:
+    statements = ("CREATE ROLE tallybook_service NOLOGIN", "GRANT tallybook_service TO landlord")
+    async with estate(tmp_path, *statements) as (_, dsn):
+        assert len(await migrate(dsn)) == len(SHIPPED)
+        assert await migrate(dsn) == []
+        async with open_database(dsn, name="test") as database:
+            await open_new_tournament(database, actor=OPERATOR)
+
+
+async def test_an_owner_who_may_not_be_the_service_can_migrate_and_another_login_serves(tmp_path: Path) -> None:
+    statements = ("CREATE ROLE tallybook_service NOLOGIN", "CREATE ROLE servant LOGIN IN ROLE tallybook_service")
+    async with estate(tmp_path, *statements) as (_, dsn):
+        assert len(await migrate(dsn)) == len(SHIPPED)
+        assert (await refused_to_serve(dsn)).endswith("must run: GRANT tallybook_service TO landlord;")
+        async with open_database(dsn.replace("landlord@", "servant@"), name="test") as database:
+            await open_new_tournament(database, actor=OPERATOR)
+
+
+async def test_a_plain_owner_is_told_what_an_administrator_must_run_where_the_role_does_not_exist(
+    tmp_path: Path,
+) -> None:
+    async with estate(tmp_path) as (administrator, dsn):
+        with pytest.raises(StartupRefused) as refusal:
+            await migrate(dsn)
+        reason, _, statements = refusal.value.message.partition(": ")
+        assert reason == (
+            "The service's role does not exist, and this login may not create it; "
+            "before `tallybook migrate` an administrator must run"
+        )
+        assert statements == "CREATE ROLE tallybook_service NOLOGIN; GRANT tallybook_service TO landlord;"
+        async with session(dsn) as owner:
+            assert await owner.fetchval("SELECT to_regnamespace('tallybook')") is None
+        await administrator.execute(statements)
+        assert len(await migrate(dsn)) == len(SHIPPED)
+        async with open_database(dsn, name="test") as database:
+            await open_new_tournament(database, actor=OPERATOR)
+
+
 # ── What does not fit ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -156,6 +246,75 @@ async def test_a_database_newer_than_the_code_is_refused(dsn: str, owner: asyncp
     await owner.execute("INSERT INTO migration (number, name, sha256) VALUES (9999, 'future', 'x')")
     for message in await refused(dsn):
         assert message == "The database has migration 9999, which this version does not know; run a newer version."
+
+
+KNOWN = len(SHIPPED)
+
+
+@pytest.mark.parametrize(
+    ("newer", "unknown"),
+    [
+        ([(KNOWN + 1, KNOWN)], None),
+        ([(KNOWN + 1, 1)], None),
+        ([(KNOWN + 1, KNOWN), (KNOWN + 2, 1), (KNOWN + 3, KNOWN)], None),
+        ([(KNOWN + 1, KNOWN + 1)], KNOWN + 1),
+        ([(KNOWN + 1, None)], KNOWN + 1),
+        ([(KNOWN + 1, KNOWN), (KNOWN + 2, KNOWN + 1)], KNOWN + 2),
+        ([(KNOWN + 1, None), (KNOWN + 2, KNOWN)], KNOWN + 1),
+        ([(0, 0)], 0),
+    ],
+)
+async def test_code_runs_on_where_newer_migrations_say_so_of_it_and_is_refused_where_one_does_not(
+    dsn: str, owner: asyncpg.Connection, newer: list[tuple[int, int | None]], unknown: int | None
+) -> None:
+    """Between `migrate` and the upgrade of a process its supervisor may start it again. `newer`: number and oldest."""
+    for number, oldest in newer:
+        await owner.execute(
+            "INSERT INTO migration (number, name, sha256, oldest) VALUES ($1, 'newer', 'x', $2)", number, oldest
+        )
+    if unknown is None:
+        assert await migrate(dsn) == []
+        async with open_database(dsn, name="test") as database:
+            await open_new_tournament(database, actor=OPERATOR)
+    else:
+        for message in await refused(dsn):
+            assert message == (
+                f"The database has migration {unknown:04}, which this version does not know; run a newer version."
+            )
+
+
+async def test_what_a_new_migration_says_of_older_code_is_kept_for_it(
+    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a database that was migrated when nothing was kept yet."""
+    await owner.execute("ALTER TABLE migration DROP COLUMN oldest")
+    async with open_database(dsn, name="test"):
+        pass  # this version, before it is migrated
+    known = shipped()
+    lines = f"-- More.\n--\n-- Oldest code that runs on it: {KNOWN:04}\nCREATE TABLE more ();\n"
+    newer = Migration.of_file(f"{KNOWN + 1:04}_more.sql", lines.encode())
+    with monkeypatch.context() as newer_version:
+        newer_version.setattr(migrator, "shipped", lambda: [*known, newer])
+        assert await migrate(dsn) == [newer]
+        async with open_database(dsn, name="test"):
+            pass
+    async with open_database(dsn, name="test"):
+        pass  # the old version, started again
+    with monkeypatch.context() as still_older_version:
+        still_older_version.setattr(migrator, "shipped", lambda: known[:-1])
+        assert f"The database has migration {KNOWN:04}" in await refused_to_serve(dsn)
+
+
+async def test_a_pooler_that_shares_sessions_is_refused_and_keeps_no_lock(dsn: str) -> None:
+    """The turn is a lock of the session's: it would stay with the pooler, and nobody could migrate any more."""
+    async with pgbouncer(dsn, "transaction") as pooled:
+        with pytest.raises(StartupRefused) as refusal:
+            await migrate(pooled)
+        assert refusal.value.message == SHARED
+        async with session(dsn) as other:
+            assert await other.fetchval("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == 0
+    async with pgbouncer(dsn, "session") as pooled:
+        assert await migrate(pooled) == []
 
 
 async def test_a_database_that_lacks_migrations_is_not_served(

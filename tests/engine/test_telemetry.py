@@ -1,13 +1,15 @@
 """Lines and figures: nothing of what is said gets lost or counted otherwise, only sooner or later."""
 
 import asyncio
+import re
 from io import BytesIO
 
 import structlog
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client import REGISTRY, CollectorRegistry, Histogram, generate_latest
 
+from engine import telemetry
 from engine.telemetry import Lines, log_json, observe_all
 from tests.histories import unhurried
 
@@ -78,3 +80,10 @@ def test_loggers_and_events_write_lines_of_the_same_form() -> None:
     one, other = stream.getvalue().splitlines()
     without_time = [line.rpartition(b',"timestamp"')[0] for line in (one, other)]
     assert without_time[0] == without_time[1] == b'{"number":1,"event":"said","level":"info"'
+
+
+def test_the_catalogue_names_every_figure_and_every_figure_it_names_is_there() -> None:
+    named = set(re.findall(r"tallybook_\w+", telemetry.__doc__ or ""))
+    there = {metric.name for metric in REGISTRY.collect() if metric.name.startswith("tallybook_")}
+    counters = {metric.name for metric in REGISTRY.collect() if metric.type == "counter"}
+    assert named == {f"{name}_total" if name in counters else name for name in there}

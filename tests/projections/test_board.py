@@ -60,12 +60,12 @@ def test_a_tournament_state_too_may_be_folded_in_two_parts(log: list[Recorded], 
 
 @every_log
 @given(logs())
-def test_what_requests_are_judged_by_can_be_made_from_the_board_at_any_moment(log: list[Recorded]) -> None:
+async def test_what_requests_are_judged_by_can_be_made_from_the_board_at_any_moment(log: list[Recorded]) -> None:
     state, board = Tournament(), Board()
     for recorded in log:
         evolve(state, recorded.event)
         fold(board, Revisions(), recorded)
-        from_board = judged(board)
+        from_board = await judged(board)
         assert from_board == state
         for ranking_id, ranking in state.rankings.items():
             assert list(from_board.rankings[ranking_id].unities) == list(ranking.unities)  # the main one first

@@ -1,16 +1,33 @@
-"""A tournament with a long log answers at once, when its tables are up to date."""
+"""A long log is no reason to wait, when its tables are up to date; nor is a large tournament, for anybody else."""
 
+import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import count
+
+import pytest
+from hypothesis import given
 
 from api import answers
 from api.desk import Desk, open_desk
-from engine import log
+from engine import log, turns
 from engine.commands import CreateRanking, RegisterCompetitor
 from engine.database import Database
-from engine.events import Delta, PointsAdded
+from engine.events import CompetitorRegistered, Delta, Event, PointsAdded
 from engine.log import Appended, Block, Request
 from engine.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
+from projections import live, tables
+from projections.rebuild import rebuild
 from projections.worker import Worker
+from tests.projections.test_tables import (
+    assert_live_shows_the_log,
+    assert_tables_show_the_log,
+    block_sizes,
+    on_the_database,
+    rich_histories,
+    written,
+)
 
 EVENTS = 200_000
 BLOCK_REQUESTS = 500
@@ -62,3 +79,78 @@ async def test_the_first_read_of_a_tournament_with_200_000_events_takes_well_und
     assert cold.head.sequence == head.sequence + EVENTS
     assert f'"total":{EVENTS // COMPETITORS}}}'.encode() in body
     assert seconds < 0.5
+
+
+# ── Large ones ──────────────────────────────────────────────────────────────────────────────────────────
+
+MANY = 300
+
+
+@asynccontextmanager
+async def turns_of_others() -> AsyncIterator["count[int]"]:
+    """The next number is how often somebody else could have done something meanwhile."""
+    number = count()
+
+    async def tick() -> None:
+        while True:
+            await asyncio.sleep(0)
+            next(number)
+
+    ticking = asyncio.create_task(tick())
+    try:
+        yield number
+    finally:
+        ticking.cancel()
+
+
+async def registered(database: Database) -> TournamentId:
+    """A tournament with MANY competitors, appended as one block."""
+    names = [CompetitorRegistered(competitor_id=CompetitorId(10**6 + n), name=f"C {n}") for n in range(MANY)]
+    return await written(database, [*names], [MANY])
+
+
+async def test_a_large_tournament_is_read_and_written_in_portions_between_which_others_have_their_turn(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "ROWS_MAX", 1)
+    tournament_id = await registered(database)
+    async with turns_of_others() as number:
+        await Worker(database).catch_up()
+        assert next(number) > MANY
+    async with turns_of_others() as number, database.connection() as connection:
+        await tables.load_board(connection, tournament_id)
+        assert next(number) > MANY
+    await assert_tables_show_the_log(database, tournament_id)
+
+
+async def test_a_long_log_is_decoded_and_folded_turn_by_turn(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "TURN_SECONDS_MAX", -1.0)
+    tournament_id = await registered(database)
+    async with turns_of_others() as number, database.connection() as connection:
+        await log.tail(connection, tournament_id, log.beginning(tournament_id))
+        assert next(number) > MANY
+    async with turns_of_others() as number, database.connection() as connection:
+        await live.load(connection, tournament_id)
+        assert next(number) > MANY + MANY // live.FOLDED_AT_ONCE
+    await Worker(database).catch_up()
+    async with turns_of_others() as number, database.connection() as connection:
+        await live.judged(await tables.load_board(connection, tournament_id))
+        assert next(number) > MANY
+    async with turns_of_others() as number:
+        assert not (await rebuild(database, tournament_id)).replaced
+        assert next(number) > 2 * MANY
+
+
+@on_the_database
+@given(history=rich_histories, sizes=block_sizes)
+async def test_what_is_read_and_written_in_portions_is_the_same(
+    database: Database, history: list[Event], sizes: list[int]
+) -> None:
+    tournament_id = await written(database, history, sizes)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tables, "ROWS_MAX", 2)
+        await Worker(database).catch_up()
+        await assert_tables_show_the_log(database, tournament_id)
+        await assert_live_shows_the_log(database, tournament_id)

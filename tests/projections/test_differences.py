@@ -1,13 +1,14 @@
 """Differences of two values: every part that differs is named, and nothing else."""
 
 from copy import deepcopy
+from datetime import UTC, datetime
 
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.events import Recorded
-from engine.terms import Sort
+from engine.terms import Sequence, Sort
 from projections.board import Board, Ranking, Unity
 from projections.differences import SHOWN_CHARACTERS_MAX, Unlike, differences
 from tests.histories import board_of, logs, unhurried
@@ -23,7 +24,15 @@ def board(**totals: int) -> Board:
         9: Unity(number=1, name="Points", sort=Sort.DESC, totals=of_unity),
         8: Unity(number=2, name="Goals", sort=Sort.ASC),
     }
-    ranking = Ranking(number=1, name="Season", description=None, participants=(3, 4), unities=unities)
+    ranking = Ranking(
+        number=1,
+        name="Season",
+        description=None,
+        participants=(3, 4),
+        unities=unities,
+        updated_at=datetime(2024, 5, 4, tzinfo=UTC),
+        revised=Sequence(2),
+    )
     return Board(rankings={7: ranking})
 
 

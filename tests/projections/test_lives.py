@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 
 import asyncpg
@@ -12,15 +12,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
+from api import answers
 from engine import telemetry
 from engine.database import Database, open_database
 from engine.errors import DatabaseUnavailable, HistoryReplaced, ShuttingDown, TournamentStopped
-from engine.events import PointsAdded
+from engine.events import PointsAdded, Recorded
+from engine.log import Head
 from engine.telemetry import FORKED, LIVES_LOADED
 from engine.terms import Sequence, TournamentId
+from projections import live as live_module
 from projections import lives as lives_module
 from projections.live import Live
 from projections.lives import Lives, open_lives
+from projections.worker import Worker
 from tests.desks import Arena, desks_at, holding, open_arena, record, submit, until, waiting_for_locks
 from tests.poison import POISONS, cut_tail, poison, repair
 from tests.proxy import HEADS, proxy
@@ -443,3 +447,76 @@ async def can_be_read(lives: Lives, arena: Arena) -> bool:
     except TournamentStopped:
         return False
     return True
+
+
+# ── Far behind ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def soon_far_behind(monkeypatch: pytest.MonkeyPatch) -> int:
+    """A live that lacks more than so many events is far behind."""
+    monkeypatch.setattr(live_module, "BEHIND_EVENTS_MAX", 10)
+    return 10
+
+
+def events_folded(live: Live) -> list[Sequence]:
+    """The sequences that the live folds from now on; whoever asks follows it no further."""
+    folded: list[Sequence] = []
+    fold = live.fold
+
+    def noting(events: Iterable[Recorded], head: Head) -> None:
+        run = list(events)
+        folded.extend(recorded.sequence for recorded in run)
+        fold(run, head)
+
+    live.fold = noting  # type: ignore[method-assign]
+    return folded
+
+
+async def test_a_live_that_is_far_behind_goes_on_from_the_tables(
+    database: Database, owner: asyncpg.Connection, soon_far_behind: int
+) -> None:
+    async with open_lives(database) as lives:
+        arena = await open_arena(database)
+        async with lives.pinned(arena.tournament_id) as live:
+            for limit in (soon_far_behind, soon_far_behind + 1):
+                before, head, folded = total(live, arena), live.head.sequence, events_folded(live)
+                for _ in range(limit):
+                    await add(owner, arena, 1)
+                await Worker(database).catch_up()
+                assert await read(lives, arena) == before + limit
+                assert live.head.sequence == head + limit
+                assert len(folded) == (limit if limit == soon_far_behind else 0)
+            await add(owner, arena, 1)
+            assert await read(lives, arena) == before + limit + 1
+            body = answers.modified_ranking(live, arena.ranking_id)
+            assert f'"total":{before + limit + 1}}}'.encode() in body
+
+
+async def test_where_somebody_follows_a_live_every_event_is_folded(
+    database: Database, owner: asyncpg.Connection, soon_far_behind: int
+) -> None:
+    async with open_lives(database) as lives:
+        arena = await open_arena(database)
+        async with lives.pinned(arena.tournament_id) as live:
+            followed: list[Sequence] = []
+            live.followers.append(lambda recorded: followed.append(recorded.sequence))
+            for _ in range(soon_far_behind + 1):
+                await add(owner, arena, 1)
+            await Worker(database).catch_up()
+            await read(lives, arena)
+            assert followed == list(range(5, 5 + soon_far_behind + 1))
+
+
+async def test_a_live_that_is_far_behind_another_history_is_dropped(
+    database: Database, owner: asyncpg.Connection, soon_far_behind: int
+) -> None:
+    async with open_lives(database) as lives:
+        arena = await open_arena(database)
+        async with lives.pinned(arena.tournament_id) as live:
+            await change_digest(owner, arena)
+            for _ in range(soon_far_behind + 1):
+                await add(owner, arena, 1)
+            with pytest.raises(HistoryReplaced):
+                await read(lives, arena)
+            assert live.dropped

@@ -11,7 +11,7 @@ from engine.database import Database
 from engine.errors import Conflict, DatabaseUnavailable, LogUnreadable
 from engine.events import Event, PointsAdded
 from projections import rebuild as rebuild_module
-from projections import snapshots
+from projections import snapshots, tables
 from projections.board import FOLD_VERSION
 from projections.rebuild import rebuild
 from projections.worker import Worker
@@ -217,6 +217,34 @@ async def test_snapshots_are_written_anew_and_others_dropped(
         last = await snapshots.nearest(connection, arena.tournament_id, written[-1])
     assert last is not None
     assert await owner.fetchval("SELECT count(*) FROM snapshot") == len(written)
+
+
+async def test_two_large_boards_may_be_compared_for_longer_than_a_transaction_may_be_idle_otherwise(
+    database: Database,
+) -> None:
+    idle = "SELECT current_setting('idle_in_transaction_session_timeout')"
+    async with database.connection() as connection:
+        async with connection.transaction():
+            await tables.take_time(connection)
+            assert await connection.fetchval(idle) == "10min"
+        assert await connection.fetchval(idle) == "10s"
+
+
+async def test_the_snapshots_of_the_version_before_stay_until_the_version_after(
+    database: Database, owner: asyncpg.Connection, arena: Arena
+) -> None:
+    """Its processes go on from them as long as they run."""
+    versions = "SELECT array_agg(fold_version ORDER BY fold_version) FROM snapshot"
+    await owner.execute(
+        "INSERT INTO snapshot VALUES ($1, $2 - 1, 3, '', ''), ($1, $2 - 2, 3, '', '')",
+        arena.tournament_id,
+        FOLD_VERSION,
+    )
+    await made_by_fold(FOLD_VERSION - 1, owner, arena.tournament_id)
+    assert (await rebuild(database, arena.tournament_id)).replaced
+    assert await owner.fetchval(versions) == [FOLD_VERSION - 1]
+    assert not (await rebuild(database, arena.tournament_id)).replaced
+    assert await owner.fetchval(versions) is None
 
 
 # ── A new version of the fold ───────────────────────────────────────────────────────────────────────────

@@ -385,10 +385,10 @@ async def test_tables_of_a_newer_fold_are_left_alone_and_the_live_is_replayed(
 async def test_tables_of_a_newer_fold_do_not_stand_in_the_way_of_others(
     database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
 ) -> None:
-    """A worker looks at so many candidates at a time: those which it must not touch are none."""
+    """They are no candidates."""
     await Worker(database).catch_up()
     await made_by_fold(FOLD_VERSION + 1, owner, tournament_id)
     await append(database, tournament_id, [(await whole_log(database, tournament_id))[0].event])
     other_id = await open_new_tournament(database, actor=OPERATOR)
     async with database.connection() as connection:
-        assert await tables.behind(connection, stopped_seconds=0, limit=10) == [other_id]
+        assert await tables.behind(connection, [tournament_id, other_id], stopped_seconds=0) == [other_id]

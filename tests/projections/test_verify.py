@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import log, stored, witness
+from engine import log, safeguards, stored, witness
 from engine.database import Database
 from engine.errors import NotFound, Unacceptable
 from engine.events import Delta, Event, PointsAdded
@@ -471,6 +471,7 @@ ROW_CHANGES: Final = {
     "UPDATE competitor SET parent_id = {cy} {of_cy}": "tables.competitors[{cy}].parent_id",
     "UPDATE competitor SET created_at = '-infinity' {of_cy}": ("tables.competitors[{cy}].created_at"),
     "UPDATE competitor SET updated_at = now() {of_cy}": "tables.competitors[{cy}].updated_at",
+    "UPDATE competitor SET revised = 2 {of_cy}": "tables.competitors[{cy}].revised",
     "DELETE FROM competitor {of_cy}": "tables.competitors[{cy}]",
     "INSERT INTO competitor VALUES ({id}, 77, 77, NULL, '', '{{}}', '', now(), now())": "tables.competitors[77]",
     "UPDATE competition SET group_id = 7 {of_match}": "tables.competitions[{match}].group_id",
@@ -480,6 +481,7 @@ ROW_CHANGES: Final = {
     "UPDATE competition SET voided_at = now() {of_match}": "tables.competitions[{match}].voided_at",
     "UPDATE competition SET location = 'x' {of_match}": "tables.competitions[{match}].location",
     "UPDATE competition SET started_at = 'infinity' {of_match}": ("tables.competitions[{match}].started_at"),
+    "UPDATE competition SET revised = 2 {of_match}": "tables.competitions[{match}].revised",
     "DELETE FROM competition {of_match}": "tables.participant[{match}]",
     "UPDATE participant SET result = 'x' {of_match} AND number = 1": "tables.participant[{match}]",
     "UPDATE participant SET result = 'x' {of_relay} AND number = 2": ("tables.competitions[{relay}].result[{bob}]"),
@@ -492,6 +494,8 @@ ROW_CHANGES: Final = {
     "UPDATE ranking SET number = 2 {of}": f"{RANKING}.number",
     "UPDATE ranking SET description = 'x' {of}": f"{RANKING}.description",
     "UPDATE ranking SET closed_at = now() {of}": f"{RANKING}.closed_at",
+    "UPDATE ranking SET revised = 2 {of}": f"{RANKING}.revised",
+    "UPDATE ranking SET updated_at = now() {of}": f"{RANKING}.updated_at",
     "DELETE FROM ranking {of}": "tables.enrolment[{ranking}]",
     "INSERT INTO ranking VALUES ({id}, 77, 77, 'x', NULL, NULL)": "tables.rankings[77]",
     "DELETE FROM enrolment {of}": RANKING,

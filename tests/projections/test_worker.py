@@ -15,7 +15,7 @@ from engine.database import Database, open_database
 from engine.errors import DatabaseUnavailable
 from engine.events import PointsAdded
 from engine.terms import TournamentId
-from projections import live, tables
+from projections import live, sweep, tables
 from projections import worker as worker_module
 from projections.board import Board
 from projections.tables import Touched
@@ -283,7 +283,7 @@ def batches(said: list[MutableMapping[str, Any]]) -> list[int]:
 async def test_a_tournament_that_is_repaired_is_folded_together_with_the_others_again(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "STOPPED_RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(sweep, "STOPPED_RETRY_SECONDS", 0.0)
     arenas = [await open_arena(database) for _ in range(3)]
     worker = Worker(database)
     sequence = await poison(owner, arenas[1], "unknown tag")
@@ -433,7 +433,7 @@ async def flush_statistics(database: Database) -> None:
 async def test_an_event_that_cannot_be_folded_stops_its_tournament_alone_until_it_is_repaired(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(worker_module, "STOPPED_RETRY_SECONDS", 0.1)
+    monkeypatch.setattr(sweep, "STOPPED_RETRY_SECONDS", 0.1)
     monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.05)
     arenas = [await open_arena(database) for _ in range(6)]
     bad = arenas[2]
@@ -568,13 +568,13 @@ async def test_what_a_round_leaves_over_is_folded_without_a_pause(
         await until(lambda: are_up_to_date(owner, arena))
 
 
-@pytest.mark.parametrize("candidates_max", [1, 2])
-async def test_all_that_is_behind_is_folded_without_a_pause_however_little_a_look_shows(
-    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, candidates_max: int
+@pytest.mark.parametrize("look_max", [1, 2, 7])
+async def test_all_that_is_behind_at_the_start_is_folded_without_a_pause_however_little_a_look_shows(
+    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, look_max: int
 ) -> None:
     monkeypatch.setattr(worker_module, "POLL_SECONDS", NEVER_SECONDS)
     monkeypatch.setattr(worker_module, "ROUND_SECONDS_MIN", NEVER_SECONDS)
-    monkeypatch.setattr(worker_module, "CANDIDATES_MAX", candidates_max)
+    monkeypatch.setattr(sweep, "LOOK_TOURNAMENTS_MAX", look_max)
     arenas = [await open_arena(database) for _ in range(7)]
     async with working(database):
         await until(lambda: are_up_to_date(owner, *arenas))
@@ -592,9 +592,11 @@ async def test_a_worker_with_nothing_to_do_does_not_look_through_the_heads_until
         asked.append(None)
         return await moment(connection)
 
-    async def counted_behind(connection: asyncpg.Connection, **bounds: Any) -> list[TournamentId]:
+    async def counted_behind(
+        connection: asyncpg.Connection, among: Collection[TournamentId], **bounds: Any
+    ) -> list[TournamentId]:
         looked.append(None)
-        return await behind(connection, **bounds)
+        return await behind(connection, among, **bounds)
 
     monkeypatch.setattr(tables, "moment", counted_moment)
     monkeypatch.setattr(tables, "behind", counted_behind)
@@ -606,6 +608,59 @@ async def test_a_worker_with_nothing_to_do_does_not_look_through_the_heads_until
             asked_before = len(asked)
             await until(lambda before=asked_before: len(asked) > before + 50)
     assert len(looked) < len(asked) / 3
+
+
+async def test_what_nobody_told_of_is_found_though_a_look_shows_a_part_of_the_tournaments_only(
+    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(sweep, "LOOK_TOURNAMENTS_MAX", 2)
+    arenas = [await open_arena(database) for _ in range(7)]
+    async with working(database):
+        await until(lambda: are_up_to_date(owner, *arenas))
+        for arena in arenas:
+            await add(owner, arena, 1)
+            await until(lambda: are_up_to_date(owner, *arenas))
+
+
+async def test_a_tournament_that_a_look_passed_by_because_another_worker_had_it_is_looked_at_again(
+    database: Database, dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one may have died with it; the sweep is elsewhere by then, and would take long to come round."""
+    monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.01)
+    claimed = await open_arena(database)
+    await Worker(database).catch_up()
+    async with working(database) as worker:
+        await until(lambda: owner.fetchval(_LISTENERS))
+        await until(lambda: not worker._sweep.hurried)
+        monkeypatch.setattr(sweep, "LOOK_TOURNAMENTS_MAX", 0)  # from now on it finds nothing by itself
+        claim = "SELECT 1 FROM checkpoint WHERE tournament_id = $1 FOR UPDATE"
+        async with holding(dsn, claim, claimed.tournament_id):
+            await add(owner, claimed, 1)
+            await owner.execute("SELECT pg_notify($1, $2)", CHANNEL, str(claimed.tournament_id))
+            await until(lambda: claimed.tournament_id in worker._known)
+            assert not await are_up_to_date(owner, claimed)
+        await until(lambda: are_up_to_date(owner, claimed))
+
+
+async def test_a_hint_that_could_not_be_sent_is_sent_again(
+    dsn: str, database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "POLL_SECONDS", NEVER_SECONDS)
+    arena = await open_arena(database)
+    async with working(database), proxy(dsn) as between, open_database(between.dsn, name="waker") as elsewhere:
+        await until(lambda: are_up_to_date(owner, arena))
+        between.refusing = True
+        between.cut_all()
+        await add(owner, arena, 1)
+        waker = Waker(elsewhere)
+        waker.appended(arena.tournament_id)
+        waking = asyncio.create_task(waker.run())
+        await until(lambda: between.refused > 1)
+        between.refusing = False
+        await until(lambda: are_up_to_date(owner, arena))
+        waking.cancel()
+        await asyncio.wait([waking])
 
 
 _LISTENERS: Final = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
@@ -651,6 +706,56 @@ async def test_a_worker_survives_a_database_that_is_away_for_a_while(
             assert not await are_up_to_date(owner, arena)
             between.refusing = False
             await until(lambda: are_up_to_date(owner, arena))
+
+
+@pytest.mark.parametrize(
+    ("away", "back", "error"),
+    [
+        ("ALTER SCHEMA tallybook RENAME TO away", "ALTER SCHEMA away RENAME TO tallybook", "UndefinedTableError"),
+        ("ALTER TABLE head RENAME TO away", "ALTER TABLE away RENAME TO head", "UndefinedTableError"),
+        (
+            "ALTER TABLE checkpoint RENAME sequence TO away",
+            "ALTER TABLE checkpoint RENAME away TO sequence",
+            "UndefinedColumnError",
+        ),
+        (
+            "REVOKE USAGE ON SCHEMA tallybook FROM tallybook_service",
+            "GRANT USAGE ON SCHEMA tallybook TO tallybook_service",
+            "UndefinedTableError",
+        ),
+        (
+            "REVOKE SELECT ON checkpoint FROM tallybook_service",
+            "GRANT SELECT ON checkpoint TO tallybook_service",
+            "InsufficientPrivilegeError",
+        ),
+    ],
+)
+async def test_a_worker_goes_on_when_what_is_missing_for_a_while_is_there_again(
+    database: Database, dsn: str, monkeypatch: pytest.MonkeyPatch, away: str, back: str, error: str
+) -> None:
+    """As in the midst of a restore, where tables come one after the other and rights last."""
+    monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.1)
+    search_path = {"search_path": "tallybook, away"}
+    restorer = await asyncpg.connect(dsn, server_settings=search_path)
+    try:
+        arena = await open_arena(database)
+        with capture_logs() as said:
+            async with working(database):
+                await until(lambda: are_up_to_date(restorer, arena))
+                await add(restorer, arena, 1)
+                await restorer.execute(away)
+
+                def failed() -> list[MutableMapping[str, Any]]:
+                    return [line for line in said if line["event"] == "worker_failed" and error in str(line)]
+
+                await until(lambda: len(failed()) > 2)
+                assert {line["log_level"] for line in failed()} == {"error"}
+                await restorer.execute(back)
+                await add(restorer, arena, 2)
+                await until(lambda: are_up_to_date(restorer, arena))
+        await assert_the_tables_are_the_log(database, arena.tournament_id)
+    finally:
+        await restorer.close()
 
 
 async def test_a_worker_keeps_the_board_that_it_has_saved(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,20 +1,33 @@
-"""Competitors from files: all of them in the order of the file, or none and every wrong line named."""
+"""Competitors from files: all of them in the order of the file, nobody twice, and every wrong line named."""
 
 import asyncio
+import fcntl
 import json
+import signal
+from collections.abc import Iterable
 from pathlib import Path
+from random import Random
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from api.cli import imports
-from api.cli.imports import UNDER_WAY_MAX, register_competitors
+from api.cli.imports import UNDER_WAY_MAX, BrokenOff, Imported, Interrupted, Line, _asked, register_competitors
 from api.desk import Desk
 from engine import log
-from engine.commands import RegisterCompetitor
+from engine.commands import ChangeCompetitor, RegisterCompetitor
 from engine.errors import Refusal, Unacceptable, Unreadable
+from engine.events import CompetitorRegistered
 from engine.terms import OPERATOR, TAGS_MAX, CompetitorId, TournamentId
+from tests.api.cli.conftest import Tallybook
+from tests.cut_imports import cut_import
+from tests.desks import HOLD_HEAD, desks_at, holding, recorded, until
+from tests.running import Said, opened_by, said, started
+from tests.tournaments import open_new_tournament
 
 BOM = b"\xef\xbb\xbf"
+TEXTS = st.sampled_from(["", "a", "b", "a b", "1"])
 COLUMNS = "The first line must name the columns: name, then any of tags, color, parent."
 CORRECT = "Nothing was imported; correct these lines."
 
@@ -29,20 +42,35 @@ class Import:
         self.progress: list[tuple[int, int]] = []
 
     async def __call__(self, content: str | bytes, *, name: str = "file.csv") -> int:
-        """Imports a file of this content."""
+        """Imports a file of this content, and returns how many were registered."""
+        return (await self.result(content, name=name)).registered
+
+    async def result(self, content: str | bytes, *, name: str = "file.csv", stop_at: int | None = None) -> Imported:
+        """With `stop_at`, interrupted when so many are registered."""
         file = self._folder / name
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return await self.file(file)
+        return await self.file(file, stop_at=stop_at)
 
-    async def file(self, file: Path) -> int:
+    async def file(self, file: Path, *, stop_at: int | None = None) -> Imported:
         self.progress.clear()
+        stop = asyncio.Event()
+
+        def progress(done: int, total: int) -> None:
+            self.progress.append((done, total))
+            if stop_at is not None and done >= stop_at:
+                stop.set()
+
+        if stop_at == 0:
+            stop.set()
         async with self._desk.lives.pinned(self._tournament_id) as live:
-            return await register_competitors(
-                self._desk, live, file, progress=lambda done, total: self.progress.append((done, total))
-            )
+            return await register_competitors(self._desk, live, file, stop=stop, progress=progress)
 
     async def ndjson(self, *rows: object) -> int:
-        return await self("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), name="file.ndjson")
+        return (await self.lines(rows)).registered
+
+    async def lines(self, rows: Iterable[object]) -> Imported:
+        content = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+        return await self.result(content, name="file.ndjson")
 
     async def refused(self, content: str | bytes, *, name: str = "file.csv") -> list[tuple[str, str]]:
         """The faults, after which there must be nobody more than before."""
@@ -61,6 +89,16 @@ class Import:
             competitor_id = CompetitorId(await self._desk.new_id())
             await self._desk.submit(live, RegisterCompetitor(competitor_id=competitor_id, name=name), actor=OPERATOR)
         return competitor_id
+
+    async def rename(self, name: str, to: str) -> None:
+        async with self._desk.lives.pinned(self._tournament_id) as live:
+            (competitor_id,) = [i for i, c in live.board.competitors.items() if c.name == name]
+            change = ChangeCompetitor(competitor_id=competitor_id, name=to)
+            await self._desk.submit(live, change, actor=OPERATOR)
+
+    def into(self, tournament_id: TournamentId) -> "Import":
+        """The same for another tournament."""
+        return Import(self._desk, tournament_id, self._folder)
 
     async def names(self) -> list[str]:
         return list(await self.parents())
@@ -118,8 +156,8 @@ async def test_ndjson_has_the_same_with_tags_also_as_an_array(imported: Import) 
 async def test_csv_and_ndjson_of_the_same_people_are_the_same(imported: Import) -> None:
     names = ["Zoë", "李四", "🏆", "O'Neil; DROP", 'q"q', "a,b", "|", "#1"]
     await imported("name\n" + "".join('"{}"\n'.format(name.replace('"', '""')) for name in names))
-    await imported.ndjson(*({"name": name} for name in names))
-    assert [name for name, _, _ in await imported.details()] == names * 2
+    assert [name for name, _, _ in await imported.details()] == names
+    assert await imported.ndjson(*({"name": name} for name in names)) == 0
 
 
 @pytest.mark.parametrize("name", ["a\u2028b", "a\u2029b"])
@@ -329,12 +367,6 @@ async def test_as_many_competitors_as_the_limit_says_and_not_one_more(
 # ── As a whole ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_file_is_imported_again_as_others_of_the_same_names(imported: Import) -> None:
-    content = "name,parent\nAnn,\nBob,\n"
-    assert (await imported(content), await imported(content)) == (2, 2)
-    assert [name for name, _, _ in await imported.details()] == ["Ann", "Bob", "Ann", "Bob"]
-
-
 async def test_ids_are_those_of_nobody_else(imported: Import, desk: Desk) -> None:
     before = await desk.new_id()
     await imported("name\n" + "".join(f"{n}\n" for n in range(100)))
@@ -350,7 +382,7 @@ async def test_ids_are_those_of_nobody_else(imported: Import, desk: Desk) -> Non
 async def test_twenty_thousand_competitors_are_imported_while_one_waits(imported: Import) -> None:
     rows = (f"Player {n},a|b,00ff00,{f'Player {n - 1000}' if n >= 1000 else ''}\n" for n in range(20_000))
     content = "name,tags,color,parent\n" + "".join(rows)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         assert await imported(content) == 20_000
     assert imported.progress[-1] == (20_000, 20_000)
     assert await imported.names() == [f"Player {n}" for n in range(20_000)]
@@ -361,3 +393,234 @@ async def test_the_refusal_of_what_is_readable_is_another_than_that_of_what_is_n
         await imported("name\n \n")
     with pytest.raises(Unreadable):
         await imported("name\nAnn,\n")
+
+
+# ── Again ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+FAMILY = "name,tags,color,parent\nClub,,,\nAnn,junior,00ff00,Club\nBob,,,Ann\nAnn,,,\nCid,,,Bob\n"
+FAMILY_PARENTS = [("Club", None), ("Ann", "Club"), ("Bob", "Ann"), ("Ann", None), ("Cid", "Bob")]
+
+
+async def test_a_second_import_of_a_file_changes_nothing_and_says_what_is_there(
+    imported: Import, desk: Desk, tournament_id: TournamentId
+) -> None:
+    first = await imported.result(FAMILY)
+    before = await events(desk, tournament_id), await last_id(desk)
+    second = await imported.result(FAMILY)
+    assert (await events(desk, tournament_id), await last_id(desk)) == before
+    assert (first.registered, first.already_registered) == (5, 0)
+    assert (second.registered, second.already_registered) == (0, 5)
+    assert second.ids == first.ids == [c.competitor_id for c in before[0]]
+
+
+async def test_an_import_that_was_interrupted_anywhere_goes_on_where_it_was(imported: Import) -> None:
+    rows = [f"{n},{n - 1 if n else ''}" for n in range(20)]
+    content = "\n".join(["name,parent", *rows])
+    for stop_at in range(0, 20, 3):
+        with pytest.raises(Interrupted) as caught:
+            await imported.result(content, stop_at=stop_at)
+        assert caught.value.message == (
+            f"Interrupted: {stop_at} of the file's 20 competitors are registered. "
+            "The same command again registers the others, and nobody twice."
+        )
+        assert await imported.names() == [str(n) for n in range(stop_at)]
+    result = await imported.result(content)
+    assert (result.registered, result.already_registered) == (2, 18)
+    assert await imported.parents() == {str(n): str(n - 1) if n else None for n in range(20)}
+
+
+@settings(
+    max_examples=30,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
+)
+@given(data=st.data())
+async def test_whoever_was_registered_by_whatever_parts_of_a_file_is_registered_once(
+    imported: Import, desk: Desk, data: st.DataObject
+) -> None:
+    """Lines of few names, so that many are alike; first some of them from the beginning, then all, in another form."""
+    tournament = await open_new_tournament(desk.database, actor=OPERATOR)
+    into = imported.into(tournament)
+    names = data.draw(st.lists(st.sampled_from(["Ann", "Bob", " Ann ", "Cid"]), max_size=8))
+    rows = [{"name": name, "tags": ["a"] if name == "Cid" else []} for name in names]
+    cut = data.draw(st.integers(min_value=0, max_value=len(rows)))
+    part = await into.lines(rows[:cut])
+    csv = "name,tags\n" + "".join(f"{row['name']},{'|'.join(row['tags'])}\n" for row in rows)
+    whole = await into.result(csv)
+    assert (part.registered, whole.registered, whole.already_registered) == (cut, len(rows) - cut, cut)
+    assert whole.ids[:cut] == part.ids
+    assert [name for name, _, _ in await into.details()] == [name.strip() for name in names]
+
+
+async def test_lines_may_be_added_corrected_and_moved_and_only_new_ones_are_registered(imported: Import) -> None:
+    with pytest.raises(Interrupted):
+        await imported.result("name,parent\nClub,\nAnn,Club\nBob,Ann\nZoe,Bob\n", stop_at=2)
+    changed = "\ufeffname,color,parent\r\nBob,,Ann\r\nDan,00ff00,\r\nClub,,\r\nAnn,,Club\r\nZoë,,Bob\r\n"
+    result = await imported.result(changed)
+    assert (result.registered, result.already_registered) == (3, 2)
+    assert await imported.parents() == {"Club": None, "Ann": "Club", "Bob": "Ann", "Dan": None, "Zoë": "Bob"}
+
+
+async def test_lines_of_another_file_that_say_the_same_are_the_same_competitors_and_one_by_hand_is_another(
+    imported: Import,
+) -> None:
+    assert await imported("name\nAnn\n") == 1
+    result = await imported.result("name\nBob\nAnn\nAnn\n", name="other.csv")
+    assert (result.registered, result.already_registered) == (2, 1)
+    await imported.add("Ann")
+    assert [name for name, _, _ in await imported.details()] == ["Ann", "Bob", "Ann", "Ann"]
+
+
+async def test_what_is_registered_is_not_judged_again(imported: Import) -> None:
+    """Its parent's name is that of two by now, and it was itself renamed."""
+    with pytest.raises(Interrupted):
+        await imported.result("name,parent\nClub,\nAnn,Club\nBob,Ann\nCid,Bob\n", stop_at=3)
+    await imported.add("Club")
+    await imported.rename("Ann", "Anna")
+    await imported.rename("Bob", "Robert")
+    result = await imported.result("name,parent\nClub,\nAnn,Club\nBob,Ann\nCid,Bob\nDan,Robert\n")
+    assert (result.registered, result.already_registered) == (2, 3)
+    assert (await imported.parents())["Cid"] == (await imported.parents())["Dan"] == "Robert"
+
+
+async def test_a_line_that_is_refused_after_others_were_registered_says_how_many_were(imported: Import) -> None:
+    with pytest.raises(Interrupted):
+        await imported.result("name,parent\nAnn,\nBob,Ann\nCid,Bob\n", stop_at=2)
+    with pytest.raises(Unacceptable) as caught:
+        await imported("name,color,parent\nAnn,,\nBob,,Ann\nCid,red,Bob\n")
+    assert caught.value.message == (
+        "2 of the file's 3 competitors were registered before, and nobody was now; correct these lines."
+    )
+    assert [fault.field for fault in caught.value.faults] == ["line 4, color"]
+    assert await imported.names() == ["Ann", "Bob"]
+
+
+async def test_two_imports_of_one_file_at_once_register_everybody_once_and_below_whom_there_is(
+    imported: Import, dsn: str, tournament_id: TournamentId, tmp_path: Path
+) -> None:
+    rows = [f"{n},{n - 7 if n >= 7 else ''}" for n in range(400)]
+    content = "\n".join(["name,parent", *rows])
+    async with desks_at(dsn) as desks:
+        imports_ = []
+        for number, one in enumerate(desks):
+            (tmp_path / str(number)).mkdir()
+            imports_.append(Import(one, tournament_id, tmp_path / str(number)))
+        both = await asyncio.gather(*(one.result(content) for one in imports_))
+    assert sum(result.registered for result in both) == 400
+    assert both[0].ids == both[1].ids
+    parents = await imported.parents()
+    assert len(parents) == 400
+    assert parents == {str(n): str(n - 7) if n >= 7 else None for n in range(400)}
+
+
+async def test_an_import_that_the_database_lets_down_says_so_and_goes_on_when_it_is_back(
+    imported: Import, dsn: str, tournament_id: TournamentId
+) -> None:
+    with pytest.raises(Interrupted):
+        await imported.result("name,parent\nAnn,\nBob,Ann\nCid,Bob\n", stop_at=1)
+    async with holding(dsn, HOLD_HEAD, tournament_id):
+        with pytest.raises(BrokenOff) as caught:
+            await imported("name,parent\nAnn,\nBob,Ann\nCid,Bob\n")
+    assert caught.value.message == (
+        "Broken off (database_unavailable): at least 1 of the file's 3 competitors are registered. "
+        "The same command again registers the others, and nobody twice."
+    )
+    assert await imported("name,parent\nAnn,\nBob,Ann\nCid,Bob\n") == 2
+    assert await imported.parents() == {"Ann": None, "Bob": "Ann", "Cid": "Bob"}
+
+
+async def test_a_key_that_was_used_for_something_else_is_named_with_its_line(
+    imported: Import, desk: Desk, tournament_id: TournamentId
+) -> None:
+    async with desk.lives.pinned(tournament_id) as live:
+        competitor_id = CompetitorId(await desk.new_id())
+        other = RegisterCompetitor(competitor_id=competitor_id, name="Eve")
+        await desk.submit(live, other, actor=OPERATOR, idempotency_key=ANN_KEY, fingerprint=b"another")
+    assert await imported.refused("name,tags,color,parent\nBob,,,\nAnn,a|b,00ff00,7\n") == [
+        ("line 3", f"its key {ANN_KEY} was used for another request")
+    ]
+
+
+ANN_KEY = "import-36a7d49ed5efd2a265f99e9b372394115529530cceb345399e73531a8c6c89a1"
+
+
+def test_the_key_of_a_line_is_for_ever_the_same() -> None:
+    """Or the next version would register everybody again. Neither the file's form nor blanks make a difference."""
+    ann = Line(name=" Ann", tags="a | b|", color="00ff00", parent=7)
+    asked = _asked({2: ann, 5: Line(name="Ann", tags=["a", "b"], color="00ff00", parent="7 ")})
+    assert asked[0].key == ANN_KEY
+    assert asked[1].key == "import-93a759fe2dc31b9b95b5073d848e867edee0ad20de213effe89ee2abbef01da0"
+    assert [one.key for one in asked] == [f"import-{one.fingerprint.hex()}" for one in asked]
+
+
+@given(st.lists(st.builds(Line, name=TEXTS, tags=st.lists(TEXTS, max_size=2), color=TEXTS, parent=TEXTS), max_size=6))
+def test_lines_that_say_something_else_have_other_keys(lines: list[Line]) -> None:
+    asked = _asked(dict(enumerate(lines)))
+    assert len({one.key for one in asked}) == len(lines)
+
+
+# ── As its users have it ────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.timeout(300)
+async def test_an_import_that_is_cut_off_at_random_registers_everybody_once_and_in_order(
+    tallybook: Tallybook, dsn: str, tmp_path: Path
+) -> None:
+    slug = await tallybook.done("tournament", "create", "Cup")
+    cut = await cut_import(["--database-url", dsn], dsn, slug, tmp_path, Random(3), count=2_000, cuts=4)
+    assert {one.how for one in cut.cuts if one.code} == {signal.SIGINT, signal.SIGKILL}
+    assert cut.right, cut
+
+
+@pytest.mark.timeout(300)
+async def test_an_import_into_an_embedded_database_that_is_cut_off_goes_on(tmp_path: Path) -> None:
+    where = ["--data-dir", str(tmp_path / "data")]
+    slug = said("tournament", "create", "Cup", *where).out.strip()
+    dsn = f"postgresql://tallybook@/tallybook?host={tmp_path / 'data' / 'socket.alone'}&port=5432"
+    cut = await cut_import(where, dsn, slug, tmp_path, Random(1), count=600, cuts=2)
+    assert cut.right, cut
+
+
+async def test_ctrl_c_before_the_import_has_begun_says_that_nobody_was_registered(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    with (data / "lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with started(tmp_path, "competitor", "import", "cup", "a.csv", "--data-dir", str(data)) as waiting:
+            await until(lambda: str(data / "lock") in opened_by(waiting.pid))
+            waiting.press_ctrl_c()
+            assert await waiting.ended() == 130
+            assert (waiting.out, waiting.err) == ("", "Interrupted before this command registered anybody.\n")
+
+
+async def test_it_is_said_how_many_were_registered_and_with_json_also_their_ids(
+    tallybook: Tallybook, dsn: str, tmp_path: Path
+) -> None:
+    slug = await tallybook.done("tournament", "create", "Cup")
+    file = tmp_path / "some.csv"
+    command = ["competitor", "import", slug, str(file), "--database-url", dsn]
+    file.write_text("name\nAnn\nBob\n")
+    first = said(*command, "--json")
+    ids = [one["id"] for one in await tallybook.json("competitor", "list", slug)]
+    assert (first.json, first.err) == ({"registered": 2, "already_registered": 0, "ids": ids}, "")
+    file.write_text("name\nAnn\nCid\nBob\n")
+    second = said(*command)
+    assert second == Said(0, "", "1 competitors registered; 2 of the file were registered already\n")
+    assert said(*command) == Said(0, "", "nothing to do: all 3 competitors of the file are registered already\n")
+    _, _, cid = [one["id"] for one in await tallybook.json("competitor", "list", slug)]
+    third = said(*command, "--json")
+    assert (third.json, third.err) == ({"registered": 0, "already_registered": 3, "ids": [ids[0], cid, ids[1]]}, "")
+
+
+async def events(desk: Desk, tournament_id: TournamentId) -> list[CompetitorRegistered]:
+    found = await recorded(desk.database, tournament_id)
+    return [event for event in found if isinstance(event, CompetitorRegistered)]
+
+
+async def last_id(desk: Desk) -> int:
+    """The last that was drawn; without drawing one."""
+    async with desk.database.connection() as connection:
+        drawn: int = await connection.fetchval("SELECT pg_sequence_last_value('resource_id')")
+    return drawn

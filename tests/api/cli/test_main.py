@@ -14,7 +14,6 @@ import struct
 import subprocess
 import termios
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from pathlib import Path
 
 import asyncpg
@@ -32,7 +31,7 @@ from engine.terms import NAME_CHARACTERS_MAX, OPERATOR, CompetitorId, RankingId,
 from tests.api.cli.conftest import Tallybook, said_here
 from tests.api.service import create_ranking, deltas, make_token, register, serve
 from tests.desks import until
-from tests.running import TALLYBOOK, Said, environment, lives, said, started
+from tests.running import TALLYBOOK, Said, environment, opened_by, said, started
 
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 
@@ -200,7 +199,8 @@ async def test_every_fault_of_a_competitor_is_listed(tallybook: Tallybook, slug:
 async def test_competitors_are_imported_and_counted_aside(tallybook: Tallybook, slug: str, tmp_path: Path) -> None:
     file = tmp_path / "some.csv"
     file.write_text("name,parent\nAnn,\nBob,Ann\n")
-    assert await tallybook("competitor", "import", slug, str(file)) == Said(0, "", "2 competitors registered\n")
+    imported = said("competitor", "import", slug, str(file), "--database-url", tallybook.dsn)
+    assert imported == Said(0, "", "2 competitors registered\n")
     ann, bob = await tallybook.json("competitor", "list", slug)
     assert (ann["name"], bob["name"], bob["parent"]) == ("Ann", "Bob", ann["id"])
 
@@ -208,7 +208,9 @@ async def test_competitors_are_imported_and_counted_aside(tallybook: Tallybook, 
 async def test_an_import_that_is_refused_names_the_lines(tallybook: Tallybook, slug: str, tmp_path: Path) -> None:
     file = tmp_path / "some.csv"
     file.write_text("name,color\nAnn,\n,red\n")
-    assert await tallybook.refused("competitor", "import", slug, str(file)) == [
+    refused = said("competitor", "import", slug, str(file), "--database-url", tallybook.dsn)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.splitlines() == [
         "Nothing was imported; correct these lines.",
         "  line 3, name: must not be empty",
         "  line 3, color: must be 6 hexadecimal characters, without a leading #",
@@ -625,7 +627,7 @@ async def test_commands_at_once_in_a_new_data_directory_are_all_done(tmp_path: P
 def test_a_data_directory_that_cannot_be_one_is_refused_in_a_sentence(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to("/dev/null")
-    ended = said("tournament", "list", "--data-dir", str(tmp_path / place))
+    ended = said("tournament", "create", "Cup", "--data-dir", str(tmp_path / place))
     assert (ended.code, ended.out) == (1, "")
     (sentence,) = ended.err.splitlines()
     assert "choose a data directory that this user can write to" in sentence
@@ -637,19 +639,10 @@ async def test_ctrl_c_ends_a_command_that_waits_for_the_data_directory(tmp_path:
     with (data_dir / "lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with started(tmp_path, "tournament", "list", "--data-dir", str(data_dir)) as waiting:
-            await until(lambda: _has_open(waiting.pid, data_dir / "lock"))
+            await until(lambda: str(data_dir / "lock") in opened_by(waiting.pid))
             waiting.press_ctrl_c()
             assert await waiting.ended() == 130
             assert (waiting.out, waiting.err) == ("", "")
-
-
-def _has_open(pid: int, path: Path) -> bool:
-    assert lives(pid)
-    opened = set()
-    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(FileNotFoundError):  # it has been closed meanwhile
-            opened.add(os.readlink(descriptor))
-    return str(path) in opened
 
 
 # ── A worker of its own ─────────────────────────────────────────────────────────────────────────────────

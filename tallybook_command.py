@@ -1,0 +1,64 @@
+"""What starts Tallybook: makes sure that it is Tallybook's packages that start.
+
+They are named for what they are, `api`, `engine`, `migrations`, `projections`, as another project's may be, too; and
+where such a project is on PYTHONPATH, Python takes its packages for ours. So this module has a name that nobody else
+has, lies beside the packages, needs none of them to be imported, and looks where Python would take them from first.
+"""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+PACKAGES: Final = ("api", "engine", "migrations", "projections")
+
+
+def main() -> None:
+    """The command `tallybook`: runs what `sys.argv` asks for, and exits with its code."""
+    _refuse_strangers()
+    try:
+        from api.cli.main import main as run  # noqa: PLC0415 - whose it is was not known before
+    except KeyboardInterrupt:
+        sys.exit(130)  # as `run` does it
+
+    run()
+
+
+def process() -> None:
+    """One process of a running service, started by `api/processes.py` as `python -m tallybook_command`."""
+    _refuse_strangers()
+    from api.process import main as run  # noqa: PLC0415
+
+    sys.exit(run())
+
+
+def _refuse_strangers() -> None:
+    """Exits with code 1 and a sentence where one of the packages would not be ours."""
+    here = Path(__file__).parent
+    for name in PACKAGES:
+        place = _place(name)
+        if place is None or not (here / name).exists() or not place.samefile(here / name):
+            sys.exit(_sentence(name, place, here))
+
+
+def _place(name: str) -> Path | None:
+    """The folder, or the file of a module, that Python takes the package from; None: there is none."""
+    spec = find_spec(name)  # of what is not in a package: nothing is imported
+    if spec is None:
+        return None
+    if spec.submodule_search_locations is None:
+        return Path(spec.origin or name)
+    return next(map(Path, spec.submodule_search_locations), None)
+
+
+def _sentence(name: str, place: Path | None, here: Path) -> str:
+    if place is None or not (here / name).exists():
+        return f"Tallybook's package `{name}` is missing in {here}; install Tallybook again."
+    return (
+        f"Python finds another package `{name}` in {place} before Tallybook's, which is in {here}; take {place.parent} "
+        "off PYTHONPATH, or run Tallybook in an environment of its own."
+    )
+
+
+if __name__ == "__main__":
+    process()

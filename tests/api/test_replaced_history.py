@@ -1,0 +1,229 @@
+"""A database that was restored under running services: nothing that they remember of what is lost does any harm."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+import pytest
+
+from api.desk import Desk
+from api.remembered import IDS_RESERVED
+from engine.commands import CreateRanking, RegisterCompetitor
+from engine.errors import HistoryReplaced, IdTaken, Unavailable
+from engine.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
+from projections.audit import Plan, verify
+from tests.api.service import (
+    Answer,
+    Client,
+    Form,
+    Service,
+    create_ranking,
+    deltas,
+    make_token,
+    register,
+    serve,
+    slug_of,
+)
+from tests.desks import Arena, desk_at, desks_at, open_arena, submit
+from tests.restoring import backup
+from tests.tournaments import open_new_tournament
+
+UNAVAILABLE: Final = 503
+TRIES_MAX: Final = 1_000
+
+
+class Patient(Client):
+    """Sends what is certainly not applied again, as it is told to."""
+
+    def __init__(self, service: Service, tournament: str, token: str) -> None:
+        super().__init__(service.client(tournament, token)._session, service.url, tournament, token)
+
+    async def send(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        for _ in range(TRIES_MAX):
+            answer = await super().send(method, path, body, headers)
+            if answer.status != UNAVAILABLE:
+                return answer
+        raise AssertionError("the service does not recover")
+
+
+async def opened(service: Service) -> TournamentId:
+    """A new tournament; while connections of a database that is gone are still found dead, another attempt."""
+    for _ in range(TRIES_MAX):
+        try:
+            return await open_new_tournament(service.database, actor=OPERATOR)
+        except Unavailable:
+            continue
+    raise AssertionError("the database does not come back")
+
+
+async def names_of(client: Client) -> dict[int, str]:
+    answer = await client.get("competitors.json?per_page=200")
+    return {competitor["id"]: competitor["name"] for competitor in answer.json["competitors"]["competitor"]}
+
+
+async def assert_whole(service: Service) -> None:
+    report = await verify(service.database, Plan(), on_difference=print, on_events=lambda *_: None)
+    assert report.differences == []
+
+
+async def points(client: Client, ranking_id: int, competitor_id: int, unity_id: int) -> Answer:
+    form: Form = {"participants_delta": deltas((competitor_id, unity_id, 1))}
+    return await client.put(f"rankings/{ranking_id}/add.json", form)
+
+
+# ── Ids ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_ids_that_a_restored_database_hands_out_again_are_nobodys_twice(dsn: str) -> None:
+    async with serve(dsn) as service, serve(dsn) as other:
+        tournament_id = await opened(service)
+        token, slug = await make_token(service.database), await slug_of(service.database, tournament_id)
+        clients = [Patient(one, slug, token) for one in (service, other)]
+        await register(clients[0], "Before")
+        async with backup(dsn) as restore:
+            await register(clients[0], *(f"Lost {n}" for n in range(IDS_RESERVED + 8)))
+            await restore()
+            expected = await names_of(clients[0])
+            assert list(expected.values()) == ["Before"]
+            for n in range(IDS_RESERVED * 2):
+                answer = await clients[n % 2].post("competitors.json", {"name": f"{n}"})
+                assert answer.status == 200, answer.body
+                assert answer.json["competitor"]["id"] not in expected
+                expected[answer.json["competitor"]["id"]] = f"{n}"
+            for client in clients:
+                assert await names_of(client) == expected
+            await assert_whole(service)
+
+
+async def test_an_id_that_exists_is_refused_and_those_drawn_with_it_are_forgotten(desk: Desk) -> None:
+    arena = await open_arena(desk.database)
+
+    def ranking(ranking_id: int, unity_id: int) -> CreateRanking:
+        return CreateRanking(
+            ranking_id=RankingId(ranking_id),
+            main_unity_id=UnityId(unity_id),
+            name="Again",
+            main_unity_name="Points",
+            participants=arena.competitors,
+        )
+
+    for command in (
+        RegisterCompetitor(competitor_id=arena.competitors[0], name="Cid"),
+        ranking(arena.ranking_id, await desk.new_id()),
+        ranking(await desk.new_id(), arena.unity_id),
+    ):
+        drawn = await desk.new_id()
+        with pytest.raises(IdTaken):
+            await submit(desk, arena.tournament_id, command)
+        assert await desk.new_id() > drawn + 1
+
+
+async def test_an_id_that_another_process_has_just_used_is_refused_by_the_log(dsn: str) -> None:
+    """This one has not seen it yet: competitors of others do not overtake."""
+    async with desks_at(dsn) as desks:
+        arena = await open_arena(desks[0].database)
+        async with desks[1].lives.pinned(arena.tournament_id) as live:
+            await desks[1].lives.current(live)
+            drawn = CompetitorId(await desks[0].new_id())
+            await submit(desks[0], arena.tournament_id, RegisterCompetitor(competitor_id=drawn, name="Cid"))
+            assert drawn not in live.board.competitors
+            with pytest.raises(IdTaken):
+                await submit(desks[1], arena.tournament_id, RegisterCompetitor(competitor_id=drawn, name="Dot"))
+
+
+# ── Slugs and tokens ────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("written_to", [True, False])
+async def test_a_slug_that_is_gone_never_means_another_tournament(dsn: str, written_to: bool) -> None:
+    async with serve(dsn) as service:
+        token = await make_token(service.database)
+        async with backup(dsn) as restore:
+            lost_id = await opened(service)
+            lost = Patient(service, await slug_of(service.database, lost_id), token)
+            assert (await lost.get("competitors.json")).status == 200
+            if written_to:
+                await register(lost, "Ada")
+            await restore()
+            others = [await opened(service) for _ in range(IDS_RESERVED + 8)]
+            assert lost_id in others
+            assert (await lost.post("competitors.json", {"name": "Ben"})).status == 404
+            assert (await lost.get("competitors.json")).status == 404
+            for tournament_id in others:
+                assert await names_of(Patient(service, await slug_of(service.database, tournament_id), token)) == {}
+
+
+async def test_a_slug_is_looked_up_again_where_the_live_has_another(dsn: str) -> None:
+    """What a process remembers of slugs is wrong although no connection was lost: as after a restore in place."""
+    async with serve(dsn) as service:
+        token = await make_token(service.database)
+        one, two = [await opened(service) for _ in range(2)]
+        client = Patient(service, await slug_of(service.database, one), token)
+        assert (await client.get("competitors.json")).status == 200
+        await register(Patient(service, await slug_of(service.database, two), token), "Of the other")
+        async with service.desk.lives.pinned(one) as live:
+            live.slug = "what-it-was-called"
+            assert (await client.get("competitors.json")).status == 404
+            assert (await client.post("competitors.json", {"name": "Ada"})).status == 404
+
+
+async def test_a_token_that_is_gone_opens_nothing_after_the_restore(dsn: str) -> None:
+    async with serve(dsn) as service, backup(dsn) as restore:
+        lost_id = await opened(service)
+        token = await make_token(service.database, tournament_ids=[lost_id])
+        client = Patient(service, await slug_of(service.database, lost_id), token)
+        assert (await client.get("competitors.json")).status == 200
+        await restore()
+        while await opened(service) < lost_id:
+            pass
+        client.tournament = await slug_of(service.database, lost_id)
+        assert (await client.get("competitors.json")).status == 401
+
+
+# ── Judgements ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_what_was_judged_by_a_lost_history_is_not_appended_to_the_one_that_took_its_place(dsn: str) -> None:
+    """One service knows a ranking that is lost, and the log has grown past that place without it."""
+    async with serve(dsn) as service, serve(dsn) as other:
+        tournament_id = await opened(service)
+        token, slug = await make_token(service.database), await slug_of(service.database, tournament_id)
+        warm, growing = (Patient(one, slug, token) for one in (service, other))
+        ada, ben = await register(growing, "Ada", "Ben")
+        kept = await create_ranking(growing, [ada, ben])
+        async with backup(dsn) as restore:
+            lost = await create_ranking(warm, [ada, ben], name="Lost")
+            await restore()
+            for _ in range(8):
+                assert (await points(growing, kept["id"], ada, kept["unities"][0]["id"])).status == 200
+            assert (await points(warm, lost["id"], ada, lost["unities"][0]["id"])).status == 404
+            for client in (warm, growing):
+                shown = await client.get("rankings.json")
+                assert [ranking["name"] for ranking in shown.json["rankings"]["ranking"]] == ["Season"]
+            await assert_whole(service)
+
+
+async def test_a_desk_that_is_warm_beyond_the_backup_says_that_its_history_is_gone_and_goes_on(dsn: str) -> None:
+    async with desk_at(dsn) as warm, desk_at(dsn) as growing:
+        arena = await open_arena(warm.database)
+        async with backup(dsn) as restore:
+            await submitted(warm, arena)
+            async with warm.lives.pinned(arena.tournament_id) as live:
+                await restore()
+                for sequence in range(5, 10):
+                    assert await submitted(growing, arena) == sequence
+                with pytest.raises(HistoryReplaced):
+                    await warm.submit(live, arena.points(), actor=OPERATOR)
+            assert await submitted(warm, arena) == 10
+
+
+async def submitted(desk: Desk, arena: Arena) -> int:
+    """The sequence of points; submitted again where the connections of a database that is gone are found dead."""
+    for _ in range(TRIES_MAX):
+        try:
+            return (await submit(desk, arena.tournament_id, arena.points())).sequence
+        except Unavailable:
+            await asyncio.sleep(0)
+    raise AssertionError("the desk does not recover")

@@ -1,0 +1,83 @@
+"""A PgBouncer between the service and PostgreSQL, where one is installed; else the test is skipped."""
+
+import asyncio
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+
+from tests.desks import until
+
+DROPPED: Final = (
+    "role, search_path, client_min_messages, lock_timeout, statement_timeout, idle_in_transaction_session_timeout, "
+    "jit, enable_seqscan, enable_bitmapscan"
+)
+"""What an operator tells it to ignore who wants to be rid of its `unsupported startup parameter`."""
+_PORT: Final = 6432
+_STOP_SECONDS_MAX: Final = 10
+
+
+@asynccontextmanager
+async def pgbouncer(
+    dsn: str, mode: str, *, logins: tuple[str, ...] = ("tallybook",), **settings: str
+) -> AsyncIterator[str]:
+    """The address by which the database at `dsn`, which must be reached by a unix socket, is reached through it."""
+    program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        pytest.skip("pgbouncer is not installed")
+    with tempfile.TemporaryDirectory(prefix="pgbouncer-") as name:
+        directory = Path(name)
+        _configure(directory, dsn, logins, {"pool_mode": mode} | settings)
+        # It refuses to be root; in a user namespace root is somebody else and keeps its files.
+        prefix = ["unshare", "--user", "--map-user=1000", "--map-group=1000"] if os.geteuid() == 0 else []
+        with (directory / "said").open("wb") as said:
+            process = await asyncio.create_subprocess_exec(
+                *prefix, program, str(directory / "ini"), stdout=said, stderr=said
+            )
+        try:
+            await until(lambda: _is_ready(process, directory))
+            yield urlunsplit(urlsplit(dsn)._replace(query=f"host={quote(name)}&port={_PORT}"))
+        finally:
+            process.terminate()
+            async with asyncio.timeout(_STOP_SECONDS_MAX):
+                await process.wait()
+
+
+async def administered(dsn: str, statement: str) -> None:
+    """Has the PgBouncer at `dsn` do what its console understands, such as RECONNECT."""
+    connection = await asyncpg.connect(
+        urlunsplit(urlsplit(dsn)._replace(path="/pgbouncer")), statement_cache_size=0, timeout=5
+    )
+    try:
+        await connection.execute(statement)
+    finally:
+        connection.terminate()  # the console does not understand what asyncpg says at its end
+
+
+def _configure(directory: Path, dsn: str, logins: tuple[str, ...], settings: dict[str, str]) -> None:
+    parts = urlsplit(dsn)
+    (server,) = parse_qs(parts.query)["host"]
+    (directory / "users").write_text("".join(f'"{login}" ""\n' for login in logins))
+    chosen = {
+        "listen_port": str(_PORT),
+        "unix_socket_dir": str(directory),
+        "auth_type": "trust",
+        "auth_file": str(directory / "users"),
+        "admin_users": "tallybook",
+    } | settings
+    lines = "".join(f"{name} = {value}\n" for name, value in chosen.items())
+    (directory / "ini").write_text(f"[databases]\n* = host={server} port=5432\n[pgbouncer]\n{lines}")
+
+
+def _is_ready(process: asyncio.subprocess.Process, directory: Path) -> bool:
+    assert process.returncode is None, (directory / "said").read_text()
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(directory / f".s.PGSQL.{_PORT}")) == 0

@@ -1,0 +1,81 @@
+"""What boards take in memory, and the shelf that holds so many bytes of them."""
+
+import tracemalloc
+from datetime import UTC, datetime, timedelta
+
+from engine import log
+from engine.events import CompetitorRegistered, Delta, PointsAdded, RankingCreated, Recorded
+from engine.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from projections.board import Board, Revisions, fold
+from projections.sizes import Shelf, board_bytes
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def board(competitors: int) -> Board:
+    """So many competitors, all of them with a total in one ranking."""
+    ids = tuple(CompetitorId(10**6 + n) for n in range(competitors))
+    registered = [
+        CompetitorRegistered(
+            competitor_id=competitor_id, name=f"Competitor {competitor_id}", tags=("a", f"{n}"), color=f"{n:06x}"
+        )
+        for n, competitor_id in enumerate(ids)
+    ]
+    created = RankingCreated(
+        ranking_id=RankingId(1), name="Overall", participants=ids, main_unity_id=UnityId(2), main_unity_name="Points"
+    )
+    points = PointsAdded(ranking_id=RankingId(1), deltas=tuple(Delta(c, UnityId(2), 10**4 + c) for c in ids))
+    made = Board()
+    for sequence, event in enumerate((*registered, created, points), start=1):
+        moment = NOW + timedelta(microseconds=sequence)
+        fold(made, Revisions(), Recorded(Sequence(sequence), moment, OPERATOR, None, event))
+    return made
+
+
+def put(shelf: Shelf, number: int, kept: Board) -> None:
+    tournament_id = TournamentId(number)
+    shelf.put(tournament_id, log.beginning(tournament_id), kept)
+
+
+def held(shelf: Shelf) -> list[int]:
+    return [number for number in range(10) if TournamentId(number) in shelf]
+
+
+def test_the_estimate_of_a_board_is_not_far_below_what_it_takes() -> None:
+    tracemalloc.start()
+    kept = board(5_000)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken * 0.8 < board_bytes(kept) < taken * 3
+
+
+def test_a_shelf_holds_as_many_bytes_as_it_may_and_not_one_more() -> None:
+    size = board_bytes(board(10))
+    shelf = Shelf(3 * size)
+    for number in range(3):
+        put(shelf, number, board(10))
+    assert (held(shelf), shelf.bytes) == ([0, 1, 2], 3 * size)
+    put(shelf, 3, board(10))
+    assert (held(shelf), shelf.bytes) == ([1, 2, 3], 3 * size)
+    put(shelf, 1, board(11))  # it has grown, and was the last one used
+    assert held(shelf) == [1, 3]
+
+
+def test_a_board_that_is_larger_than_the_shelf_is_alone_on_it() -> None:
+    shelf = Shelf(board_bytes(board(10)))
+    put(shelf, 0, board(10))
+    put(shelf, 1, board(1_000))
+    assert held(shelf) == [1]
+    put(shelf, 2, board(1))
+    assert held(shelf) == [2]
+
+
+def test_a_board_that_is_taken_leaves_its_room() -> None:
+    shelf = Shelf(10**9)
+    put(shelf, 0, board(10))
+    assert shelf.take(TournamentId(0)) == (log.beginning(TournamentId(0)), board(10))
+    assert shelf.take(TournamentId(0)) is None
+    assert (held(shelf), shelf.bytes) == ([], 0)
+    put(shelf, 1, board(10))
+    shelf.clear()
+    assert (held(shelf), shelf.bytes) == ([], 0)

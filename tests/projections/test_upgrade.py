@@ -1,0 +1,90 @@
+"""An upgrade to another version of the fold: in which order its processes are restarted, and what that costs."""
+
+from typing import Any
+
+import asyncpg
+import pytest
+
+from engine import log
+from engine.database import Database
+from engine.events import PointsAdded
+from projections import snapshots
+from projections.board import FOLD_VERSION
+from projections.snapshots import INTERVAL_EVENTS_MIN
+from projections.worker import Worker
+from tests.desks import Arena, open_arena, until
+from tests.projections.test_tables import append, assert_live_shows_the_log, loaded, made_by_fold
+from tests.second_fold import load_of_fold, worker_of_fold
+
+EVENTS = 25_000
+NEW = FOLD_VERSION + 1
+_VERSION = "SELECT fold_version FROM checkpoint WHERE tournament_id = $1"
+
+
+async def with_a_long_log(database: Database) -> Arena:
+    arena = await open_arena(database)
+    points = PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points(1).deltas)
+    for _ in range(EVENTS // 1_000):
+        await append(database, arena.tournament_id, [points] * 1_000)
+    return arena
+
+
+async def test_with_the_workers_first_no_process_of_either_version_replays_a_whole_log(
+    dsn: str, database: Database, owner: asyncpg.Connection
+) -> None:
+    arena = await with_a_long_log(database)
+    await Worker(database).catch_up()
+    at_first = await load_of_fold(FOLD_VERSION, dsn, arena.tournament_id)
+    assert at_first["from"] == at_first["to"]
+    async with worker_of_fold(NEW, dsn):
+        await until(lambda: _is_of(owner, arena, NEW), 60)
+        await append(database, arena.tournament_id, [PointsAdded(ranking_id=arena.ranking_id, deltas=())])
+        old = await load_of_fold(FOLD_VERSION, dsn, arena.tournament_id)
+        new = await load_of_fold(NEW, dsn, arena.tournament_id)
+    for told in (old, new):
+        assert told["to"] == at_first["to"] + 1
+        assert told["from"] >= told["to"] - 2 * INTERVAL_EVENTS_MIN
+    assert new["from"] >= at_first["to"]
+    assert old["shows"] == new["shows"]
+    _say(at_first=at_first, old=old, new=new)
+
+
+async def test_with_the_api_processes_first_they_replay_whole_logs(
+    dsn: str, database: Database, owner: asyncpg.Connection
+) -> None:
+    """Which is why that is not the order."""
+    arena = await with_a_long_log(database)
+    await Worker(database).catch_up()
+    new = await load_of_fold(NEW, dsn, arena.tournament_id)
+    assert new["from"] == 0
+    _say(new=new)
+
+
+async def _is_of(owner: asyncpg.Connection, arena: Arena, version: int) -> bool:
+    return bool(await owner.fetchval(_VERSION, arena.tournament_id) == version)
+
+
+def _say(**loads: dict[str, Any]) -> None:
+    print({who: (told["from"], told["to"], round(told["seconds"], 3)) for who, told in loads.items()})  # noqa: T201
+
+
+@pytest.mark.parametrize("spoilt", ["nothing", "the board", "the digest"])
+async def test_a_snapshot_that_cannot_be_used_is_none(
+    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, spoilt: str
+) -> None:
+    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_MIN", 2)
+    monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 0)
+    arena = await open_arena(database)
+    points = PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points(1).deltas)
+    await append(database, arena.tournament_id, [points] * 3)
+    await Worker(database).catch_up()
+    await made_by_fold(NEW, owner, arena.tournament_id)
+    await append(database, arena.tournament_id, [points])
+    if spoilt == "the board":
+        await owner.execute("UPDATE snapshot SET board = ''")
+    if spoilt == "the digest":
+        await owner.execute("UPDATE snapshot SET digest = sha256('')")
+    await assert_live_shows_the_log(database, arena.tournament_id)
+    assert (await loaded(database, arena.tournament_id)).head.sequence == 8
+    async with database.connection() as connection:
+        assert (await log.heads(connection, [arena.tournament_id]))[arena.tournament_id].sequence == 8
