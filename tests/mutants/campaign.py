@@ -38,6 +38,8 @@ COPIED: Final = ("engine", "projections", "api", "migrations", "tests", "docs", 
 CAUGHT: Final = "caught"
 SURVIVED: Final = "survived"
 EQUIVALENT: Final = "equivalent"
+UNSETTLED: Final = "unsettled"
+"""The test that noticed fails without any mutant as well: it is broken, or the machine is too busy."""
 
 
 def main() -> int:
@@ -135,6 +137,7 @@ class Workplace:
         self._results = folder / "results.ndjson"
         self._workers = workers
         self._known: dict[str, str] = {}
+        self._sound: set[str] = set()  # tests that pass where nothing is broken
 
     def __enter__(self) -> "Workplace":
         shutil.rmtree(self._tree, ignore_errors=True)
@@ -159,7 +162,7 @@ class Workplace:
         return self._known.get(_key(made))
 
     def tried(self, made: Mutant, tests: Iterable[str] | None = None) -> str:
-        """What becomes of the mutant, asked of these tests or those for its module; kept from now on."""
+        """What becomes of the mutant, asked of these tests or those for its module; kept if it is settled."""
         place = self._tree / made.file
         before = place.read_text("utf-8")
         began_at = time.monotonic()
@@ -171,6 +174,11 @@ class Workplace:
                     verdict, noticed = self._asked(some)
         finally:
             place.write_text(before, "utf-8")
+        noticed = noticed.partition("[")[0]
+        if noticed and noticed not in self._sound:
+            if self._asked([noticed])[0] == CAUGHT:
+                return UNSETTLED
+            self._sound.add(noticed)
         facts: dict[str, Any] = {
             "key": _key(made),
             "verdict": verdict,
@@ -226,7 +234,7 @@ class Workplace:
             self._stop_clusters()
         if running.returncode < 0:
             raise RuntimeError(f"the tests were ended by signal {-running.returncode}")
-        noticed = next((line for line in told.splitlines() if line.startswith(("FAILED", "ERROR"))), "")
+        noticed = next((line for line in told.splitlines() if line.startswith("FAILED ")), "").removeprefix("FAILED ")
         return (CAUGHT if running.returncode else SURVIVED), noticed.partition(" - ")[0]
 
     def _stop_clusters(self) -> None:
@@ -259,9 +267,9 @@ def tell(results: list[tuple[Mutant, str]], wanted: int, reasons: dict[tuple[str
     counts: dict[str, Counter[str]] = {}
     for made, verdict in results:
         counts.setdefault(made.file, Counter())[verdict] += 1
-    print("\n| module | drawn | caught | equivalent | survived |\n|---|---|---|---|---|")
+    print("\n| module | drawn | caught | equivalent | survived | unsettled |\n|---|---|---|---|---|---|")
     for file, counted in [*sorted(counts.items()), ("**all**", sum(counts.values(), Counter()))]:
-        row = [counted.total(), counted[CAUGHT], counted[EQUIVALENT], counted[SURVIVED]]
+        row = [counted.total(), counted[CAUGHT], counted[EQUIVALENT], counted[SURVIVED], counted[UNSETTLED]]
         print(f"| {file} | {' | '.join(map(str, row))} |")
     if len(results) < wanted:
         print(f"\n{wanted - len(results)} of {wanted} were not tried: the time was over, or they were drawn twice.")
