@@ -5,8 +5,9 @@ BIN    := $(VENV)/bin
 PORT   ?= 8080
 DATA_DIR ?= tallybook-data
 EXAMPLES ?= 500
+COUNT ?= 200
 
-.PHONY: demo test fuzz campaign bench faults lock clean
+.PHONY: demo test fuzz campaign bench faults mutants lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tallybook demo --port $(PORT) --data-dir $(DATA_DIR)
@@ -36,6 +37,12 @@ faults: $(VENV)/.installed
 	$(BIN)/python -m tests.faults.campaign $(if $(SEEDS),--seeds $(SEEDS)) $(if $(MINUTES),--minutes $(MINUTES)) \
 	    $(if $(CASES),--cases $(CASES)) $(if $(SEED),--seed $(SEED))
 
+# Breaks the core in one small way after another and asks whether any test notices: those drawn by hand, and COUNT at random,
+# always the same for one SEED. Half a minute each; MINUTES=60 begins none after an hour, and the next call goes on there.
+mutants: $(VENV)/.installed
+	$(BIN)/python -m tests.mutants.campaign --count $(COUNT) $(if $(MINUTES),--minutes $(MINUTES)) \
+	    $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) $(if $(WORKERS),--workers $(WORKERS))
+
 # The peers' libraries, in an environment of their own: the product is measured with its own dependencies alone.
 .venv-bench/.installed: requirements.lock benchmarks/requirements.lock
 	$(PYTHON) -m venv .venv-bench
@@ -58,4 +65,4 @@ lock:
 	    --no-emit-index-url --upgrade -c requirements.lock -o benchmarks/requirements.lock benchmarks/requirements.txt
 
 clean:
-	rm -rf $(VENV) .venv-bench .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-bench .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .mutants

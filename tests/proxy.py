@@ -16,9 +16,14 @@ from typing import Final
 from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
 
 APPEND: Final = "append_block"
+HEADS: Final = "ORDER BY last_sequence DESC"
+"""In the statement of the read barrier."""
 TASK: Final = "proxy"
 """The name of all tasks of proxies."""
 _SOCKET: Final = ".s.PGSQL.5432"
+_FIELDS: Final = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0"
+_SHUTTING_DOWN: Final = b"E" + (len(_FIELDS) + 4).to_bytes(4, "big") + _FIELDS
+"""What PostgreSQL sends before it ends a session that was told to."""
 _PROTOCOL: Final = (3 << 16).to_bytes(4, "big")
 _NAMES: Final = (b"user", b"database", b"client_encoding")
 
@@ -33,6 +38,8 @@ class Fault(Enum):
     """The database sees it, but not the Sync that would have committed it."""
     AFTER = auto()
     """The database has committed it."""
+    DISMISSED = auto()
+    """The database has committed it; instead of its answer the client gets the error of a server that shuts down."""
     LATE = auto()
     """The database sees it when `release` is called, long after it was given up."""
     LATE_COMMIT = auto()
@@ -68,6 +75,7 @@ class Proxy:
         self._struck = asyncio.Event()
         self._released = asyncio.Event()
         self._links: set[_Link] = set()
+        self._holds: list[_Hold] = []
 
     def strike(self, *faults: Fault, meanwhile: Meanwhile = _nothing) -> None:
         """The next appends meet with these faults, one each, when those from before are used up."""
@@ -97,6 +105,26 @@ class Proxy:
         for link in self._links:
             link.answering = False
             link.asking = answers_only
+
+    @asynccontextmanager
+    async def holding_answers(self, text: str, *, number: int = 1) -> AsyncIterator[asyncio.Event]:
+        """Within the context, what the database answers to the next `number` statements that contain `text` is kept
+        back: they have been executed, and the client does not know yet. The event is set when an answer is there."""
+        held, let_go = asyncio.Event(), asyncio.Event()
+        holds = [_Hold(text.encode(), held, let_go) for _ in range(number)]
+        self._holds += holds
+        try:
+            yield held
+        finally:
+            self._holds = [hold for hold in self._holds if hold not in holds]
+            let_go.set()
+
+    def hold_for(self, query: bytes) -> "_Hold | None":
+        """The hold that this statement meets with, which then is used up."""
+        found = next((hold for hold in self._holds if hold.text in query), None)
+        if found is not None:
+            self._holds.remove(found)
+        return found
 
     def cut_all(self) -> None:
         """Cuts every connection there is."""
@@ -135,6 +163,15 @@ class Proxy:
                     await end.wait_closed()
 
 
+class _Hold:
+    """Keeps back the answer to one statement."""
+
+    def __init__(self, text: bytes, held: asyncio.Event, let_go: asyncio.Event) -> None:
+        self.text = text
+        self.held = held
+        self.let_go = let_go
+
+
 class _Link:
     """One connection of the client's and its counterpart to the database."""
 
@@ -152,6 +189,7 @@ class _Link:
         self._server_reader, self._server_writer = server_reader, server_writer
         self._queries: dict[bytes, bytes] = {}  # by the names of the prepared statements
         self._deaf = False  # the client is not to hear any more
+        self._hold: _Hold | None = None  # for the answer to the statement under way
         self._executed = asyncio.Event()  # the database has executed a statement
         self._ready = asyncio.Event()  # the database has ended a transaction
 
@@ -174,6 +212,10 @@ class _Link:
                 kind, message = await _typed(self._server_reader)
                 if kind == b"C":
                     self._executed.set()
+                if kind in {b"D", b"C"} and self._hold is not None:
+                    self._hold.held.set()
+                    await self._hold.let_go.wait()
+                    self._hold = None
                 if kind == b"Z":
                     self._ready.set()
                 if self.answering and not self._deaf:
@@ -209,6 +251,7 @@ class _Link:
                     await meanwhile()
                     self._proxy.has_struck()
                     self._proxy.forwarded += 1
+                self._hold = self._proxy.hold_for(query)
                 self._to_server(*statement)
                 statement = []
 
@@ -225,6 +268,15 @@ class _Link:
             case Fault.AFTER:
                 self._to_server(*body, sync)
                 await self._ready.wait()
+            case Fault.DISMISSED:
+                self._to_server(*body, sync)
+                await self._ready.wait()
+                self._client_writer.write(_SHUTTING_DOWN)
+                await self._client_writer.drain()
+                await meanwhile()
+                self._client_writer.close()
+                self._proxy.has_struck()
+                return
             case Fault.LATE:
                 self._client_writer.transport.abort()
                 self._proxy.has_struck()

@@ -149,6 +149,21 @@ def test_what_is_no_strict_form_is_unreadable(body: bytes) -> None:
         forms.parse_form(body)
 
 
+@pytest.mark.parametrize(
+    ("body", "advice"),
+    [
+        (b"a=%zz", "two hexadecimal digits after each %"),
+        (b"a=%4", "two hexadecimal digits after each %"),
+        (b"a=%FF", "send it in UTF-8"),
+        (b"a=\xff", "send it in UTF-8"),
+        (b"a=%00", r"U\+0000"),
+    ],
+)
+def test_who_sends_what_cannot_be_read_is_told_what_to_do_about_it(body: bytes, advice: str) -> None:
+    with pytest.raises(Unreadable, match=advice):
+        forms.parse_form(body)
+
+
 def test_two_hexadecimal_digits_follow_each_percent_sign_and_nothing_else() -> None:
     hexadecimal = b"0123456789abcdefABCDEF"
     for first in range(256):

@@ -111,6 +111,10 @@ async def test_what_is_ready_together_is_committed_together_in_whatever_order_it
         await run(queues)
         assert [queue.answers for queue in queues] == [[2]] * 6
     assert await commits(owner) == 1
+    rows = await owner.fetch("SELECT tournament_id FROM event WHERE sequence = 2 ORDER BY recorded_at")
+    assert [
+        row["tournament_id"] for row in rows
+    ] == ids  # in ascending order, so that two such never lock each other out
 
 
 async def test_what_comes_while_a_commit_is_on_its_way_leaves_with_the_next(
@@ -276,6 +280,23 @@ async def test_what_was_sent_on_a_connection_that_was_lost_is_sent_again_until_i
             assert [queue.answers for queue in queues] == [[2, 3]] * 3
         for tournament_id in ids:
             assert len(await recorded(database, tournament_id)) == 3
+
+
+async def test_what_a_server_has_committed_that_says_no_more_than_that_it_is_going_may_have_been_applied(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told to end after its commit and before its last word: so an error comes, and not just a lost connection.
+    Only another attempt can tell what became of it, so there is one, although a block has but one here."""
+    monkeypatch.setattr(appender_module, "ATTEMPTS_MAX", 1)
+    async with proxy(dsn) as between, open_database(between.dsn, name="test") as database:
+        tournament_id = await open_new_tournament(database, actor=OPERATOR)
+        async with appending(database) as appender:
+            between.strike(Fault.DISMISSED, Fault.DISMISSED)
+            queue = Queue(appender, tournament_id, registered(), registered())
+            await run([queue])
+            assert between.faults_left == 0
+            assert queue.answers == [2, 3]
+        assert len(await recorded(database, tournament_id)) == 3
 
 
 async def test_a_block_that_may_have_been_applied_is_not_given_up_while_its_session_lingers(

@@ -514,6 +514,21 @@ async def test_a_block_of_nothing_but_repeats_is_answered_and_leaves_no_trace(
     assert await owner.fetchval("SELECT count(*) FROM block WHERE tournament_id = $1", tournament_id) == 2
 
 
+async def test_a_block_keeps_its_answers_only_where_they_do_not_follow_from_its_place(
+    database: Database, tournament_id: TournamentId, owner: asyncpg.Connection
+) -> None:
+    """They are kept for ever, one number for each request."""
+    plain = block(tournament_id, request(registered(), registered()), request())
+    keyed = block(tournament_id, request(key="a"), request(registered(), registered(), key="b"), request())
+    repeats = block(tournament_id, request(key="a"), request(), request(key="b", fingerprint=b"other"))
+    for asked, kept in ((plain, None), (keyed, None), (repeats, [-5, 9, 0])):
+        first = await appended(database, asked)
+        assert (await appended(database, asked)).answers == first.answers
+        answers = "SELECT answers FROM block WHERE tournament_id = $1 ORDER BY last_sequence DESC LIMIT 1"
+        assert await owner.fetchval(answers, tournament_id) == kept
+        assert kept is None or first.answers == tuple(kept)
+
+
 async def test_a_key_that_was_not_committed_is_not_used(database: Database, tournament_id: TournamentId) -> None:
     async with database.raw_connection() as connection:
         transaction = connection.transaction()
@@ -600,6 +615,35 @@ async def test_recorded_at_never_falls_not_even_where_the_clock_was_set_back(
     async with database.connection() as connection:
         tail = await log.tail(connection, tournament_id, log.beginning(tournament_id), blocks_max=10)
     assert [recorded.recorded_at for recorded in tail.events[2:]] == [future] * 3
+
+
+async def test_the_last_event_at_the_very_moment_of_one_is_that_one(
+    database: Database, tournament_id: TournamentId
+) -> None:
+    """Or the last of those that were recorded at once."""
+    times = [
+        (await appended(database, block(tournament_id, request(*[registered()] * n)))).recorded_at for n in (1, 3, 1)
+    ]
+    async with database.connection() as connection:
+        for moment, last in zip(times, (2, 5, 6), strict=True):
+            assert moment is not None
+            assert await log.last_at(connection, tournament_id, moment, Sequence(6)) == last
+            before = await log.last_at(connection, tournament_id, moment - timedelta(microseconds=1), Sequence(6))
+            assert before == {2: 1, 5: 2, 6: 5}[last]
+
+
+async def test_a_slice_takes_just_as_many_bytes_as_it_may(
+    database: Database, tournament_id: TournamentId, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await appended(database, block(tournament_id, request(*[registered("x" * size) for size in (5, 100, 50, 50)])))
+    rows = await owner.fetch("SELECT octet_length(body) AS size FROM event ORDER BY sequence")
+    sizes = [row["size"] for row in rows]
+    async with database.connection() as connection:
+        for count in range(1, 6):
+            for spare, expected in ((0, count), (-1, max(1, count - 1))):
+                monkeypatch.setattr(log, "SLICE_BYTES_MAX", sum(sizes[:count]) + spare)
+                found = await log.slice_of(connection, tournament_id, Sequence(0), Sequence(5))
+                assert [recorded.sequence for recorded in found] == list(range(1, expected + 1))
 
 
 # ── Opening ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -27,7 +27,7 @@ from projections.lives import Lives, open_lives
 from projections.worker import Worker
 from tests.desks import Arena, desks_at, holding, open_arena, record, submit, until, waiting_for_locks
 from tests.poison import POISONS, cut_tail, poison, repair
-from tests.proxy import proxy
+from tests.proxy import HEADS, proxy
 
 
 def barriers() -> float:
@@ -95,6 +95,27 @@ async def test_readers_who_come_while_a_query_is_under_way_share_the_next(
             await until(lambda: len(lives._waiting.get(live, ())) == 50)
         await asyncio.gather(first, *later)
         assert barriers() - before == 2
+
+
+async def test_a_read_that_comes_while_a_query_is_answered_is_not_answered_by_it(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    """The database has said which heads there are, and nobody has heard it yet; then somebody appends, then reads."""
+    async with (
+        proxy(dsn) as between,
+        open_database(between.dsn, name="test") as database,
+        open_lives(database) as lives,
+    ):
+        arena = await open_arena(database)
+        async with lives.pinned(arena.tournament_id) as live:
+            async with between.holding_answers(HEADS) as held:
+                first = asyncio.create_task(lives.current(live))
+                await held.wait()
+                await add(owner, arena, 5)
+                later = asyncio.create_task(read(lives, arena))
+                await until(lambda: live.pins == 2)
+            await first
+            assert await later == 5
 
 
 async def test_many_who_read_a_live_that_is_being_brought_up_to_date_take_no_connections_from_others(

@@ -818,6 +818,19 @@ async def test_a_view_of_standings_that_is_gone_is_found(
     assert named(await verified(database)) == {(LAST, "standing")}
 
 
+async def test_tables_that_cannot_even_be_read_are_a_difference(
+    database: Database, owner: asyncpg.Connection, staged: Stage
+) -> None:
+    for constraint in await owner.fetch(
+        "SELECT conname FROM pg_constraint WHERE conrelid = 'unity'::regclass AND contype = 'c'"
+    ):
+        await owner.execute(f"ALTER TABLE unity DROP CONSTRAINT {constraint['conname']}")
+    await tamper(owner, "UPDATE unity SET sort = 'SIDEWAYS'")
+    (found,) = (await verified(database)).differences
+    assert (found.sequence, found.field) == (LAST, "tables")
+    assert found.message.startswith("cannot be read: ")
+
+
 async def test_tables_of_another_fold_are_not_compared_and_that_is_said(
     database: Database, owner: asyncpg.Connection, staged: Stage
 ) -> None:
@@ -913,6 +926,21 @@ async def test_a_tail_that_was_cut_off_in_good_order_is_found_by_an_outside_dige
     report = await verified(database, digests=notes)
     assert named(report) == {(LAST, "digests")}
     assert "tail was cut" in report.differences[0].message
+
+
+async def test_the_report_says_how_many_digests_it_was_held_against(
+    database: Database, owner: asyncpg.Connection, staged: Stage, notes: Path
+) -> None:
+    """Whether they are those of the log or not, and also where the log ends before them."""
+    await note(database, notes)
+    await record(owner, staged.tournament_id, points(staged))
+    await note(database, notes)
+    assert [head.digests for head in (await verified(database)).heads] == [0]
+    assert [head.digests for head in (await verified(database, digests=notes)).heads] == [2]
+    await cut_tail(owner, staged.tournament_id, Sequence(LAST))
+    await forget_what_was_made(owner, staged.tournament_id)
+    report = await verified(database, digests=notes)
+    assert ([head.digests for head in report.heads], named(report)) == ([2], {(LAST + 1, "digests")})
 
 
 async def test_a_chain_that_was_rewritten_as_a_whole_is_found_by_an_outside_digest_and_by_nothing_else(

@@ -1,0 +1,320 @@
+"""The docket: what may share a block, what is told of what became of it, and by which state it is answered.
+
+Each of these claims was once broken without any other test noticing.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import asyncpg
+import pytest
+
+from api import desk as desk_module
+from api import docket
+from api.desk import Desk
+from api.docket import Receipt
+from engine.commands import (
+    AddPoints,
+    AddUnity,
+    CloseRanking,
+    Command,
+    ModifyRanking,
+    UnvoidCompetition,
+    VoidCompetition,
+)
+from engine.errors import Conflict, DatabaseUnavailable, HistoryReplaced, OutcomeUnknown, Unacceptable, Unavailable
+from engine.events import CompetitionAdded, CompetitionVoided, Delta, PointsAdded, PointsReversed, RankingReopened
+from engine.terms import OPERATOR, CompetitionId, UnityId
+from projections.live import Live
+from tests.desks import (
+    HOLD_HEAD,
+    Arena,
+    desk_at,
+    desks_at,
+    holding,
+    open_arena,
+    record,
+    recorded,
+    submit,
+    until,
+    waiting_for_locks,
+)
+from tests.poison import poison
+from tests.proxy import HEADS, Fault, proxy
+from tests.tampering import tamper
+
+
+def gain(arena: Arena, amount: int, *, who: int = 0, match: CompetitionId | None = None) -> AddPoints:
+    deltas = (Delta(arena.competitors[who], arena.unity_id, amount),)
+    return AddPoints(ranking_id=arena.ranking_id, deltas=deltas, competition_id=match)
+
+
+def as_event(points: AddPoints) -> PointsAdded:
+    return PointsAdded(ranking_id=points.ranking_id, deltas=points.deltas, competition_id=points.competition_id)
+
+
+async def matched(desk: Desk, arena: Arena) -> CompetitionId:
+    match = CompetitionId(await desk.new_id())
+    async with desk.database.connection() as connection:
+        await record(connection, arena.tournament_id, CompetitionAdded(competition_id=match, group_id=1))
+    return match
+
+
+def total(live: Live, arena: Arena, who: int = 0) -> int:
+    return live.board.rankings[arena.ranking_id].unities[arena.unity_id].totals.get(arena.competitors[who], 0)
+
+
+async def amounts(desk: Desk, arena: Arena) -> list[int]:
+    events = await recorded(desk.database, arena.tournament_id)
+    return [event.deltas[0].amount for event in events if isinstance(event, PointsAdded)]
+
+
+def waiting_at(desk: Desk, arena: Arena) -> int:
+    """How many commands wait for the next block of the tournament."""
+    docket = desk._dockets.get(arena.tournament_id)
+    return 0 if docket is None else docket.waiting
+
+
+@asynccontextmanager
+async def gathered(
+    dsn: str, owner: asyncpg.Connection, desk: Desk, arena: Arena, *commands: Command
+) -> AsyncIterator[list[asyncio.Task[Receipt]]]:
+    """These commands, in this order, waiting together while the head is held, for which a first one is under way.
+
+    Leaving the context lets the head go.
+    """
+    async with desk.lives.pinned(arena.tournament_id), holding(dsn, HOLD_HEAD, arena.tournament_id):
+        first = asyncio.create_task(submit(desk, arena.tournament_id, arena.points(0)))
+        await until(lambda: waiting_for_locks(owner, "append_block"))
+        waiting = []
+        for number, command in enumerate(commands, start=1):
+            waiting.append(asyncio.create_task(submit(desk, arena.tournament_id, command)))
+            await until(lambda number=number: waiting_at(desk, arena) == number)  # type: ignore[misc]
+        yield waiting
+    await first
+
+
+# ── What may share a block ──────────────────────────────────────────────────────────────────────────────
+
+
+async def test_points_that_wait_behind_a_change_of_the_list_are_judged_by_the_new_list(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    """Else there would be points in a ranking for who is not in it."""
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        without_bob = ModifyRanking(
+            ranking_id=arena.ranking_id, main_unity_name="Points", participants=arena.competitors[:1]
+        )
+        commands = without_bob, gain(arena, 5, who=1), gain(arena, 7)
+        async with gathered(dsn, owner, desk, arena, *commands) as (modified, bobs, anns):
+            pass
+        with pytest.raises(Unacceptable):
+            await bobs
+        assert [(await modified).replayed, (await anns).replayed] == [False, False]
+        assert await amounts(desk, arena) == [0, 7]
+
+
+async def test_points_that_wait_behind_a_voiding_of_their_competition_are_refused(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        match = await matched(desk, arena)
+        await submit(desk, arena.tournament_id, gain(arena, 5, match=match))
+        commands = VoidCompetition(competition_id=match), gain(arena, 3, match=match), gain(arena, 1)
+        async with gathered(dsn, owner, desk, arena, *commands) as (voided, for_it, free):
+            pass
+        with pytest.raises(Unacceptable):
+            await for_it
+        await asyncio.gather(voided, free)
+        assert await amounts(desk, arena) == [5, 0, 1]
+
+
+@pytest.mark.parametrize("kind", [VoidCompetition, UnvoidCompetition])
+async def test_a_voiding_that_waits_behind_points_reverses_also_what_another_process_adds_meanwhile(
+    dsn: str, kind: type[VoidCompetition | UnvoidCompetition]
+) -> None:
+    """The points before it and the voiding come to wait together. Whatever leaves next is overtaken by five more points
+    for the competition: it must not be a block that holds the voiding and does not say that it is exact."""
+    async with desk_at(dsn) as there, proxy(dsn) as between, desk_at(between.dsn) as here:
+        arena = await open_arena(there.database)
+        match = await matched(there, arena)
+        await submit(there, arena.tournament_id, gain(arena, 2, match=match))
+        if kind is UnvoidCompetition:
+            await submit(there, arena.tournament_id, VoidCompetition(competition_id=match))
+        first_may_leave = asyncio.Event()
+
+        async def meanwhile() -> None:
+            foreign = gain(arena, 5, match=match) if kind is VoidCompetition else gain(arena, 5)
+            await submit(there, arena.tournament_id, foreign)
+
+        async with here.lives.pinned(arena.tournament_id) as live:
+            await here.lives.current(live)
+            between.strike(Fault.NONE, meanwhile=first_may_leave.wait)
+            between.strike(Fault.NONE, meanwhile=meanwhile)
+            asked = [asyncio.create_task(submit(here, arena.tournament_id, gain(arena, 10)))]
+            await until(lambda: between.faults_left == 1)  # the first is under way
+            for number, command in enumerate((gain(arena, 20), kind(competition_id=match)), start=1):
+                asked.append(asyncio.create_task(submit(here, arena.tournament_id, command)))
+                await until(lambda number=number: waiting_at(here, arena) == number)  # type: ignore[misc]
+            first_may_leave.set()
+            await asyncio.gather(*asked)
+            assert between.faults_left == 0
+            await here.lives.current(live)
+            assert total(live, arena) == (30 if kind is VoidCompetition else 37)
+        events = await recorded(there.database, arena.tournament_id)
+        for_it = {n: event for n, event in enumerate(events, start=1) if as_gained(event, match)}
+        reversed_ = [event.reverses for event in events if isinstance(event, PointsReversed)]
+        if kind is VoidCompetition:
+            assert reversed_ == list(for_it)
+
+
+def as_gained(event: object, match: CompetitionId) -> bool:
+    return isinstance(event, PointsAdded) and event.competition_id == match
+
+
+async def test_a_voiding_that_is_overtaken_is_judged_again_where_nothing_can_overtake_it(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under the lock; who was judged anew from the beginning might be overtaken for ever, amid a stream of points."""
+    monkeypatch.setattr(docket, "JUDGED_MAX", 1)
+    async with desk_at(dsn) as there, proxy(dsn) as between, desk_at(between.dsn) as here:
+        arena = await open_arena(there.database)
+        match = await matched(there, arena)
+
+        async def meanwhile() -> None:
+            await submit(there, arena.tournament_id, gain(arena, 5, match=match))
+
+        async with here.lives.pinned(arena.tournament_id) as live:
+            await here.lives.current(live)
+            between.strike(Fault.NONE, Fault.NONE, meanwhile=meanwhile)
+            await submit(here, arena.tournament_id, VoidCompetition(competition_id=match))
+            assert between.faults_left == 0
+            assert total(live, arena) == 0
+        kinds = [type(event) for event in (await recorded(there.database, arena.tournament_id))[5:]]
+        assert kinds == [PointsAdded, PointsAdded, CompetitionVoided, PointsReversed, PointsReversed]
+
+
+# ── By which state ──────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_what_waits_is_not_judged_by_a_live_that_was_dropped(dsn: str, owner: asyncpg.Connection) -> None:
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        async with (
+            gathered(dsn, owner, desk, arena, gain(arena, 1), gain(arena, 2)) as waiting,
+            desk.lives.pinned(arena.tournament_id) as live,
+        ):
+            desk.lives.drop(live)
+        for task in waiting:
+            with pytest.raises(HistoryReplaced):
+                await task
+        assert await amounts(desk, arena) == [0]
+        await submit(desk, arena.tournament_id, gain(arena, 3))
+        assert await amounts(desk, arena) == [0, 3]
+
+
+async def test_a_repeat_is_answered_with_all_that_was_acknowledged_before_it_was_asked(dsn: str) -> None:
+    """Also where its own event is long in the live, and nothing is appended that would show what the live lacks."""
+    async with desks_at(dsn) as (here, there):
+        arena = await open_arena(here.database)
+        first = await submit(here, arena.tournament_id, gain(arena, 1), key="k")
+        async with here.lives.pinned(arena.tournament_id) as live:
+            for amount in (10, 100):
+                await submit(there, arena.tournament_id, gain(arena, amount))
+                again = await submit(here, arena.tournament_id, gain(arena, 1), key="k")
+                assert again == Receipt(first.event, first.sequence, replayed=True)
+                assert total(live, arena) == sum(await amounts(there, arena))
+
+
+async def test_a_tournament_that_is_gone_is_not_kept_in_memory(dsn: str, owner: asyncpg.Connection) -> None:
+    """As after a restore of what was saved before it was opened."""
+    async with desk_at(dsn) as desk:
+        arena, other = await open_arena(desk.database), await open_arena(desk.database)
+        async with desk.lives.pinned(arena.tournament_id) as live:
+            for table in ("event", "block", "append_lock", "tournament"):
+                await tamper(owner, f"DELETE FROM {table} WHERE tournament_id = $1", arena.tournament_id)
+            with pytest.raises(HistoryReplaced):
+                await desk.submit(live, gain(arena, 1), actor=OPERATOR)
+            assert live.dropped
+        await submit(desk, other.tournament_id, gain(other, 1))
+
+
+# ── What is told ────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_repeat_of_what_lies_behind_an_event_that_cannot_be_folded_is_of_unknown_outcome(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    """It is in the log: to call it certainly not applied would be untrue. The poison and the first sending are recorded
+    between the look at the state, by which the repeat is refused, and the look at the keys."""
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        await submit(desk, arena.tournament_id, CloseRanking(ranking_id=arena.ranking_id))
+        async with holding(dsn, HOLD_HEAD, arena.tournament_id) as elsewhere:
+            asking = asyncio.create_task(submit(desk, arena.tournament_id, gain(arena, 1), key="k"))
+            await until(lambda: waiting_for_locks(owner, "refuse_keys"))
+            await record(elsewhere, arena.tournament_id, RankingReopened(ranking_id=arena.ranking_id))
+            await poison(elsewhere, arena, "unknown tag")
+            await record(elsewhere, arena.tournament_id, as_event(gain(arena, 1)), key="k")
+            await elsewhere.execute("COMMIT; BEGIN")
+        with pytest.raises(OutcomeUnknown):
+            await asking
+
+
+async def test_a_refusal_that_may_be_lost_again_is_of_unknown_outcome(dsn: str, owner: asyncpg.Connection) -> None:
+    """The log is told of it, so that no earlier sending of the key is recorded any more: and is not sure of it."""
+    await owner.execute(
+        """
+        CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            RAISE WARNING 'canceling wait for synchronous replication due to user request';
+            RETURN NULL;
+        END $$;
+        CREATE CONSTRAINT TRIGGER unconfirmed AFTER INSERT ON refusal DEFERRABLE INITIALLY DEFERRED
+            FOR EACH ROW WHEN (NEW.idempotency_key = 'doubtful') EXECUTE FUNCTION warn();
+        """
+    )
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        await submit(desk, arena.tournament_id, CloseRanking(ranking_id=arena.ranking_id))
+        with pytest.raises(OutcomeUnknown):
+            await submit(desk, arena.tournament_id, gain(arena, 1), key="doubtful")
+        with pytest.raises(Conflict):
+            await submit(desk, arena.tournament_id, gain(arena, 1), key="sure")
+
+
+async def test_what_the_log_has_refused_and_is_given_up_was_certainly_not_applied(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was sent once, and overtaken; its time is over while it waits to be judged again. It is not sent any more."""
+    monkeypatch.setattr(desk_module, "SUBMIT_SECONDS_MAX", 0.5)
+    async with desk_at(dsn) as there, proxy(dsn) as between, desk_at(between.dsn) as here:
+        arena = await open_arena(there.database)
+        async with here.lives.pinned(arena.tournament_id):
+            goals = UnityId(await there.new_id())
+            await submit(
+                there, arena.tournament_id, AddUnity(ranking_id=arena.ranking_id, unity_id=goals, name="Goals")
+            )
+            async with between.holding_answers(HEADS) as held:
+                asking = asyncio.create_task(submit(here, arena.tournament_id, gain(arena, 1)))
+                await held.wait()
+                with pytest.raises(DatabaseUnavailable):
+                    await asking
+            await submit(here, arena.tournament_id, gain(arena, 2))
+        assert await amounts(there, arena) == [2]
+
+
+async def test_what_is_appended_to_another_history_is_never_called_certainly_not_applied(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    """The log is as long as it was, and another one. It may refuse what was judged by the old; else it is unknown."""
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        await submit(desk, arena.tournament_id, gain(arena, 1))
+        await tamper(owner, "UPDATE block SET digest = sha256(digest) WHERE tournament_id = $1", arena.tournament_id)
+        with pytest.raises((OutcomeUnknown, Unavailable)) as told:
+            await submit(desk, arena.tournament_id, gain(arena, 2))
+        assert (2 in await amounts(desk, arena)) <= (told.type is OutcomeUnknown)

@@ -1,0 +1,286 @@
+"""The campaign of mutants: breaks the core in one small way after another, and asks whether any test notices.
+
+    python -m tests.mutants.campaign --count 200 --minutes 60
+
+It first asks about the mutants that were drawn by hand (`drawn.toml`), then about so many that are drawn at random from
+all there are (`operators.py`), always the same ones for one seed. Each is tried in a copy of the tree by the tests that
+`places.TESTS` names for its module, until the first that fails. A mutant that no test notices has survived, unless
+`equivalent.toml` says why it makes no difference that anybody could see. What has been found out is kept in
+`.mutants/`, so that a campaign which was interrupted goes on where it stopped; what was said of a mutant holds as long
+as neither its module nor those tests have changed. Exit code 1: something survived.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from tests.mutants.operators import compiles, function_mutants, python_mutants
+from tests.mutants.places import ROOT, Mutant, asked_about, core, mutant
+
+KEPT: Final = ROOT / ".mutants"
+HERE: Final = Path(__file__).parent
+SECONDS_MAX: Final = 1_800
+"""Of the tests of one mutant. A single test that hangs fails much earlier."""
+COPIED: Final = ("engine", "projections", "api", "migrations", "tests", "docs", "pyproject.toml", "README.md")
+CAUGHT: Final = "caught"
+SURVIVED: Final = "survived"
+EQUIVALENT: Final = "equivalent"
+UNSETTLED: Final = "unsettled"
+"""The test that noticed fails without any mutant as well: it is broken, or the machine is too busy."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--count", type=int, default=200, help="mutants drawn at random")
+    parser.add_argument("--minutes", type=float, default=0, help="no new mutant is begun after so long; 0: no bound")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="of files whose name contains this")
+    parser.add_argument("--at-random", action="store_true", help="without those drawn by hand")
+    parser.add_argument("--folder", type=Path, default=KEPT, help="what is found out is kept here")
+    parser.add_argument("--workers", type=int, default=1, help="of pytest")
+    options = parser.parse_args()
+    deadline = time.monotonic() + 60 * options.minutes if options.minutes else float("inf")
+    by_hand = [] if options.at_random else [made for made in drawn_by_hand() if options.only in made.file]
+    at_random = drawn_at_random(options.count, options.seed, options.only)
+    reasons = equivalents()
+    results: list[tuple[Mutant, str]] = []
+    with Workplace(options.folder, options.workers) as workplace:
+        for made in unlike([*by_hand, *at_random]):
+            verdict = EQUIVALENT if made.name in reasons else workplace.recalled(made)
+            if verdict is None and time.monotonic() < deadline:
+                verdict = workplace.tried(made)
+                print(
+                    f"{verdict:<22} {made.file}:{made.line} {made.operator}: {made.code} → {made.becomes}", flush=True
+                )
+            if verdict is not None:
+                results.append((made, verdict))
+    tell(results, len(by_hand) + len(at_random), reasons)
+    return any(verdict == SURVIVED for _, verdict in results)
+
+
+# ── Which mutants ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def drawn_by_hand() -> list[Mutant]:
+    """Those of drawn.toml. Raises ValueError where the text that is to be changed is not there just once."""
+    made = []
+    for entry in tomllib.loads((HERE / "drawn.toml").read_text("utf-8"))["mutant"]:
+        source = (ROOT / entry["file"]).read_text("utf-8")
+        if source.count(entry["anchor"]) != 1:
+            raise ValueError(f"{entry['file']} holds {source.count(entry['anchor'])} times: {entry['anchor']!r}")
+        start = source.index(entry["anchor"])
+        end = start + len(entry["anchor"])
+        made.append(mutant(source, entry["file"], "by hand", start, end, entry["becomes"], entry["noticed_by"]))
+    return made
+
+
+@cache
+def all_mutants() -> tuple[Mutant, ...]:
+    """Every mutant of the core, file by file."""
+    found: list[Mutant] = []
+    for file in core():
+        source = (ROOT / file).read_text("utf-8")
+        found += python_mutants(source, file) if file.endswith(".py") else function_mutants(source, file)
+    return tuple(found)
+
+
+def drawn_at_random(count: int, seed: int, only: str = "") -> list[Mutant]:
+    """`count` of all mutants, each as likely as any other; fewer of them are the first of more."""
+    everything = [made for made in all_mutants() if only in made.file]
+    random.Random(seed).shuffle(everything)
+    drawn: list[Mutant] = []
+    for made in everything:
+        if len(drawn) == count:
+            break
+        if not made.file.endswith(".py") or compiles(made.applied((ROOT / made.file).read_text("utf-8"))):
+            drawn.append(made)
+    return drawn
+
+
+def unlike(mutants: Iterable[Mutant]) -> Iterator[Mutant]:
+    """Each name once."""
+    seen = set()
+    for made in mutants:
+        if made.name not in seen:
+            seen.add(made.name)
+            yield made
+
+
+def equivalents() -> dict[tuple[str, str, str, str], str]:
+    """Why nobody could notice them, by the mutants' names."""
+    entries = tomllib.loads((HERE / "equivalent.toml").read_text("utf-8")).get("mutant", [])
+    return {(e["file"], e["within"], e["code"], e["becomes"]): e["reason"] for e in entries}
+
+
+# ── Trying one ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Workplace:
+    """A copy of the tree, in which mutants are tried, and what became of those before. Use as a context."""
+
+    def __init__(self, folder: Path, workers: int) -> None:
+        self._tree = folder / "tree"
+        self._temporary = folder / "temporary"
+        self._results = folder / "results.ndjson"
+        self._workers = workers
+        self._known: dict[str, str] = {}
+        self._sound: set[str] = set()  # tests that pass where nothing is broken
+
+    def __enter__(self) -> "Workplace":
+        shutil.rmtree(self._tree, ignore_errors=True)
+        self._tree.mkdir(parents=True)
+        for name in COPIED:
+            source = ROOT / name
+            if source.is_dir():
+                shutil.copytree(source, self._tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, self._tree / name)
+        if self._results.exists():
+            for line in self._results.read_text("utf-8").splitlines():
+                entry = json.loads(line)
+                self._known[entry["key"]] = entry["verdict"]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._tree, ignore_errors=True)
+
+    def recalled(self, made: Mutant) -> str | None:
+        """What was found out about it before, if nothing has changed since."""
+        return self._known.get(_key(made))
+
+    def tried(self, made: Mutant, tests: Iterable[str] | None = None) -> str:
+        """What becomes of the mutant, asked of these tests or those for its module; kept if it is settled."""
+        place = self._tree / made.file
+        before = place.read_text("utf-8")
+        began_at = time.monotonic()
+        place.write_text(made.applied(before), "utf-8")
+        try:
+            verdict, noticed = SURVIVED, ""
+            for some in (tests,) if tests else _parted(asked_about(made)):
+                if verdict == SURVIVED:
+                    verdict, noticed = self._asked(some)
+        finally:
+            place.write_text(before, "utf-8")
+        noticed = noticed.partition("[")[0]
+        if noticed and noticed not in self._sound:
+            if self._asked([noticed])[0] == CAUGHT:
+                return UNSETTLED
+            self._sound.add(noticed)
+        facts: dict[str, Any] = {
+            "key": _key(made),
+            "verdict": verdict,
+            "file": made.file,
+            "line": made.line,
+            "operator": made.operator,
+            "code": made.code,
+            "becomes": made.becomes,
+            "noticed": noticed,
+            "seconds": round(time.monotonic() - began_at),
+        }
+        with self._results.open("a", encoding="utf-8") as results:
+            results.write(json.dumps(facts, ensure_ascii=False) + "\n")
+        self._known[facts["key"]] = verdict
+        return verdict
+
+    def _asked(self, tests: Iterable[str]) -> tuple[str, str]:
+        """Runs the tests until the first that fails; the verdict, and the test that noticed.
+
+        Raises TimeoutExpired, and RuntimeError where they were ended from outside: that says nothing of the mutant.
+        """
+        shutil.rmtree(self._temporary, ignore_errors=True)
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "--no-header",
+            "-p",
+            "no:randomly",
+            "-p",
+            "no:cacheprovider",
+        ]
+        command += ["--tb=no", f"--basetemp={self._temporary}"]
+        command += ["-n", str(self._workers)] if self._workers > 1 else []
+        surroundings = os.environ | {"PYTHONPATH": str(self._tree), "PYTHONDONTWRITEBYTECODE": "1"}
+        running = subprocess.Popen(
+            [*command, *tests],
+            cwd=self._tree,
+            env=surroundings,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            told, _ = running.communicate(timeout=SECONDS_MAX)
+        finally:
+            if running.poll() is None:
+                os.killpg(running.pid, signal.SIGKILL)
+                running.communicate()
+            self._stop_clusters()
+        if running.returncode < 0:
+            raise RuntimeError(f"the tests were ended by signal {-running.returncode}")
+        noticed = next((line for line in told.splitlines() if line.startswith("FAILED ")), "").removeprefix("FAILED ")
+        return (CAUGHT if running.returncode else SURVIVED), noticed.partition(" - ")[0]
+
+    def _stop_clusters(self) -> None:
+        """Ends every PostgreSQL that the tests have left running."""
+        for file in self._temporary.rglob("postmaster.pid"):
+            try:
+                os.kill(int(file.read_text("utf-8").partition("\n")[0]), signal.SIGQUIT)
+            except (ProcessLookupError, FileNotFoundError):
+                continue
+
+
+def _parted(tests: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """A single test that comes first by itself: it is likely to be enough, and need not wait for other imports."""
+    return [tests[:1], tests[1:]] if "::" in tests[0] else [tests]
+
+
+def _key(made: Mutant) -> str:
+    """Of the mutant, of its module and of the tests that are asked about it."""
+    everything = hashlib.sha256(repr((made.name, made.start)).encode())
+    for name in (made.file, *asked_about(made)):
+        everything.update((ROOT / name.partition("::")[0]).read_bytes())
+    return everything.hexdigest()[:32]
+
+
+# ── Telling ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def tell(results: list[tuple[Mutant, str]], wanted: int, reasons: dict[tuple[str, str, str, str], str]) -> None:
+    """A table by file, then who survived, then who is equivalent and why."""
+    counts: dict[str, Counter[str]] = {}
+    for made, verdict in results:
+        counts.setdefault(made.file, Counter())[verdict] += 1
+    print("\n| module | drawn | caught | equivalent | survived | unsettled |\n|---|---|---|---|---|---|")
+    for file, counted in [*sorted(counts.items()), ("**all**", sum(counts.values(), Counter()))]:
+        row = [counted.total(), counted[CAUGHT], counted[EQUIVALENT], counted[SURVIVED], counted[UNSETTLED]]
+        print(f"| {file} | {' | '.join(map(str, row))} |")
+    if len(results) < wanted:
+        print(f"\n{wanted - len(results)} of {wanted} were not tried: the time was over, or they were drawn twice.")
+    for made, verdict in results:
+        if verdict == SURVIVED:
+            print(f"\nsurvived: {made.file}:{made.line} in {made.within or 'the module'}, {made.operator}")
+            print(f"    - {made.code}\n    + {made.becomes}")
+    for made, verdict in results:
+        if verdict == EQUIVALENT:
+            print(f"\nequivalent: {made.file}:{made.line} {made.becomes}\n    {reasons[made.name]}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,176 @@
+"""What a mutant is: a small piece of the core's text, and what stands there instead.
+
+A mutant is named by file, function, the line of code as it is and as it becomes, without blanks around them; so its
+name survives whatever moves the line. Two equal lines of one function have their mutants' names in common, and whoever
+calls one of them equivalent says it of both.
+"""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+ROOT: Final = Path(__file__).parents[2]
+
+TESTS: Final = {
+    "engine/tournament.py": ("engine/test_tournament.py", "api/test_desk.py", "api/test_voiding.py"),
+    "engine/codec.py": ("engine/test_codec.py", "engine/test_digest.py", "engine/test_log.py"),
+    "engine/digest.py": ("engine/test_digest.py", "engine/test_log.py", "engine/test_proof.py"),
+    "engine/log.py": (
+        "engine/test_log.py",
+        "engine/test_tails.py",
+        "engine/test_appender.py",
+        "api/test_voiding.py",
+        "projections/test_past.py",
+        "projections/test_lives.py",
+        "api/test_docket.py",
+        "api/test_desk.py",
+    ),
+    "engine/appender.py": (
+        "engine/test_appender.py",
+        "api/test_docket.py",
+        "api/test_desk.py",
+        "api/test_voiding.py",
+        "faults/test_standby.py",
+    ),
+    "api/docket.py": ("api/test_docket.py", "api/test_desk.py", "api/test_voiding.py"),
+    "api/desk.py": (
+        "api/test_docket.py",
+        "api/test_desk.py",
+        "api/test_voiding.py",
+        "api/test_answers.py",
+    ),
+    "api/answers.py": (
+        "api/test_answers.py",
+        "api/test_interface.py",
+        "api/test_section5.py",
+        "api/test_openapi.py",
+        "api/test_football.py",
+    ),
+    "api/forms.py": ("api/test_wire.py", "api/test_section5.py", "api/test_queries.py", "api/test_fuzz.py"),
+    "api/wire.py": ("api/test_wire.py", "api/test_section5.py", "api/test_queries.py", "api/test_fuzz.py"),
+    "projections/board.py": (
+        "projections/test_board.py",
+        "api/test_answers.py",
+        "projections/test_tables.py",
+        "projections/test_verify.py",
+        "api/test_interface.py",
+    ),
+    "projections/live.py": (
+        "projections/test_lives.py",
+        "api/test_answers.py",
+        "api/test_desk.py",
+        "api/test_docket.py",
+        "projections/test_tables.py",
+    ),
+    "projections/lives.py": (
+        "projections/test_lives.py",
+        "api/test_docket.py",
+        "api/test_desk.py",
+    ),
+    "projections/standing.py": ("projections/test_standing.py", "projections/test_board.py"),
+    "projections/effects.py": ("api/test_voiding.py", "api/test_docket.py"),
+    "projections/tables.py": (
+        "projections/test_tables.py",
+        "projections/test_worker.py",
+        "projections/test_verify.py",
+        "projections/test_rebuild.py",
+    ),
+    "projections/worker.py": ("projections/test_worker.py", "projections/test_past.py", "projections/test_tables.py"),
+    "projections/verify.py": ("projections/test_verify.py", "projections/test_patrol.py"),
+    "api/routes.py": ("api/test_answers.py", "api/test_past.py", "api/test_two_services.py", "api/test_voiding.py"),
+    "migrations": (
+        "engine/test_log.py",
+        "engine/test_digest.py",
+        "engine/test_appender.py",
+        "api/test_docket.py",
+        "api/test_voiding.py",
+        "api/test_desk.py",
+    ),
+}
+"""The core, and which tests, of those in tests/, are asked about a mutant of it, the likeliest to notice first. None
+of them is about time: on a busy machine it would notice what is not there."""
+
+FUNCTION: Final = "FUNCTION append_block("
+"""Of the migrations, the core is this one, where it was written last."""
+
+
+class Mutant(Struct, frozen=True, kw_only=True):
+    """`start` to `end` of the text of `file` become `text`. `noticed_by`: the test that is to be asked first."""
+
+    file: str
+    within: str
+    operator: str
+    line: int
+    code: str
+    becomes: str
+    start: int
+    end: int
+    text: str
+    noticed_by: str = ""
+
+    @property
+    def name(self) -> tuple[str, str, str, str]:
+        return self.file, self.within, self.code, self.becomes
+
+    def applied(self, source: str) -> str:
+        return source[: self.start] + self.text + source[self.end :]
+
+
+def mutant(source: str, file: str, operator: str, start: int, end: int, text: str, noticed_by: str = "") -> Mutant:
+    """The mutant that has `text` instead of `source[start:end]`, named by the whole lines that it changes."""
+    begins, ends = source.rfind("\n", 0, start) + 1, source.find("\n", end)
+    ends = len(source) if ends < 0 else ends
+    return Mutant(
+        file=file,
+        within=_function(source, start) if file.endswith(".py") else FUNCTION.split()[1].rstrip("("),
+        operator=operator,
+        line=source.count("\n", 0, start) + 1,
+        code=_one_line(source[begins:ends]),
+        becomes=_one_line(source[begins:start] + text + source[end:ends]),
+        start=start,
+        end=end,
+        text=text,
+        noticed_by=noticed_by,
+    )
+
+
+def asked_about(made: Mutant) -> tuple[str, ...]:
+    """The test files that are asked about a mutant, relative to the root, if they exist; before them a single one."""
+    named = TESTS[made.file if made.file in TESTS else made.file.partition("/")[0]]
+    first = (f"tests/{made.noticed_by}",) if made.noticed_by else ()
+    return first + tuple(f"tests/{name}" for name in named if (ROOT / "tests" / name).exists())
+
+
+def core() -> Iterator[str]:
+    """Every file of the core. Of the migrations it is the last one that writes the append function."""
+    yield from (file for file in TESTS if file.endswith(".py") and file != "api/routes.py")
+    writing = [path for path in sorted((ROOT / "migrations").glob("*.sql")) if FUNCTION in path.read_text("utf-8")]
+    yield writing[-1].relative_to(ROOT).as_posix()
+
+
+def _function(source: str, at: int) -> str:
+    """The dotted name of the innermost function or class around the character `at`; "" at the module's level."""
+    line, names = source.count("\n", 0, at) + 1, []
+    nodes: list[ast.AST] = [_parsed(source)]
+    while nodes:
+        node = nodes.pop()
+        for child in ast.iter_child_nodes(node):
+            if getattr(child, "lineno", line + 1) <= line <= (getattr(child, "end_lineno", None) or 0):
+                if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                    names.append(child.name)
+                nodes = [child]
+                break
+    return ".".join(names)
+
+
+@cache
+def _parsed(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
