@@ -82,7 +82,8 @@ GROWN_BYTES_MAX: Final = 320 * 1024 * 1024
 """By which one service may grow: what it may have unsent, 128 MiB, what it may have rendered, 64 MiB, the tournament
 itself, and what Python's allocator does not give back."""
 STALL_SECONDS_MAX: Final = 0.04
-"""Of processor, between a question for health and its answer: two turns of the loop, of 20 ms each."""
+"""Of processor, between a question for health and its answer, beside one reader: two turns of the loop, of 20 ms each.
+Beside many, each of whom has a turn in between, it is only told."""
 P99_SECONDS_MAX: Final = 2.0
 GROWN_TIMES_MAX: Final = 4.0
 """Others may wait so much longer than before, where the machine has so much else to do that P99_SECONDS_MAX is not kept
@@ -123,8 +124,8 @@ class Large(Struct, frozen=True):
     "Large answers",
     f"{RANKINGS} rankings of {COMPETITORS:,} competitors: the largest of every answer asked for by {UNREAD} clients "
     f"that do not read it, and by {AT_ONCE} at once that do; other clients at play",
-    f"a service grows by at most {GROWN_BYTES_MAX >> 20} MiB; others are served; no stall beyond two turns of 20 ms; "
-    "I1-I10",
+    f"a service grows by at most {GROWN_BYTES_MAX >> 20} MiB; others are served; one reader holds up the loop for no "
+    "longer than two turns of 20 ms; I1-I10",
 )
 async def large_answers(trial: Trial) -> None:
     async with trial.stage(tournaments=2, workers=1) as stage:
@@ -132,6 +133,12 @@ async def large_answers(trial: Trial) -> None:
         pid = stage.services[0].pid
         one = await _whole(stage, large.answers()["rankings"])
         base = peak = rss_bytes(pid)
+        alone: list[tuple[float, str]] = []
+        async with _prober(stage, pid, alone) as asking:
+            for name, path in large.answers().items():
+                asking.append(name)
+                for _ in range(5):
+                    await _whole(stage, path)
         stalls: list[tuple[float, str]] = []
         sizes: dict[str, int] = {}
         async with stage.load(clients=4), _prober(stage, pid, stalls) as asking:
@@ -151,21 +158,21 @@ async def large_answers(trial: Trial) -> None:
                 peak = max(peak, await _peak(pid, trial.seconds(20, least=2)))
             await stage.resume()
         waited = percentile([a for a in stage.history.attempts[since:] if a.service == 0], 0.99)
-        worst, name = max(stalls)
+        longest, name = max(alone)
         usual = sorted(stalls)[len(stalls) * 99 // 100][0]
         grown = peak - base
         trial.look("I10", grown <= GROWN_BYTES_MAX, f"it grew by {grown >> 20} MiB")
         bound = max(P99_SECONDS_MAX, GROWN_TIMES_MAX * quiet)
         trial.look("I12", waited <= bound, f"p99 of other clients was {waited:.1f} s, before {quiet:.1f} s")
-        if worst > STALL_SECONDS_MAX:
-            trial.shortcoming += f"a stall of {1000 * worst:.0f} ms of processor, by {name}; "
+        if longest > STALL_SECONDS_MAX:
+            trial.shortcoming += f"a stall of {1000 * longest:.0f} ms of processor, by {name}; "
         trial.look("I9", await _whole(stage, large.answers()["rankings"]) == one, "rankings are not what they were")
         trial.outcomes[Outcome.OK] += (AT_ONCE + 1) * len(sizes)
         await trial.judge(stage)
         trial.tell(
             f"{large_of(sizes)}; from {base >> 20} to {peak >> 20} MiB; p99 of other clients {1000 * waited:.0f} ms, "
-            f"before {1000 * quiet:.0f} ms; processor between a question and its answer: p99 "
-            f"{1000 * usual:.0f} ms, most {1000 * worst:.0f} ms, by {name}"
+            f"before {1000 * quiet:.0f} ms; processor between a question for health and its answer: at most "
+            f"{1000 * longest:.0f} ms beside one reader ({name}), beside all of them p99 {1000 * usual:.0f} ms"
         )
 
 
