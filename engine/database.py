@@ -57,20 +57,32 @@ DATABASE_TROUBLE: Final = (
 )
 
 
+_IDENTITY: Final = """
+    SELECT pg_postmaster_start_time()::text || ' ' || oid
+    FROM pg_database
+    WHERE datname = current_database()
+"""
+
+
 class Epoch:
-    """Counts how often the database may have become another one: whenever a connection was made or lost, and whenever a
-    log turned out not to be the one that was read before. What is remembered of the database and is no fold of a log
-    (ids that were drawn, slugs, tokens) is good for one epoch only."""
+    """Counts how often the database may have become another one: whenever a connection was lost, or one was made that
+    leads to another server or database than those before, and whenever a log turned out not to be the one that was read
+    before. What is remembered of the database and is no fold of a log (ids that were drawn, slugs, tokens) is good for
+    one epoch only."""
 
     def __init__(self) -> None:
         self.number = 0
+        self._identity: str | None = None
 
     def end(self) -> None:
         self.number += 1
 
-    def follow(self, connection: Connection) -> None:
-        """Ends with the making of this connection, and again with its loss."""
-        self.end()
+    async def follow(self, connection: Connection) -> None:
+        """Looks where a new connection leads to, and ends with its loss."""
+        identity = await connection.fetchval(_IDENTITY)
+        if identity != self._identity:
+            self._identity = identity
+            self.end()
         connection.add_termination_listener(self._lost)
 
     def _lost(self, _connection: object) -> None:
@@ -235,7 +247,7 @@ def _starting() -> Iterator[None]:
 
 
 class _Settling:
-    """Makes new connections the service's, which ends an epoch. Once it is serving, what is wrong with them is said,
+    """Makes new connections the service's, which may end an epoch. Once it is serving, what is wrong with them is said,
     until one is good."""
 
     def __init__(self, epoch: Epoch) -> None:
@@ -253,7 +265,7 @@ class _Settling:
                 _logger.error("session_refused", reason=self._said)
             raise
         self._said = ""
-        self._epoch.follow(connection)
+        await self._epoch.follow(connection)
 
 
 async def refuse_unsound(connection: Connection) -> None:

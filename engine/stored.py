@@ -331,7 +331,8 @@ _columns: Final = msgspec.json.Decoder(Columns).decode
 
 _HEADS: Final = """
     SELECT
-        t.tournament_id, t.slug, t.name, l.tournament_id IS NOT NULL, b.last_sequence, b.digest, b.recorded_at,
+        t.tournament_id, t.slug, t.name, l.tournament_id IS NOT NULL, b.last_sequence, b.digest,
+        CASE WHEN b.recorded_at BETWEEN '0001-01-01Z' AND '9999-12-31 23:59:59.999999Z' THEN b.recorded_at END,
         l.refusals, (SELECT max(number) FROM refusal WHERE tournament_id = t.tournament_id) AS last_refusal
     FROM tournament AS t
     LEFT JOIN append_lock AS l ON l.tournament_id = t.tournament_id

@@ -27,7 +27,7 @@ class Turnstile(Database):
     """The database, where connections taken are counted and can be held up."""
 
     def __init__(self, database: Database) -> None:
-        super().__init__(database._pool)
+        super().__init__(database._pool, database.epoch)
         self.taken = 0
         self.somebody_waits = asyncio.Event()
         self.open = asyncio.Event()

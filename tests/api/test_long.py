@@ -267,7 +267,9 @@ async def append(dsn: str, slug: str, facts: list[Event]) -> TournamentId:
             run.append(Request(events=(fact,), actor=OPERATOR))
             if fact.structural or len(run) == 500 or n == len(facts):
                 head = (await log.heads(connection, [tournament_id]))[tournament_id]
-                block = Block(tournament_id=tournament_id, judged_at=head.sequence, requests=tuple(run))
+                block = Block(
+                    tournament_id=tournament_id, judged_at=head.sequence, judged_digest=head.digest, requests=tuple(run)
+                )
                 (outcome,) = await log.append(connection, [block], wait=True)
                 assert isinstance(outcome, Appended)
                 run = []

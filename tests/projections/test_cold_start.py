@@ -15,7 +15,7 @@ from engine import log, turns
 from engine.commands import CreateRanking, RegisterCompetitor
 from engine.database import Database
 from engine.events import CompetitorRegistered, Delta, Event, PointsAdded
-from engine.log import Appended, Block, Request
+from engine.log import Appended, Block, Head, Request
 from engine.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
 from projections import live, tables
 from projections.rebuild import rebuild
@@ -52,7 +52,7 @@ async def test_the_first_read_of_a_tournament_with_200_000_events_takes_well_und
             participants=tuple(competitor_ids),
         )
         await desk.submit(live, created, actor=OPERATOR)
-        head = live.head
+        head = last = live.head
     requests = tuple(
         Request(
             events=(PointsAdded(ranking_id=ranking_id, deltas=(Delta(competitor_ids[n % COMPETITORS], unity_id, 1),)),),
@@ -63,10 +63,13 @@ async def test_the_first_read_of_a_tournament_with_200_000_events_takes_well_und
     async with database.connection() as connection:
         for _ in range(EVENTS // BLOCK_REQUESTS):
             block = Block(
-                tournament_id=tournament_id, judged_at=head.sequence, judged_digest=head.digest, requests=requests
+                tournament_id=tournament_id, judged_at=last.sequence, judged_digest=last.digest, requests=requests
             )
             (outcome,) = await log.append(connection, [block], wait=True)
             assert isinstance(outcome, Appended)
+            assert outcome.last_sequence is not None
+            assert outcome.digest is not None
+            last = Head(outcome.last_sequence, outcome.digest)
     await Worker(database).catch_up()
 
     async with open_desk(database) as elsewhere:
