@@ -336,8 +336,11 @@ class Worker:
         self._boards.take(tournament_id)
         async with self._database.connection() as connection:
             checkpoint = await tables.checkpoint(connection, tournament_id)
-        if checkpoint is None or checkpoint.fold_version >= FOLD_VERSION:
-            return 0  # another worker was there first
+            if checkpoint is None or not (
+                checkpoint.fold_version < FOLD_VERSION
+                or await log.set_aside_since(connection, tournament_id, checkpoint.head.sequence)
+            ):
+                return 0  # another worker was there first
         started_at = time.perf_counter()
         try:
             rebuilt = await rebuild(self._database, tournament_id)

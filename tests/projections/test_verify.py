@@ -808,14 +808,20 @@ async def test_a_view_of_standings_that_shows_something_else_is_found(
     forged = definition.replace("COALESCE(s.total, (0)::bigint) AS total", "COALESCE(s.total, 7::bigint) AS total")
     await owner.execute(f"CREATE OR REPLACE VIEW standing AS {forged}")
     bob = staged.arena.competitors[1]
-    assert named(await verified(database)) == {(LAST, f"standing[({staged.second_unity}, {bob})].total")}
+    assert {(found.sequence, found.field) for found in (await verified(database)).differences} == {
+        (None, "view.standing"),
+        (LAST, f"standing[({staged.second_unity}, {bob})].total"),
+    }
 
 
 async def test_a_view_of_standings_that_is_gone_is_found(
     database: Database, owner: asyncpg.Connection, staged: Stage
 ) -> None:
     await owner.execute("DROP VIEW standing")
-    assert named(await verified(database)) == {(LAST, "standing")}
+    assert {(found.sequence, found.field) for found in (await verified(database)).differences} == {
+        (None, "view.standing"),
+        (LAST, "standing"),
+    }
 
 
 async def test_tables_that_cannot_even_be_read_are_a_difference(
