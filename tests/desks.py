@@ -58,6 +58,24 @@ async def waiting_for_locks(owner: asyncpg.Connection, query: str = "") -> list[
     return [row["pid"] for row in rows]
 
 
+async def until_commits_wait(owner: asyncpg.Connection, probe: asyncpg.Connection) -> None:
+    """Returns when commits wait for the standby that has been configured: sessions learn of that one after the other,
+    and what makes them wait is set by a process of its own. `probe` is another session."""
+    pid = probe.get_server_pid()
+
+    async def waits() -> bool:
+        writing = asyncio.create_task(probe.execute("SELECT pg_logical_emit_message(true, 'probe', '')"))
+        while not writing.done():
+            if await owner.fetchval("SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE pid = $1", pid):
+                await owner.execute("SELECT pg_cancel_backend($1)", pid)
+                await writing
+                return True
+        await writing
+        return False
+
+    await until(waits)
+
+
 @asynccontextmanager
 async def holding(dsn: str, statement: str, *args: object) -> AsyncIterator[asyncpg.Connection]:
     """A foreign transaction, open for as long as the context lasts, that has executed `statement`; then rolled back."""

@@ -12,7 +12,7 @@ from api.docket import Receipt
 from engine.commands import CloseRanking, ReopenRanking
 from engine.errors import Conflict, KeyRefused, OutcomeUnknown
 from engine.terms import Sequence
-from tests.desks import Arena, desk_at, desks_at, open_arena, recorded, submit, until
+from tests.desks import Arena, desk_at, desks_at, open_arena, recorded, submit, until, until_commits_wait
 from tests.proxy import Fault, proxy
 
 # ── A refusal settles every earlier sending ─────────────────────────────────────────────────────────────
@@ -78,12 +78,15 @@ async def test_many_refusals_at_once_are_told_to_the_log_together_and_each_is_an
 
 
 @asynccontextmanager
-async def standby_that_never_answers(owner: asyncpg.Connection) -> AsyncIterator[None]:
+async def standby_that_never_answers(dsn: str, owner: asyncpg.Connection) -> AsyncIterator[None]:
+    probe = await asyncpg.connect(dsn)
     await owner.execute("ALTER SYSTEM SET synchronous_standby_names = 'gone'")
     await owner.execute("SELECT pg_reload_conf()")
     try:
+        await until_commits_wait(owner, probe)
         yield
     finally:
+        await probe.close()
         await owner.execute("ALTER SYSTEM RESET synchronous_standby_names")
         await owner.execute("SELECT pg_reload_conf()")
 
@@ -107,7 +110,7 @@ async def test_a_repeat_is_not_told_of_a_commit_that_no_standby_has_confirmed(
         async def ask(desk: Desk) -> Receipt:
             return await submit(desk, arena.tournament_id, command, key="k")
 
-        async with standby_that_never_answers(owner):
+        async with standby_that_never_answers(dsn, owner):
             for n in range(3):
                 asking = asyncio.create_task(ask(desks[n % 2]))
                 (pid, *_) = await until(lambda: waiting_for_standby(owner))
@@ -130,7 +133,7 @@ async def test_a_read_may_show_what_no_standby_has_confirmed(dsn: str, owner: as
     await owner.execute("SET synchronous_commit = local")
     async with desk_at(dsn) as desk:
         arena = await open_arena(desk.database)
-        async with standby_that_never_answers(owner):
+        async with standby_that_never_answers(dsn, owner):
             asking = asyncio.create_task(submit(desk, arena.tournament_id, arena.points(), key="k"))
             (pid, *_) = await until(lambda: waiting_for_standby(owner))
             assert await shown(desk, arena) == 4

@@ -23,7 +23,7 @@ from engine.events import Delta, PointsAdded
 from engine.log import Block, Head, Request
 from engine.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
 from tests.api.service import make_token
-from tests.desks import DOOR, HOLD_HEAD, record, until
+from tests.desks import DOOR, HOLD_HEAD, record, until, until_commits_wait
 from tests.faults import checker
 from tests.faults.clients import MIXED, Answer, Caller, Client, NotSent
 from tests.faults.cluster import Cluster
@@ -481,12 +481,13 @@ async def unconfirmed(trial: Trial) -> None:
     early = repeats = seen = 0
     async with trial.stage(tournaments=2, workers=1) as stage:
         client = stage.client()
-        async with stage.cluster.owner(synchronous_commit="local") as owner:
+        async with stage.cluster.owner(synchronous_commit="local") as owner, stage.cluster.owner() as probe:
             for n in range(rounds):
                 place = n % len(stage.arenas)
                 asked, status = await _unconfirmed_one(client, place, n % 5)
                 before = await asked_until(client, client.draw(Kind.LIST, place), 0)
                 await _reload(owner, _SILENT)
+                await until_commits_wait(owner, probe)
                 for _ in range(trial.random.randint(1, 3)):
                     attempt = await _given_up(owner, client, asked, trial.random.randrange(2))
                     repeats += 1
