@@ -1,4 +1,4 @@
-"""Work in the background of a context, and long work in turns."""
+"""Tasks that work in the background of a context."""
 
 import asyncio
 from collections.abc import AsyncIterator

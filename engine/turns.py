@@ -1,10 +1,15 @@
-"""Turns of the event loop: whoever has long work gives way to the others every few milliseconds.
+"""Turns of the event loop: long work gives way to the rest of the process every few milliseconds.
 
-turn = Turn()
-for item in many:
-    work(item)
-    if turn.over:
-        await turn.give_way()
+`Turn` is for one piece of work, where few are under way at once: loading, rebuilding, the worker.
+
+    turn = Turn()
+    for item in many:
+        work(item)
+        if turn.over:
+            await turn.give_way()
+
+`Turns` is shared by all answers of a process, however many are made at once: together they have one slice in each round
+of the loop.
 """
 
 import asyncio
