@@ -243,6 +243,7 @@ class Worker:
         self._note_outdated(folded.outdated)
         self._know(folded.claimed)
         self._alone |= folded.left - folded.boards.keys()  # too heavy for a batch: they must not wait for ever
+        folded.left |= self._forget(folded.claimed)
         for tournament_id, (head, board) in folded.boards.items():
             self._boards.put(tournament_id, head, board)
         if folded.events:
@@ -256,6 +257,12 @@ class Worker:
                 milliseconds=round(seconds * 1000, 1),
             )
         return folded
+
+    def _forget(self, claimed: Iterable[TournamentId]) -> set[TournamentId]:
+        """Drops the kept boards of tournaments that could not be claimed, and returns which had one: they can be tried
+        again. Where a restored database gives a lost tournament's id to another one, that one has no checkpoint yet,
+        and gets one only where no board is kept."""
+        return {tournament_id for tournament_id in claimed if self._boards.take(tournament_id) is not None}
 
     async def _fold_within(self, connection: Connection, batch: Collection[TournamentId]) -> Folded:
         """Within a transaction: claim, read, fold, save."""

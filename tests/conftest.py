@@ -2,9 +2,14 @@
 
 The cluster is the embedded one, as `tallybook serve` would start it, with its durability on. A migrated database is
 the template; each test works on a copy. Nothing is mocked: what the tests say holds for the real thing.
+
+The data directories lie in memory where the machine has enough of it: to make and drop thousands of databases on a disk
+takes longer than all that is tested in them. Tests kill processes and not machines, and what a process has written
+outlives it there as well.
 """
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncIterator, Iterator
 from itertools import count
@@ -27,7 +32,24 @@ settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
 _TEMPLATE = "tallybook_template"
+_IN_MEMORY = Path("/dev/shm")
+_MEMORY_BYTES_MIN = 8 * 2**30
+_TEMPORARY = "PYTEST_DEBUG_TEMPROOT"  # where pytest makes its temporary directories
 _numbers = count(1)
+
+
+def pytest_configure() -> None:
+    """Puts what is temporary in memory, unless it was said where to."""
+    if _TEMPORARY not in os.environ and _room(_IN_MEMORY) >= _MEMORY_BYTES_MIN:
+        os.environ[_TEMPORARY] = str(_IN_MEMORY)
+
+
+def _room(directory: Path) -> int:
+    """Bytes that are left."""
+    if not os.access(directory, os.W_OK):
+        return 0
+    state = os.statvfs(directory)
+    return state.f_bavail * state.f_frsize
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +60,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     async def run(data_dir: Path) -> None:
         try:
-            async with embedded_postgres(data_dir, settings={"max_connections": "300"}) as cluster:
+            async with embedded_postgres(
+                data_dir, settings={"max_connections": "300", "max_wal_size": "256MB"}
+            ) as cluster:
                 await _administer(cluster.dsn, f"CREATE DATABASE {_TEMPLATE}")
                 await migrate(_with_database(cluster.dsn, _TEMPLATE))
                 address.append(cluster.dsn)

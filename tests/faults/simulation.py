@@ -17,6 +17,7 @@ from itertools import count
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
+import msgspec
 import structlog
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
@@ -57,6 +58,18 @@ class Wish(Struct, gc=False):
     outcomes: list[Outcome] = field(default_factory=list)
     sequences: set[int] = field(default_factory=set)
     refused: bool = False
+    is_sent: bool = False
+
+    def sending(self) -> Command:
+        """What is sent next: what it creates has another id each time, as the service draws one for every request."""
+        command, again = self.command, self.is_sent
+        self.is_sent = True
+        match command:
+            case commands.AddCompetition() if again:
+                return msgspec.structs.replace(command, competition_id=CompetitionId(900_000_000 + next(_numbers)))
+            case commands.RegisterCompetitor() if again:
+                return msgspec.structs.replace(command, competitor_id=CompetitorId(900_000_000 + next(_numbers)))
+        return command
 
 
 class Process:
@@ -110,7 +123,7 @@ class Process:
         try:
             async with self.desk.lives.pinned(arena.tournament_id) as live:
                 receipt = await self.desk.submit(
-                    live, wish.command, actor=OPERATOR, idempotency_key=wish.key, fingerprint=fingerprint(wish.key)
+                    live, wish.sending(), actor=OPERATOR, idempotency_key=wish.key, fingerprint=fingerprint(wish.key)
                 )
         except Refusal:
             wish.outcomes.append(Outcome.NO)

@@ -14,7 +14,7 @@ from engine import log
 from engine.database import Database, open_database
 from engine.errors import DatabaseUnavailable
 from engine.events import PointsAdded
-from engine.terms import TournamentId
+from engine.terms import OPERATOR, TournamentId
 from projections import live, sweep, tables
 from projections import worker as worker_module
 from projections.board import Board
@@ -24,6 +24,8 @@ from projections.worker import Worker
 from tests.desks import Arena, holding, open_arena, record, until, waiting_for_locks
 from tests.poison import POISONS, append_text, poison, repair
 from tests.proxy import proxy
+from tests.restoring import backup
+from tests.tournaments import open_new_tournament
 
 NEVER_SECONDS = 600.0
 """A poll that does not happen within a test."""
@@ -756,6 +758,20 @@ async def test_a_worker_goes_on_when_what_is_missing_for_a_while_is_there_again(
         await assert_the_tables_are_the_log(database, arena.tournament_id)
     finally:
         await restorer.close()
+
+
+async def test_a_worker_that_kept_the_board_of_a_lost_tournament_folds_the_one_that_has_its_id_now(
+    dsn: str, database: Database
+) -> None:
+    worker = Worker(database)
+    async with backup(dsn) as restore:
+        lost = await open_arena(database)
+        await worker.catch_up()
+        await restore()
+        another = await open_new_tournament(database, actor=OPERATOR)
+        assert another == lost.tournament_id
+        await worker.catch_up()
+        await assert_the_tables_are_the_log(database, another)
 
 
 async def test_a_worker_keeps_the_board_that_it_has_saved(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
