@@ -6,6 +6,7 @@ has, lies beside the packages, needs none of them to be imported, and looks wher
 """
 
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -27,9 +28,8 @@ def main() -> None:
 def process() -> None:
     """One process of a running service, started by `api/processes.py` as `python -m tallybook_command`."""
     _refuse_strangers()
-    from api.process import main as run  # noqa: PLC0415
-
-    sys.exit(run())
+    kind = sys.argv[1]
+    sys.exit(import_module(f"api.{kind}_process").main())
 
 
 def _refuse_strangers() -> None:

@@ -8,13 +8,11 @@ from socket import socket
 from typing import Final
 
 from aiohttp import web
-from msgspec import Struct
 
 from api import operations, throttle
 from api.auth import Guard
 from api.body import BODY_SECONDS_MAX
 from api.connections import (
-    CONNECTIONS_MAX,
     FIELD_BYTES_MAX,
     FIELDS_MAX,
     READ_BYTES,
@@ -23,9 +21,10 @@ from api.connections import (
 )
 from api.desk import Desk
 from api.front import Front
-from api.outgoing import UNSENT_BYTES_MAX, Outgoing
+from api.outgoing import Outgoing
 from api.router import Router
 from api.routes import Operations
+from api.settings import CONNECTIONS_MAX, Settings
 from engine.background import background
 from engine.telemetry import Lines
 from engine.turns import Turns
@@ -33,18 +32,6 @@ from engine.turns import Turns
 KEEPALIVE_SECONDS: Final = 75.0
 SHUTDOWN_SECONDS_MAX: Final = 10.0
 """For requests under way, when the process ends; aiohttp waits that long twice."""
-
-
-class Settings(Struct, frozen=True, kw_only=True):
-    """What an operator chooses of the HTTP front. `requests_per_second`: of each token, None: as many as it likes;
-    `proxies`: how many there are in front that can be believed, see `throttle.address_of`."""
-
-    open_metrics: bool = False
-    requests_per_second: int | None = None
-    proxies: int = 0
-    failures_at_once: int = throttle.FAILURES_AT_ONCE_MAX
-    connections: int = CONNECTIONS_MAX
-    unsent_bytes: int = UNSENT_BYTES_MAX
 
 
 AS_USUAL: Final = Settings()

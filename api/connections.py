@@ -18,11 +18,10 @@ from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import _ErrInfo
 
 from api.outgoing import Outgoing
+from api.settings import CONNECTIONS_MAX
 from engine.errors import HeadTooLarge, HeadTooSlow, StartupRefused, TallybookError, TargetTooLong, Unreadable
 from engine.telemetry import CONNECTIONS, CONNECTIONS_ENDED
 
-CONNECTIONS_MAX: Final = 10_000
-"""Of one process, if it may have so many files open. Beyond them, who has not asked anything yet gives way."""
 HEAD_SECONDS_MAX: Final = 10.0
 """For a head to come whole, from its first byte; the first of a connection, from its being made."""
 HEAD_BYTES_MAX: Final = 65_536

@@ -18,8 +18,8 @@ import msgspec
 import structlog
 from prometheus_client.multiprocess import mark_process_dead
 
-from api.app import Settings
 from api.process import DSN_VARIABLE, READY
+from api.settings import Settings
 from engine.errors import StartupRefused
 
 PROCESSES_MAX: Final = 64
@@ -86,7 +86,7 @@ class _Child:
             sys.executable,
             "-P",  # or folders of the current directory could be taken for our packages
             "-m",
-            "tallybook_command",  # which makes sure that api.process is ours
+            "tallybook_command",  # which makes sure that our packages are
             *self._arguments,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,

@@ -12,13 +12,11 @@ from typing import Final
 
 from aiohttp import web
 
+from api.settings import FAILURES_AT_ONCE_MAX
 from engine.errors import TooManyRequests
 
-FAILURES_AT_ONCE_MAX: Final = 60
 FAILURES_PER_SECOND_MAX: Final = 1.0
-"""Of authentication, by one address: so many at once, and then so many a second."""
-REQUESTS_PER_SECOND_MAX: Final = 1_000_000
-PROXIES_MAX: Final = 10
+"""Failed authentications by one address, after FAILURES_AT_ONCE_MAX."""
 WAIT_SECONDS_MAX: Final = 60.0
 """Nobody has to wait longer, however much was too much."""
 KEYS_MAX: Final = 10_000

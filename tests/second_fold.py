@@ -15,7 +15,7 @@ from tests.running import environment
 _ROOT: Final = Path(__file__).parents[1]
 # Before anybody else takes it from there.
 _OTHERWISE: Final = "import sys; import projections.board as board; board.FOLD_VERSION = int(sys.argv.pop(1)); "
-_PROCESS: Final = _OTHERWISE + "from api import process; sys.exit(process.main())"
+_PROCESS: Final = _OTHERWISE + "from api import worker_process; sys.exit(worker_process.main())"
 _LOAD: Final = _OTHERWISE + "from tests import second_fold; second_fold.tell_load(int(sys.argv[1]))"
 
 

@@ -20,7 +20,6 @@ from cyclopts.validators import Number
 from slugify import slugify
 
 from api import auth
-from api.app import Settings
 from api.auth import Scope
 from api.cli import demo as six_nations
 from api.cli import printing
@@ -32,9 +31,10 @@ from api.cli.setting_aside import set_event_aside
 from api.cli.void import unvoid, void, what_if
 from api.cli.where import HERE, Json, Where, address, database_at, desk_at, find, known, located, tournament_at
 from api.desk import Desk, open_desk
-from api.process import stop_on_signals, work
+from api.process import stop_on_signals
 from api.processes import PROCESSES_MAX, Beside, run_service
-from api.throttle import PROXIES_MAX, REQUESTS_PER_SECOND_MAX
+from api.settings import PROXIES_MAX, REQUESTS_PER_SECOND_MAX, Settings
+from api.worker_process import work
 from engine import log
 from engine.commands import AddUnity, CloseRanking, Command, RegisterCompetitor, ReopenRanking
 from engine.database import DATABASE_TROUBLE, Database, open_database

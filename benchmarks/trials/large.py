@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 import asyncpg
 import uvloop
 
-from api.process import GC_THRESHOLDS
+from api.api_process import GC_THRESHOLDS
 from engine import log
 from engine.database import Database, open_database
 from engine.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded, RankingCreated, UnityAdded

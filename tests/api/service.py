@@ -21,9 +21,10 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from api import auth
-from api.app import Settings, make_front, serving
+from api.app import make_front, serving
 from api.auth import Scope
 from api.desk import Desk, open_desk
+from api.settings import Settings
 from engine.database import Database, open_database
 from engine.telemetry import Lines
 from engine.terms import TournamentId

@@ -18,7 +18,7 @@ from aiohttp.streams import StreamReader
 from prometheus_client import REGISTRY
 from yarl import URL
 
-from api import body, connections, outgoing
+from api import body, connections, outgoing, settings
 from engine import terms
 from projections import past
 from tests.api.service import FORM, Client, Service, sent_raw, serve
@@ -400,7 +400,7 @@ def test_the_limits_are_those_of_the_readme(monkeypatch: pytest.MonkeyPatch, req
         f"{connections.HEAD_SECONDS_MAX:.0f} s for a head",
         f"{body.BODY_SECONDS_MAX:.0f} s for a body",
         f"{connections.UNREAD_SECONDS_MAX:.0f} s for a client to read",
-        f"{connections.CONNECTIONS_MAX:,} connections",
+        f"{settings.CONNECTIONS_MAX:,} connections",
         f"{connections.FIELDS_MAX} headers",
         f"{connections.TARGET_BYTES_MAX:,} bytes of address",
         f"a second more for each {connections.READ_BYTES_PER_SECOND_MIN >> 10} KiB",

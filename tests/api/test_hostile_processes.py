@@ -13,7 +13,7 @@ import pytest
 from aiohttp import ClientSession, DummyCookieJar
 from yarl import URL
 
-from api.process import connections_with
+from api.api_process import connections_with
 from engine.database import Database
 from engine.terms import TournamentId
 from tests.api.service import Client, make_token, register, slug_of

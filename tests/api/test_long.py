@@ -19,9 +19,10 @@ from yarl import URL
 
 from api import answers, comparisons, outgoing
 from api.answers import Listing
-from api.app import Settings, make_front, serving
+from api.app import make_front, serving
 from api.desk import open_desk
 from api.outgoing import Later, Long, Made, Outgoing, Taken
+from api.settings import Settings
 from api.wire import Page
 from benchmarks.machine import rss_bytes
 from engine import log

@@ -23,8 +23,8 @@ import msgspec
 import pytest
 from aiohttp import ClientError, ClientSession, DummyCookieJar, TCPConnector
 
-from api.app import Settings
 from api.process import DSN_VARIABLE
+from api.settings import Settings
 from engine import log
 from engine.database import Database, open_database
 from engine.embedded import embedded_postgres
@@ -441,7 +441,7 @@ async def test_a_process_whose_supervisor_is_gone_before_it_is_ready_ends_with_a
         async with asyncio.timeout(30):
             _, err = await process.communicate()
     lines = [line for line in err.decode().splitlines() if not line.startswith("{")]
-    assert lines == ["Whoever started this process is gone, and so it ends."]
+    assert lines == ["The process that started this one is gone, and so it ends."]
     assert process.returncode == 1
 
 

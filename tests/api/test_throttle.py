@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from api import auth, throttle
 from api.auth import Scope
-from api.throttle import FAILURES_AT_ONCE_MAX, WAIT_SECONDS_MAX, Throttle, address_of
+from api.settings import FAILURES_AT_ONCE_MAX
+from api.throttle import WAIT_SECONDS_MAX, Throttle, address_of
 from engine.errors import TooManyRequests
 from tests.api.service import Client, Season, make_token, serve
 from tests.api.test_auth import Clock
