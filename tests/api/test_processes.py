@@ -506,7 +506,7 @@ async def test_a_cancellation_is_not_lost_where_giving_back_a_lost_connection_fa
 
 TOURNAMENTS = 4
 WRITERS_EACH = 4
-ROUNDS = 650
+ROUNDS = 250
 NEWCOMER_EVERY_ROUNDS = 25
 
 

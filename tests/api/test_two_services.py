@@ -22,7 +22,7 @@ from projections.worker import Worker
 from tests.api.service import Answer, Client, Form, Service, create_ranking, deltas, listed, register, slug_of
 from tests.tournaments import open_new_tournament
 
-CHECKS: Final = 10_000
+CHECKS: Final = 4_000
 CLIENTS: Final = 64
 TOURNAMENTS: Final = 3
 COMPETITORS: Final = 8

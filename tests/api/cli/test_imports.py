@@ -569,7 +569,7 @@ async def test_an_import_that_is_cut_off_at_random_registers_everybody_once_and_
     tallybook: Tallybook, dsn: str, tmp_path: Path
 ) -> None:
     slug = await tallybook.done("tournament", "create", "Cup")
-    cut = await cut_import(["--database-url", dsn], dsn, slug, tmp_path, Random(3), count=2_000, cuts=4)
+    cut = await cut_import(["--database-url", dsn], dsn, slug, tmp_path, Random(3), count=1_000, cuts=3)
     assert {one.how for one in cut.cuts if one.code} == {signal.SIGINT, signal.SIGKILL}
     assert cut.right, cut
 
@@ -579,7 +579,7 @@ async def test_an_import_into_an_embedded_database_that_is_cut_off_goes_on(tmp_p
     where = ["--data-dir", str(tmp_path / "data")]
     slug = said("tournament", "create", "Cup", *where).out.strip()
     dsn = f"postgresql://tallybook@/tallybook?host={tmp_path / 'data' / 'socket.alone'}&port=5432"
-    cut = await cut_import(where, dsn, slug, tmp_path, Random(1), count=600, cuts=2)
+    cut = await cut_import(where, dsn, slug, tmp_path, Random(1), count=300, cuts=1)
     assert cut.right, cut
 
 
