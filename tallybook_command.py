@@ -26,10 +26,10 @@ def main() -> None:
 
 
 def process() -> None:
-    """One process of a running service, started by `api/processes.py` as `python -m tallybook_command`."""
+    """One process of a running service, started by `api/service/processes.py` as `python -m tallybook_command`."""
     _refuse_strangers()
     kind = sys.argv[1]
-    sys.exit(import_module(f"api.{kind}_process").main())
+    sys.exit(import_module(f"api.service.{kind}_process").main())
 
 
 def _refuse_strangers() -> None:

@@ -12,7 +12,7 @@ import asyncpg
 
 from benchmarks import machine
 from benchmarks.processes import ProgramFailed
-from engine.embedded import embedded_postgres
+from engine.database.embedded import embedded_postgres
 
 SETTINGS: Final = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on", "max_connections": "200"}
 """Anything else is PostgreSQL's own default."""

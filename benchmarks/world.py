@@ -16,10 +16,16 @@ import msgspec
 from msgspec import Struct
 
 from benchmarks.service import OWNER_SETTINGS
-from engine import log
-from engine.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded, RankingCreated, UnityAdded
-from engine.log import Appended, Block, Head, Request
-from engine.terms import (
+from engine.domain.events import (
+    CompetitionAdded,
+    CompetitorRegistered,
+    Delta,
+    Event,
+    PointsAdded,
+    RankingCreated,
+    UnityAdded,
+)
+from engine.domain.terms import (
     OPERATOR,
     PARTICIPANTS_MAX,
     CompetitionId,
@@ -30,6 +36,8 @@ from engine.terms import (
     TournamentId,
     UnityId,
 )
+from engine.log import log
+from engine.log.log import Appended, Block, Head, Request
 
 TOURNAMENTS_PER_APPEND: Final = 200
 DRAWN_MAX: Final = 50_000

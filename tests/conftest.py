@@ -20,11 +20,11 @@ import asyncpg
 import pytest
 from hypothesis import settings
 
-from api.desk import Desk, open_desk
-from engine.database import Database, open_database
-from engine.embedded import embedded_postgres
-from engine.migrator import migrate
-from engine.terms import OPERATOR, TournamentId
+from api.desk.desk import Desk, open_desk
+from engine.database.embedded import embedded_postgres
+from engine.database.migrator import migrate
+from engine.database.pool import Database, open_database
+from engine.domain.terms import OPERATOR, TournamentId
 from tests.tournaments import open_new_tournament
 
 # A busy machine is no failure; what takes long is the tests' timeout's matter.

@@ -13,15 +13,15 @@ from typing import TypeVar
 import asyncpg
 from msgspec import Struct
 
-from api.desk import Desk, open_desk
-from api.docket import Receipt
-from engine import log
-from engine.commands import AddPoints, Command
-from engine.database import Database, open_database
-from engine.events import CompetitorRegistered, Delta, Event, RankingCreated
-from engine.log import Appended, Block, Request
-from engine.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
-from projections.lives import LIVE_BYTES_MAX
+from api.desk.desk import Desk, open_desk
+from api.desk.docket import Receipt
+from engine.database.pool import Database, open_database
+from engine.domain.commands import AddPoints, Command
+from engine.domain.events import CompetitorRegistered, Delta, Event, RankingCreated
+from engine.domain.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
+from engine.log import log
+from engine.log.log import Appended, Block, Request
+from projections.live.lives import LIVE_BYTES_MAX
 from tests.proxy import TASK
 from tests.tournaments import open_new_tournament
 

@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from engine import commands, events
-from engine.commands import Command
-from engine.errors import Refusal
-from engine.events import Delta, Event, Recorded, Result
-from engine.terms import DELTA_MAX, ID_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, Sort
-from engine.tournament import SCORE_PARTICIPANTS_MAX, Ranking, Tournament, decide, evolve
-from projections.board import Board, Revisions, fold
+from engine.domain import commands, events
+from engine.domain.commands import Command
+from engine.domain.errors import Refusal
+from engine.domain.events import Delta, Event, Recorded, Result
+from engine.domain.terms import DELTA_MAX, ID_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, Sort
+from engine.domain.tournament import SCORE_PARTICIPANTS_MAX, Ranking, Tournament, decide, evolve
+from projections.board.board import Board, Revisions, fold
 
 _T = TypeVar("_T")
 

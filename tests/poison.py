@@ -4,7 +4,7 @@ from typing import Final
 
 import asyncpg
 
-from engine.terms import Sequence, TournamentId
+from engine.domain.terms import Sequence, TournamentId
 from tests.desks import Arena
 
 POISONS: Final = {

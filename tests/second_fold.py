@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from api.process import DSN_VARIABLE, READY
+from api.service.process import DSN_VARIABLE, READY
 from tests.running import environment
 
 _ROOT: Final = Path(__file__).parents[1]
 # Before anybody else takes it from there.
-_OTHERWISE: Final = "import sys; import projections.board as board; board.FOLD_VERSION = int(sys.argv.pop(1)); "
-_PROCESS: Final = _OTHERWISE + "from api import worker_process; sys.exit(worker_process.main())"
+_OTHERWISE: Final = "import sys; import projections.board.board as board; board.FOLD_VERSION = int(sys.argv.pop(1)); "
+_PROCESS: Final = _OTHERWISE + "from api.service import worker_process; sys.exit(worker_process.main())"
 _LOAD: Final = _OTHERWISE + "from tests import second_fold; second_fold.tell_load(int(sys.argv[1]))"
 
 
@@ -66,9 +66,9 @@ async def _tell_load(tournament_id: int) -> None:
     import os  # noqa: PLC0415 - of the other process alone, as all of these, which know its version
     import time  # noqa: PLC0415
 
-    from engine.database import open_database  # noqa: PLC0415
-    from engine.terms import TournamentId  # noqa: PLC0415
-    from projections import live  # noqa: PLC0415
+    from engine.database.pool import open_database  # noqa: PLC0415
+    from engine.domain.terms import TournamentId  # noqa: PLC0415
+    from projections.live import live  # noqa: PLC0415
 
     async with open_database(os.environ[DSN_VARIABLE], name="load") as database, database.connection() as connection:
         began_at = time.perf_counter()

@@ -10,15 +10,15 @@ from typing import Final
 import asyncpg
 from msgspec import Struct
 
-from engine import digest, log
-from engine.database import Database
-from engine.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded, UnityAdded
-from engine.log import Head
-from engine.terms import CompetitionId, CompetitorId, Sequence, Sort, TournamentId, UnityId
-from projections import snapshots
-from projections.board import Board, Revisions, fold
-from projections.snapshots import Snapshot
-from projections.worker import Worker
+from engine.database.pool import Database
+from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded, UnityAdded
+from engine.domain.terms import CompetitionId, CompetitorId, Sequence, Sort, TournamentId, UnityId
+from engine.log import digest, log
+from engine.log.log import Head
+from projections.board.board import Board, Revisions, fold
+from projections.tables import snapshots
+from projections.tables.snapshots import Snapshot
+from projections.tables.worker import Worker
 from tests.desks import Arena, open_arena, record
 
 

@@ -2,9 +2,9 @@
 
 from itertools import count
 
-from engine import log
-from engine.database import Database
-from engine.terms import ActorId, TournamentId
+from engine.database.pool import Database
+from engine.domain.terms import ActorId, TournamentId
+from engine.log import log
 
 _numbers = count(1)
 

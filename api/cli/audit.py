@@ -13,14 +13,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressC
 
 from api.cli import printing
 from api.cli.where import HERE, Json, Where, database_at, known, located
-from api.process import stop_on_signals
-from engine import proof, stored, witness
-from engine.database import Database, open_database, unavailable
-from engine.errors import LogDisproved, StartupRefused, Unacceptable
-from engine.terms import Sequence
-from projections import audit
-from projections.audit import PARALLEL_MAX, Plan, Report
-from projections.patrol import verify_for_ever
+from api.service.process import stop_on_signals
+from engine.database.pool import Database, open_database, unavailable
+from engine.domain.errors import LogDisproved, StartupRefused, Unacceptable
+from engine.domain.terms import Sequence
+from projections.verification import audit, proof, stored, witness
+from projections.verification.audit import PARALLEL_MAX, Plan, Report
+from projections.verification.patrol import verify_for_ever
 
 FOUND_NONE = "No difference was found."
 Flag = Parameter(negative="")

@@ -14,8 +14,8 @@ from typing import Any, Final
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from engine.terms import CompetitorId
-from projections.course import Moment
+from engine.domain.terms import CompetitorId
+from projections.past.course import Moment
 
 COLORED_MAX: Final = 20
 """Competitors with a color and a name at the end of their line; the others are grey."""

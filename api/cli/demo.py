@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from api.desk import Desk
-from engine.commands import AddCompetition, AddPoints, AddUnity, Command, CreateRanking, RegisterCompetitor
-from engine.events import Delta
-from engine.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, UnityId
-from projections.live import Live
+from api.desk.desk import Desk
+from engine.domain.commands import AddCompetition, AddPoints, AddUnity, Command, CreateRanking, RegisterCompetitor
+from engine.domain.events import Delta
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, UnityId
+from projections.live.live import Live
 
 NAME: Final = "Six Nations 2024"
 LOSING_BONUS_MARGIN_MAX: Final = 7

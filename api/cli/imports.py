@@ -25,16 +25,16 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from api.desk import Desk
-from api.docket import Receipt
-from api.forms import fingerprint
-from engine import log
-from engine.commands import RegisterCompetitor
-from engine.errors import Fault, Refusal, TallybookError, Unacceptable, Unreadable
-from engine.events import CompetitorRegistered
-from engine.terms import OPERATOR, CompetitorId
-from engine.tournament import Tournament, decide, evolve
-from projections.live import Live
+from api.desk.desk import Desk
+from api.desk.docket import Receipt
+from api.http.forms import fingerprint
+from engine.domain.commands import RegisterCompetitor
+from engine.domain.errors import Fault, Refusal, TallybookError, Unacceptable, Unreadable
+from engine.domain.events import CompetitorRegistered
+from engine.domain.terms import OPERATOR, CompetitorId
+from engine.domain.tournament import Tournament, decide, evolve
+from engine.log import log
+from projections.live.live import Live
 
 LINES_MAX: Final = 100_000
 UNDER_WAY_MAX: Final = 500

@@ -19,8 +19,6 @@ from cyclopts import App, Parameter
 from cyclopts.validators import Number
 from slugify import slugify
 
-from api import auth
-from api.auth import Scope
 from api.cli import demo as six_nations
 from api.cli import printing
 from api.cli.audit import digests, prove, verify
@@ -30,20 +28,32 @@ from api.cli.rebuild import rebuild_tables
 from api.cli.setting_aside import set_event_aside
 from api.cli.void import unvoid, void, what_if
 from api.cli.where import HERE, Json, Where, address, database_at, desk_at, find, known, located, tournament_at
-from api.desk import Desk, open_desk
-from api.process import stop_on_signals
-from api.processes import PROCESSES_MAX, Beside, run_service
-from api.settings import PROXIES_MAX, REQUESTS_PER_SECOND_MAX, Settings
-from api.worker_process import work
-from engine import log
-from engine.commands import AddUnity, CloseRanking, Command, RegisterCompetitor, ReopenRanking
-from engine.database import DATABASE_TROUBLE, Database, open_database
-from engine.errors import LogDisproved, NotFound, OutcomeUnknown, TallybookError, Unacceptable
-from engine.migrator import migrate as apply_migrations
-from engine.telemetry import log_json
-from engine.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId, name_fault
-from engine.witness import keep_noting
-from projections.live import Live
+from api.desk.desk import Desk, open_desk
+from api.http import auth
+from api.http.auth import Scope
+from api.http.settings import PROXIES_MAX, REQUESTS_PER_SECOND_MAX, Settings
+from api.service.process import stop_on_signals
+from api.service.processes import PROCESSES_MAX, Beside, run_service
+from api.service.worker_process import work
+from engine.database.migrator import migrate as apply_migrations
+from engine.database.pool import DATABASE_TROUBLE, Database, open_database
+from engine.domain.commands import AddUnity, CloseRanking, Command, RegisterCompetitor, ReopenRanking
+from engine.domain.errors import LogDisproved, NotFound, OutcomeUnknown, TallybookError, Unacceptable
+from engine.domain.terms import (
+    OPERATOR,
+    ActorId,
+    CompetitorId,
+    RankingId,
+    Sequence,
+    Sort,
+    TournamentId,
+    UnityId,
+    name_fault,
+)
+from engine.log import log
+from engine.process.telemetry import log_json
+from projections.live.live import Live
+from projections.verification.witness import keep_noting
 
 app = App(
     name="tallybook",

@@ -10,18 +10,18 @@ from typing import Annotated, Final
 from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number, mutually_exclusive
 
-from api import queries
-from api.answers_past import as_it_was, explanation_shape
 from api.cli import printing
 from api.cli.telling import Format, Sentences, telling
 from api.cli.where import HERE, Json, Where, desk_at, tournament_at
 from api.cli.writing import written_to
-from api.known import ranking_of, refuse_unknown, unity_named, unity_of
-from engine.errors import NotFound, Unacceptable
-from engine.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
-from projections.history import Filter
-from projections.live import Live
-from projections.past import AtSequence, AtTime, Bounds, Moment, Past
+from api.interface import queries
+from api.interface.answers_past import as_it_was, explanation_shape
+from api.interface.known import ranking_of, refuse_unknown, unity_named, unity_of
+from engine.domain.errors import NotFound, Unacceptable
+from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from projections.live.live import Live
+from projections.past.history import Filter
+from projections.past.past import AtSequence, AtTime, Bounds, Moment, Past
 
 
 def _begin(_: type, tokens: tuple[Token, ...]) -> datetime:

@@ -22,13 +22,13 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from api import answers, shapes
-from api.auth import Token
-from engine.errors import Refusal, TallybookError
-from engine.terms import RankingId, Sequence, TournamentId
-from projections.board import Ranking
-from projections.live import Live
-from projections.standing import standings as lines_of
+from api.http.auth import Token
+from api.interface import answers, shapes
+from engine.domain.errors import Refusal, TallybookError
+from engine.domain.terms import RankingId, Sequence, TournamentId
+from projections.board.board import Ranking
+from projections.board.standing import standings as lines_of
+from projections.live.live import Live
 
 OnReady = Callable[[str], None]
 

@@ -2,8 +2,8 @@
 
 from api.cli import printing
 from api.cli.where import HERE, Json, Where, database_at, known
-from engine import log
-from projections.rebuild import Rebuilt, rebuild
+from engine.log import log
+from projections.tables.rebuild import Rebuilt, rebuild
 
 
 async def rebuild_tables(slug: str | None = None, /, *, json: Json = False, where: Where = HERE) -> None:

@@ -6,8 +6,8 @@ from cyclopts import Parameter
 
 from api.cli import printing
 from api.cli.where import HERE, Json, Where, database_at, known
-from engine.terms import Sequence
-from projections.setting_aside import Found, Unfoldable, set_aside
+from engine.domain.terms import Sequence
+from projections.verification.setting_aside import Found, Unfoldable, set_aside
 
 SHOWN_MAX: Final = 2_000
 """Characters of an event's body that are shown; all of them with --json."""

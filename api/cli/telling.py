@@ -13,13 +13,13 @@ from typing import Final, Literal
 import msgspec
 from rich.cells import cell_len, set_cell_size
 
-from api.answers import timestamp
-from api.answers_past import line_shape
-from engine.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
-from projections.board import Board
-from projections.explanation import Cause, Overtaking, Step
-from projections.history import Line
-from projections.past import Explanation, Stand
+from api.interface.answers import timestamp
+from api.interface.answers_past import line_shape
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from projections.board.board import Board
+from projections.past.explanation import Cause, Overtaking, Step
+from projections.past.history import Line
+from projections.past.past import Explanation, Stand
 
 Format = Literal["table", "csv", "ndjson"]
 NAME_CELLS_MAX: Final = 32

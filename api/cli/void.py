@@ -5,19 +5,19 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from api import shapes
 from api.cli import printing
 from api.cli.where import HERE, Json, Where, desk_at, tournament_at
-from api.comparisons import compared
-from api.desk import Desk
-from api.known import ranking_of, refuse_unknown, unity_named
-from engine import log
-from engine.commands import UnvoidCompetition, VoidCompetition
-from engine.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
-from projections.board import Board, fold_all
-from projections.comparison import foreseen, without
-from projections.history import Filter
-from projections.live import Live
+from api.desk.desk import Desk
+from api.interface import shapes
+from api.interface.comparisons import compared
+from api.interface.known import ranking_of, refuse_unknown, unity_named
+from engine.domain.commands import UnvoidCompetition, VoidCompetition
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
+from engine.log import log
+from projections.board.board import Board, fold_all
+from projections.live.live import Live
+from projections.past.comparison import foreseen, without
+from projections.past.history import Filter
 
 DryRun = Annotated[bool, Parameter(negative="", help="Show what it would lead to, and change nothing.")]
 Ids = Annotated[list[int] | None, Parameter(negative="")]

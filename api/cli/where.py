@@ -13,14 +13,14 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from api.desk import Desk, open_desk
-from engine import log
-from engine.database import Database, open_database, unavailable
-from engine.embedded import embedded_postgres
-from engine.errors import NotFound, StartupRefused
-from engine.migrator import migrate
-from engine.terms import TournamentId, name_fault
-from projections.live import Live
+from api.desk.desk import Desk, open_desk
+from engine.database.embedded import embedded_postgres
+from engine.database.migrator import migrate
+from engine.database.pool import Database, open_database, unavailable
+from engine.domain.errors import NotFound, StartupRefused
+from engine.domain.terms import TournamentId, name_fault
+from engine.log import log
+from projections.live.live import Live
 
 
 @Parameter(name="*")

@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from api.cli import printing
-from engine.errors import Unacceptable
+from engine.domain.errors import Unacceptable
 
 
 @contextmanager

@@ -17,10 +17,10 @@ from msgspec import Struct
 
 from benchmarks.trials import Stopwatch, say, told
 from benchmarks.world import Tournament, Zipf, judged
-from engine import log
-from engine.database import open_database
-from engine.log import Appended, Block, Head
-from engine.terms import TournamentId
+from engine.database.pool import open_database
+from engine.domain.terms import TournamentId
+from engine.log import log
+from engine.log.log import Appended, Block, Head
 
 SEED: Final = 10
 

@@ -7,9 +7,9 @@ import uvloop
 from msgspec import Struct
 
 from benchmarks.trials import Stopwatch, say, told
-from engine.database import open_database
-from engine.telemetry import log_json
-from projections.worker import Worker
+from engine.database.pool import open_database
+from engine.process.telemetry import log_json
+from projections.tables.worker import Worker
 
 
 class Settings(Struct, frozen=True, kw_only=True):

@@ -10,11 +10,11 @@ from time import perf_counter
 import uvloop
 from msgspec import Struct
 
-from api import answers
+from api.interface import answers
 from benchmarks.trials import Stopwatch, say, told
 from benchmarks.world import Tournament
-from engine.database import Database, open_database
-from projections.lives import open_lives
+from engine.database.pool import Database, open_database
+from projections.live.lives import open_lives
 
 
 class Settings(Struct, frozen=True, kw_only=True):

@@ -9,8 +9,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from api import wire
-from api.forms import parse_form
+from api.http.forms import parse_form
+from api.interface import wire
 from benchmarks.traffic import body_of, stored
 from benchmarks.trials import Stopwatch, say, told
 

@@ -18,16 +18,25 @@ from contextlib import asynccontextmanager
 import asyncpg
 import uvloop
 
-from api.api_process import GC_THRESHOLDS
-from engine import log
-from engine.database import Database, open_database
-from engine.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded, RankingCreated, UnityAdded
-from engine.log import Appended, Block, Request
-from engine.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
-from projections import live, tables
-from projections.board import FOLD_VERSION
-from projections.rebuild import rebuild
-from projections.worker import Worker
+from api.service.api_process import GC_THRESHOLDS
+from engine.database.pool import Database, open_database
+from engine.domain.events import (
+    CompetitionAdded,
+    CompetitorRegistered,
+    Delta,
+    Event,
+    PointsAdded,
+    RankingCreated,
+    UnityAdded,
+)
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
+from engine.log import log
+from engine.log.log import Appended, Block, Request
+from projections.board.board import FOLD_VERSION
+from projections.live import live
+from projections.tables import tables
+from projections.tables.rebuild import rebuild
+from projections.tables.worker import Worker
 
 COMPETITORS = 100_000
 ENROLLED = 10_000

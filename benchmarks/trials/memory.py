@@ -11,12 +11,12 @@ import tracemalloc
 import uvloop
 from msgspec import Struct
 
-from api import answers
-from api.wire import PER_PAGE_MAX, Page
+from api.interface import answers
+from api.interface.wire import PER_PAGE_MAX, Page
 from benchmarks.trials import say, told
 from benchmarks.world import Tournament
-from engine.database import Database, open_database
-from projections.live import Live, load
+from engine.database.pool import Database, open_database
+from projections.live.live import Live, load
 
 
 class Settings(Struct, frozen=True, kw_only=True):

@@ -16,10 +16,10 @@ from msgspec import Struct
 
 from benchmarks.trials import say, told
 from benchmarks.world import Tournament
-from engine import log
-from engine.database import Database, open_database
-from engine.terms import Sequence
-from projections.past import AtSequence, Past, Span
+from engine.database.pool import Database, open_database
+from engine.domain.terms import Sequence
+from engine.log import log
+from projections.past.past import AtSequence, Past, Span
 
 MOMENTS: Final = 200
 PAGES: Final = 50

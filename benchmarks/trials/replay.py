@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from benchmarks.trials import Stopwatch, say, told
 from benchmarks.world import Tournament
-from engine.database import open_database
-from projections import tables
-from projections.live import load
+from engine.database.pool import open_database
+from projections.live.live import load
+from projections.tables import tables
 
 
 class Settings(Struct, frozen=True, kw_only=True):

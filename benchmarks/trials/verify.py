@@ -9,9 +9,9 @@ import uvloop
 from msgspec import Struct
 
 from benchmarks.trials import Stopwatch, say, told
-from engine.database import open_database
-from projections.audit import Plan, verify
-from projections.progress import Difference
+from engine.database.pool import open_database
+from projections.verification.audit import Plan, verify
+from projections.verification.progress import Difference
 
 
 class Settings(Struct, frozen=True, kw_only=True):

@@ -6,8 +6,8 @@ from io import BytesIO
 import pytest
 import structlog
 
-from engine.telemetry import log_json
-from engine.terms import TournamentId
+from engine.domain.terms import TournamentId
+from engine.process.telemetry import log_json
 from tests.api.service import Client, Season, Service, make_token, play_season, serve, slug_of
 
 

@@ -20,14 +20,14 @@ from aiohttp import ClientSession, DummyCookieJar, TCPConnector
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from api import auth
-from api.app import make_front, serving
-from api.auth import Scope
-from api.desk import Desk, open_desk
-from api.settings import Settings
-from engine.database import Database, open_database
-from engine.telemetry import Lines
-from engine.terms import TournamentId
+from api.desk.desk import Desk, open_desk
+from api.http import auth
+from api.http.auth import Scope
+from api.http.settings import Settings
+from api.service.app import make_front, serving
+from engine.database.pool import Database, open_database
+from engine.domain.terms import TournamentId
+from engine.process.telemetry import Lines
 
 FORM: Final = "application/x-www-form-urlencoded"
 ANSWER_SECONDS_MAX: Final = 10.0

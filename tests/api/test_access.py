@@ -14,15 +14,16 @@ from urllib.parse import urlencode
 import asyncpg
 import pytest
 
-from api import auth, openapi
-from api.app import make_front
-from api.auth import Scope
-from api.openapi import OPERATIONS
-from api.routes import ROUTES, Recall
-from engine.database import Database
-from engine.errors import Unauthenticated
-from engine.telemetry import Lines
-from engine.terms import OPERATOR
+from api.http import auth
+from api.http.auth import Scope
+from api.interface import openapi
+from api.interface.openapi import OPERATIONS
+from api.interface.routes import ROUTES, Recall
+from api.service.app import make_front
+from engine.database.pool import Database
+from engine.domain.errors import Unauthenticated
+from engine.domain.terms import OPERATOR
+from engine.process.telemetry import Lines
 from tests.api.service import FORM, Answer, Client, Season, Service, make_token, play_season, sent_raw, serve, slug_of
 from tests.api.test_connections import posting
 from tests.api.test_section5 import ACCEPTED, BAD, NOBODY, PLACES, WRITES, Log, ask, log, operation, path_of, refused
@@ -243,7 +244,7 @@ async def test_a_defect_is_told_to_the_operator_and_not_to_the_client(
     def defect(*_: object) -> None:
         raise RuntimeError("internals at /a/path")
 
-    monkeypatch.setattr("api.routes.fingerprint", defect)
+    monkeypatch.setattr("api.interface.routes.fingerprint", defect)
     answer = await season.client.post("competitors.json", {"name": "Dan"}, {"Idempotency-Key": "k"})
     refused(answer, 500)
     assert b"internals" not in answer.body

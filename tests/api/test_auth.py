@@ -13,11 +13,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from api import auth
-from api.auth import BASE62, KEPT_SECONDS_MAX, SECRET_CHARACTERS, Guard, Scope, Token, well_formed
-from engine.database import Database
-from engine.errors import DatabaseUnavailable, Unacceptable, Unauthenticated
-from engine.terms import ActorId, TournamentId
+from api.http import auth
+from api.http.auth import BASE62, KEPT_SECONDS_MAX, SECRET_CHARACTERS, Guard, Scope, Token, well_formed
+from engine.database.pool import Database
+from engine.domain.errors import DatabaseUnavailable, Unacceptable, Unauthenticated
+from engine.domain.terms import ActorId, TournamentId
 
 secrets = st.text(BASE62, min_size=SECRET_CHARACTERS, max_size=SECRET_CHARACTERS)
 UNKNOWN = auth.text_of("0" * SECRET_CHARACTERS)

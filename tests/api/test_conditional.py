@@ -10,22 +10,22 @@ import asyncpg
 import pytest
 from hypothesis import Phase, given, settings
 
-from api import resources
-from api.conditions import IF_MATCH_TAGS_MAX, Condition, own_tag
-from api.desk import Desk
-from api.docket import Receipt
-from api.routes import ROUTES, Show
-from engine import events
-from engine.commands import ChangeCompetition, Command, UnvoidCompetition, VoidCompetition
-from engine.database import Database
-from engine.errors import PreconditionFailed
-from engine.events import CompetitionAdded, CompetitionChanged, CompetitionVoided, Event, PointsAdded, Recorded
-from engine.log import Head
-from engine.terms import OPERATOR, CompetitionId, TournamentId
-from engine.tournament import Tournament
-from projections.board import Board
-from projections.live import Live
-from projections.worker import Worker
+from api.desk.conditions import IF_MATCH_TAGS_MAX, Condition, own_tag
+from api.desk.desk import Desk
+from api.desk.docket import Receipt
+from api.interface import resources
+from api.interface.routes import ROUTES, Show
+from engine.database.pool import Database
+from engine.domain import events
+from engine.domain.commands import ChangeCompetition, Command, UnvoidCompetition, VoidCompetition
+from engine.domain.errors import PreconditionFailed
+from engine.domain.events import CompetitionAdded, CompetitionChanged, CompetitionVoided, Event, PointsAdded, Recorded
+from engine.domain.terms import OPERATOR, CompetitionId, TournamentId
+from engine.domain.tournament import Tournament
+from engine.log.log import Head
+from projections.board.board import Board
+from projections.live.live import Live
+from projections.tables.worker import Worker
 from tests.api.service import (
     FORM,
     Client,

@@ -18,9 +18,9 @@ from aiohttp.streams import StreamReader
 from prometheus_client import REGISTRY
 from yarl import URL
 
-from api import body, connections, outgoing, settings
-from engine import terms
-from projections import past
+from api.http import body, connections, outgoing, settings
+from engine.domain import terms
+from projections.past import past
 from tests.api.service import FORM, Client, Service, sent_raw, serve
 
 SOON: Final = 0.3

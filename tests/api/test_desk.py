@@ -15,13 +15,14 @@ from typing import Final
 import asyncpg
 import pytest
 
-from api import answers, docket
-from api import desk as desk_module
-from api.desk import Desk, open_desk
-from api.docket import Receipt
-from engine import appender, log
-from engine import database as database_module
-from engine.commands import (
+from api.desk import desk as desk_module
+from api.desk import docket
+from api.desk.desk import Desk, open_desk
+from api.desk.docket import Receipt
+from api.interface import answers
+from engine.database import pool as database_module
+from engine.database.pool import Database, open_database
+from engine.domain.commands import (
     AddCompetition,
     AddPoints,
     AddUnity,
@@ -30,8 +31,7 @@ from engine.commands import (
     CreateRanking,
     ReopenRanking,
 )
-from engine.database import Database, open_database
-from engine.errors import (
+from engine.domain.errors import (
     Conflict,
     DatabaseUnavailable,
     HistoryReplaced,
@@ -46,8 +46,9 @@ from engine.errors import (
     TallybookError,
     Unacceptable,
 )
-from engine.events import PointsAdded, RankingReopened
-from engine.terms import DELTAS_MAX, OPERATOR, CompetitionId, RankingId, Sequence, TournamentId, UnityId
+from engine.domain.events import PointsAdded, RankingReopened
+from engine.domain.terms import DELTAS_MAX, OPERATOR, CompetitionId, RankingId, Sequence, TournamentId, UnityId
+from engine.log import appender, log
 from tests.desks import (
     HOLD_HEAD,
     Arena,

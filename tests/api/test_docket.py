@@ -10,11 +10,11 @@ from contextlib import asynccontextmanager
 import asyncpg
 import pytest
 
-from api import desk as desk_module
-from api import docket
-from api.desk import Desk
-from api.docket import Receipt
-from engine.commands import (
+from api.desk import desk as desk_module
+from api.desk import docket
+from api.desk.desk import Desk
+from api.desk.docket import Receipt
+from engine.domain.commands import (
     AddPoints,
     AddUnity,
     CloseRanking,
@@ -23,10 +23,24 @@ from engine.commands import (
     UnvoidCompetition,
     VoidCompetition,
 )
-from engine.errors import Conflict, DatabaseUnavailable, HistoryReplaced, OutcomeUnknown, Unacceptable, Unavailable
-from engine.events import CompetitionAdded, CompetitionVoided, Delta, PointsAdded, PointsReversed, RankingReopened
-from engine.terms import OPERATOR, CompetitionId, UnityId
-from projections.live import Live
+from engine.domain.errors import (
+    Conflict,
+    DatabaseUnavailable,
+    HistoryReplaced,
+    OutcomeUnknown,
+    Unacceptable,
+    Unavailable,
+)
+from engine.domain.events import (
+    CompetitionAdded,
+    CompetitionVoided,
+    Delta,
+    PointsAdded,
+    PointsReversed,
+    RankingReopened,
+)
+from engine.domain.terms import OPERATOR, CompetitionId, UnityId
+from projections.live.live import Live
 from tests.desks import (
     HOLD_HEAD,
     Arena,

@@ -11,10 +11,9 @@ from typing import Any
 import asyncpg
 import pytest
 
-from api import answers, answers_past
-from engine import log
-from engine.database import Database
-from engine.events import (
+from api.interface import answers, answers_past
+from engine.database.pool import Database
+from engine.domain.events import (
     CompetitionAdded,
     CompetitorRegistered,
     Delta,
@@ -23,10 +22,11 @@ from engine.events import (
     RankingCreated,
     UnityAdded,
 )
-from engine.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
-from projections import snapshots
-from projections.past import AtSequence, Past
-from projections.worker import Worker
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
+from engine.log import log
+from projections.past.past import AtSequence, Past
+from projections.tables import snapshots
+from projections.tables.worker import Worker
 from tests.api.service import Answer, Client
 from tests.desks import record
 

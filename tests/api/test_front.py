@@ -8,10 +8,10 @@ from email.utils import parsedate_to_datetime
 import pytest
 from yarl import URL
 
-from api import router as router_module
-from api.exchange import Reply, Visit
-from api.router import Router
-from engine.errors import MethodNotAllowed, NotFound
+from api.http import router as router_module
+from api.http.exchange import Reply, Visit
+from api.http.router import Router
+from engine.domain.errors import MethodNotAllowed, NotFound
 from tests.api.service import Client, Service
 
 # ── The way out ─────────────────────────────────────────────────────────────────────────────────────────

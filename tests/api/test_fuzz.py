@@ -21,10 +21,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from yarl import URL
 
-from api import auth, body
-from engine.database import Database
-from engine.terms import DELTA_MAX, DESCRIPTION_CHARACTERS_MAX, ID_MAX, NAME_CHARACTERS_MAX
-from projections.worker import Worker
+from api.http import auth, body
+from engine.database.pool import Database
+from engine.domain.terms import DELTA_MAX, DESCRIPTION_CHARACTERS_MAX, ID_MAX, NAME_CHARACTERS_MAX
+from projections.tables.worker import Worker
 from tests.api.service import ANSWER_SECONDS_MAX, FORM, Season, Service, create_ranking, deltas, listed, serve
 
 DOCUMENTED: Final = {200, 304, 400, 401, 403, 404, 405, 409, 413, 414, 415, 422, 431}

@@ -13,9 +13,9 @@ import pytest
 from aiohttp import ClientSession, DummyCookieJar
 from yarl import URL
 
-from api.api_process import connections_with
-from engine.database import Database
-from engine.terms import TournamentId
+from api.service.api_process import connections_with
+from engine.database.pool import Database
+from engine.domain.terms import TournamentId
 from tests.api.service import Client, make_token, register, slug_of
 from tests.running import Running, said, started
 

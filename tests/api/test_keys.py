@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 import asyncpg
 import pytest
 
-from api.desk import Desk
-from api.docket import Receipt
-from engine.commands import CloseRanking, ReopenRanking
-from engine.errors import Conflict, KeyRefused, OutcomeUnknown
-from engine.terms import Sequence
+from api.desk.desk import Desk
+from api.desk.docket import Receipt
+from engine.domain.commands import CloseRanking, ReopenRanking
+from engine.domain.errors import Conflict, KeyRefused, OutcomeUnknown
+from engine.domain.terms import Sequence
 from tests.desks import Arena, desk_at, desks_at, open_arena, recorded, submit, until, until_commits_wait
 from tests.proxy import Fault, proxy
 

@@ -17,19 +17,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from api import answers, comparisons, outgoing
-from api.answers import Listing
-from api.app import make_front, serving
-from api.desk import open_desk
-from api.outgoing import Later, Long, Made, Outgoing, Taken
-from api.settings import Settings
-from api.wire import Page
+from api.desk.desk import open_desk
+from api.http import outgoing
+from api.http.outgoing import Later, Long, Made, Outgoing, Taken
+from api.http.settings import Settings
+from api.interface import answers, comparisons
+from api.interface.answers import Listing
+from api.interface.wire import Page
+from api.service.app import make_front, serving
 from benchmarks.machine import rss_bytes
-from engine import log
-from engine.commands import VoidCompetition
-from engine.database import open_database
-from engine.errors import Conflict, OutcomeUnknown, QueueFull, Unacceptable
-from engine.events import (
+from engine.database.pool import open_database
+from engine.domain.commands import VoidCompetition
+from engine.domain.errors import Conflict, OutcomeUnknown, QueueFull, Unacceptable
+from engine.domain.events import (
     CompetitionAdded,
     CompetitorRegistered,
     Delta,
@@ -40,14 +40,15 @@ from engine.events import (
     Recorded,
     UnityAdded,
 )
-from engine.log import Appended, Block, Head, Request
-from engine.telemetry import Lines
-from engine.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from engine.tournament import Tournament, decide
-from engine.turns import Turns
-from projections import live as live_module
-from projections.board import Board
-from projections.live import Live
+from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.domain.tournament import Tournament, decide
+from engine.log import log
+from engine.log.log import Appended, Block, Head, Request
+from engine.process.telemetry import Lines
+from engine.process.turns import Turns
+from projections.board.board import Board
+from projections.live import live as live_module
+from projections.live.live import Live
 from tests.api.service import ANSWER_SECONDS_MAX, Client, Service, make_token, slug_of
 from tests.histories import effects_of, logs, unhurried
 from tests.tournaments import open_new_tournament

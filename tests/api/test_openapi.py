@@ -16,9 +16,10 @@ from typing import Any, Final
 import pytest
 from openapi_spec_validator import validate
 
-from api import openapi, problems
-from api.openapi import INDEXED, OPERATIONS, name_of
-from api.routes import ROUTES, Write
+from api.http import problems
+from api.interface import openapi
+from api.interface.openapi import INDEXED, OPERATIONS, name_of
+from api.interface.routes import ROUTES, Write
 from tests.api.service import Client, Season, Service
 from tests.api.test_section5 import path_of
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from api import queries
-from projections import past, snapshots
-from projections.worker import Worker
+from api.interface import queries
+from projections.past import past
+from projections.tables import snapshots
+from projections.tables.worker import Worker
 from tests.api.service import Client, Season, Service, create_ranking, deltas, listed
 from tests.api.test_section5 import NOBODY, refused
 

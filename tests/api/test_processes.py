@@ -23,15 +23,15 @@ import msgspec
 import pytest
 from aiohttp import ClientError, ClientSession, DummyCookieJar, TCPConnector
 
-from api.process import DSN_VARIABLE
-from api.settings import Settings
-from engine import log
-from engine.database import Database, open_database
-from engine.embedded import embedded_postgres
-from engine.migrator import migrate, shipped
-from engine.terms import Sequence, TournamentId
-from projections import tables
-from projections.board import FOLD_VERSION
+from api.http.settings import Settings
+from api.service.process import DSN_VARIABLE
+from engine.database.embedded import embedded_postgres
+from engine.database.migrator import migrate, shipped
+from engine.database.pool import Database, open_database
+from engine.domain.terms import Sequence, TournamentId
+from engine.log import log
+from projections.board.board import FOLD_VERSION
+from projections.tables import tables
 from tests.api.service import Answer, Client, deltas, make_token, slug_of
 from tests.desks import Arena, open_arena, until
 from tests.histories import board_of

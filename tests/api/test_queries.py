@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api import queries
-from api.forms import shortened
-from api.queries import LINES_MAX, STEPS_MAX, begin_of_time, cursor_text, end_of_time
-from engine.errors import Unreadable
-from engine.terms import ID_MAX, Sequence, UnityId
-from projections.past import AtSequence, AtTime, AtVersion, Cursor
+from api.http.forms import shortened
+from api.interface import queries
+from api.interface.queries import LINES_MAX, STEPS_MAX, begin_of_time, cursor_text, end_of_time
+from engine.domain.errors import Unreadable
+from engine.domain.terms import ID_MAX, Sequence, UnityId
+from projections.past.past import AtSequence, AtTime, AtVersion, Cursor
 
 PARSERS: dict[Callable[[Any], object], list[str]] = {
     queries.parse_moment: ["at_sequence", "at_time", "version"],

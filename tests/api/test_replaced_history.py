@@ -6,13 +6,13 @@ from typing import Final
 
 import pytest
 
-from api.desk import Desk
-from api.remembered import IDS_RESERVED
-from engine.commands import AddCompetition, CreateRanking, RegisterCompetitor, VoidCompetition
-from engine.errors import HistoryReplaced, IdTaken, Unavailable
-from engine.events import CompetitionVoided
-from engine.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
-from projections.audit import Plan, verify
+from api.desk.desk import Desk
+from api.desk.remembered import IDS_RESERVED
+from engine.domain.commands import AddCompetition, CreateRanking, RegisterCompetitor, VoidCompetition
+from engine.domain.errors import HistoryReplaced, IdTaken, Unavailable
+from engine.domain.events import CompetitionVoided
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
+from projections.verification.audit import Plan, verify
 from tests.api.service import (
     Answer,
     Client,

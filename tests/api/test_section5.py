@@ -13,14 +13,15 @@ from urllib.parse import urlencode, urlsplit
 import asyncpg
 import pytest
 
-from api import auth, body, desk, front
-from api.auth import Scope
-from api.forms import BODY_BYTES_MAX, FIELDS_MAX
-from api.routes import ROUTES, Preview, Read, Recall, Show, Write
-from engine import appender
-from engine.database import Database
-from engine.terms import OPERATOR, TournamentId
-from projections.worker import Worker
+from api.desk import desk
+from api.http import auth, body, front
+from api.http.auth import Scope
+from api.http.forms import BODY_BYTES_MAX, FIELDS_MAX
+from api.interface.routes import ROUTES, Preview, Read, Recall, Show, Write
+from engine.database.pool import Database
+from engine.domain.terms import OPERATOR, TournamentId
+from engine.log import appender
+from projections.tables.worker import Worker
 from tests.api.service import (
     FORM,
     Answer,

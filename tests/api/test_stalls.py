@@ -23,15 +23,12 @@ from urllib.parse import urlencode
 import pytest
 import uvloop
 
-from api.app import make_front, serving
-from api.desk import open_desk
-from api.forms import BODY_BYTES_MAX
-from engine import log
-from engine.database import open_database
-from engine.events import CompetitionAdded, CompetitorRegistered, Delta, PointsAdded
-from engine.log import Appended, Block, Request
-from engine.telemetry import Lines
-from engine.terms import (
+from api.desk.desk import open_desk
+from api.http.forms import BODY_BYTES_MAX
+from api.service.app import make_front, serving
+from engine.database.pool import open_database
+from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, PointsAdded
+from engine.domain.terms import (
     DELTAS_MAX,
     OPERATOR,
     PARTICIPANTS_MAX,
@@ -41,7 +38,10 @@ from engine.terms import (
     Sequence,
     UnityId,
 )
-from projections.past import OVERTAKINGS_MAX
+from engine.log import log
+from engine.log.log import Appended, Block, Request
+from engine.process.telemetry import Lines
+from projections.past.past import OVERTAKINGS_MAX
 from tests.api.service import FORM, make_token, slug_of
 from tests.api.test_long import append, crowd, points
 from tests.tournaments import open_new_tournament

@@ -4,8 +4,8 @@ import json
 
 import asyncpg
 
-from engine.database import Database
-from projections.worker import Worker
+from engine.database.pool import Database
+from projections.tables.worker import Worker
 from tests.api.service import Answer, Client
 
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api import auth, throttle
-from api.auth import Scope
-from api.settings import FAILURES_AT_ONCE_MAX
-from api.throttle import WAIT_SECONDS_MAX, Throttle, address_of
-from engine.errors import TooManyRequests
+from api.http import auth, throttle
+from api.http.auth import Scope
+from api.http.settings import FAILURES_AT_ONCE_MAX
+from api.http.throttle import WAIT_SECONDS_MAX, Throttle, address_of
+from engine.domain.errors import TooManyRequests
 from tests.api.service import Client, Season, make_token, serve
 from tests.api.test_auth import Clock
 

@@ -15,10 +15,10 @@ from typing import Any, Final
 import asyncpg
 import pytest
 
-from engine.database import Database, open_database
-from engine.terms import OPERATOR, TournamentId
-from projections.lives import Lives
-from projections.worker import Worker
+from engine.database.pool import Database, open_database
+from engine.domain.terms import OPERATOR, TournamentId
+from projections.live.lives import Lives
+from projections.tables.worker import Worker
 from tests.api.service import Answer, Client, Form, Service, create_ranking, deltas, listed, register, slug_of
 from tests.tournaments import open_new_tournament
 

@@ -10,12 +10,11 @@ from typing import Any
 import asyncpg
 import pytest
 
-from api import answers
-from api.desk import Desk
-from engine import log
-from engine.commands import AddPoints, UnvoidCompetition, VoidCompetition
-from engine.errors import Conflict, Unacceptable
-from engine.events import (
+from api.desk.desk import Desk
+from api.interface import answers
+from engine.domain.commands import AddPoints, UnvoidCompetition, VoidCompetition
+from engine.domain.errors import Conflict, Unacceptable
+from engine.domain.events import (
     CompetitionAdded,
     CompetitionUnvoided,
     CompetitionVoided,
@@ -27,11 +26,12 @@ from engine.events import (
     Recorded,
     TournamentOpened,
 )
-from engine.log import Head
-from engine.terms import OPERATOR, CompetitionId, Sequence, TournamentId
-from engine.tournament import Tournament
-from projections.board import Board
-from projections.live import Live
+from engine.domain.terms import OPERATOR, CompetitionId, Sequence, TournamentId
+from engine.domain.tournament import Tournament
+from engine.log import log
+from engine.log.log import Head
+from projections.board.board import Board
+from projections.live.live import Live
 from tests.api.service import Answer, Client, Season, create_ranking, deltas, listed, totals
 from tests.desks import (
     HOLD_HEAD,

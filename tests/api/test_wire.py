@@ -12,14 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, structs
 
-from api import forms, wire
-from api.forms import Form
-from api.wire import Page
-from engine import commands
-from engine.commands import Command
-from engine.errors import BodyTooLarge, Refusal, Unacceptable, Unreadable
-from engine.events import Delta
-from engine.terms import (
+from api.http import forms
+from api.http.forms import Form
+from api.interface import wire
+from api.interface.wire import Page
+from engine.domain import commands
+from engine.domain.commands import Command
+from engine.domain.errors import BodyTooLarge, Refusal, Unacceptable, Unreadable
+from engine.domain.events import Delta
+from engine.domain.terms import (
     DELTA_MAX,
     ID_MAX,
     PARTICIPANTS_MAX,

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import appender as appender_module
-from engine.appender import FLOOD, LANES_MAX, PORTION_MIN, Appender, Outcome, portion
-from engine.database import Database, open_database
-from engine.errors import DatabaseUnavailable, OutcomeUnknown, Rejected
-from engine.events import CompetitorRegistered, Event, RankingClosed
-from engine.log import Appended, Block, NotAppended, Request
-from engine.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId
+from engine.database.pool import Database, open_database
+from engine.domain.errors import DatabaseUnavailable, OutcomeUnknown, Rejected
+from engine.domain.events import CompetitorRegistered, Event, RankingClosed
+from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId
+from engine.log import appender as appender_module
+from engine.log.appender import FLOOD, LANES_MAX, PORTION_MIN, Appender, Outcome, portion
+from engine.log.log import Appended, Block, NotAppended, Request
 from tests.desks import HOLD_HEAD, holding, recorded, until, waiting_for_locks
 from tests.proxy import Fault, proxy
 from tests.tournaments import open_new_tournament

@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from engine import clock
-from engine.clock import BEHIND_SECONDS_MAX, Clock
-from engine.database import Database
-from engine.events import CompetitorRegistered
-from engine.log import NotAppended
-from engine.telemetry import APPENDED_EVENTS, CLOCK_BEHIND
-from engine.terms import CompetitorId, TournamentId
+from engine.database.pool import Database
+from engine.domain.events import CompetitorRegistered
+from engine.domain.terms import CompetitorId, TournamentId
+from engine.log import clock
+from engine.log.clock import BEHIND_SECONDS_MAX, Clock
+from engine.log.log import NotAppended
+from engine.process.telemetry import APPENDED_EVENTS, CLOCK_BEHIND
 from tests.desks import record
 
 FIRST, SECOND = TournamentId(1), TournamentId(2)

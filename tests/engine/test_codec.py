@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from msgspec import NODEFAULT, UNSET
 
-from engine import events
-from engine.codec import Undecodable, decode, encode, encode_lines, tags
-from engine.events import Event
-from engine.terms import Sort
+from engine.domain import events
+from engine.domain.events import Event
+from engine.domain.terms import Sort
+from engine.log.codec import Undecodable, decode, encode, encode_lines, tags
 from tests.histories import any_event, histories, unhurried
 
 GOLDEN: Final = Path(__file__).parent / "golden"

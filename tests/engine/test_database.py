@@ -13,14 +13,14 @@ import asyncpg
 import pytest
 from structlog.testing import capture_logs
 
-from engine import database as database_module
-from engine import migrator as migrator_module
-from engine.database import Database, open_database
-from engine.embedded import embedded_postgres
-from engine.errors import DatabaseUnavailable, StartupRefused
-from engine.migrator import migrate
-from engine.sessions import ALONE, SHARED, SessionUnfit, settle
-from engine.terms import OPERATOR
+from engine.database import migrator as migrator_module
+from engine.database import pool as database_module
+from engine.database.embedded import embedded_postgres
+from engine.database.migrator import migrate
+from engine.database.pool import Database, open_database
+from engine.database.sessions import ALONE, SHARED, SessionUnfit, settle
+from engine.domain.errors import DatabaseUnavailable, StartupRefused
+from engine.domain.terms import OPERATOR
 from tests.desks import holding, until
 from tests.pgbouncer import DROPPED, administered, pgbouncer
 from tests.proxy import proxy

@@ -9,12 +9,12 @@ import asyncpg
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine import codec, log
-from engine.database import Database
-from engine.digest import block_text, chain, genesis, microseconds, moment
-from engine.events import CompetitorRegistered, Delta, Event, PointsAdded, RankingClosed
-from engine.log import Appended, Block, Head, Request
-from engine.terms import ID_MAX, OPERATOR, Sequence, TournamentId
+from engine.database.pool import Database
+from engine.domain.events import CompetitorRegistered, Delta, Event, PointsAdded, RankingClosed
+from engine.domain.terms import ID_MAX, OPERATOR, Sequence, TournamentId
+from engine.log import codec, log
+from engine.log.digest import block_text, chain, genesis, microseconds, moment
+from engine.log.log import Appended, Block, Head, Request
 from tests.histories import any_event, stored_texts, unhurried
 from tests.tournaments import open_new_tournament
 

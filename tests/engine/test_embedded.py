@@ -14,9 +14,9 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from engine import embedded
-from engine.embedded import Embedded, embedded_postgres
-from engine.errors import StartupRefused
+from engine.database import embedded
+from engine.database.embedded import Embedded, embedded_postgres
+from engine.domain.errors import StartupRefused
 
 OWNER = """
 import asyncio, sys

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from engine import failpoints
-from engine.errors import StartupRefused
-from engine.failpoints import VARIABLE, Point
+from engine.domain.errors import StartupRefused
+from engine.process import failpoints
+from engine.process.failpoints import VARIABLE, Point
 
 _PROGRAM = """
 import sys

@@ -21,12 +21,13 @@ from hypothesis import strategies as st
 import api
 import engine
 import projections
-from engine import codec, digest, log, stored
-from engine.database import Database, open_database
-from engine.errors import LogForked, LogUnreadable
-from engine.events import CompetitorRegistered, Event, RankingClosed, TournamentOpened
-from engine.log import Appended, Block, Head, NotAppended, Request, UnconfirmedCommit, UsedKey
-from engine.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, TournamentId
+from engine.database.pool import Database, open_database
+from engine.domain.errors import LogForked, LogUnreadable
+from engine.domain.events import CompetitorRegistered, Event, RankingClosed, TournamentOpened
+from engine.domain.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, TournamentId
+from engine.log import codec, digest, log
+from engine.log.log import Appended, Block, Head, NotAppended, Request, UnconfirmedCommit, UsedKey
+from projections.verification import stored
 from tests.desks import DOOR, HOLD_HEAD, holding, until, waiting_for_locks
 from tests.poison import append_text
 from tests.tampering import unguarded
@@ -132,7 +133,7 @@ async def test_a_block_that_is_not_appended_leaves_the_others_of_its_commit_alon
 
 
 class Model:
-    """What `append_block` says it does, without a database. (Digests are made by `engine/digest.py`.)"""
+    """What `append_block` says it does, without a database. (Digests are made by `engine/log/digest.py`.)"""
 
     def __init__(self, tournament_id: TournamentId, opened: list[log.Recorded], head: Head) -> None:
         self.tournament_id = tournament_id
@@ -1009,15 +1010,15 @@ async def test_nobody_else_may_call_the_door(owner: asyncpg.Connection) -> None:
 # ── Statements ──────────────────────────────────────────────────────────────────────────────────────────
 
 VERBS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "CREATE", "GRANT", "SET", "LOCK", "COPY")
-OWNERS_OWN: Final = {"engine.migrator", "engine.embedded"}
+OWNERS_OWN: Final = {"engine.database.migrator", "engine.database.embedded"}
 """Modules whose statements are not executed as the service's role."""
-SQLITES: Final = {"engine.witness", "projections.progress"}
+SQLITES: Final = {"projections.verification.witness", "projections.verification.progress"}
 """Modules whose statements are for files of their own, and none for PostgreSQL."""
 
 
 def modules() -> Iterator[ModuleType]:
     for package in (engine, projections, api):
-        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             yield importlib.import_module(found.name)
 
 
@@ -1037,7 +1038,13 @@ def statements() -> dict[str, str]:
 
 def test_the_statements_of_every_module_are_found() -> None:
     by_module = {name.rpartition(".")[0] for name in statements()}
-    expected = {"engine.log", "engine.migrator", "projections.tables", "projections.wakeup", "api.auth"}
+    expected = {
+        "engine.log.log",
+        "engine.database.migrator",
+        "projections.tables.tables",
+        "projections.tables.wakeup",
+        "api.http.auth",
+    }
     assert expected <= by_module
     assert len(statements()) > 50
 

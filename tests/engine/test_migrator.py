@@ -13,13 +13,13 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 
-from engine import migrator
-from engine.database import open_database
-from engine.embedded import embedded_postgres
-from engine.errors import StartupRefused
-from engine.migrator import Migration, migrate, shipped
-from engine.sessions import SHARED
-from engine.terms import OPERATOR
+from engine.database import migrator
+from engine.database.embedded import embedded_postgres
+from engine.database.migrator import Migration, migrate, shipped
+from engine.database.pool import open_database
+from engine.database.sessions import SHARED
+from engine.domain.errors import StartupRefused
+from engine.domain.terms import OPERATOR
 from tests.desks import until, waiting_for_locks
 from tests.pgbouncer import pgbouncer
 from tests.tournaments import open_new_tournament

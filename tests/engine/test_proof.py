@@ -11,13 +11,14 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from engine import log, proof, stored, witness
-from engine.database import Database
-from engine.errors import LogDisproved, NotFound
-from engine.events import Event
-from engine.log import Head
-from engine.proof import Proof
-from engine.terms import Sequence, TournamentId
+from engine.database.pool import Database
+from engine.domain.errors import LogDisproved, NotFound
+from engine.domain.events import Event
+from engine.domain.terms import Sequence, TournamentId
+from engine.log import log
+from engine.log.log import Head
+from projections.verification import proof, stored, witness
+from projections.verification.proof import Proof
 from tests.projections.test_tables import block_sizes, on_the_database, rich_histories, written
 from tests.tampering import LAST, Stage, stage, tamper
 

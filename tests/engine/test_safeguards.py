@@ -5,9 +5,9 @@ from typing import Final
 import asyncpg
 import pytest
 
-from engine.database import Database
-from engine.migrator import shipped
-from engine.safeguards import broken_rules, made_by
+from engine.database.migrator import shipped
+from engine.database.pool import Database
+from projections.verification.safeguards import broken_rules, made_by
 
 NEW_DOOR: Final = """
     append_block(

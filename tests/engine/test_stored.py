@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import digest, log, stored
-from engine.database import Database
-from engine.events import Event
-from engine.log import Appended, Block, Request
-from engine.terms import ID_MAX, OPERATOR, ActorId, Sequence
+from engine.database.pool import Database
+from engine.domain.events import Event
+from engine.domain.terms import ID_MAX, OPERATOR, ActorId, Sequence
+from engine.log import digest, log
+from engine.log.log import Appended, Block, Request
+from projections.verification import stored
 from tests.desks import Arena, open_arena, record
 from tests.engine.test_log import flattened, rows_scanned
 from tests.histories import any_event

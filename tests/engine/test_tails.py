@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import log
-from engine.database import Database
-from engine.errors import LogForked, LogUnreadable
-from engine.events import CompetitorRegistered, Event
-from engine.log import Head, Tails
-from engine.terms import OPERATOR, CompetitorId, Sequence, TournamentId
+from engine.database.pool import Database
+from engine.domain.errors import LogForked, LogUnreadable
+from engine.domain.events import CompetitorRegistered, Event
+from engine.domain.terms import OPERATOR, CompetitorId, Sequence, TournamentId
+from engine.log import log
+from engine.log.log import Head, Tails
 from tests.poison import append_text
 from tests.projections.test_tables import append, on_the_database, whole_log
 from tests.tournaments import open_new_tournament

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY, CollectorRegistry, Histogram, generate_latest
 
-from engine import telemetry
-from engine.telemetry import Lines, log_json, observe_all
+from engine.process import telemetry
+from engine.process.telemetry import Lines, log_json, observe_all
 from tests.histories import unhurried
 
 BUCKETS = (0.5, 1, 2.5, 10)

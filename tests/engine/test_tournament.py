@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from engine import commands, events
-from engine.commands import Command
-from engine.errors import Conflict, Fault, NotFound, Refusal, Unacceptable
-from engine.events import Delta, Event
-from engine.terms import (
+from engine.domain import commands, events
+from engine.domain.commands import Command
+from engine.domain.errors import Conflict, Fault, NotFound, Refusal, Unacceptable
+from engine.domain.events import Delta, Event
+from engine.domain.terms import (
     COMPETITIONS_MAX,
     COMPETITORS_MAX,
     DELTA_MAX,
@@ -29,7 +29,7 @@ from engine.terms import (
     Sort,
     UnityId,
 )
-from engine.tournament import Tournament, decide, evolve
+from engine.domain.tournament import Tournament, decide, evolve
 from tests.histories import EVENTS, commands_for, histories, tournament_of, unhurried
 
 ANNA, BEN, CARA, DORA, EMIL = 1, 2, 3, 4, 5

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from engine import log, witness
-from engine.database import Database
-from engine.terms import Sequence, TournamentId
-from engine.witness import Note, Noted, Witness
+from engine.database.pool import Database
+from engine.domain.terms import Sequence, TournamentId
+from engine.log import log
+from projections.verification import witness
+from projections.verification.witness import Note, Noted, Witness
 from tests.desks import open_arena, record, until
 from tests.histories import unhurried
 

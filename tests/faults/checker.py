@@ -24,8 +24,8 @@ from typing import Any, Final
 import asyncpg
 from msgspec import Struct, field
 
-from engine import digest
-from engine.terms import Sequence, TournamentId
+from engine.domain.terms import Sequence, TournamentId
+from engine.log import digest
 from tests.faults.clients import NAMES, Arena
 from tests.faults.history import Asked, Attempt, History, Kind, Outcome, Shown, sums
 

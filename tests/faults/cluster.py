@@ -16,8 +16,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import asyncpg
 
-from engine import embedded
-from engine.embedded import Embedded, embedded_postgres
+from engine.database import embedded
+from engine.database.embedded import Embedded, embedded_postgres
 from tests.desks import until
 from tests.faults.wire import Target, unix
 from tests.running import below, lives

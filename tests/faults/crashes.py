@@ -14,9 +14,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from api.forms import BODY_BYTES_MAX
+from api.http.forms import BODY_BYTES_MAX
 from benchmarks.machine import rss_bytes
-from engine.failpoints import VARIABLE, Point
+from engine.process.failpoints import VARIABLE, Point
 from tests.desks import until
 from tests.faults.checker import judge
 from tests.faults.history import Kind

@@ -10,9 +10,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from api import auth
-from api.desk import DOCKET_WAITING_MAX, SUBMIT_SECONDS_MAX
-from api.front import REQUESTS_MAX
+from api.desk.desk import DOCKET_WAITING_MAX, SUBMIT_SECONDS_MAX
+from api.http import auth
+from api.http.front import REQUESTS_MAX
 from benchmarks.load import Load, loaded
 from benchmarks.machine import rss_bytes
 from benchmarks.traffic import REQUESTS, adds, get, store

@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from engine.database import open_database
-from engine.terms import TournamentId
-from projections.worker import Worker
+from engine.database.pool import open_database
+from engine.domain.terms import TournamentId
+from projections.tables.worker import Worker
 from tests.faults.cluster import LOST, Cluster
 from tests.faults.resources import judged_with_loss
 from tests.faults.stage import Stage

@@ -13,10 +13,18 @@ import aiohttp
 from msgspec import Struct
 
 from benchmarks.machine import rss_bytes
-from engine import log
-from engine.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded, RankingCreated, UnityAdded
-from engine.log import Block, Request
-from engine.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sort, TournamentId, UnityId
+from engine.domain.events import (
+    CompetitionAdded,
+    CompetitorRegistered,
+    Delta,
+    Event,
+    PointsAdded,
+    RankingCreated,
+    UnityAdded,
+)
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sort, TournamentId, UnityId
+from engine.log import log
+from engine.log.log import Block, Request
 from tests.cut_imports import Cut, cut_import
 from tests.desks import until
 from tests.faults.clients import NotSent

@@ -7,9 +7,9 @@ from typing import Final
 
 import msgspec
 
-from engine.database import open_database
-from engine.terms import TournamentId
-from projections.worker import Worker
+from engine.database.pool import open_database
+from engine.domain.terms import TournamentId
+from projections.tables.worker import Worker
 from tests.desks import DOOR, until
 from tests.desks import Arena as DeskArena
 from tests.faults import checker

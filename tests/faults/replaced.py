@@ -16,12 +16,12 @@ import asyncpg
 import msgspec
 from msgspec import Struct
 
-from api.remembered import IDS_RESERVED
-from engine import log
-from engine.database import open_database
-from engine.events import Delta, PointsAdded
-from engine.log import Block, Head, Request
-from engine.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
+from api.desk.remembered import IDS_RESERVED
+from engine.database.pool import open_database
+from engine.domain.events import Delta, PointsAdded
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
+from engine.log import log
+from engine.log.log import Block, Head, Request
 from tests.api.service import make_token
 from tests.desks import DOOR, HOLD_HEAD, record, until, until_commits_wait
 from tests.faults import checker

@@ -25,17 +25,25 @@ from hypothesis.errors import FlakyFailure
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from msgspec import Struct, field
 
-from api.desk import Desk, open_desk
-from engine import commands, log
-from engine.commands import Command
-from engine.database import Database, open_database
-from engine.errors import Conflict, OutcomeUnknown, Refusal, TallybookError, Unavailable
-from engine.events import CompetitionAdded, CompetitorRegistered, Delta, PointsAdded, PointsReversed, RankingModified
-from engine.migrator import migrate
-from engine.terms import OPERATOR, CompetitionId, CompetitorId, Sequence
-from projections import tables
-from projections.rebuild import rebuild
-from projections.worker import Worker
+from api.desk.desk import Desk, open_desk
+from engine.database.migrator import migrate
+from engine.database.pool import Database, open_database
+from engine.domain import commands
+from engine.domain.commands import Command
+from engine.domain.errors import Conflict, OutcomeUnknown, Refusal, TallybookError, Unavailable
+from engine.domain.events import (
+    CompetitionAdded,
+    CompetitorRegistered,
+    Delta,
+    PointsAdded,
+    PointsReversed,
+    RankingModified,
+)
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Sequence
+from engine.log import log
+from projections.tables import tables
+from projections.tables.rebuild import rebuild
+from projections.tables.worker import Worker
 from tests.desks import Arena, fingerprint, open_arena
 from tests.faults.cluster import cluster
 from tests.faults.history import Outcome

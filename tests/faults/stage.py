@@ -18,11 +18,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from engine import log
-from engine.database import open_database
-from engine.embedded import embedded_postgres
-from engine.migrator import migrate
-from engine.terms import OPERATOR, TournamentId
+from engine.database.embedded import embedded_postgres
+from engine.database.migrator import migrate
+from engine.database.pool import open_database
+from engine.domain.terms import OPERATOR, TournamentId
+from engine.log import log
 from tests.api.service import make_token
 from tests.desks import until
 from tests.faults.checker import Evidence, Head, Verdicts, judge, read_log

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from asyncpg import Connection
 
-from engine import log
-from engine.log import Appended, Block, NotAppended
+from engine.log import log
+from engine.log.log import Appended, Block, NotAppended
 from tests.faults.simulation import play_schedules
 
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine")  # of what a simulated crash cut off

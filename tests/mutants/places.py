@@ -16,10 +16,10 @@ from msgspec import Struct
 ROOT: Final = Path(__file__).parents[2]
 
 TESTS: Final = {
-    "engine/tournament.py": ("engine/test_tournament.py", "api/test_desk.py", "api/test_voiding.py"),
-    "engine/codec.py": ("engine/test_codec.py", "engine/test_digest.py", "engine/test_log.py"),
-    "engine/digest.py": ("engine/test_digest.py", "engine/test_log.py", "engine/test_proof.py"),
-    "engine/log.py": (
+    "engine/domain/tournament.py": ("engine/test_tournament.py", "api/test_desk.py", "api/test_voiding.py"),
+    "engine/log/codec.py": ("engine/test_codec.py", "engine/test_digest.py", "engine/test_log.py"),
+    "engine/log/digest.py": ("engine/test_digest.py", "engine/test_log.py", "engine/test_proof.py"),
+    "engine/log/log.py": (
         "engine/test_log.py",
         "engine/test_tails.py",
         "engine/test_appender.py",
@@ -29,59 +29,68 @@ TESTS: Final = {
         "api/test_docket.py",
         "api/test_desk.py",
     ),
-    "engine/appender.py": (
+    "engine/log/appender.py": (
         "engine/test_appender.py",
         "api/test_docket.py",
         "api/test_desk.py",
         "api/test_voiding.py",
         "faults/test_standby.py",
     ),
-    "api/docket.py": ("api/test_docket.py", "api/test_desk.py", "api/test_voiding.py"),
-    "api/desk.py": (
+    "api/desk/docket.py": ("api/test_docket.py", "api/test_desk.py", "api/test_voiding.py"),
+    "api/desk/desk.py": (
         "api/test_docket.py",
         "api/test_desk.py",
         "api/test_voiding.py",
         "api/test_answers.py",
     ),
-    "api/answers.py": (
+    "api/interface/answers.py": (
         "api/test_answers.py",
         "api/test_interface.py",
         "api/test_section5.py",
         "api/test_openapi.py",
         "api/test_football.py",
     ),
-    "api/forms.py": ("api/test_wire.py", "api/test_section5.py", "api/test_queries.py", "api/test_fuzz.py"),
-    "api/wire.py": ("api/test_wire.py", "api/test_section5.py", "api/test_queries.py", "api/test_fuzz.py"),
-    "projections/board.py": (
+    "api/http/forms.py": ("api/test_wire.py", "api/test_section5.py", "api/test_queries.py", "api/test_fuzz.py"),
+    "api/interface/wire.py": ("api/test_wire.py", "api/test_section5.py", "api/test_queries.py", "api/test_fuzz.py"),
+    "projections/board/board.py": (
         "projections/test_board.py",
         "api/test_answers.py",
         "projections/test_tables.py",
         "projections/test_verify.py",
         "api/test_interface.py",
     ),
-    "projections/live.py": (
+    "projections/live/live.py": (
         "projections/test_lives.py",
         "api/test_answers.py",
         "api/test_desk.py",
         "api/test_docket.py",
         "projections/test_tables.py",
     ),
-    "projections/lives.py": (
+    "projections/live/lives.py": (
         "projections/test_lives.py",
         "api/test_docket.py",
         "api/test_desk.py",
     ),
-    "projections/standing.py": ("projections/test_standing.py", "projections/test_board.py"),
-    "projections/effects.py": ("api/test_voiding.py", "api/test_docket.py"),
-    "projections/tables.py": (
+    "projections/board/standing.py": ("projections/test_standing.py", "projections/test_board.py"),
+    "projections/live/effects.py": ("api/test_voiding.py", "api/test_docket.py"),
+    "projections/tables/tables.py": (
         "projections/test_tables.py",
         "projections/test_worker.py",
         "projections/test_verify.py",
         "projections/test_rebuild.py",
     ),
-    "projections/worker.py": ("projections/test_worker.py", "projections/test_past.py", "projections/test_tables.py"),
-    "projections/verify.py": ("projections/test_verify.py", "projections/test_patrol.py"),
-    "api/routes.py": ("api/test_answers.py", "api/test_past.py", "api/test_two_services.py", "api/test_voiding.py"),
+    "projections/tables/worker.py": (
+        "projections/test_worker.py",
+        "projections/test_past.py",
+        "projections/test_tables.py",
+    ),
+    "projections/verification/verify.py": ("projections/test_verify.py", "projections/test_patrol.py"),
+    "api/interface/routes.py": (
+        "api/test_answers.py",
+        "api/test_past.py",
+        "api/test_two_services.py",
+        "api/test_voiding.py",
+    ),
     "migrations": (
         "engine/test_log.py",
         "engine/test_digest.py",
@@ -147,7 +156,7 @@ def asked_about(made: Mutant) -> tuple[str, ...]:
 
 def core() -> Iterator[str]:
     """Every file of the core. Of the migrations it is the last one that writes the append function."""
-    yield from (file for file in TESTS if file.endswith(".py") and file != "api/routes.py")
+    yield from (file for file in TESTS if file.endswith(".py") and file != "api/interface/routes.py")
     writing = [path for path in sorted((ROOT / "migrations").glob("*.sql")) if FUNCTION in path.read_text("utf-8")]
     yield writing[-1].relative_to(ROOT).as_posix()
 

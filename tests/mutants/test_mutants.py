@@ -144,7 +144,7 @@ def test_fewer_mutants_of_a_seed_are_the_first_of_more() -> None:
 
 
 def test_who_is_noticed_and_who_is_not_is_told_apart_and_remembered(tmp_path: Path) -> None:
-    file, tests = "projections/standing.py", ["tests/projections/test_standing.py"]
+    file, tests = "projections/board/standing.py", ["tests/projections/test_standing.py"]
     source = (ROOT / file).read_text("utf-8")
     imports = source.index("from ")
     harmless = mutant(source, file, "by hand", imports, imports, "\n")

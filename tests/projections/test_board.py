@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import events
-from engine.events import Delta, Event, Recorded
-from engine.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, UnityId
-from engine.tournament import Tournament, evolve
-from projections.board import Board, Revisions, fold
-from projections.live import judged
-from projections.standing import standings
+from engine.domain import events
+from engine.domain.events import Delta, Event, Recorded
+from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, UnityId
+from engine.domain.tournament import Tournament, evolve
+from projections.board.board import Board, Revisions, fold
+from projections.board.standing import standings
+from projections.live.live import judged
 from tests.histories import board_of, logs, tournament_of, unhurried
 
 every_log = settings(unhurried, max_examples=60)

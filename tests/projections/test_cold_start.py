@@ -9,17 +9,19 @@ from itertools import count
 import pytest
 from hypothesis import given
 
-from api import answers
-from api.desk import Desk, open_desk
-from engine import log, turns
-from engine.commands import CreateRanking, RegisterCompetitor
-from engine.database import Database
-from engine.events import CompetitorRegistered, Delta, Event, PointsAdded
-from engine.log import Appended, Block, Head, Request
-from engine.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
-from projections import live, tables
-from projections.rebuild import rebuild
-from projections.worker import Worker
+from api.desk.desk import Desk, open_desk
+from api.interface import answers
+from engine.database.pool import Database
+from engine.domain.commands import CreateRanking, RegisterCompetitor
+from engine.domain.events import CompetitorRegistered, Delta, Event, PointsAdded
+from engine.domain.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
+from engine.log import log
+from engine.log.log import Appended, Block, Head, Request
+from engine.process import turns
+from projections.live import live
+from projections.tables import tables
+from projections.tables.rebuild import rebuild
+from projections.tables.worker import Worker
 from tests.projections.test_tables import (
     assert_live_shows_the_log,
     assert_tables_show_the_log,

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.events import Points, Recorded
-from projections import course
-from projections.board import Board, Revisions, fold
-from projections.course import Course
-from projections.standing import standings
+from engine.domain.events import Points, Recorded
+from projections.board.board import Board, Revisions, fold
+from projections.board.standing import standings
+from projections.past import course
+from projections.past.course import Course
 from tests.histories import board_of, logs, unhurried
 
 

@@ -7,10 +7,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.events import Recorded
-from engine.terms import Sequence, Sort
-from projections.board import Board, Ranking, Unity
-from projections.differences import SHOWN_CHARACTERS_MAX, Unlike, differences
+from engine.domain.events import Recorded
+from engine.domain.terms import Sequence, Sort
+from projections.board.board import Board, Ranking, Unity
+from projections.board.differences import SHOWN_CHARACTERS_MAX, Unlike, differences
 from tests.histories import board_of, logs, unhurried
 
 

@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.events import Points, Recorded
-from engine.terms import CompetitorId
-from projections.board import Board, Ranking, Unity
-from projections.explanation import Cause, Explainer, Overtaking, Place
-from projections.standing import standings
+from engine.domain.events import Points, Recorded
+from engine.domain.terms import CompetitorId
+from projections.board.board import Board, Ranking, Unity
+from projections.board.standing import standings
+from projections.past.explanation import Cause, Explainer, Overtaking, Place
 from tests.histories import board_of, logs, unhurried
 from tests.projections.test_history import boards
 

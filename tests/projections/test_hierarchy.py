@@ -5,8 +5,8 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.terms import CompetitorId
-from projections.hierarchy import Bounds, bounds
+from engine.domain.terms import CompetitorId
+from projections.board.hierarchy import Bounds, bounds
 from tests.histories import unhurried
 
 Parents = dict[CompetitorId, CompetitorId | None]

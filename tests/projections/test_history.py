@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.events import Points, PointsReversed, Recorded
-from engine.terms import CompetitorId, Sort, UnityId
-from projections.board import Board, Ranking, Revisions, fold
-from projections.history import Filter, Historian, Line
-from projections.order import Order
-from projections.standing import standings
+from engine.domain.events import Points, PointsReversed, Recorded
+from engine.domain.terms import CompetitorId, Sort, UnityId
+from projections.board.board import Board, Ranking, Revisions, fold
+from projections.board.order import Order
+from projections.board.standing import standings
+from projections.past.history import Filter, Historian, Line
 from tests.histories import board_of, logs, unhurried
 
 

@@ -12,19 +12,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
-from api import answers
-from engine import telemetry
-from engine.database import Database, open_database
-from engine.errors import DatabaseUnavailable, HistoryReplaced, ShuttingDown, TournamentStopped
-from engine.events import PointsAdded, Recorded
-from engine.log import Head
-from engine.telemetry import FORKED, LIVES_LOADED
-from engine.terms import Sequence, TournamentId
-from projections import live as live_module
-from projections import lives as lives_module
-from projections.live import Live
-from projections.lives import Lives, open_lives
-from projections.worker import Worker
+from api.interface import answers
+from engine.database.pool import Database, open_database
+from engine.domain.errors import DatabaseUnavailable, HistoryReplaced, ShuttingDown, TournamentStopped
+from engine.domain.events import PointsAdded, Recorded
+from engine.domain.terms import Sequence, TournamentId
+from engine.log.log import Head
+from engine.process import telemetry
+from engine.process.telemetry import FORKED, LIVES_LOADED
+from projections.live import live as live_module
+from projections.live import lives as lives_module
+from projections.live.live import Live
+from projections.live.lives import Lives, open_lives
+from projections.tables.worker import Worker
 from tests.desks import Arena, desks_at, holding, open_arena, record, submit, until, waiting_for_locks
 from tests.poison import POISONS, cut_tail, poison, repair
 from tests.proxy import HEADS, proxy

@@ -10,20 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from engine import log
-from engine.database import Database
-from engine.errors import HistoryReplaced, NotFound, QueueFull, TournamentStopped
-from engine.events import CompetitorRegistered, Delta, Event, PointsAdded, RankingModified, Recorded
-from engine.log import Head
-from engine.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from projections import past as past_module
-from projections import snapshots, worker
-from projections.board import FOLD_VERSION, Board
-from projections.explanation import Explainer
-from projections.history import EVERYTHING, Filter, Historian, Line
-from projections.past import AtSequence, AtTime, AtVersion, Bounds, Cursor, Past, Span
-from projections.snapshots import Snapshot
-from projections.worker import Worker
+from engine.database.pool import Database
+from engine.domain.errors import HistoryReplaced, NotFound, QueueFull, TournamentStopped
+from engine.domain.events import CompetitorRegistered, Delta, Event, PointsAdded, RankingModified, Recorded
+from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.log import log
+from engine.log.log import Head
+from projections.board.board import FOLD_VERSION, Board
+from projections.past import past as past_module
+from projections.past.explanation import Explainer
+from projections.past.history import EVERYTHING, Filter, Historian, Line
+from projections.past.past import AtSequence, AtTime, AtVersion, Bounds, Cursor, Past, Span
+from projections.tables import snapshots, worker
+from projections.tables.snapshots import Snapshot
+from projections.tables.worker import Worker
 from tests.desks import Arena, open_arena, record, until
 from tests.histories import board_of
 from tests.poison import append_text, cut_tail

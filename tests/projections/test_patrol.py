@@ -10,14 +10,14 @@ import asyncpg
 import pytest
 from structlog.testing import capture_logs
 
-from engine import stored, witness
-from engine.database import Database, open_database
-from engine.telemetry import DIFFERENCES, DIFFERING, VERIFIED_EVENTS, VERIFIED_TOURNAMENTS
-from engine.terms import OPERATOR
-from projections import patrol as patrol_module
-from projections.audit import Plan
-from projections.patrol import verify_for_ever
-from projections.progress import State
+from engine.database.pool import Database, open_database
+from engine.domain.terms import OPERATOR
+from engine.process.telemetry import DIFFERENCES, DIFFERING, VERIFIED_EVENTS, VERIFIED_TOURNAMENTS
+from projections.verification import patrol as patrol_module
+from projections.verification import stored, witness
+from projections.verification.audit import Plan
+from projections.verification.patrol import verify_for_ever
+from projections.verification.progress import State
 from tests.desks import until
 from tests.tampering import LAST, stage, tamper
 from tests.tournaments import open_new_tournament

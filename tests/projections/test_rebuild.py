@@ -6,15 +6,15 @@ import asyncpg
 import pytest
 from hypothesis import given, settings
 
-from engine import log
-from engine.database import Database
-from engine.errors import Conflict, DatabaseUnavailable, LogUnreadable
-from engine.events import Event, PointsAdded
-from projections import rebuild as rebuild_module
-from projections import snapshots, tables
-from projections.board import FOLD_VERSION
-from projections.rebuild import rebuild
-from projections.worker import Worker
+from engine.database.pool import Database
+from engine.domain.errors import Conflict, DatabaseUnavailable, LogUnreadable
+from engine.domain.events import Event, PointsAdded
+from engine.log import log
+from projections.board.board import FOLD_VERSION
+from projections.tables import rebuild as rebuild_module
+from projections.tables import snapshots, tables
+from projections.tables.rebuild import rebuild
+from projections.tables.worker import Worker
 from tests.desks import Arena, desk_at, holding, open_arena, record, submit, until, waiting_for_locks
 from tests.poison import cut_tail, poison
 from tests.projections.test_tables import (

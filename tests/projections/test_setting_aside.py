@@ -11,22 +11,33 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from api.desk import Desk
-from engine import log, proof, stored
-from engine.commands import VoidCompetition
-from engine.database import Database
-from engine.errors import Conflict, HistoryReplaced, LogDisproved, LogUnreadable, NotFound, TournamentStopped
-from engine.events import CompetitionAdded, Delta, Event, EventSetAside, Ignored, PointsAdded, PointsReversed, Recorded
-from engine.log import Head
-from engine.terms import OPERATOR, CompetitionId, CompetitorId, Sequence, TournamentId
-from projections import live, lives, tables, worker
-from projections.board import Board, Revisions, fold
-from projections.history import Line
-from projections.lives import open_lives
-from projections.past import AtSequence, Past, Span
-from projections.rebuild import rebuild
-from projections.setting_aside import look, set_aside
-from projections.worker import Worker
+from api.desk.desk import Desk
+from engine.database.pool import Database
+from engine.domain.commands import VoidCompetition
+from engine.domain.errors import Conflict, HistoryReplaced, LogDisproved, LogUnreadable, NotFound, TournamentStopped
+from engine.domain.events import (
+    CompetitionAdded,
+    Delta,
+    Event,
+    EventSetAside,
+    Ignored,
+    PointsAdded,
+    PointsReversed,
+    Recorded,
+)
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Sequence, TournamentId
+from engine.log import log
+from engine.log.log import Head
+from projections.board.board import Board, Revisions, fold
+from projections.live import live, lives
+from projections.live.lives import open_lives
+from projections.past.history import Line
+from projections.past.past import AtSequence, Past, Span
+from projections.tables import tables, worker
+from projections.tables.rebuild import rebuild
+from projections.tables.worker import Worker
+from projections.verification import proof, stored
+from projections.verification.setting_aside import look, set_aside
 from tests.desks import Arena, desk_at, open_arena, record, submit, until
 from tests.histories import NOBODY, board_of, runs, tournament_of
 from tests.poison import POISONS, append_text, poison

@@ -3,11 +3,11 @@
 import tracemalloc
 from datetime import UTC, datetime, timedelta
 
-from engine import log
-from engine.events import CompetitorRegistered, Delta, PointsAdded, RankingCreated, Recorded
-from engine.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from projections.board import Board, Revisions, fold
-from projections.sizes import Shelf, board_bytes
+from engine.domain.events import CompetitorRegistered, Delta, PointsAdded, RankingCreated, Recorded
+from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.log import log
+from projections.board.board import Board, Revisions, fold
+from projections.tables.sizes import Shelf, board_bytes
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.terms import DELTA_MAX, CompetitorId, Sort
-from projections.standing import Standing, standings
+from engine.domain.terms import DELTA_MAX, CompetitorId, Sort
+from projections.board.standing import Standing, standings
 from tests.histories import unhurried
 
 ANNA, BEN, CARA, DORA, EMIL = map(CompetitorId, (5, 4, 3, 2, 1))

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.database import Database
-from engine.terms import OPERATOR, TournamentId
-from projections import sweep, tables
-from projections.board import FOLD_VERSION
-from projections.sweep import Sweep
+from engine.database.pool import Database
+from engine.domain.terms import OPERATOR, TournamentId
+from projections.board.board import FOLD_VERSION
+from projections.tables import sweep, tables
+from projections.tables.sweep import Sweep
 from tests.projections.test_tables import on_the_database
 from tests.tournaments import open_new_tournament
 

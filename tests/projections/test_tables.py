@@ -11,18 +11,19 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from engine import log
-from engine.database import Database
-from engine.events import CompetitionAdded, Event, Recorded
-from engine.log import Appended, Block, Request
-from engine.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from engine.tournament import Tournament
-from projections import live, tables
-from projections import worker as worker_module
-from projections.board import FOLD_VERSION, Board
-from projections.live import Live
-from projections.standing import standings
-from projections.worker import Worker
+from engine.database.pool import Database
+from engine.domain.events import CompetitionAdded, Event, Recorded
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.domain.tournament import Tournament
+from engine.log import log
+from engine.log.log import Appended, Block, Request
+from projections.board.board import FOLD_VERSION, Board
+from projections.board.standing import standings
+from projections.live import live
+from projections.live.live import Live
+from projections.tables import tables
+from projections.tables import worker as worker_module
+from projections.tables.worker import Worker
 from tests.histories import board_of, histories, runs, tournament_of, unhurried
 from tests.projections.test_board import laid_out
 from tests.tournaments import open_new_tournament

@@ -5,13 +5,13 @@ from typing import Any
 import asyncpg
 import pytest
 
-from engine import log
-from engine.database import Database
-from engine.events import PointsAdded
-from projections import snapshots
-from projections.board import FOLD_VERSION
-from projections.snapshots import INTERVAL_EVENTS_MIN
-from projections.worker import Worker
+from engine.database.pool import Database
+from engine.domain.events import PointsAdded
+from engine.log import log
+from projections.board.board import FOLD_VERSION
+from projections.tables import snapshots
+from projections.tables.snapshots import INTERVAL_EVENTS_MIN
+from projections.tables.worker import Worker
 from tests.desks import Arena, open_arena, until
 from tests.projections.test_tables import append, assert_live_shows_the_log, loaded, made_by_fold
 from tests.second_fold import load_of_fold, worker_of_fold

@@ -16,10 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import log, stored, witness
-from engine.database import Database
-from engine.errors import NotFound, Unacceptable
-from engine.events import (
+from engine.database.pool import Database
+from engine.domain.errors import NotFound, Unacceptable
+from engine.domain.events import (
     CompetitionAdded,
     CompetitionUnvoided,
     CompetitionVoided,
@@ -31,8 +30,7 @@ from engine.events import (
     RankingCreated,
     UnityAdded,
 )
-from engine.log import Appended, Block, Request
-from engine.terms import (
+from engine.domain.terms import (
     OPERATOR,
     ActorId,
     CompetitionId,
@@ -42,11 +40,13 @@ from engine.terms import (
     TournamentId,
     UnityId,
 )
-from projections import audit
-from projections.audit import Plan, Report
-from projections.progress import DIFFERENCES_MAX, Difference, State, beginning
-from projections.verify import hash_of_points
-from projections.worker import Worker
+from engine.log import log
+from engine.log.log import Appended, Block, Request
+from projections.tables.worker import Worker
+from projections.verification import audit, stored, witness
+from projections.verification.audit import Plan, Report
+from projections.verification.progress import DIFFERENCES_MAX, Difference, State, beginning
+from projections.verification.verify import hash_of_points
 from tests.desks import Arena, open_arena, record
 from tests.histories import runs, unhurried
 from tests.poison import POISONS, cut_tail, poison

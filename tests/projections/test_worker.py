@@ -10,17 +10,18 @@ import asyncpg
 import pytest
 from structlog.testing import capture_logs
 
-from engine import log
-from engine.database import Database, open_database
-from engine.errors import DatabaseUnavailable
-from engine.events import PointsAdded
-from engine.terms import OPERATOR, TournamentId
-from projections import live, sweep, tables
-from projections import worker as worker_module
-from projections.board import Board
-from projections.tables import Touched
-from projections.wakeup import CHANNEL, HINTS_MAX, TOURNAMENTS_MAX, Waker
-from projections.worker import Worker
+from engine.database.pool import Database, open_database
+from engine.domain.errors import DatabaseUnavailable
+from engine.domain.events import PointsAdded
+from engine.domain.terms import OPERATOR, TournamentId
+from engine.log import log
+from projections.board.board import Board
+from projections.live import live
+from projections.tables import sweep, tables
+from projections.tables import worker as worker_module
+from projections.tables.tables import Touched
+from projections.tables.wakeup import CHANNEL, HINTS_MAX, TOURNAMENTS_MAX, Waker
+from projections.tables.worker import Worker
 from tests.desks import Arena, holding, open_arena, record, until, waiting_for_locks
 from tests.poison import POISONS, append_text, poison, repair
 from tests.proxy import proxy

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from api.cli import printing
 from api.cli.main import app
-from engine.errors import TallybookError
+from engine.domain.errors import TallybookError
 from tests.running import Said
 
 

@@ -9,8 +9,8 @@ from urllib.request import urlopen
 import asyncpg
 import pytest
 
-from engine import log
-from engine.database import Database
+from engine.database.pool import Database
+from engine.log import log
 from tests.desks import record, until
 from tests.running import Said, said, started
 from tests.tampering import LAST, Stage, stage, tamper

@@ -1,9 +1,9 @@
 """The season that `tallybook demo` plays ends as it did."""
 
 from api.cli import demo
-from api.desk import Desk
-from engine.terms import Sort, TournamentId
-from projections.standing import standings
+from api.desk.desk import Desk
+from engine.domain.terms import Sort, TournamentId
+from projections.board.standing import standings
 
 FINAL_TABLE = [("Ireland", 20), ("France", 15), ("England", 14), ("Scotland", 12), ("Italy", 11), ("Wales", 4)]
 

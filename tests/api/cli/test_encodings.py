@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from api.desk import Desk
+from api.desk.desk import Desk
 from tests.api.cli.conftest import Tallybook
 from tests.api.cli.test_main import ranked
 from tests.running import TALLYBOOK, Said, environment, said

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from api.cli import imports
 from api.cli.imports import UNDER_WAY_MAX, BrokenOff, Imported, Interrupted, Line, _asked, register_competitors
-from api.desk import Desk
-from engine import log
-from engine.commands import ChangeCompetitor, RegisterCompetitor
-from engine.errors import Refusal, Unacceptable, Unreadable
-from engine.events import CompetitorRegistered
-from engine.terms import OPERATOR, TAGS_MAX, CompetitorId, TournamentId
+from api.desk.desk import Desk
+from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
+from engine.domain.errors import Refusal, Unacceptable, Unreadable
+from engine.domain.events import CompetitorRegistered
+from engine.domain.terms import OPERATOR, TAGS_MAX, CompetitorId, TournamentId
+from engine.log import log
 from tests.api.cli.conftest import Tallybook
 from tests.cut_imports import cut_import
 from tests.desks import HOLD_HEAD, desks_at, holding, recorded, until

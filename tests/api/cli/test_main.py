@@ -19,15 +19,15 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from api import auth
 from api.cli.main import SLUG_CHARACTERS_MAX
-from api.desk import Desk
-from engine import log
-from engine.commands import AddPoints, CreateRanking, RegisterCompetitor
-from engine.database import Database
-from engine.events import Delta
-from engine.migrator import _CREATE_REGISTER, shipped
-from engine.terms import NAME_CHARACTERS_MAX, OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
+from api.desk.desk import Desk
+from api.http import auth
+from engine.database.migrator import _CREATE_REGISTER, shipped
+from engine.database.pool import Database
+from engine.domain.commands import AddPoints, CreateRanking, RegisterCompetitor
+from engine.domain.events import Delta
+from engine.domain.terms import NAME_CHARACTERS_MAX, OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
+from engine.log import log
 from tests.api.cli.conftest import Tallybook, said_here
 from tests.api.service import create_ranking, deltas, make_token, register, serve
 from tests.desks import until

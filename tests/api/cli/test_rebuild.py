@@ -2,8 +2,8 @@
 
 import asyncpg
 
-from engine.database import Database
-from projections.worker import Worker
+from engine.database.pool import Database
+from projections.tables.worker import Worker
 from tests.api.cli.conftest import Tallybook
 from tests.api.service import Season
 

@@ -2,8 +2,8 @@
 
 import asyncpg
 
-from engine import log
-from engine.database import Database
+from engine.database.pool import Database
+from engine.log import log
 from tests.api.cli.conftest import Tallybook
 from tests.desks import open_arena
 from tests.poison import append_text, poison

@@ -1,0 +1,1 @@
+"""The desk: commands are judged, recorded and answered. Knows nothing of HTTP."""

@@ -1,0 +1,90 @@
+"""Conditional changes: what If-Match demands of the resource that a request addresses.
+
+TAGS. A resource's own tag, `<sequence>.<moment>`, names the last event that changed its own fields, list or unities:
+its sequence, and in hexadecimal the µs since 1970 at which it was recorded. In a log there is one event of a sequence;
+after a restore to an earlier moment another one takes it, but at another time. Points change no tag, and neither does
+what is embedded: that a ranking shows a competitor's new name is no reason to refuse a new list.
+
+But a copy that somebody keeps must be the same byte for byte. So the ETag of an answer is the own tag, a dash and a
+digest of its body: If-None-Match compares the whole, If-Match what stands before the dash.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from engine.domain.errors import Fault, PreconditionFailed, Unreadable
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId
+from projections.board.board import Board, Competition, Competitor, Ranking
+
+IF_MATCH_TAGS_MAX: Final = 100
+"""Tags that one request may name."""
+_ANY_TAG: Final = r'(?:W/)?"[!#-~]*"'
+_IF_MATCH: Final = re.compile(rf"\*|{_ANY_TAG}(?:[ \t]*,[ \t]*{_ANY_TAG}){{0,{IF_MATCH_TAGS_MAX - 1}}}")
+_TAG: Final = re.compile(r'(W/)?"([!#-~]*)"')
+_BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def own_tag(resource: Competitor | Competition | Ranking) -> str:
+    """The tag of its own state, without quotes."""
+    return f"{resource.revised}.{(resource.updated_at - _BEGINNING) // _MICROSECOND:x}"
+
+
+class Condition(Struct, frozen=True):
+    """That a resource of the `kind` ranking, competitor or competition still has one of these own tags."""
+
+    kind: str
+    resource_id: int
+    own_tags: frozenset[str]
+
+    @property
+    def exact(self) -> bool:
+        """Whether no event at all may lie between the judging and the append. All changes of rankings and of
+        competitors are structural, so that the log itself refuses what was judged before one; a competition's are
+        not."""
+        return self.kind == "competition"
+
+    def refuse_unless_met(self, board: Board) -> None:
+        """Raises PreconditionFailed. What does not exist is left to those who refuse it for that."""
+        resource = self._resource(board)
+        if resource is not None and own_tag(resource) not in self.own_tags:
+            raise PreconditionFailed(
+                f"The {self.kind} {self.resource_id} is not as it was when its ETag was given; read it again, "
+                "and send what is to be changed of it as it is now."
+            )
+
+    def _resource(self, board: Board) -> Competitor | Competition | Ranking | None:
+        if self.kind == "ranking":
+            return board.rankings.get(RankingId(self.resource_id))
+        if self.kind == "competitor":
+            return board.competitors.get(CompetitorId(self.resource_id))
+        return board.competitions.get(CompetitionId(self.resource_id))
+
+
+def parse_if_match(values: Iterable[str], ids: Mapping[str, int]) -> Condition | None:
+    """The condition that the values of If-Match make of a request whose path has these `ids`.
+
+    None for `*`, which demands no more than that the resource exists. Weak tags match nothing, so they are left out.
+    Raises Unreadable.
+    """
+    if not ids:
+        raise _unreadable("has nothing to be compared with where something is created; leave it out")
+    text = ", ".join(value.strip(" \t") for value in values)
+    if not _IF_MATCH.fullmatch(text):
+        raise _unreadable(
+            f"must be * or ETags, {IF_MATCH_TAGS_MAX} at most, just as they were given: in double quotes, with commas "
+            "between them"
+        )
+    if text == "*":
+        return None
+    ((name, resource_id),) = ids.items()
+    own_tags = frozenset(tag.partition("-")[0] for weak, tag in _TAG.findall(text) if not weak)
+    return Condition(name.removesuffix("_id"), resource_id, own_tags)
+
+
+def _unreadable(message: str) -> Unreadable:
+    return Unreadable("The header If-Match cannot be read; correct it.", [Fault("If-Match", message)])

@@ -1,0 +1,197 @@
+"""The desk: takes commands, has them judged and recorded, and says what became of them.
+
+    submit ──► docket of its tournament ──► judged when the next block leaves ──► appended ──► folded ──► receipt
+
+What happens on the way is told in `docket.py`, group commit in `engine/log/appender.py`. The desk is what both front
+doors, HTTP and the command line, hand their commands to.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from typing import Final
+
+import msgspec
+
+from api.desk.conditions import Condition
+from api.desk.docket import Case, Docket, Means, Receipt
+from api.desk.remembered import IDS_RESERVED, Ids, Refusals
+from engine.database.pool import Database
+from engine.domain.commands import Command, UnvoidCompetition, VoidCompetition
+from engine.domain.errors import QueueFull, ShuttingDown, TallybookError
+from engine.domain.events import Event
+from engine.domain.terms import ActorId, TournamentId
+from engine.domain.tournament import decide
+from engine.log.appender import Appender
+from engine.process import telemetry
+from engine.process.background import background
+from engine.process.telemetry import WAITING_REQUESTS
+from projections.live.effects import Following
+from projections.live.live import Live
+from projections.live.lives import LIVE_BYTES_MAX, Lives, open_lives
+from projections.tables.wakeup import Waker
+
+UNDER_WAY_MAX: Final = 10_000
+"""Commands that one process has taken and not yet answered."""
+DOCKET_WAITING_MAX: Final = 2_000
+"""Of these, waiting for one tournament: one that is held up must not take the room of all."""
+SUBMIT_SECONDS_MAX: Final = 15.0
+"""And up to WATCH_SECONDS more."""
+WATCH_SECONDS: Final = 0.1
+
+
+class Desk:
+    """Use within `open_desk`."""
+
+    def __init__(self, means: Means) -> None:
+        self._means = means
+        self._dockets: dict[TournamentId, Docket] = {}  # which take what comes
+        self._working: set[Docket] = set()  # these, and those of lives that were dropped, until they are idle
+        self._settled = asyncio.Event()  # closing, and none works any more
+        self._under_way: dict[Case, float] = {}  # with the time by which it must be answered, so in their order
+        self._loop = asyncio.get_running_loop()
+        self._closing = False
+
+    @property
+    def database(self) -> Database:
+        return self._means.database
+
+    @property
+    def lives(self) -> Lives:
+        return self._means.lives
+
+    async def submit(
+        self,
+        live: Live,
+        command: Command,
+        *,
+        actor: ActorId,
+        idempotency_key: str | None = None,
+        fingerprint: bytes | None = None,
+        condition: Condition | None = None,
+    ) -> Receipt:
+        """Returns when what the command led to is on disk and `live`, which the caller keeps pinned, shows it.
+
+        With a key goes the fingerprint of the request, of which the `condition` is no part. Raises a Refusal (judged
+        by a current state), an Unavailable (certainly not applied) or OutcomeUnknown. Being cancelled takes nothing
+        back.
+        """
+        if self._closing:
+            raise ShuttingDown
+        if len(self._under_way) >= UNDER_WAY_MAX or self._waiting_for(live) >= DOCKET_WAITING_MAX:
+            raise QueueFull
+        effects = None
+        if isinstance(command, VoidCompetition | UnvoidCompetition):
+            effects = Following(live, command.competition_id)
+        case = Case(
+            command,
+            actor,
+            idempotency_key,
+            fingerprint,
+            self._loop.create_future(),
+            refusals=self._means.refusals.stamp(live.tournament_id),
+            effects=effects,
+            condition=condition,
+        )
+        self._under_way[case] = self._loop.time() + SUBMIT_SECONDS_MAX
+        if effects is not None:
+            live.pins += 1
+            self._means.tasks.create_task(self._put_followed(live, case, effects))
+        else:
+            self._docket(live).put(case)
+        try:
+            return await case.receipt
+        finally:
+            del self._under_way[case]
+
+    async def _put_followed(self, live: Live, case: Case, effects: Following) -> None:
+        """Puts a case on its docket when the effects that it is judged by have been looked up; unpins `live`."""
+        try:
+            await effects.look_up(self.lives)
+        except TallybookError as error:
+            case.fail(error)
+        else:
+            self._docket(live).put(case)
+        finally:
+            self.lives.unpin(live)
+
+    async def preview(self, live: Live, command: VoidCompetition | UnvoidCompetition) -> tuple[Event, ...]:
+        """What `command` would lead to now; nothing is recorded. Raises a Refusal as `submit`."""
+        with closing(Following(live, command.competition_id)) as effects:
+            await effects.look_up(self.lives)
+            await self.lives.current(live)
+            return decide(live.tournament, msgspec.structs.replace(command, effects=effects.now()))
+
+    async def new_id(self) -> int:
+        """An id that nothing else in the service has or will have. Raises DatabaseUnavailable."""
+        return await self._means.ids.draw()
+
+    async def close(self) -> None:
+        """Takes no more commands and returns when those under way are settled, after SUBMIT_SECONDS_MAX at most."""
+        self._closing = True
+        try:
+            async with asyncio.timeout(SUBMIT_SECONDS_MAX):
+                if self._working:
+                    await self._settled.wait()
+        except TimeoutError:
+            for case in self._under_way:
+                case.expire()  # but for the last moments' they have been told that it took too long
+
+    def _waiting_for(self, live: Live) -> int:
+        docket = self._dockets.get(live.tournament_id)
+        return 0 if docket is None else docket.waiting
+
+    def _docket(self, live: Live) -> Docket:
+        docket = self._dockets.get(live.tournament_id)
+        if docket is None or docket.idle or docket.live is not live:
+            docket = Docket(self._means, live, retire=self._retire)
+            self._dockets[live.tournament_id] = docket
+            self._working.add(docket)
+        return docket
+
+    def _retire(self, docket: Docket) -> None:
+        self._working.discard(docket)
+        if self._dockets.get(docket.tournament_id) is docket:
+            del self._dockets[docket.tournament_id]
+        if self._closing and not self._working:
+            self._settled.set()
+
+    async def watch(self) -> None:
+        """Looks after those under way, for ever: who has waited too long is told so, and the figures show how
+        many they are, and how much is in memory. To do either at every command takes longer than to judge it."""
+        while True:
+            now = self._loop.time()
+            for case, until in self._under_way.items():
+                if until > now:
+                    break
+                case.expire()
+            WAITING_REQUESTS.set(len(self._under_way))
+            self.lives.show_size()
+            telemetry.settle()
+            await asyncio.sleep(WATCH_SECONDS)
+
+
+@asynccontextmanager
+async def open_desk(
+    database: Database, *, live_bytes_max: int = LIVE_BYTES_MAX, ids_reserved: int = IDS_RESERVED
+) -> AsyncIterator[Desk]:
+    """A desk with everything that works behind it. Leaving it settles what was taken."""
+    async with open_lives(database, bytes_max=live_bytes_max) as lives, background() as tasks:
+        appender, waker = Appender(database), Waker(database)
+        running = [tasks.create_task(appender.run()), tasks.create_task(waker.run())]
+        means = Means(
+            database=database,
+            lives=lives,
+            appender=appender,
+            waker=waker,
+            tasks=tasks,
+            ids=Ids(database, reserved=ids_reserved),
+            refusals=Refusals(database),
+        )
+        desk = Desk(means)
+        running.append(tasks.create_task(desk.watch()))
+        yield desk
+        await desk.close()
+        telemetry.settle()
+        for task in running:
+            task.cancel()

@@ -1,0 +1,504 @@
+"""The docket of a tournament: its cases in the order they came, how they are judged, and how they are settled.
+
+Every command is judged against a state that is committed: the live tournament as it is when its block leaves. Only
+the last command of a block may be structural, so none is judged by what another of the same block would change, and
+nothing has to be taken back when a block is not appended. A docket has one block under way at a time; the next is
+judged after that one was folded.
+
+Acceptance is optimistic: the state may lag behind what another process has appended. If a structural event lies in
+between, the append refuses the block, and it is judged again. A *refusal* cannot be checked by the log that way, so
+it counts only when it is repeated on a state that was current after the command came in (the read barrier), and for
+a command with an idempotency key only if the log does not know that key: otherwise it was accepted before things
+changed, and is answered as it was then.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Final, TypeVar, assert_never
+
+import msgspec
+from asyncpg import Connection
+from msgspec import Struct
+
+from api.desk.conditions import Condition
+from api.desk.remembered import Ids, Refusals
+from engine.database.pool import Database
+from engine.domain.commands import Command
+from engine.domain.errors import (
+    Conflict,
+    DatabaseUnavailable,
+    HistoryReplaced,
+    IdTaken,
+    KeyRefused,
+    KeyReused,
+    OutcomeUnknown,
+    Overtaken,
+    Refusal,
+    Rejected,
+    TallybookError,
+    Unavailable,
+)
+from engine.domain.events import (
+    CompetitionAdded,
+    Event,
+    Ignored,
+    PointsAdded,
+    RankingCreated,
+    RankingModified,
+    Recorded,
+)
+from engine.domain.terms import ActorId, Sequence
+from engine.domain.tournament import decide
+from engine.log import log
+from engine.log.appender import Appender, Outcome, portion
+from engine.log.log import Appended, Block, Head, NotAppended, RefusedKey, Request, UnconfirmedCommit
+from projections.live.effects import Following
+from projections.live.live import Live
+from projections.live.lives import Lives
+from projections.tables.wakeup import Waker
+
+BLOCK_REQUESTS_MAX: Final = 512
+BLOCK_LINES_MAX: Final = 20_000
+"""Deltas and participants in the requests of one block, when another one is added: they take PostgreSQL some
+microseconds each, and other tournaments wait for the same commit."""
+JUDGED_MAX: Final = 100
+"""How often a command is judged before it is given up as overtaken; some tenths of a second, if another process
+changes the structure without a pause."""
+
+
+READ_AGAIN_SECONDS: Final = 0.1
+_T = TypeVar("_T")
+
+
+class Means(Struct, frozen=True, kw_only=True):
+    """What a docket works with."""
+
+    database: Database
+    lives: Lives
+    appender: Appender
+    waker: Waker
+    tasks: asyncio.TaskGroup
+    ids: Ids
+    refusals: Refusals
+
+
+class Receipt(Struct, frozen=True):
+    """What a command led to: its first event, at this sequence. `replayed`: it had been accepted before."""
+
+    event: Event
+    sequence: Sequence
+    replayed: bool
+
+
+class Case:
+    """One command on its way. `sent`: it may be in the log. `alone`: it needs a block of its own, as an exact one
+    always does. `withdrawn`: whoever asked was told that it was not applied, so it never must be. `condition`: what is
+    demanded of the resource, beyond what the command is judged by. `effects`: those of the competition that it voids or
+    unvoids, followed until the case is settled, which may be later than its answer.
+    """
+
+    __slots__ = (
+        "actor",
+        "alone",
+        "command",
+        "condition",
+        "effects",
+        "events",
+        "exact",
+        "fingerprint",
+        "idempotency_key",
+        "judged",
+        "receipt",
+        "refusals",
+        "sent",
+        "withdrawn",
+    )
+
+    def __init__(
+        self,
+        command: Command,
+        actor: ActorId,
+        idempotency_key: str | None,
+        fingerprint: bytes | None,
+        receipt: "asyncio.Future[Receipt]",
+        *,
+        refusals: Refusals.Stamp,
+        effects: Following | None = None,
+        condition: Condition | None = None,
+    ) -> None:
+        self.command = command
+        self.actor = actor
+        self.idempotency_key = idempotency_key
+        self.fingerprint = fingerprint
+        self.events: tuple[Event, ...] = ()
+        self.judged = 0
+        self.sent = False
+        self.condition = condition
+        self.exact = condition is not None and condition.exact
+        self.alone = effects is not None or self.exact
+        self.withdrawn = False
+        self.receipt = receipt
+        self.refusals = refusals
+        self.effects = effects
+
+    def judge(self, live: Live) -> None:
+        """Sets what the command leads to by the state of `live`. Raises a Refusal, and IdTaken."""
+        if self.condition is not None:
+            self.condition.refuse_unless_met(live.board)
+        command = self.command
+        if self.effects is not None:
+            command = msgspec.structs.replace(command, effects=self.effects.now())
+        self.events = decide(live.tournament, command)
+
+    def succeed(self, receipt: Receipt) -> None:
+        if not self.receipt.done():
+            self.receipt.set_result(receipt)
+        self.let_go()
+
+    def fail(self, error: TallybookError) -> None:
+        if not self.receipt.done():
+            self.receipt.set_exception(error)
+        self.let_go()
+
+    def expire(self) -> None:
+        """It has taken too long. What was not sent yet never will be; of what was, the outcome is not known, and it may
+        still be judged again."""
+        self.withdrawn = not self.sent
+        if not self.receipt.done():
+            self.receipt.set_exception(OutcomeUnknown() if self.sent else DatabaseUnavailable())
+
+    def let_go(self) -> None:
+        """It will not be judged any more."""
+        if self.effects is not None:
+            self.effects.close()
+
+
+class Docket:
+    """An `appender.Source`. It keeps its live pinned until it is `idle`; then it says `retire`, and stays so."""
+
+    def __init__(self, means: Means, live: Live, *, retire: Callable[["Docket"], None]) -> None:
+        self.tournament_id = live.tournament_id
+        self.live = live
+        self.idle = False
+        self._means = means
+        self._retire = retire
+        self._waiting: deque[Case] = deque()
+        self._under_way: list[Case] = []
+        self._busy = False  # it is ready, or its block is under way or being folded
+        self._sent_last = 0  # cases
+        self._beside = 0  # cases that are looked into beside
+        self._refused: list[tuple[Case, Refusal]] = []  # with keys, of which the log is to be told
+        self._refusing = asyncio.Lock()
+        live.pins += 1
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    def put(self, case: Case) -> None:
+        self._waiting.append(case)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Has the next block fetched if there is something for it; called whenever something came or was done."""
+        if self._busy:
+            return
+        if self._waiting:
+            self._busy = True
+            self._means.appender.ready(self)
+        elif not self._beside:
+            self.idle = True
+            self._means.lives.unpin(self.live)
+            self._retire(self)
+
+    # ── Judging ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def next_block(self) -> Block | None:
+        """A portion of the cases that wait, judged, up to the first structural one. None: none was accepted."""
+        taken: list[Case] = []
+        count = min(BLOCK_REQUESTS_MAX, portion(len(self._waiting), self._sent_last))
+        lines = 0
+        while self._waiting and len(taken) < count and lines < BLOCK_LINES_MAX:
+            if self._waiting[0].alone and taken:
+                break
+            case = self._waiting.popleft()
+            if case.withdrawn:
+                case.let_go()
+                continue
+            if not self._judge(case):
+                continue
+            taken.append(case)
+            lines += sum(map(_lines, case.events))
+            if case.alone or case.events[-1].structural:
+                break
+        if not taken:
+            self._busy = False
+            self._go_on()
+            return None
+        self._under_way = taken
+        self._sent_last = len(taken)
+        return self._block(taken, self.live.head)
+
+    def _block(self, cases: Iterable[Case], judged_at: Head) -> Block:
+        known_at = self._means.refusals.known_at
+        return Block(
+            tournament_id=self.tournament_id,
+            judged_at=judged_at.sequence,
+            judged_digest=judged_at.digest,
+            requests=tuple(
+                [
+                    Request(
+                        events=case.events,
+                        actor=case.actor,
+                        idempotency_key=case.idempotency_key,
+                        fingerprint=case.fingerprint,
+                        exact=case.exact,
+                        refusals=0 if case.idempotency_key is None else known_at(case.refusals),
+                    )
+                    for case in cases
+                ]
+            ),
+        )
+
+    def _judge(self, case: Case) -> bool:
+        """Whether the case is accepted by the state as it is. A refusal is confirmed beside."""
+        case.judged += 1
+        if self.live.dropped:
+            case.fail(HistoryReplaced())
+            return False
+        if case.judged > JUDGED_MAX:
+            case.fail(Overtaken())
+            return False
+        try:
+            case.judge(self.live)
+        except Refusal:
+            self._do_beside(self._confirm_refusal(case))
+            return False
+        except IdTaken as error:
+            self._fail_taken(case, error)
+            return False
+        case.sent = True
+        return True
+
+    async def _confirm_refusal(self, case: Case) -> None:
+        """Judges again by a current state. Accepted after all, the case waits for the next block."""
+        try:
+            await self._means.lives.current(self.live)
+            case.judge(self.live)
+        except Refusal as refusal:
+            await self._refuse(case, refusal)
+        except IdTaken as error:
+            self._fail_taken(case, error)
+        except TallybookError as error:
+            case.fail(error)
+        else:
+            self._waiting.appendleft(case)
+
+    def _fail_taken(self, case: Case, error: IdTaken) -> None:
+        """The database has handed out an id twice, and may have done so with the others that were drawn."""
+        self._means.ids.forget()
+        case.fail(error)
+
+    async def _refuse(self, case: Case, refusal: Refusal) -> None:
+        """Refuses, unless the log knows the case's key; with all that gather while others are being refused."""
+        if case.idempotency_key is None:
+            case.fail(refusal)
+            return
+        self._refused.append((case, refusal))
+        async with self._refusing:
+            refused, self._refused = self._refused, []
+            if refused:  # else somebody who had the turn before took the case along
+                await self._refuse_keyed(refused)
+
+    async def _refuse_keyed(self, refused: list[tuple[Case, Refusal]]) -> None:
+        keys = [case.idempotency_key or "" for case, _ in refused]
+
+        async def refuse() -> list[RefusedKey]:
+            async with self._means.database.connection() as connection:
+                epoch = self._means.database.epoch.number
+                answers = await log.refuse_keys(connection, self.tournament_id, keys)
+                self._means.refusals.learn(self.tournament_id, answers[-1].refusals, epoch=epoch)
+                return answers
+
+        try:
+            answers = await _patiently([case for case, _ in refused], refuse)
+        except (TallybookError, UnconfirmedCommit):
+            _fail([case for case, _ in refused], OutcomeUnknown())  # of an earlier sending, if there was one
+            return
+        for (case, refusal), answer in zip(refused, answers, strict=True):
+            if answer.used is None:
+                case.fail(refusal)
+            elif answer.used.fingerprint == case.fingerprint:
+                self._do_beside(self._replay(case, answer.used.sequence))
+            else:
+                case.fail(KeyReused())
+
+    async def _tell_refused(self, case: Case) -> None:
+        """For a case that was not recorded because its key has been refused since it was taken."""
+        try:
+            async with self._means.database.connection() as connection:
+                epoch = self._means.database.epoch.number
+                count = await log.refusals(connection, self.tournament_id)
+                self._means.refusals.learn(self.tournament_id, count, epoch=epoch)
+        except DatabaseUnavailable as error:
+            case.fail(error)
+        else:
+            case.fail(KeyRefused())
+
+    async def _replay(self, case: Case, sequence: Sequence) -> None:
+        """Answers with the event of the request that used the case's key first, when the live shows it."""
+
+        async def read() -> Recorded:
+            if self.live.head.sequence < sequence:
+                await self._means.lives.catch_up(self.live, sequence)
+            async with self._means.database.connection() as connection:
+                return await log.event_at(connection, self.tournament_id, sequence)
+
+        try:
+            recorded = await _patiently([case], read)
+        except TallybookError:
+            case.fail(OutcomeUnknown())  # it was applied, only not by this sending: a 503 would say it was not
+        else:
+            if isinstance(recorded.event, Ignored):
+                case.fail(Conflict(f"This was recorded as event {sequence}, which the operator has set aside."))
+            else:
+                case.succeed(Receipt(recorded.event, sequence, replayed=True))
+
+    async def judged_again(self, connection: Connection) -> Block | None:
+        (case,) = self._under_way
+        if self.live.dropped:
+            return None
+        try:
+            head = (await log.heads(connection, [self.tournament_id]))[self.tournament_id]
+            await self._means.lives.catch_up(self.live, head.sequence, connection)
+            if self.live.head != head:
+                return None  # it shows another history, and may be beyond this one's end
+            case.judge(self.live)
+        except TallybookError:
+            return None  # by the way of whatever is overtaken it will be found again, and told
+        return self._block([case], head)
+
+    # ── Settling ────────────────────────────────────────────────────────────────────────────────────────
+
+    def settled(self, block: Block, outcome: Outcome) -> None:
+        """What became of the block under way; the next one may leave when the live shows it."""
+        taken, self._under_way = self._under_way, []
+        match outcome:
+            case Appended():
+                self._means.waker.appended(self.tournament_id)
+                self._fold(taken, block, outcome)
+                return
+            case NotAppended.OVERTAKEN:
+                self._do_beside(self._judge_again(taken))
+                return
+            case NotAppended.BUSY | NotAppended.UNKNOWN:
+                self._means.lives.drop(self.live)
+                _fail(taken, HistoryReplaced())
+            case Rejected() if len(taken) > 1:
+                # One of them is bad. Each in a block of its own, the others are not held up by it.
+                for case in taken:
+                    case.alone = True
+                self._waiting.extendleft(reversed(taken))
+            case Unavailable() | OutcomeUnknown():
+                _fail(taken, outcome)
+            case _:
+                assert_never(outcome)
+        self._busy = False
+        self._go_on()
+
+    async def _judge_again(self, taken: list[Case]) -> None:
+        """After another process's structural event, by a state that shows it; what waits is not judged before either,
+        because by the state as it is it would be overtaken too."""
+        for case in taken:
+            case.sent = False
+        try:
+            await self._means.lives.current(self.live)
+        except TallybookError as error:
+            _fail(taken, error)
+        else:
+            self._waiting.extendleft(reversed(taken))
+        self._busy = False
+
+    def _fold(self, taken: list[Case], block: Block, appended: Appended) -> None:
+        """Brings the live to where it shows the block, at once or after reading what others appended before it."""
+        try:
+            folded = self._means.lives.fold_appended(self.live, block, appended)
+        except TallybookError:
+            _fail(taken, OutcomeUnknown())  # it is in the log, but there is nothing right to answer from
+            folded = True
+        if folded:
+            self._answer(taken, appended)
+            self._busy = False
+            self._go_on()
+        else:
+            self._do_beside(self._fold_after_others(taken, appended))
+
+    async def _fold_after_others(self, taken: list[Case], appended: Appended) -> None:
+        async def read() -> None:
+            if appended.last_sequence is None or appended.last_sequence <= self.live.head.sequence:
+                await self._means.lives.current(self.live)
+            else:
+                await self._means.lives.catch_up(self.live, appended.last_sequence)
+
+        try:
+            await _patiently(taken, read)
+        except TallybookError:
+            _fail(taken, OutcomeUnknown())
+        else:
+            self._answer(taken, appended)
+        self._busy = False
+
+    def _answer(self, taken: list[Case], appended: Appended) -> None:
+        for case, answer in zip(taken, appended.answers, strict=True):
+            if answer is None:
+                self._do_beside(self._tell_refused(case))
+            elif answer > 0:
+                case.succeed(Receipt(case.events[0], Sequence(answer), replayed=False))
+            elif answer < 0:
+                self._do_beside(self._replay(case, Sequence(-answer)))
+            else:
+                case.fail(KeyReused())
+
+    def _do_beside(self, work: Coroutine[None, None, None]) -> None:
+        """Lets `work` on a case go on while others are judged; the docket is not idle before it is done."""
+
+        async def do() -> None:
+            try:
+                await work
+            finally:
+                self._beside -= 1
+                self._go_on()
+
+        self._beside += 1
+        self._means.tasks.create_task(do())
+
+
+async def _patiently(cases: Iterable[Case], read: Callable[[], Awaitable[_T]]) -> _T:
+    """What `read` returns, which is to answer `cases` that may be in the log.
+
+    While the database is not to be had it is tried again, for as long as somebody waits for it: all that could be told
+    meanwhile is that nobody knows.
+    """
+    while True:
+        try:
+            return await read()
+        except DatabaseUnavailable:
+            if all(case.receipt.done() for case in cases):
+                raise
+        await asyncio.sleep(READ_AGAIN_SECONDS)
+
+
+def _lines(event: Event) -> int:
+    match event:
+        case PointsAdded():
+            return len(event.deltas)
+        case RankingCreated() | RankingModified() | CompetitionAdded():
+            return len(event.participants)
+        case _:
+            return 1
+
+
+def _fail(cases: Iterable[Case], error: TallybookError) -> None:
+    for case in cases:
+        case.fail(error)

@@ -1,0 +1,114 @@
+"""What a process remembers of the database that is no fold of a log: ids it has drawn, slugs, refusals.
+
+A fold is tied to its log by digests. These are not: a restored database hands out the same ids again and gives them to
+other tournaments. So they are forgotten at the end of each epoch of the database (`engine/database/pool.py`), which
+costs a query now and then; and each use is checked against something that is tied to the log.
+"""
+
+import asyncio
+from collections import deque
+from typing import Final
+
+from engine.database.pool import Database
+from engine.domain.terms import TournamentId
+from engine.log import log
+
+IDS_RESERVED: Final = 32
+"""Ids that a process draws at a time; it forgets those left over."""
+SLUGS_MAX: Final = 100_000
+REFUSALS_MAX: Final = 10_000
+"""Tournaments whose refusals a process knows; beyond them it forgets all of them."""
+
+
+class Ids:
+    """Ids that nothing else in the service has or will have, as long as the database is this one. Whether one exists is
+    judged with the command that brings it, and looked at again by the log."""
+
+    def __init__(self, database: Database, *, reserved: int = IDS_RESERVED) -> None:
+        self._database = database
+        self._reserved = reserved
+        self._epoch = -1
+        self._ids: deque[int] = deque()
+        self._drawing = asyncio.Lock()
+
+    async def draw(self) -> int:
+        """The next id. Raises DatabaseUnavailable."""
+        async with self._drawing:
+            if not self._ids or self._epoch != self._database.epoch.number:
+                async with self._database.connection() as connection:
+                    self._epoch = self._database.epoch.number
+                    self._ids = deque(await log.next_ids(connection, self._reserved))
+            return self._ids.popleft()
+
+    def forget(self) -> None:
+        """One of them was taken by somebody else: the others may be as well."""
+        self._ids.clear()
+
+
+class Slugs:
+    """Which tournament a slug means. Check the answer against the slug of the live."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._epoch = -1
+        self._ids: dict[str, TournamentId] = {}
+
+    async def tournament_id(self, slug: str) -> TournamentId | None:
+        """None: there is no such tournament. Raises DatabaseUnavailable."""
+        known = self._ids.get(slug)
+        if known is not None and self._epoch == self._database.epoch.number:
+            return known
+        if not (slug.isascii() and slug.isprintable()):  # all slugs are, and U+0000 cannot be asked for
+            return None
+        async with self._database.connection() as connection:
+            if self._epoch != self._database.epoch.number:
+                self._epoch = self._database.epoch.number
+                self._ids.clear()
+            tournament_id = await log.tournament_named(connection, slug)
+        if tournament_id is not None and len(self._ids) < SLUGS_MAX:
+            self._ids[slug] = tournament_id
+        return tournament_id
+
+    def forget(self, slug: str) -> None:
+        """It turned out to mean another tournament, or none."""
+        self._ids.pop(slug, None)
+
+
+class Refusals:
+    """How many refusals of keyed requests each tournament had when this process looked last: never more than it has.
+
+    A request brings along how many were known when it was taken (`Stamp`); the log does not record it where one of its
+    key has come since, because whoever sent it has been told that it is not done. So a count that is too low is safe:
+    at worst, a request is not recorded although it came after the refusal, and may be sent again.
+    """
+
+    Stamp = tuple[int, int]
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._epoch = -1
+        self._counts: dict[TournamentId, int] = {}
+
+    def stamp(self, tournament_id: TournamentId) -> Stamp:
+        """What is known now, for a request that has just been taken."""
+        self._renew()
+        return self._epoch, self._counts.get(tournament_id, 0)
+
+    def known_at(self, stamp: Stamp) -> int:
+        """How many were known when the request of this stamp was taken; none where that was another epoch."""
+        epoch, count = stamp
+        return count if epoch == self._database.epoch.number else 0
+
+    def learn(self, tournament_id: TournamentId, count: int, *, epoch: int) -> None:
+        """The tournament has had so many; the database said so in that epoch."""
+        self._renew()
+        if epoch != self._epoch:
+            return
+        if len(self._counts) >= REFUSALS_MAX:
+            self._counts.clear()
+        self._counts[tournament_id] = max(count, self._counts.get(tournament_id, 0))
+
+    def _renew(self) -> None:
+        if self._epoch != self._database.epoch.number:
+            self._epoch = self._database.epoch.number
+            self._counts.clear()

@@ -1,0 +1,1 @@
+"""HTTP: connections, requests and answers, bodies, tokens, limits. Knows nothing of rankings."""

@@ -1,0 +1,229 @@
+"""Tokens: who may ask what. The only SQL on the table `token`.
+
+A token's text is shown once, when it is made; what is kept, in the table as in memory, is its SHA-256. The text
+carries a checksum, so that a typing error or a guess is refused before it costs a query.
+
+Times are UTC. Functions take a connection of the service's; driver errors come through as they are.
+"""
+
+import asyncio
+import hashlib
+import re
+import secrets
+import string
+import time
+import zlib
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from enum import IntEnum
+from functools import partial
+from typing import Any, Final
+
+from asyncpg import Connection
+from msgspec import Struct
+
+from engine.database.pool import Database, unavailable
+from engine.domain.errors import Fault, Unacceptable, Unauthenticated
+from engine.domain.terms import ID_MAX, ActorId, TournamentId, name_fault
+
+KEPT_SECONDS_MAX: Final = 4.0  # from the start of the look-up; revocation may take a second more
+TOKENS_KEPT_MAX: Final = 10_000
+LOOKUPS_AT_ONCE_MAX: Final = 2  # of a process, so that guessing cannot take all connections from the others
+EXPIRES_IN_DAYS_MAX: Final = 36_500
+
+BASE62: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
+SECRET_CHARACTERS: Final = 30  # 178 bits: nobody guesses them, so a fast hash protects them as well as a slow one
+CHECKSUM_CHARACTERS: Final = 6
+_SHAPE: Final = re.compile(r"tb_[0-9A-Za-z]{36}")
+_HEADER: Final = re.compile(r"(?i:bearer) (tb_[0-9A-Za-z]{36})", re.ASCII)
+_BEARER: Final = "Bearer "
+_NOT_ACCEPTED: Final = "Send a good token in the header `Authorization: Bearer <token>`; the operator makes them."
+_UTC_NOW: Final = partial(datetime.now, UTC)
+
+_CREATE: Final = """
+    INSERT INTO token (name, hash, scope, tournament_ids, expires_at)
+    VALUES ($1, $2, $3, $4, now() + make_interval(days => $5))
+    RETURNING token_id, name, scope, tournament_ids, created_at, expires_at, revoked_at
+"""
+_LIST: Final = """
+    SELECT token_id, name, scope, tournament_ids, created_at, expires_at, revoked_at
+    FROM token
+    ORDER BY token_id
+"""
+_BY_HASH: Final = """
+    SELECT token_id, name, scope, tournament_ids, created_at, expires_at, revoked_at
+    FROM token
+    WHERE hash = $1
+"""
+_REVOKE: Final = "UPDATE token SET revoked_at = now() WHERE token_id = $1 AND revoked_at IS NULL RETURNING token_id"
+
+
+class Scope(IntEnum):
+    """What a token may do; each scope may do all that the smaller ones may."""
+
+    READ = 1
+    WRITE = 2
+    ADMIN = 3
+
+    @property
+    def text(self) -> str:
+        """As people and the table write it: `read`, `write`, `admin`."""
+        return self.name.lower()
+
+
+class Token(Struct, frozen=True):
+    """What is known of a token, its text excepted. `tournament_ids` None: all, those to come too."""
+
+    token_id: ActorId
+    name: str
+    scope: Scope
+    tournament_ids: frozenset[TournamentId] | None
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+    def allows(self, tournament_id: TournamentId) -> bool:
+        """Whether it is for this tournament; its scope and its end are other questions."""
+        return self.tournament_ids is None or tournament_id in self.tournament_ids
+
+
+async def create(
+    connection: Connection,
+    *,
+    name: str,
+    scope: Scope,
+    tournament_ids: Iterable[TournamentId] | None,
+    expires_in_days: int | None,
+) -> tuple[Token, str]:
+    """A new token, and its text, which nobody can learn again.
+
+    `tournament_ids` empty: for none; None: for all. `expires_in_days` None: never, else 1 … EXPIRES_IN_DAYS_MAX.
+    Raises Unacceptable, naming every fault.
+    """
+    name = name.strip()
+    _refuse_faults(name, expires_in_days)
+    text = text_of("".join(secrets.choice(BASE62) for _ in range(SECRET_CHARACTERS)))
+    bound_to = None if tournament_ids is None else sorted(set(tournament_ids))
+    row = await connection.fetchrow(_CREATE, name, _hash(text), scope.text, bound_to, expires_in_days)
+    return _token(row), text
+
+
+async def listed(connection: Connection) -> list[Token]:
+    """Every token there has ever been, oldest first."""
+    return [_token(row) for row in await connection.fetch(_LIST)]
+
+
+async def revoke(connection: Connection, token_id: ActorId) -> bool:
+    """Ends a token, within 5 seconds everywhere. False: there is no such token, or it was revoked already."""
+    return 0 < token_id <= ID_MAX and await connection.fetchval(_REVOKE, token_id) is not None
+
+
+def well_formed(text: str) -> bool:
+    """Whether `text` has the shape and the checksum of a token; every single wrong character is noticed."""
+    return _SHAPE.fullmatch(text) is not None and text.endswith(_checksum(text[:-CHECKSUM_CHARACTERS]))
+
+
+def text_of(secret: str) -> str:
+    """The text of the token with this secret of SECRET_CHARACTERS base62 characters."""
+    return f"tb_{secret}{_checksum(f'tb_{secret}')}"
+
+
+def _checksum(text: str) -> str:
+    crc = zlib.crc32(text.encode())
+    return "".join(BASE62[crc // 62**power % 62] for power in reversed(range(CHECKSUM_CHARACTERS)))
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).digest()  # a header may hold any bytes
+
+
+def _refuse_faults(name: str, expires_in_days: int | None) -> None:
+    fault = name_fault(name)
+    faults = [Fault("name", fault)] if fault else []
+    if expires_in_days is not None and not 1 <= expires_in_days <= EXPIRES_IN_DAYS_MAX:
+        faults.append(Fault("expires_in_days", f"must be from 1 to {EXPIRES_IN_DAYS_MAX}"))
+    if faults:
+        raise Unacceptable("The token cannot be made as it is asked for; correct the fields named.", faults)
+
+
+def _token(row: Any) -> Token:
+    token_id, name, scope, bound_to, *times = row
+    return Token(token_id, name, Scope[scope.upper()], None if bound_to is None else frozenset(bound_to), *times)
+
+
+class Guard:
+    """Knows the tokens that requests bring; one per process.
+
+    Good answers are kept by the token's hash for KEPT_SECONDS_MAX of one epoch of the database's, the oldest giving way
+    beyond TOKENS_KEPT_MAX; bad ones never, so that guesses cannot fill the memory. `clock` counts seconds, `now` tells
+    the time of day in UTC.
+    """
+
+    def __init__(
+        self, database: Database, *, clock: Callable[[], float] = time.monotonic, now: Callable[[], datetime] = _UTC_NOW
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._now = now
+        self._kept: dict[bytes, tuple[Token, float, int]] = {}  # with the start of its look-up, and the epoch
+        self._under_way: dict[bytes, asyncio.Task[Token | None]] = {}
+        self._turns = asyncio.Semaphore(LOOKUPS_AT_ONCE_MAX)
+
+    async def token_of(self, authorization: str | None) -> Token:
+        """The good token in an Authorization header.
+
+        Raises Unauthenticated, in the same words whatever is wrong with the token, and DatabaseUnavailable.
+        """
+        match = _HEADER.fullmatch(authorization or "")
+        if match is None or not well_formed(match[1]):
+            raise Unauthenticated(_NOT_ACCEPTED)
+        digest = _hash(match[1])
+        token = self._kept_token(digest) or await self._looked_up(digest)
+        if token is None or not self._is_good(token):
+            raise Unauthenticated(_NOT_ACCEPTED)
+        return token
+
+    def kept(self, authorization: str | None) -> Token | None:
+        """What token_of would return, if that is known without a query; None says nothing about the token."""
+        if authorization is None or not authorization.startswith(_BEARER):
+            return None
+        return self._kept_token(_hash(authorization[len(_BEARER) :]))
+
+    def knew(self, authorization: str | None) -> bool:
+        """Whether it was good when it was last looked up, and is not forgotten; it may have ended since."""
+        match = _HEADER.fullmatch(authorization or "")
+        return match is not None and _hash(match[1]) in self._kept
+
+    def _kept_token(self, digest: bytes) -> Token | None:
+        token, began, epoch = self._kept.get(digest, (None, 0.0, 0))
+        fresh = self._clock() - began < KEPT_SECONDS_MAX and epoch == self._database.epoch.number
+        return token if token is not None and fresh and self._is_good(token) else None
+
+    def _is_good(self, token: Token) -> bool:
+        return token.revoked_at is None and (token.expires_at is None or self._now() < token.expires_at)
+
+    async def _looked_up(self, digest: bytes) -> Token | None:
+        """The answer of a look-up that all who ask meanwhile share; none of them ends it by going away."""
+        task = self._under_way.get(digest)
+        if task is None:
+            task = self._under_way[digest] = asyncio.create_task(self._look_up(digest, self._clock()))
+            task.add_done_callback(lambda done: self._settle(digest, done))
+        return await asyncio.shield(task)
+
+    def _settle(self, digest: bytes, task: asyncio.Task[Token | None]) -> None:
+        del self._under_way[digest]
+        if not task.cancelled():
+            task.exception()  # Taken note of: asyncio would complain where all who asked have gone.
+
+    async def _look_up(self, digest: bytes, began: float) -> Token | None:
+        with unavailable():  # The limit of time is for those who join late: their answer is no older than a kept one.
+            async with asyncio.timeout(KEPT_SECONDS_MAX), self._turns, self._database.connection() as connection:
+                epoch = self._database.epoch.number
+                row = await connection.fetchrow(_BY_HASH, digest)
+        token = None if row is None else _token(row)
+        self._kept.pop(digest, None)  # so that what is kept stands in the order of its answers
+        if token is not None and self._is_good(token):
+            self._kept[digest] = (token, began, epoch)
+            if len(self._kept) > TOKENS_KEPT_MAX:
+                del self._kept[next(iter(self._kept))]
+        return token

@@ -1,0 +1,90 @@
+"""The body of a request: bounded in size and time, of the one media type there is."""
+
+import asyncio
+from typing import Final
+
+from aiohttp import HttpVersion11, web
+
+from api.http.forms import BODY_BYTES_MAX, Form, parse_form
+from engine.domain.errors import BodyTooLarge, BodyTooSlow, MediaTypeUnsupported, QueueFull, Unreadable
+
+BODY_SECONDS_MAX: Final = 10.0
+AWAITED_BYTES_MAX: Final = 134_217_728
+"""Of all bodies together that are on their way to a process; who announces more than there is room for is told 503."""
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+_FORM: Final = "application/x-www-form-urlencoded"
+
+
+class Bodies:
+    """Reads the bodies that come to one process."""
+
+    def __init__(self) -> None:
+        self._awaited_bytes = 0  # announced, of bodies that are not here yet
+
+    async def form(self, request: web.BaseRequest) -> Form:
+        """The decoded fields of the body. Raises an Unreadable of the kind that fits, and QueueFull."""
+        if request.headers.get("Content-Type") != _FORM or "Content-Encoding" in request.headers:
+            _refuse_other_media(request)
+        if request.content.is_eof():  # it is here already, as bodies of ordinary size are
+            try:
+                body = request.content.read_nowait()
+            except _BROKEN as error:
+                raise _broken_off(error) from None
+            return parse_form(body)
+        length = request.content_length
+        if length is not None and length > BODY_BYTES_MAX:
+            raise _too_large()
+        room = BODY_BYTES_MAX if length is None else length
+        if self._awaited_bytes + room > AWAITED_BYTES_MAX:
+            raise QueueFull
+        self._awaited_bytes += room
+        try:
+            return parse_form(await _read(request, length))
+        finally:
+            self._awaited_bytes -= room
+
+
+async def _read(request: web.BaseRequest, length: int | None) -> bytes:
+    """The body, of `length` bytes, or, where that is not known, in chunks."""
+    content = request.content
+    if length is not None:
+        content.set_read_chunk_size(max(1, length))  # it comes whole, without being stopped on its way
+    if "Expect" in request.headers and request.version >= HttpVersion11:
+        await request.writer.write(_CONTINUE)  # only now: of what is refused anyway, the body need not be sent
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS_MAX):
+            while piece := await content.readany():
+                body += piece
+                if len(body) > BODY_BYTES_MAX:
+                    raise _too_large()
+                if length is None:
+                    await asyncio.sleep(0)  # or who sends tiny chunks would have the event loop for itself
+    except TimeoutError as error:
+        raise BodyTooSlow(f"The body did not come within {BODY_SECONDS_MAX:.0f} seconds; send it again.") from error
+    except _BROKEN as error:
+        raise _broken_off(error) from None
+    return bytes(body)
+
+
+_BROKEN: Final = (ConnectionError, web.RequestPayloadError)
+
+
+def _broken_off(error: BaseException) -> Unreadable:
+    # The stream keeps the error, and that would keep the frames that it has passed, with all that was read, until
+    # somebody collects garbage.
+    error.__traceback__ = None
+    return Unreadable("The body is not what its headers announce; send it again.")
+
+
+def _too_large() -> BodyTooLarge:
+    return BodyTooLarge(f"The body may have at most {BODY_BYTES_MAX} bytes; send less at a time.")
+
+
+def _refuse_other_media(request: web.BaseRequest) -> None:
+    if request.headers.get("Content-Encoding", "identity") != "identity":
+        raise MediaTypeUnsupported("Send the body as it is, without Content-Encoding.")
+    if request.content_type == _FORM and (request.charset or "utf-8").lower() in ("utf-8", "utf8"):
+        return
+    if "Content-Type" in request.headers or request.can_read_body:
+        raise MediaTypeUnsupported(f"Send the body as {_FORM}, in UTF-8.")

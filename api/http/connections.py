@@ -1,0 +1,311 @@
+"""The connections of one process: how many there may be, and how long each may take for what.
+
+aiohttp has no limit of time for a head, and none for a client that does not read its answers. Both are here, and the
+answers to what is not HTTP. A request that comes in one piece pays for a few comparisons; whoever makes us wait is
+entered in a list that is in the order of time, so that looking after all of them once a second costs next to nothing.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, cast
+
+from aiohttp import ClientConnectionResetError, web
+from aiohttp.http import HttpProcessingError, HttpRequestParser
+from aiohttp.http_exceptions import LineTooLong
+from aiohttp.streams import EMPTY_PAYLOAD
+from aiohttp.web_protocol import _ErrInfo
+
+from api.http.outgoing import Outgoing
+from api.http.settings import CONNECTIONS_MAX
+from engine.domain.errors import HeadTooLarge, HeadTooSlow, StartupRefused, TallybookError, TargetTooLong, Unreadable
+from engine.process.telemetry import CONNECTIONS, CONNECTIONS_ENDED
+
+HEAD_SECONDS_MAX: Final = 10.0
+"""For a head to come whole, from its first byte; the first of a connection, from its being made."""
+HEAD_BYTES_MAX: Final = 65_536
+"""Of a head that does not come in one piece: no more is waited for."""
+TARGET_BYTES_MAX: Final = 8_000
+FIELD_BYTES_MAX: Final = 8_190
+"""Of the name of a header, and of what it says."""
+FIELDS_MAX: Final = 128
+UNREAD_SECONDS_MAX: Final = 30.0
+"""For a client to take answers for which there is no more room on the way to it."""
+UNREAD_BYTES_MAX: Final = 16_384
+"""What one connection may have that is not read, and go on to the next request; a portion more if it is one of them."""
+READ_BYTES_PER_SECOND_MIN: Final = 65_536
+"""Whoever is sent a long answer may let us wait UNREAD_SECONDS_MAX, and a second more for so much of it."""
+LINGER_SECONDS_MAX: Final = 2.0
+LINGER_BYTES_MAX: Final = 4_194_304
+"""What a client may still send that is being hung up on. Hanging up at once could cost it our last answer."""
+WATCH_SECONDS: Final = 1.0
+READ_BYTES: Final = 32_768
+"""Of a body that waits to be read; twice as many stop its connection. It also bounds how many chunks of a body are
+taken apart at once, of which each costs as much as the next, however small: to one for 16 bytes."""
+
+Misread = Callable[[web.BaseRequest, TallybookError], web.StreamResponse]
+"""Makes the answer to what is no request."""
+
+
+def refuse_lax_parser() -> None:
+    """Raises StartupRefused where aiohttp has only its parser in Python: it takes for a request what is none, and
+    proxies and it can differ about where one ends."""
+    if HttpRequestParser.__module__ != "aiohttp._http_parser":
+        raise StartupRefused(
+            "aiohttp has come without its HTTP parser in C; install its wheel, and unset AIOHTTP_NO_EXTENSIONS."
+        )
+
+
+class Connections(web.Server):
+    """Makes a Connection of each that is accepted. `watch` must run beside."""
+
+    def __init__(
+        self,
+        answer: Any,
+        misread: Misread,
+        outgoing: Outgoing,
+        *,
+        connections_max: int = CONNECTIONS_MAX,
+        **settings: Any,
+    ) -> None:
+        super().__init__(answer, access_log=None, auto_decompress=False, **settings)
+        self.outgoing = outgoing
+        outgoing.relieve = self._relieve
+        self.misread = misread
+        self.connections_max = connections_max
+        self.unheard: dict[Connection, float] = {}  # whose head is awaited, with the time since when, in its order
+        self.unread: dict[Connection, float] = {}  # who do not read their answers, likewise
+        self._loop = asyncio.get_running_loop()
+
+    def __call__(self) -> "Connection":
+        return Connection(self, loop=self._loop, **self._kwargs)
+
+    def has_room(self) -> bool:
+        """Whether there may be one more; who has waited longest without asking anything is sent away for it."""
+        if len(self._connections) < self.connections_max:
+            return True
+        for silent in self.unheard:
+            if silent.has_asked_nothing:
+                silent.end("crowded_out")
+                return True
+        return False
+
+    def _relieve(self, seconds: float) -> None:
+        for silent, since in self.unread.items():
+            if self._loop.time() - since >= seconds:
+                silent.end("unread", at_once=True)
+            return
+
+    async def watch(self) -> None:
+        """Ends, for ever, what takes too long."""
+        while True:
+            now = self._loop.time()
+            while self.unheard and now - next(iter(self.unheard.values())) > HEAD_SECONDS_MAX:
+                next(iter(self.unheard)).give_up_on_the_head(HeadTooSlow(HEAD_SECONDS_MAX))
+            while self.unread and now - next(iter(self.unread.values())) > UNREAD_SECONDS_MAX:
+                next(iter(self.unread)).end("unread", at_once=True)
+            CONNECTIONS.set(len(self._connections))
+            await asyncio.sleep(WATCH_SECONDS)
+
+
+class Connection(web.RequestHandler):
+    """aiohttp's, which gives up on a client in the end."""
+
+    __slots__ = (
+        "_awaited",
+        "_connections",
+        "_end",
+        "_head_bytes",
+        "_ignored_bytes",
+        "_unread_bytes",
+        "has_asked_nothing",
+    )
+
+    def __init__(self, connections: Connections, **settings: Any) -> None:
+        super().__init__(connections, **settings)
+        self.has_asked_nothing = True
+        self._connections = connections
+        self._awaited = False  # whether it stands in `unheard`
+        self._head_bytes = 0
+        self._end: asyncio.Future[None] | None = None  # while it lingers
+        self._ignored_bytes = 0
+        self._unread_bytes = 0  # of what waits in the transport's buffer, what has been counted
+
+    @property
+    def outgoing(self) -> Outgoing:
+        return self._connections.outgoing
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport = cast(asyncio.Transport, transport)  # uvloop's is one by its methods, and not by its class
+        if not self._connections.has_room():
+            CONNECTIONS_ENDED.labels("refused").inc()
+            self._force_close = True
+            transport.abort()  # to say why would cost more than it takes to refuse the next
+            return
+        transport.set_write_buffer_limits(UNREAD_BYTES_MAX)
+        super().connection_made(transport)
+        self._await_head()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._connections.unheard.pop(self, None)
+        self._is_read()
+        self._let_go()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._end is not None:
+            self._ignore(data)
+            return
+        _receive(self, data)
+        waiter = self._waiter
+        if waiter is None:  # a request is under way
+            if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
+                self._break_body(self._messages[-1][0].exc)
+        elif waiter.done():  # a head has come
+            if self._awaited:
+                self._awaited = self.has_asked_nothing = False
+                self._connections.unheard.pop(self, None)
+        elif data:
+            self._go_on_with_head(data)
+
+    def eof_received(self) -> None:
+        self._let_go()
+
+    # ── Heads ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _await_head(self) -> None:
+        self._awaited = True
+        self._head_bytes = 0
+        self._connections.unheard[self] = self._loop.time()
+
+    def _go_on_with_head(self, data: bytes) -> None:
+        if not self._awaited:
+            self._await_head()
+        self._head_bytes += len(data)
+        if self._head_bytes > HEAD_BYTES_MAX:
+            self.give_up_on_the_head(HeadTooLarge())
+
+    def give_up_on_the_head(self, error: TallybookError) -> None:
+        """The head that is awaited is answered with `error` as it is; who has sent nothing is not answered."""
+        self._connections.unheard.pop(self, None)
+        self._awaited = False
+        waiter = self._waiter
+        if waiter is None or waiter.done():
+            return  # it has come meanwhile
+        if not self._head_bytes:
+            self.end("silent")
+            return
+        # As aiohttp itself does where a head cannot be read.
+        self._messages.append((_ErrInfo(status=400, exc=error, message=error.message), EMPTY_PAYLOAD))
+        waiter.set_result(None)
+
+    def _break_body(self, error: BaseException) -> None:
+        """Tells who reads the body that it cannot be read; aiohttp would have them wait for it."""
+        error.__traceback__ = None  # or it and this connection would keep each other, and what was read
+        request = self._current_request
+        if request is not None and not request.content.is_eof():
+            request.content.set_exception(web.RequestPayloadError(str(type(error))))
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """The answer to what is not HTTP. aiohttp's would cite it, in the log as well, and a token with it."""
+        if isinstance(exc, HttpProcessingError):
+            exc.__traceback__ = None  # as above
+        match exc:
+            case TallybookError():
+                return self._connections.misread(request, exc)
+            case LineTooLong() if exc.args[1] == TARGET_BYTES_MAX:
+                return self._connections.misread(request, TargetTooLong())
+            case LineTooLong():
+                return self._connections.misread(request, HeadTooLarge())
+            case HttpProcessingError() if exc.message == _TOO_MANY_FIELDS:
+                return self._connections.misread(request, HeadTooLarge())
+            case HttpProcessingError():
+                return self._connections.misread(request, Unreadable(_NOT_HTTP))
+        return super().handle_error(request, status, exc, message)  # a defect
+
+    # ── Answers ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        assert self.transport is not None
+        self._connections.unread[self] = self._loop.time()
+        self._unread_bytes = self.transport.get_write_buffer_size()
+        self.outgoing.wait_to_be_read(self._unread_bytes)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._is_read()
+
+    def _is_read(self) -> None:
+        self._connections.unread.pop(self, None)
+        if self._unread_bytes:
+            self.outgoing.was_read(self._unread_bytes)
+            self._unread_bytes = 0
+
+    async def read_up(self, seconds_max: float = math.inf) -> float:
+        """Returns when the client has read so much that there is room for more, and how many seconds that took. It is
+        hung up on after `seconds_max`, as after UNREAD_SECONDS_MAX. Raises ConnectionError where it has gone."""
+        began_at = self._loop.time()
+        try:
+            async with asyncio.timeout(seconds_max if seconds_max < UNREAD_SECONDS_MAX else None):
+                await self._drain_helper()
+        except TimeoutError:
+            self.end("unread", at_once=True)
+            raise ClientConnectionResetError("the client does not read") from None
+        except ConnectionError as error:
+            # The future that was waited for keeps the error, and that would keep the frames that it has passed, with
+            # all that was to be sent, until somebody collects garbage.
+            error.__traceback__ = None
+            raise ClientConnectionResetError("the client has gone") from None
+        return self._loop.time() - began_at
+
+    # ── The end ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def end(self, reason: str, *, at_once: bool = False) -> None:
+        """Closes it; `at_once`: what has not been sent is thrown away."""
+        CONNECTIONS_ENDED.labels(reason).inc()
+        self._connections.unheard.pop(self, None)
+        self._is_read()
+        if at_once and self.transport is not None:
+            self.transport.abort()
+        self.force_close()
+
+    async def linger(self) -> None:
+        """Hangs up, but gives a client that is still sending the time to read what it was answered.
+
+        What it sends is not looked at any more. Ends when it hangs up as well, or has taken LINGER_SECONDS_MAX, or
+        has sent LINGER_BYTES_MAX.
+        """
+        transport = self.transport
+        if transport is None or self._end is not None:
+            return
+        self._end = self._loop.create_future()
+        with suppress(OSError, NotImplementedError):
+            transport.write_eof()
+        with suppress(RuntimeError):
+            transport.resume_reading()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_SECONDS_MAX):
+                await self._end
+        self.force_close()
+
+    def _ignore(self, data: bytes) -> None:
+        self._ignored_bytes += len(data)
+        if self._ignored_bytes > LINGER_BYTES_MAX:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._end is not None and not self._end.done():
+            self._end.set_result(None)
+
+
+_receive: Final = web.RequestHandler.data_received  # which every request pays for: super() takes as long again
+_NOT_HTTP: Final = "The request cannot be read; send it as HTTP/1.1."
+_TOO_MANY_FIELDS: Final = "Too many headers received"

@@ -1,0 +1,124 @@
+"""Around every request: a bound on how many there are, errors as answers, one canonical line, metrics.
+
+One of the two places that catch every exception (the worker's loop is the other): here, so that a defect is answered
+as what it is, an unknown outcome, and stands in the log with its traceback.
+"""
+
+import re
+import time
+from functools import cache, partial
+from itertools import count
+from secrets import token_hex
+from typing import Final
+
+import structlog
+from aiohttp import web
+from prometheus_client import Histogram
+
+from api.http import problems
+from api.http.exchange import Reply, Visit
+from api.http.outgoing import Outgoing
+from api.http.router import Router
+from engine.domain.errors import QueueFull, Refusal, TallybookError, Unreadable
+from engine.process.telemetry import REQUEST_SECONDS, Lines, observe
+
+REQUESTS_MAX: Final = 5_000
+"""Requests under way in one process; further ones are answered 503 at once."""
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
+"""That are told apart in figures."""
+_REQUEST_ID: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_logger = structlog.get_logger()
+
+
+class Front:
+    """The front of one process: `answer` is what its HTTP server asks for everything. `lines` is where it says so."""
+
+    def __init__(self, router: Router, lines: Lines, outgoing: Outgoing) -> None:
+        self.outgoing = outgoing
+        self._router = router
+        self._lines = lines
+        self._under_way = 0
+        self._process_id = token_hex(4)
+        self._request_numbers = count(1)
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Raises nothing but its being cancelled."""
+        started_at = time.perf_counter()
+        visit = Visit(request, self._request_id(request))
+        self._under_way += 1
+        try:
+            reply = await self._answered(visit)
+        except TallybookError as error:
+            reply = _problem(visit, error)
+        except Exception:
+            _logger.exception("request_failed", request_id=visit.request_id, method=request.method, path=request.path)
+            visit.facts["code"] = "defect"
+            reply = Reply(problems.body(500, problems.DEFECT_MESSAGE), code=500)
+        finally:
+            self._under_way -= 1
+        reply.request_id = visit.request_id
+        reply.left = partial(self._note, visit, reply.code, started_at)  # the client need not wait for that
+        return reply
+
+    def misread(self, request: web.BaseRequest, error: TallybookError) -> Reply:
+        """The answer to what is no request, or not in time. Nothing else is heard on its connection."""
+        started_at = time.perf_counter()
+        visit = Visit(request, self._request_id(request))
+        reply = _problem(visit, error)
+        reply.closing = reply.deaf = True
+        reply.request_id = visit.request_id
+        reply.left = partial(self._note, visit, reply.code, started_at)
+        return reply
+
+    async def _answered(self, visit: Visit) -> Reply:
+        request = visit.request
+        if self._under_way > REQUESTS_MAX:
+            raise QueueFull
+        if request.version.major != 1:
+            raise Unreadable("The request cannot be read; send it as HTTP/1.1.")
+        found = self._router.resolve(request.method, request.rel_url.raw_path)
+        visit.path = found.path
+        visit.parameters = found.parameters
+        if "Expect" in request.headers and request.headers["Expect"].lower() != "100-continue":
+            raise Unreadable("What the header Expect asks for cannot be done; leave it out.")
+        return await found.handler(visit)
+
+    def _note(self, visit: Visit, status: int, started_at: float) -> None:
+        seconds = time.perf_counter() - started_at
+        observe(_figures(_method(visit.request.method), visit.path, status), seconds)
+        self._lines.event(
+            "request",
+            request_id=visit.request_id,
+            method=visit.request.method,
+            route=visit.path,
+            status=status,
+            milliseconds=round(seconds * 1000, 2),
+            **visit.facts,
+        )
+
+    def _request_id(self, request: web.BaseRequest) -> str:
+        """The client's, or one of ours: random for the process, counted for the request."""
+        given = request.headers.get("X-Request-Id")
+        if given is not None and _REQUEST_ID.fullmatch(given):
+            return given
+        return f"{self._process_id}-{next(self._request_numbers)}"
+
+
+def _problem(visit: Visit, error: TallybookError) -> Reply:
+    status = problems.STATUSES.get(type(error), 500)
+    visit.facts["code"] = error.code
+    faults = error.faults if isinstance(error, Refusal) else ()
+    reply = Reply(problems.body(status, error.message, faults), code=status, headers=problems.headers(error))
+    reply.closing = isinstance(error, Unreadable)  # what is left of the body is not worth reading
+    return reply
+
+
+def _method(method: str) -> str:
+    """What is asked for, as a label: a client can make up methods, and each would be another series of figures."""
+    return method if method in METHODS else "other"
+
+
+@cache
+def _figures(method: str, path: str, status: int) -> Histogram:
+    """Of the few of these there are; to find them by their labels each time takes longer than to count."""
+    return REQUEST_SECONDS.labels(method, path, status)

@@ -1,0 +1,65 @@
+"""Refusals and failures as answers: one table of statuses, one shape."""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from api.http.exchange import header
+from engine.domain import errors
+from engine.domain.errors import TallybookError
+
+STATUSES: Final[dict[type[TallybookError], int]] = {
+    errors.Unreadable: 400,
+    errors.BodyTooLarge: 413,
+    errors.BodyTooSlow: 408,
+    errors.MediaTypeUnsupported: 415,
+    errors.TargetTooLong: 414,
+    errors.HeadTooLarge: 431,
+    errors.HeadTooSlow: 408,
+    errors.TooManyRequests: 429,
+    errors.Unauthenticated: 401,
+    errors.Forbidden: 403,
+    errors.NotFound: 404,
+    errors.MethodNotAllowed: 405,
+    errors.Conflict: 409,
+    errors.PreconditionFailed: 412,
+    errors.Unacceptable: 422,
+    errors.KeyReused: 422,
+    errors.OutcomeUnknown: 500,
+    errors.QueueFull: 503,
+    errors.Overtaken: 503,
+    errors.DatabaseUnavailable: 503,
+    errors.Rejected: 503,
+    errors.HistoryReplaced: 503,
+    errors.IdTaken: 503,
+    errors.KeyRefused: 503,
+    errors.TournamentStopped: 503,
+    errors.ShuttingDown: 503,
+}
+DEFECT_MESSAGE: Final = "Something went wrong that should not have; it is not known whether this was applied."
+
+
+class Problem(Struct, kw_only=True):
+    """What every refusal and failure is answered with; `message` says what to do, `errors` lists each fault."""
+
+    status: int
+    message: str
+    errors: list[errors.Fault] = []
+
+
+def body(status: int, message: str, faults: tuple[errors.Fault, ...] = ()) -> bytes:
+    """The body of an answer that is not a 200."""
+    return msgspec.json.encode(Problem(status=status, message=message, errors=list(faults)))
+
+
+def headers(error: TallybookError) -> str:
+    """What a client needs to do the right thing about it."""
+    match error:
+        case errors.Unauthenticated():
+            return header("WWW-Authenticate", 'Bearer realm="tallybook"')
+        case errors.MethodNotAllowed():
+            return header("Allow", ", ".join(error.allowed))
+        case errors.Unavailable() | errors.TooManyRequests():
+            return header("Retry-After", error.retry_after_seconds)
+    return ""

@@ -1,0 +1,64 @@
+"""Which handler answers a request: by the template that its path fits, and by its method."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+from urllib.parse import unquote
+
+from msgspec import Struct
+
+from api.http.exchange import Reply, Visit
+from engine.domain.errors import MethodNotAllowed, NotFound
+
+PATHS_KEPT_MAX: Final = 10_000
+PATH_KEPT_CHARACTERS_MAX: Final = 300
+"""What a process remembers of the paths it was asked for; longer ones are looked up each time."""
+
+Handler = Callable[[Visit], Awaitable[Reply]]
+
+
+class Found(Struct, frozen=True):
+    """What a request is answered by. `path` is the template, `parameters` its variable parts, decoded."""
+
+    path: str
+    handler: Handler
+    parameters: Mapping[str, str]
+
+
+class Router:
+    """Templates are written like /tournament/{tournament}/rankings.json; those added first are tried first."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[str, dict[str, Handler]] = {}  # by template and method
+        self._patterns: dict[str, re.Pattern[str]] = {}
+        self._found: dict[tuple[str, str], Found] = {}
+
+    def add(self, method: str, path: str, handler: Handler) -> None:
+        """`handler` answers `method` at the template `path`; who answers GET is asked by HEAD as well."""
+        handlers = self._handlers.setdefault(path, {})
+        handlers[method] = handler
+        if method == "GET":
+            handlers["HEAD"] = handler
+        self._patterns[path] = re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path)))
+
+    def resolve(self, method: str, path: str) -> Found:
+        """For a path as it was sent, percent-encoded. Raises NotFound and MethodNotAllowed."""
+        found = self._found.get((method, path))
+        if found is None:
+            found = self._look_up(method, path)
+            if len(path) <= PATH_KEPT_CHARACTERS_MAX:
+                if len(self._found) >= PATHS_KEPT_MAX:
+                    self._found.clear()
+                self._found[method, path] = found
+        return found
+
+    def _look_up(self, method: str, path: str) -> Found:
+        for template, pattern in self._patterns.items():
+            if match := pattern.fullmatch(path):
+                handlers = self._handlers[template]
+                if method not in handlers:
+                    raise MethodNotAllowed("This address does not take this method.", sorted(handlers))
+                return Found(
+                    template, handlers[method], {name: unquote(text) for name, text in match.groupdict().items()}
+                )
+        raise NotFound("There is nothing at this address.")

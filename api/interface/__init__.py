@@ -1,0 +1,1 @@
+"""The interface: its operations, how they are parsed, answered and described."""

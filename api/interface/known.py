@@ -1,0 +1,59 @@
+"""What a question names must be there: else it is a 404 that says what is missing."""
+
+from engine.domain.errors import NotFound
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
+from projections.board.board import Competition, Competitor, Ranking
+from projections.live.live import Live
+from projections.past.history import Filter
+
+
+def ranking_of(live: Live, ranking_id: RankingId) -> Ranking:
+    """Raises NotFound."""
+    ranking = live.board.rankings.get(ranking_id)
+    if ranking is None:
+        raise NotFound(f"This tournament has no ranking {ranking_id}.")
+    return ranking
+
+
+def competitor_of(live: Live, competitor_id: CompetitorId) -> Competitor:
+    """Raises NotFound."""
+    competitor = live.board.competitors.get(competitor_id)
+    if competitor is None:
+        raise NotFound(f"This tournament has no competitor {competitor_id}.")
+    return competitor
+
+
+def competition_of(live: Live, competition_id: CompetitionId) -> Competition:
+    """Raises NotFound."""
+    competition = live.board.competitions.get(competition_id)
+    if competition is None:
+        raise NotFound(f"This tournament has no competition {competition_id}.")
+    return competition
+
+
+def unity_of(live: Live, ranking_id: RankingId, unity_id: UnityId | None) -> UnityId:
+    """The unity, or the ranking's main one. Raises NotFound."""
+    unities = ranking_of(live, ranking_id).unities
+    if unity_id is None:
+        return next(iter(unities))
+    if unity_id not in unities:
+        raise NotFound(f"Ranking {ranking_id} has no unity {unity_id}.")
+    return unity_id
+
+
+def unity_named(live: Live, ranking_id: RankingId, name: str) -> UnityId:
+    """Raises NotFound."""
+    for unity_id, unity in ranking_of(live, ranking_id).unities.items():
+        if unity.name == name:
+            return unity_id
+    raise NotFound(f"Ranking {ranking_id} has no unity {name!r}.")
+
+
+def refuse_unknown(live: Live, ranking_id: RankingId, asked: Filter) -> None:
+    """Raises NotFound for the first thing that is named and is not there. Actors are not the tournament's."""
+    if asked.unity_id is not None:
+        unity_of(live, ranking_id, asked.unity_id)
+    if asked.competitor_id is not None:
+        competitor_of(live, asked.competitor_id)
+    if asked.competition_id is not None:
+        competition_of(live, asked.competition_id)

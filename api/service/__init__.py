@@ -1,0 +1,1 @@
+"""A running service: one process, and all of them."""

@@ -1,0 +1,64 @@
+"""An API process: answers over HTTP on a socket that it is handed.
+
+Its arguments are the socket's file descriptor and a `Settings` as JSON.
+"""
+
+import gc
+import os
+import resource
+import sys
+from functools import partial
+from socket import socket
+from typing import Final
+
+import msgspec
+import structlog
+
+from api.desk.desk import open_desk
+from api.http.connections import refuse_lax_parser
+from api.http.settings import Settings
+from api.service import figures
+from api.service.app import make_front, serving
+from api.service.process import lifeline, run, say_ready
+from engine.database.pool import open_database
+from engine.process import failpoints
+from engine.process.background import background
+from engine.process.telemetry import Lines, log_json
+
+GC_THRESHOLDS: Final = (10_000, 20, 50)
+"""Python's own, 700, has it look some hundred times a second at requests under way, which are no garbage."""
+DESCRIPTORS_KEPT: Final = 128
+"""Of those that a process may have open, for others than clients: the database, files, connections that are ending."""
+_logger = structlog.get_logger()
+
+
+def main() -> int:
+    lines = log_json()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a descriptor for each connection
+    _, fd, text = sys.argv[1:]
+    chosen = msgspec.json.decode(text, type=Settings)
+    settings = msgspec.structs.replace(chosen, connections=connections_with(most, chosen.connections))
+    return run(partial(_serve, fd=int(fd), lines=lines, settings=settings))
+
+
+def connections_with(descriptors: int, wanted: int) -> int:
+    """How many clients a process takes that may have so many descriptors open."""
+    return max(1, min(wanted, descriptors - DESCRIPTORS_KEPT))
+
+
+async def _serve(dsn: str, *, fd: int, lines: Lines, settings: Settings) -> None:
+    refuse_lax_parser()
+    failpoints.arm()
+    async with open_database(dsn, name="tallybook api") as database, open_desk(database) as desk:
+        front = make_front(desk, lines, settings)
+        async with background() as tasks, serving(front, socket(fileno=fd), connections_max=settings.connections):
+            gc.freeze()  # what is here now stays; the collector need not look at it again
+            gc.set_threshold(*GC_THRESHOLDS)
+            watching = tasks.create_task(figures.watch(database))
+            with lifeline() as stop:
+                _logger.info("process_started", kind="api", pid=os.getpid())
+                say_ready()
+                await stop.wait()
+                _logger.info("process_stopping", kind="api", pid=os.getpid())
+            watching.cancel()

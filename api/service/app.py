@@ -1,0 +1,82 @@
+"""The HTTP server of one process: aiohttp's, with our front behind it, and its limits."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from socket import socket
+from typing import Final
+
+from aiohttp import web
+
+from api.desk.desk import Desk
+from api.http import throttle
+from api.http.auth import Guard
+from api.http.body import BODY_SECONDS_MAX
+from api.http.connections import FIELD_BYTES_MAX, FIELDS_MAX, READ_BYTES, TARGET_BYTES_MAX, Connections
+from api.http.front import Front
+from api.http.outgoing import Outgoing
+from api.http.router import Router
+from api.http.settings import CONNECTIONS_MAX, Settings
+from api.interface.routes import Operations
+from api.service import health
+from engine.process.background import background
+from engine.process.telemetry import Lines
+from engine.process.turns import Turns
+
+KEEPALIVE_SECONDS: Final = 75.0
+SHUTDOWN_SECONDS_MAX: Final = 10.0
+"""For requests under way, when the process ends; aiohttp waits that long twice."""
+
+
+AS_USUAL: Final = Settings()
+
+
+def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL) -> Front:
+    """The front that answers with `desk` and says so on `lines`."""
+    router = Router()
+    outgoing = Outgoing(Turns(), bytes_max=settings.unsent_bytes)
+    handlers = Operations(
+        desk,
+        Guard(desk.database),
+        outgoing,
+        failures=throttle.failures(at_once=settings.failures_at_once),
+        requests=None if settings.requests_per_second is None else throttle.requests(settings.requests_per_second),
+        proxies=settings.proxies,
+    )
+    handlers.add_to(router)
+    health.add_to(router, operations=handlers, database=desk.database, open_metrics=settings.open_metrics)
+    return Front(router, lines, outgoing)
+
+
+@asynccontextmanager
+async def serving(front: Front, listener: socket, *, connections_max: int = CONNECTIONS_MAX) -> AsyncIterator[None]:
+    """Has `front` answer on a listening socket. Leaving it finishes the requests that were taken."""
+    connections = Connections(
+        front.answer,
+        front.misread,
+        front.outgoing,
+        connections_max=connections_max,
+        request_factory=_request_factory(),
+        keepalive_timeout=KEEPALIVE_SECONDS,
+        lingering_time=BODY_SECONDS_MAX,
+        max_line_size=TARGET_BYTES_MAX,
+        max_field_size=FIELD_BYTES_MAX,
+        max_headers=FIELDS_MAX,
+        read_bufsize=READ_BYTES,
+    )
+    runner = web.ServerRunner(connections, shutdown_timeout=SHUTDOWN_SECONDS_MAX)
+    async with background() as tasks:
+        await runner.setup()
+        watching = tasks.create_task(connections.watch())
+        try:
+            await web.SockSite(runner, listener).start()
+            yield
+        finally:
+            await runner.cleanup()
+            watching.cancel()
+
+
+def _request_factory() -> Callable[..., web.BaseRequest]:
+    """Makes the requests of the running loop, which to ask for at each one takes a call of the system."""
+    return partial(web.BaseRequest, loop=asyncio.get_running_loop())

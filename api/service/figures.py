@@ -1,0 +1,67 @@
+"""Figures that nobody counts as things happen: looked at once in a while, or when somebody asks for figures."""
+
+import asyncio
+import os
+import platform
+import re
+import time
+from collections.abc import Iterator
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from prometheus_client import REGISTRY, CollectorRegistry, ProcessCollector
+from prometheus_client.core import Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+from engine.database.pool import Database
+from engine.log.clock import CLOCK
+from engine.process.telemetry import BUILD_INFO, LOOP_LAG
+from projections.board.board import FOLD_VERSION
+
+LOOK_SECONDS: Final = 0.1
+"""Between two looks at the event loop; what holds it for longer is seen each time, what is shorter now and then."""
+FIGURES_DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
+_LIVE: Final = re.compile(r"gauge_live\w+_(\d+)\.db")
+
+
+async def watch(database: Database) -> None:
+    """Looks at this process until it is cancelled."""
+    BUILD_INFO.labels(version("tallybook"), platform.python_version(), str(FOLD_VERSION)).set(1)
+    while True:
+        due_at = time.perf_counter() + LOOK_SECONDS
+        await asyncio.sleep(LOOK_SECONDS)
+        LOOP_LAG.observe(max(0.0, time.perf_counter() - due_at))
+        database.show_use()
+        CLOCK.watch()
+
+
+def registry() -> CollectorRegistry:
+    """The figures of all processes that share a directory for them, or of this one."""
+    directory = os.environ.get(FIGURES_DIRECTORY)
+    if directory is None:
+        return REGISTRY
+    shared = CollectorRegistry()
+    MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
+    shared.register(_Processes(Path(directory)))
+    return shared
+
+
+class _Processes(Collector):
+    """The `process_*` of each process at work, by its `pid`; prometheus_client's collector is of one process alone."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def collect(self) -> Iterator[Metric]:
+        found = {int(live[1]) for path in self._directory.iterdir() if (live := _LIVE.fullmatch(path.name))}
+        families: dict[str, Metric] = {}
+        for pid in sorted(found):
+            of_process = ProcessCollector(pid=partial(int, pid), registry=CollectorRegistry())
+            for metric in of_process.collect():
+                family = families.setdefault(metric.name, Metric(metric.name, metric.documentation, metric.type))
+                for sample in metric.samples:
+                    family.add_sample(sample.name, {**sample.labels, "pid": str(pid)}, sample.value)
+        yield from families.values()

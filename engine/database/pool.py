@@ -1,0 +1,292 @@
+"""Connections to PostgreSQL: how they are set up, what their errors mean, and which databases are refused."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from typing import Any, Final
+
+import asyncpg
+import structlog
+from asyncpg import Connection, Pool
+
+from engine.database.migrator import CONNECT_SECONDS_MAX, another_client, refuse_unmigrated
+from engine.database.sessions import SessionUnfit, reason, refuse_shared, settle
+from engine.domain.errors import DatabaseUnavailable, StartupRefused
+from engine.process.telemetry import POOL_CONNECTIONS, POOL_IN_USE, POOL_WAITING
+
+SERVICE_ROLE: Final = "tallybook_service"
+ACQUIRE_SECONDS_MAX: Final = 3.0
+STATEMENT_SECONDS_MAX: Final = 10.0
+CONNECTIONS_MAX: Final = 12
+"""Of one process: one appends, a few append what is held up, the others read."""
+POSTGRES_MAJOR_MIN: Final = 15
+_logger = structlog.get_logger()
+
+# Of each session. Also who logs in as the owner works with the service's few rights.
+_SERVICE_SETTINGS: Final = {
+    "role": SERVICE_ROLE,
+    "search_path": "tallybook",
+    "timezone": "UTC",
+    "client_min_messages": "warning",
+    "lock_timeout": "500ms",
+    "statement_timeout": f"{int(STATEMENT_SECONDS_MAX * 1000)}ms",
+    "idle_in_transaction_session_timeout": "10s",
+    "jit": "off",
+    # Plans are kept. One that was made while a table was so small that a scan seemed cheap would be kept as it grows.
+    "enable_seqscan": "off",
+    # Nor may the rest of a log be fetched and sorted for each portion that somebody reads of it. PostgreSQL thinks that
+    # best where it takes a tournament for a short one: it knows only how long they are on the average.
+    "enable_bitmapscan": "off",
+}
+
+# What the server or the network may do to us at any time; anything else is a mistake of ours.
+DATABASE_TROUBLE: Final = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.PostgresSystemError,
+    asyncpg.ObjectNotInPrerequisiteStateError,  # it takes no connections, or a lock is not to be had
+    asyncpg.TransactionRollbackError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+)
+
+
+_IDENTITY: Final = """
+    SELECT pg_postmaster_start_time()::text || ' ' || oid
+    FROM pg_database
+    WHERE datname = current_database()
+"""
+
+
+class Epoch:
+    """Counts how often the database may have become another one: whenever a connection was lost, or one was made that
+    leads to another server or database than those before, and whenever a log turned out not to be the one that was read
+    before. What is remembered of the database and is no fold of a log (ids that were drawn, slugs, tokens) is good for
+    one epoch only."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._identity: str | None = None
+
+    def end(self) -> None:
+        self.number += 1
+
+    async def follow(self, connection: Connection) -> None:
+        """Looks where a new connection leads to, and ends with its loss."""
+        identity = await connection.fetchval(_IDENTITY)
+        if identity != self._identity:
+            self._identity = identity
+            self.end()
+        connection.add_termination_listener(self._lost)
+
+    def _lost(self, _connection: object) -> None:
+        self.end()
+
+
+class Database:
+    """The pool of one process."""
+
+    def __init__(self, pool: Pool, epoch: Epoch) -> None:
+        self.epoch = epoch
+        self._pool = pool
+        self._waiting = 0
+
+    def show_use(self) -> None:
+        """Sets the gauges of the pool."""
+        POOL_CONNECTIONS.set(self._pool.get_size())
+        POOL_IN_USE.set(self._pool.get_size() - self._pool.get_idle_size())
+        POOL_WAITING.set(self._waiting)
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """A connection of the service's role. Trouble of the database's becomes DatabaseUnavailable."""
+        with unavailable():
+            async with self.raw_connection() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def raw_connection(self) -> AsyncIterator[Connection]:
+        """A connection whose errors come as they are, for those who must tell them apart.
+
+        Where a task is cancelled and then giving the connection back fails, because it was lost, that error would
+        stand in for the cancellation; who takes it for trouble and tries again would never end.
+        """
+        try:
+            async with self._acquired() as connection:
+                yield connection
+        except (*DATABASE_TROUBLE, asyncpg.PostgresError) as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise asyncio.CancelledError from error
+            raise
+
+    @asynccontextmanager
+    async def _acquired(self) -> AsyncIterator[Connection]:
+        self._waiting += 1
+        try:
+            connection = await self._pool.acquire(timeout=ACQUIRE_SECONDS_MAX)
+        finally:
+            self._waiting -= 1
+        try:
+            yield connection
+        finally:
+            await self._pool.release(connection)
+
+
+class Kept:
+    """One connection for somebody who asks often, one thing at a time: to take one from the pool and to give it back
+    takes as long as a small query. As a context it is a Database's `raw_connection`, and always the same. It is
+    replaced when it was lost; whoever keeps it gives it back by `close`.
+
+    `warnings`: the last thing that the server has said on it beside its answers, until somebody clears it.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.warnings: list[object] = []
+        self._database = database
+        self._keeping = AsyncExitStack()
+        self._connection: Connection | None = None
+
+    async def __aenter__(self) -> Connection:
+        if self._connection is None or is_lost(self._connection):
+            await self.close()
+            connection = await self._keeping.enter_async_context(self._database.raw_connection())
+            connection.add_log_listener(self._note)
+            self._connection = connection
+        return self._connection
+
+    async def __aexit__(self, *_: object) -> None:
+        """It is kept."""
+
+    async def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(asyncpg.InterfaceError):  # it was lost, and is taken back already
+                connection.remove_log_listener(self._note)
+        with suppress(*DATABASE_TROUBLE):  # it was lost
+            await self._keeping.aclose()
+
+    def _note(self, _connection: object, warning: object) -> None:
+        self.warnings[:] = [warning]
+
+
+def is_lost(connection: Connection) -> bool:
+    """Whether the connection is gone, perhaps so much so that the pool has taken it back already."""
+    try:
+        return bool(connection.is_closed())
+    except asyncpg.InterfaceError:
+        return True
+
+
+@contextmanager
+def unavailable() -> Iterator[None]:
+    """Turns DATABASE_TROUBLE into DatabaseUnavailable. Not for writes: it says nothing about their outcome."""
+    try:
+        yield
+    except DATABASE_TROUBLE as error:
+        raise DatabaseUnavailable from error
+
+
+@asynccontextmanager
+async def open_database(dsn: str, *, name: str, connections_max: int = CONNECTIONS_MAX) -> AsyncIterator[Database]:
+    """The database at `dsn`, found sound; `name` is what `pg_stat_activity` shows. Raises StartupRefused."""
+    options: dict[str, Any] = {
+        "timeout": CONNECT_SECONDS_MAX,
+        "command_timeout": STATEMENT_SECONDS_MAX + 2,
+        "server_settings": {"application_name": name},
+        # Each connection anew: an address can come to lead to a standby, which would answer what was true once.
+        "target_session_attrs": "primary",
+    }
+    epoch = Epoch()
+    settling = _Settling(epoch)
+    with _starting():
+        pool = await asyncpg.create_pool(
+            dsn,
+            **options,
+            init_size=1,
+            min_size=0,  # a floor would be restored behind our back, and its failures told in words of another's
+            max_size=connections_max,
+            init=settling.settle,
+            reset=_keep,
+        )
+    try:
+        with _starting():
+            async with pool.acquire(timeout=ACQUIRE_SECONDS_MAX) as connection:
+                await refuse_shared(connection, another_client(dsn))
+                await refuse_unsound(connection)
+                await refuse_unmigrated(connection)
+        settling.is_serving = True
+        yield Database(pool, epoch)
+    finally:
+        await _close(pool)
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    """Turns whatever the driver says into StartupRefused."""
+    try:
+        yield
+    except SessionUnfit as unfit:
+        raise StartupRefused(str(unfit)) from unfit
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise StartupRefused(
+            f"This login may not connect to the database ({error}); its owner must GRANT it CONNECT."
+        ) from error
+    except asyncpg.TargetServerAttributeNotMatched as error:
+        raise StartupRefused("The database is a standby; give the address of the primary.") from error
+    except (*DATABASE_TROUBLE, ValueError, OverflowError) as error:
+        raise StartupRefused(
+            f"Cannot connect to the database: {reason(error)}. Is its address right, is it up?"
+        ) from error
+
+
+class _Settling:
+    """Makes new connections the service's, which may end an epoch. Once it is serving, what is wrong with them is said,
+    until one is good."""
+
+    def __init__(self, epoch: Epoch) -> None:
+        self.is_serving = False
+        self._epoch = epoch
+        self._said = ""
+
+    async def settle(self, connection: Connection) -> None:
+        """Raises SessionUnfit."""
+        try:
+            await settle(connection, _SERVICE_SETTINGS)
+        except SessionUnfit as unfit:
+            if self.is_serving and str(unfit) != self._said:
+                self._said = str(unfit)
+                _logger.error("session_refused", reason=self._said)
+            raise
+        self._said = ""
+        await self._epoch.follow(connection)
+
+
+async def refuse_unsound(connection: Connection) -> None:
+    """Raises StartupRefused where an acknowledged change might not be on disk, or could not be written."""
+    if connection.get_server_version().major < POSTGRES_MAJOR_MIN:
+        raise StartupRefused(f"PostgreSQL {POSTGRES_MAJOR_MIN} or later is needed; upgrade the server.")
+    for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+        if await connection.fetchval("SELECT current_setting($1)", setting) == "off":
+            raise StartupRefused(f"The database runs with {setting} = off and may lose what it confirmed; turn it on.")
+    encoding = await connection.fetchval("SELECT current_setting('server_encoding')")
+    if encoding != "UTF8":
+        raise StartupRefused(f"The database's encoding is {encoding}; create it with ENCODING 'UTF8'.")
+
+
+async def _keep(connection: Connection) -> None:
+    """In place of asyncpg's RESET ALL at every release, a round trip: no code of ours changes a session."""
+
+
+async def _close(pool: Pool) -> None:
+    try:
+        with suppress(*DATABASE_TROUBLE):  # it may be gone before us
+            await pool.close()
+    finally:
+        pool.terminate()

@@ -1,0 +1,137 @@
+"""Sessions of PostgreSQL: what is set in each, whether it took effect, and whether the session is ours alone.
+
+What the service guarantees rests on settings of its sessions: the role, the timeouts, where tables are looked for. They
+are not sent with the start-up message, because poolers refuse it then, or drop them and say nothing. They are set by a
+statement in each new session, and another statement, a transaction of its own, looks whether they are there.
+
+A pooler that lends a session for one transaction at a time (PgBouncer's transaction mode) cannot be worked with:
+settings and prepared statements would be those of others, and a change could be made with all rights of the login and
+without any timeout. It shows by the server's processes that answer: either two clients are answered by the same
+process, or one client is answered by another process than before.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+import asyncpg
+from asyncpg import Connection
+
+from engine.domain.errors import StartupRefused
+
+ROUNDS: Final = 5
+"""Times that a session is held against that of another client, a new one each time."""
+SHARED: Final = (
+    "The database's address leads to a pooler that shares sessions between transactions: settings, prepared statements "
+    "and locks would be those of others. Set pool_mode = session, or give PostgreSQL's own address."
+)
+ALONE: Final = (
+    "The pooler that the database's address leads to has no second connection for this login; "
+    "give it more (default_pool_size)."
+)
+
+_SET: Final = """
+    SELECT wanted.name, pg_catalog.set_config(wanted.name, wanted.value, false) AS value,
+        pg_catalog.pg_backend_pid() AS process
+    FROM unnest($1::text[], $2::text[]) AS wanted (name, value)
+"""
+_FOUND: Final = """
+    SELECT wanted.name, pg_catalog.current_setting(wanted.name) AS value, pg_catalog.pg_backend_pid() AS process,
+        pg_catalog.pg_is_in_recovery() AS is_standby
+    FROM unnest($1::text[]) AS wanted (name)
+"""
+_LOGIN: Final = "SELECT pg_catalog.quote_ident(session_user)"
+_PROCESS: Final = """
+    SELECT pg_catalog.pg_backend_pid() AS number, pg_catalog.pg_postmaster_start_time() AS server_started_at
+"""
+
+
+class SessionUnfit(ConnectionError):
+    """The session was had, but guarantees would not hold in it; its text is a sentence that says what to do."""
+
+
+async def settle(connection: Connection, settings: Mapping[str, str]) -> None:
+    """Sets the settings for the whole session, and finds them in effect. Raises SessionUnfit."""
+    names, values = list(settings), list(settings.values())
+    try:
+        with _telling_strangers():
+            was = await connection.fetch(_SET, names, values)
+            now = await connection.fetch(_FOUND, names)
+    except asyncpg.InvalidParameterValueError as error:
+        raise SessionUnfit(
+            f"The database is not ready for the service ({error}); run `tallybook migrate` with the same address."
+        ) from error
+    except asyncpg.InsufficientPrivilegeError as error:
+        login = await connection.fetchval(_LOGIN)
+        raise SessionUnfit(
+            f"This login may not work as {settings['role']} ({error}); an administrator must run: "
+            f"GRANT {settings['role']} TO {login};"
+        ) from error
+    if len({row["process"] for row in (*was, *now)}) > 1:
+        raise SessionUnfit(SHARED)
+    lost = [
+        f"{before['name']} is {after['value']!r} and not {before['value']!r}"
+        for before, after in zip(was, now, strict=True)
+        if before["value"] != after["value"]
+    ]
+    if lost:
+        raise SessionUnfit(
+            f"A session of the database does not keep what is set in it ({', '.join(lost)}); "
+            "if its address is a pooler's, set pool_mode = session, or give PostgreSQL's own address."
+        )
+    if now[0]["is_standby"]:  # what a pooler says of it at the beginning may be long past
+        raise SessionUnfit("The database is a standby; give the address of the primary.")
+
+
+async def refuse_shared(connection: Connection, another: Callable[[], Awaitable[Connection]]) -> None:
+    """Raises StartupRefused where a pooler shares sessions between transactions; `another` makes one more client.
+
+    Nothing is looked for where PostgreSQL itself answers: a pooler tells its clients numbers of processes, to cancel
+    statements by, that it has made up. Who is alone with the pooler is sure to find it out. Among many others, or where
+    several poolers share an address, it is a matter of chance, in each of the rounds.
+    """
+    with _refusing_strangers():
+        process = await connection.fetchrow(_PROCESS)
+        if process["number"] == connection.get_server_pid():
+            return
+        for _ in range(ROUNDS):
+            other = await another()
+            try:
+                async with other.transaction():
+                    if await other.fetchrow(_PROCESS) == process or await connection.fetchrow(_PROCESS) != process:
+                        raise SessionUnfit(SHARED)
+            except (TimeoutError, asyncpg.PostgresConnectionError) as error:
+                if isinstance(error, TimeoutError) or "query_wait_timeout" in str(error):
+                    raise StartupRefused(ALONE) from error
+                raise
+            finally:
+                other.terminate()
+
+
+def reason(error: BaseException) -> str:
+    """What went wrong with a connection, in words also where the error has none."""
+    if isinstance(error, TimeoutError):
+        return "it does not answer in time"
+    return str(error).rstrip(".") or type(error).__name__
+
+
+@contextmanager
+def _telling_strangers() -> Iterator[None]:
+    """Turns what is met with in others' sessions, prepared statements and the like, into SessionUnfit."""
+    try:
+        yield
+    except (asyncpg.DuplicatePreparedStatementError, asyncpg.InvalidSQLStatementNameError) as error:
+        raise SessionUnfit(SHARED) from error
+    except asyncpg.PostgresConnectionError as error:
+        if "statement pooling" not in str(error):
+            raise
+        raise SessionUnfit(SHARED) from error
+
+
+@contextmanager
+def _refusing_strangers() -> Iterator[None]:
+    try:
+        with _telling_strangers():
+            yield
+    except SessionUnfit as unfit:
+        raise StartupRefused(str(unfit)) from unfit

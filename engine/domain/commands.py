@@ -1,0 +1,123 @@
+"""What may be asked of a tournament: one frozen struct per kind of request, imperative.
+
+Pure. Well-typed but not yet judged: names may be empty, competitors unknown, rankings closed. What is created
+brings its new id along, so that judging needs no source of ids. `None` (or `UNSET`) by default: not said.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from msgspec import UNSET, Struct, UnsetType
+
+from engine.domain.events import Delta, Points, Result
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
+
+
+class Order(Struct, frozen=True, kw_only=True):
+    """What all commands share."""
+
+
+class RegisterCompetitor(Order, frozen=True, kw_only=True):
+    competitor_id: CompetitorId
+    name: str
+    tags: tuple[str, ...] = ()
+    color: str | None = None
+    parent_id: CompetitorId | None = None
+
+
+class ChangeCompetitor(Order, frozen=True, kw_only=True):
+    competitor_id: CompetitorId
+    name: str | None = None
+    tags: tuple[str, ...] | None = None
+    color: str | None = None
+    parent_id: CompetitorId | None = None
+
+
+class AddCompetition(Order, frozen=True, kw_only=True):
+    competition_id: CompetitionId
+    group_id: int
+    started_at: datetime | None = None
+    location: str | None = None
+    participants: tuple[CompetitorId, ...] = ()
+    result: Result | None = None
+    winner_id: CompetitorId | None = None
+
+
+class ChangeCompetition(Order, frozen=True, kw_only=True):
+    competition_id: CompetitionId
+    started_at: datetime | None = None
+    location: str | None = None
+    result: Result | None = None
+    winner_id: CompetitorId | None = None
+
+
+class CreateRanking(Order, frozen=True, kw_only=True):
+    ranking_id: RankingId
+    main_unity_id: UnityId
+    name: str
+    main_unity_name: str
+    participants: tuple[CompetitorId, ...]
+    description: str | None = None
+
+
+class ModifyRanking(Order, frozen=True, kw_only=True):
+    ranking_id: RankingId
+    main_unity_name: str
+    participants: tuple[CompetitorId, ...]
+    name: str | None = None
+    description: str | None | UnsetType = UNSET
+
+
+class AddUnity(Order, frozen=True, kw_only=True):
+    ranking_id: RankingId
+    unity_id: UnityId
+    name: str
+    sort: Sort = Sort.DESC
+
+
+class AddPoints(Order, frozen=True, kw_only=True):
+    ranking_id: RankingId
+    deltas: tuple[Delta, ...]
+    competition_id: CompetitionId | None = None
+
+
+Effects = Mapping[Sequence, Points]
+"""The points that a competition caused and nothing has reversed, by their sequences, which ascend."""
+
+
+class VoidCompetition(Order, frozen=True, kw_only=True):
+    """`effects` are those at the state that it is judged by; None: whoever judges it looks them up."""
+
+    competition_id: CompetitionId
+    effects: Effects | None = None
+
+
+class UnvoidCompetition(Order, frozen=True, kw_only=True):
+    """As VoidCompetition; what is in effect of a voided competition are the reversals."""
+
+    competition_id: CompetitionId
+    effects: Effects | None = None
+
+
+class CloseRanking(Order, frozen=True, kw_only=True):
+    ranking_id: RankingId
+
+
+class ReopenRanking(Order, frozen=True, kw_only=True):
+    ranking_id: RankingId
+
+
+Command = (
+    RegisterCompetitor
+    | ChangeCompetitor
+    | AddCompetition
+    | ChangeCompetition
+    | CreateRanking
+    | ModifyRanking
+    | AddUnity
+    | AddPoints
+    | VoidCompetition
+    | UnvoidCompetition
+    | CloseRanking
+    | ReopenRanking
+)

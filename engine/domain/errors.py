@@ -1,0 +1,290 @@
+"""Everything that Tallybook refuses or fails at, in one tree.
+
+    TallybookError
+    ├── Refusal                    the request is not done, as it and things are
+    │   ├── Unreadable             it could not be read
+    │   │   ├── BodyTooLarge
+    │   │   ├── BodyTooSlow
+    │   │   ├── HeadTooLarge
+    │   │   ├── HeadTooSlow
+    │   │   ├── MediaTypeUnsupported
+    │   │   └── TargetTooLong
+    │   ├── TooManyRequests        of one client or token; it should wait
+    │   ├── Unauthenticated        no token, or not a good one
+    │   ├── Forbidden              the token's scope is too small
+    │   ├── NotFound               no such path, tournament, ranking, …
+    │   ├── MethodNotAllowed
+    │   ├── Conflict               against the state of things: a closed ranking
+    │   ├── PreconditionFailed     what is to be changed is not any more what its sender has seen
+    │   └── Unacceptable           readable, but not acceptable
+    │       └── KeyReused          the idempotency key belongs to another request
+    ├── Unavailable                certainly not applied by this attempt; the same request may succeed later
+    │   ├── QueueFull
+    │   ├── Overtaken              judged again too often
+    │   ├── DatabaseUnavailable
+    │   ├── Rejected               the database refuses this very change
+    │   ├── HistoryReplaced        the log is not the one read before; read it anew
+    │   ├── IdTaken                an id that was drawn exists already
+    │   ├── KeyRefused             a repeat of it was refused meanwhile
+    │   ├── TournamentStopped      its log holds an event that cannot be folded
+    │   └── ShuttingDown
+    ├── OutcomeUnknown             it may have been applied or not
+    ├── LogUnreadable              an event whose tag or body this code does not know
+    ├── LogForked                  the log is not the one that was read before
+    ├── LogDisproved               what is stored is not what its digests, or its events, say
+    └── StartupRefused             a sentence that says what to do, and exit
+
+Pure. Each class has a stable `code`; facts are attributes. What the HTTP front makes of them is one table in
+`api/http/problems.py`.
+"""
+
+from collections.abc import Sequence as Items
+from typing import ClassVar
+
+from msgspec import Struct
+
+from engine.domain.terms import Sequence, TournamentId
+
+
+class Fault(Struct, frozen=True):
+    """One thing that is wrong with one field of a request."""
+
+    field: str
+    message: str
+
+
+class TallybookError(Exception):
+    """`message` is a sentence for the one who asked; it says what to do."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class Refusal(TallybookError):
+    """`faults` lists every fault that was found, in the order of the request's fields."""
+
+    code = "refused"
+
+    def __init__(self, message: str, faults: Items[Fault] = ()) -> None:
+        super().__init__(message)
+        self.faults = tuple(faults)
+
+
+class Unreadable(Refusal):
+    code = "unreadable"
+
+
+class BodyTooLarge(Unreadable):
+    code = "body_too_large"
+
+
+class BodyTooSlow(Unreadable):
+    code = "body_too_slow"
+
+
+class HeadTooLarge(Unreadable):
+    code = "head_too_large"
+
+    def __init__(self) -> None:
+        super().__init__("The headers of the request are too large or too many; send less.")
+
+
+class HeadTooSlow(Unreadable):
+    code = "head_too_slow"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"The headers of the request did not come within {seconds:.0f} seconds; send it again.")
+
+
+class MediaTypeUnsupported(Unreadable):
+    code = "media_type_unsupported"
+
+
+class TargetTooLong(Unreadable):
+    code = "target_too_long"
+
+    def __init__(self) -> None:
+        super().__init__("The address of the request is too long; shorten it.")
+
+
+class TooManyRequests(Refusal):
+    """`retry_after_seconds` is when trying again makes sense."""
+
+    code = "too_many_requests"
+
+    def __init__(self, message: str, retry_after_seconds: int) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class Unauthenticated(Refusal):
+    code = "unauthenticated"
+
+
+class Forbidden(Refusal):
+    code = "forbidden"
+
+
+class NotFound(Refusal):
+    code = "not_found"
+
+
+class MethodNotAllowed(Refusal):
+    code = "method_not_allowed"
+
+    def __init__(self, message: str, allowed: Items[str]) -> None:
+        super().__init__(message)
+        self.allowed = tuple(allowed)
+
+
+class Conflict(Refusal):
+    code = "conflict"
+
+
+class PreconditionFailed(Refusal):
+    code = "precondition_failed"
+
+
+class Unacceptable(Refusal):
+    code = "unacceptable"
+
+
+class KeyReused(Unacceptable):
+    code = "key_reused"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This Idempotency-Key was used for another request; use a new key for a new request.",
+            [Fault("Idempotency-Key", "was used for another request")],
+        )
+
+
+class Unavailable(TallybookError):
+    """`retry_after_seconds` is when trying again makes sense."""
+
+    code = "unavailable"
+    retry_after_seconds: int = 1
+
+
+class QueueFull(Unavailable):
+    code = "queue_full"
+
+    def __init__(self) -> None:
+        super().__init__("Too many requests are waiting; this attempt changed nothing, try again shortly.")
+
+
+class Overtaken(Unavailable):
+    code = "overtaken"
+
+    def __init__(self) -> None:
+        super().__init__("The tournament is being changed too fast; this attempt changed nothing, try again.")
+
+
+class DatabaseUnavailable(Unavailable):
+    code = "database_unavailable"
+    retry_after_seconds = 2
+
+    def __init__(self) -> None:
+        super().__init__("The database does not answer; this attempt changed nothing, try again shortly.")
+
+
+class Rejected(Unavailable):
+    code = "rejected"
+    retry_after_seconds = 60
+
+    def __init__(self) -> None:
+        super().__init__("The database refused this change; it was not applied. The operator must look at it.")
+
+
+class HistoryReplaced(Unavailable):
+    code = "history_replaced"
+
+    def __init__(self) -> None:
+        super().__init__("The tournament's log was replaced meanwhile; this attempt changed nothing, try again.")
+
+
+class IdTaken(Unavailable):
+    code = "id_taken"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The id that was drawn for this exists already (was the database restored?); this attempt changed nothing, "
+            "try again."
+        )
+
+
+class KeyRefused(Unavailable):
+    code = "key_refused"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Another request with this Idempotency-Key was refused meanwhile; this attempt changed nothing, try again."
+        )
+
+
+class TournamentStopped(Unavailable):
+    code = "tournament_stopped"
+    retry_after_seconds = 60
+
+    def __init__(self) -> None:
+        super().__init__("This tournament is stopped until its operator repairs it; this attempt changed nothing.")
+
+
+class ShuttingDown(Unavailable):
+    code = "shutting_down"
+
+    def __init__(self) -> None:
+        super().__init__("This server is shutting down; this attempt changed nothing, try again.")
+
+
+class OutcomeUnknown(TallybookError):
+    code = "outcome_unknown"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "It is not known whether this was applied; repeat it with the same Idempotency-Key, or read first."
+        )
+
+
+class LogUnreadable(TallybookError):
+    """The event at `sequence` cannot be decoded or folded; its tournament stops there."""
+
+    code = "log_unreadable"
+
+    def __init__(self, tournament_id: TournamentId, sequence: Sequence, reason: str) -> None:
+        super().__init__(f"event {sequence} of tournament {tournament_id} cannot be folded: {reason}")
+        self.tournament_id = tournament_id
+        self.sequence = sequence
+        self.reason = reason
+
+    @classmethod
+    def dangling(cls, tournament_id: TournamentId, sequence: Sequence, error: LookupError) -> "LogUnreadable":
+        """For an event that names what does not exist: the fold raised `error`."""
+        return cls(tournament_id, sequence, f"it names {error}, which does not exist")
+
+
+class LogForked(TallybookError):
+    """The log does not continue from `sequence` as it was read before: another history is there now."""
+
+    code = "log_forked"
+
+    def __init__(self, tournament_id: TournamentId, sequence: Sequence) -> None:
+        super().__init__(
+            f"tournament {tournament_id} does not continue from sequence {sequence} as it was read before: "
+            "was the database restored or failed over?"
+        )
+        self.tournament_id = tournament_id
+        self.sequence = sequence
+
+
+class LogDisproved(TallybookError):
+    """A check of the log, or of what is made of it, found a difference."""
+
+    code = "log_disproved"
+
+
+class StartupRefused(TallybookError):
+    code = "startup_refused"

@@ -1,0 +1,216 @@
+"""What has happened in a tournament: one frozen struct per kind of fact, past tense, never changed.
+
+Pure. An event holds everything its folds need, ids and times included, so that folding it needs no clock and
+no look-up. A field that is `None` (or `UNSET`) by default was not part of what happened: in a change it means
+"left as it was". How events are written down is `codec.py`'s matter; what they mean for decisions is
+`tournament.py`'s, and for answers `projections/board/board.py`'s.
+"""
+
+from datetime import datetime
+from typing import Annotated, ClassVar, Final
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from engine.domain.terms import DELTA_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
+
+Result = str | dict[CompetitorId, str]
+"""The score of a competition, or, with more than two participants, the performance of each."""
+
+
+SET_ASIDE_MAX: Final = 10**18 - 1
+"""The last sequence that can be set aside: the view `set_aside` reads so many digits."""
+
+
+class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
+    """What all events share: they are frozen, and their stored form omits what is as by default. They hold nothing
+    that could lead back to them, so the garbage collector need not look at them, of which a replay makes millions.
+
+    `structural`: whether the fact changes what other requests are judged by, beyond adding something that
+    nobody can have named yet. A block judged before such an event of another process is judged again.
+    `exact`: it depends on every event before it, points too, so it is appended at just the sequence it was judged at.
+    `creates`: its fields that are ids of what comes into being by it.
+    """
+
+    structural: ClassVar[bool] = False
+    exact: ClassVar[bool] = False
+    creates: ClassVar[tuple[str, ...]] = ()
+
+
+class TournamentOpened(Fact, frozen=True, kw_only=True):
+    name: str
+    slug: str
+
+
+class CompetitorRegistered(Fact, frozen=True, kw_only=True):
+    creates = ("competitor_id",)
+    competitor_id: CompetitorId
+    name: str
+    tags: tuple[str, ...] = ()
+    color: str = "000000"
+    parent_id: CompetitorId | None = None
+
+
+class CompetitorChanged(Fact, frozen=True, kw_only=True):
+    """Structural because of the parent: two changes, each harmless alone, could close a circle."""
+
+    structural = True
+    competitor_id: CompetitorId
+    name: str | None = None
+    tags: tuple[str, ...] | None = None
+    color: str | None = None
+    parent_id: CompetitorId | None = None
+
+
+class CompetitionAdded(Fact, frozen=True, kw_only=True):
+    """`started_at` None: it started when it was recorded. Times are UTC."""
+
+    creates = ("competition_id",)
+    competition_id: CompetitionId
+    group_id: int
+    started_at: datetime | None = None
+    location: str = ""
+    participants: tuple[CompetitorId, ...] = ()
+    result: Result | None = None
+    winner_id: CompetitorId | None = None
+
+
+class CompetitionChanged(Fact, frozen=True, kw_only=True):
+    competition_id: CompetitionId
+    started_at: datetime | None = None
+    location: str | None = None
+    result: Result | None = None
+    winner_id: CompetitorId | None = None
+
+
+class RankingCreated(Fact, frozen=True, kw_only=True):
+    structural = True
+    creates = ("ranking_id", "main_unity_id")
+    ranking_id: RankingId
+    name: str
+    participants: tuple[CompetitorId, ...]
+    main_unity_id: UnityId
+    main_unity_name: str
+    description: str | None = None
+
+
+class RankingModified(Fact, frozen=True, kw_only=True):
+    """`participants` is the whole list from now on; `description` None: taken away, UNSET: left as it was."""
+
+    structural = True
+    ranking_id: RankingId
+    participants: tuple[CompetitorId, ...]
+    main_unity_name: str
+    name: str | None = None
+    description: str | None | UnsetType = UNSET
+
+
+class UnityAdded(Fact, frozen=True, kw_only=True):
+    structural = True
+    creates = ("unity_id",)
+    ranking_id: RankingId
+    unity_id: UnityId
+    name: str
+    sort: Sort = Sort.DESC
+
+
+class Delta(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A signed integer credited to one competitor in one unity."""
+
+    competitor_id: CompetitorId
+    unity_id: UnityId
+    amount: Annotated[int, Meta(ge=-DELTA_MAX, le=DELTA_MAX)]
+
+
+class PointsAdded(Fact, frozen=True, kw_only=True):
+    """`competition_id` None: a free modification."""
+
+    ranking_id: RankingId
+    deltas: tuple[Delta, ...]
+    competition_id: CompetitionId | None = None
+
+
+class PointsReversed(Fact, frozen=True, kw_only=True):
+    """Takes back, line by line, the points of the event `reverses` of the same ranking: a `PointsAdded` that its
+    competition caused, or an earlier reversal. It follows the voiding or unvoiding that it belongs to, in its block."""
+
+    ranking_id: RankingId
+    deltas: tuple[Delta, ...]
+    competition_id: CompetitionId
+    reverses: Sequence
+
+
+Points = PointsAdded | PointsReversed
+"""Every event that changes totals, by its `deltas`."""
+
+
+class CompetitionVoided(Fact, frozen=True, kw_only=True):
+    """It no longer counts: what it caused is reversed with it, and no more points can name it."""
+
+    structural = True
+    exact = True
+    competition_id: CompetitionId
+
+
+class CompetitionUnvoided(Fact, frozen=True, kw_only=True):
+    """It counts again: the reversals of its voiding are reversed with it."""
+
+    structural = True
+    exact = True
+    competition_id: CompetitionId
+
+
+class RankingClosed(Fact, frozen=True, kw_only=True):
+    structural = True
+    ranking_id: RankingId
+
+
+class RankingReopened(Fact, frozen=True, kw_only=True):
+    structural = True
+    ranking_id: RankingId
+
+
+class EventSetAside(Fact, frozen=True, kw_only=True):
+    """The event `sequence`, before this one, could not be folded. It has no effect, at no moment and for no reader.
+    `digest` is that of the block that holds it, in hexadecimal."""
+
+    structural = True
+    exact = True
+    sequence: Annotated[Sequence, Meta(ge=1, le=SET_ASIDE_MAX)]
+    digest: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class Ignored(Fact, frozen=True, kw_only=True):
+    """In place of an event that was set aside: nothing happened. It is made when the log is read, and never stored."""
+
+
+Event = (
+    TournamentOpened
+    | CompetitorRegistered
+    | CompetitorChanged
+    | CompetitionAdded
+    | CompetitionChanged
+    | RankingCreated
+    | RankingModified
+    | UnityAdded
+    | Points
+    | CompetitionVoided
+    | CompetitionUnvoided
+    | RankingClosed
+    | RankingReopened
+    | EventSetAside
+    | Ignored
+)
+
+
+class Recorded(Struct, frozen=True, gc=False):
+    """An event as the log holds it.
+
+    `sequence` is its number in its tournament, `recorded_at` the database's clock (UTC, never falling within
+    a tournament), `actor` who asked for it, `idempotency_key` the key of that request if it had one.
+    """
+
+    sequence: Sequence
+    recorded_at: datetime
+    actor: ActorId
+    idempotency_key: str | None
+    event: Event

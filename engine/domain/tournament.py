@@ -1,0 +1,546 @@
+"""What a tournament knows of itself for judging requests, and the judging.
+
+    evolve(state, event)            what a fact changes
+    decide(state, command) → events what a request leads to, or a Refusal that lists every fault
+
+Pure: both are functions of their arguments alone. The state is folded in place, because it has one owner; its
+parts are frozen. It holds only what some decision looks at: totals, for one, are not here, because no delta is
+ever refused for what it would add up to.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Container, Hashable, Iterable
+from typing import Final, TypeVar, assert_never
+
+import msgspec
+from msgspec import UNSET, Struct, field
+
+from engine.domain import commands, events
+from engine.domain.commands import Command
+from engine.domain.errors import Conflict, Fault, IdTaken, NotFound, Unacceptable
+from engine.domain.events import Delta, Event, Result
+from engine.domain.terms import (
+    COMPETITIONS_MAX,
+    COMPETITORS_MAX,
+    DELTA_MAX,
+    DELTAS_MAX,
+    PARTICIPANTS_MAX,
+    RANKINGS_MAX,
+    REVERSED_LINES_MAX,
+    TAGS_MAX,
+    UNITIES_MAX,
+    CompetitionId,
+    CompetitorId,
+    RankingId,
+    UnityId,
+    description_fault,
+    name_fault,
+)
+
+
+class Ranking(Struct, frozen=True, kw_only=True):
+    """`unities` holds the name of each, the main one first."""
+
+    participants: frozenset[CompetitorId]
+    unities: dict[UnityId, str]
+    closed: bool = False
+
+    @property
+    def main_unity_id(self) -> UnityId:
+        return next(iter(self.unities))
+
+
+class Tournament(Struct, kw_only=True):
+    """`competitors` holds the parent of each, `competitions` the participants of each, `voided` those that do not
+    count."""
+
+    competitors: dict[CompetitorId, CompetitorId | None] = field(default_factory=dict)
+    competitions: dict[CompetitionId, tuple[CompetitorId, ...]] = field(default_factory=dict)
+    voided: set[CompetitionId] = field(default_factory=set)
+    rankings: dict[RankingId, Ranking] = field(default_factory=dict)
+
+
+# ── Facts ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def evolve(state: Tournament, event: Event) -> None:
+    """Folds one event into `state`, in place. Raises KeyError where the event names what does not exist."""
+    match event:
+        case (
+            events.PointsAdded()
+            | events.PointsReversed()
+            | events.TournamentOpened()
+            | events.EventSetAside()
+            | events.Ignored()
+        ):
+            pass
+        case events.CompetitorRegistered():
+            state.competitors[event.competitor_id] = event.parent_id
+        case events.CompetitorChanged():
+            if event.parent_id is not None:
+                state.competitors[event.competitor_id] = event.parent_id
+        case events.CompetitionAdded():
+            state.competitions[event.competition_id] = event.participants
+        case events.CompetitionChanged():
+            pass
+        case events.CompetitionVoided():
+            state.voided.add(event.competition_id)
+        case events.CompetitionUnvoided():
+            state.voided.discard(event.competition_id)
+        case events.RankingCreated():
+            state.rankings[event.ranking_id] = Ranking(
+                participants=frozenset(event.participants),
+                unities={event.main_unity_id: event.main_unity_name},
+            )
+        case events.RankingModified():
+            ranking = state.rankings[event.ranking_id]
+            state.rankings[event.ranking_id] = msgspec.structs.replace(
+                ranking,
+                participants=frozenset(event.participants),
+                unities=ranking.unities | {ranking.main_unity_id: event.main_unity_name},
+            )
+        case events.UnityAdded():
+            ranking = state.rankings[event.ranking_id]
+            state.rankings[event.ranking_id] = msgspec.structs.replace(
+                ranking, unities=ranking.unities | {event.unity_id: event.name}
+            )
+        case events.RankingClosed():
+            _set_closed(state, event.ranking_id, closed=True)
+        case events.RankingReopened():
+            _set_closed(state, event.ranking_id, closed=False)
+        case _:
+            assert_never(event)
+
+
+def _set_closed(state: Tournament, ranking_id: RankingId, *, closed: bool) -> None:
+    state.rankings[ranking_id] = msgspec.structs.replace(state.rankings[ranking_id], closed=closed)
+
+
+# ── Judging ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def decide(state: Tournament, command: Command) -> tuple[Event, ...]:
+    """The events that `command` leads to in `state`: all of them are recorded, or none.
+
+    Raises NotFound where it addresses what does not exist, Conflict where a ranking's being open or closed
+    forbids it, Unacceptable with every fault that its fields have, and IdTaken where an id that it brings exists.
+    """
+    match command:
+        case commands.AddPoints():
+            return (_add_points(state, command),)
+        case commands.RegisterCompetitor():
+            return (_register_competitor(state, command),)
+        case commands.ChangeCompetitor():
+            return (_change_competitor(state, command),)
+        case commands.AddCompetition():
+            return (_add_competition(state, command),)
+        case commands.ChangeCompetition():
+            return (_change_competition(state, command),)
+        case commands.CreateRanking():
+            return (_create_ranking(state, command),)
+        case commands.ModifyRanking():
+            return (_modify_ranking(state, command),)
+        case commands.AddUnity():
+            return (_add_unity(state, command),)
+        case commands.VoidCompetition():
+            return _void_competition(state, command)
+        case commands.UnvoidCompetition():
+            return _unvoid_competition(state, command)
+        case commands.CloseRanking():
+            if _ranking(state, command.ranking_id).closed:
+                raise Conflict(f"Ranking {command.ranking_id} is closed already.")
+            return (events.RankingClosed(ranking_id=command.ranking_id),)
+        case commands.ReopenRanking():
+            if not _ranking(state, command.ranking_id).closed:
+                raise Conflict(f"Ranking {command.ranking_id} is open already.")
+            return (events.RankingReopened(ranking_id=command.ranking_id),)
+        case _:
+            assert_never(command)
+
+
+def _add_points(state: Tournament, command: commands.AddPoints) -> Event:
+    ranking = _open_ranking(state, command.ranking_id)
+    faults: list[Fault] = []
+    if not command.deltas:
+        faults.append(Fault("participants_delta", "must hold at least one delta"))
+    if len(command.deltas) > DELTAS_MAX:
+        _refuse_if_any([Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")])
+    participants, unities = ranking.participants, ranking.unities
+    for delta in command.deltas:
+        if delta.competitor_id not in participants:
+            faults.append(Fault("participants_delta", f"competitor {delta.competitor_id} is not in this ranking"))
+        if delta.unity_id not in unities:
+            faults.append(Fault("participants_delta", f"unity {delta.unity_id} is not in this ranking"))
+        if not -DELTA_MAX <= delta.amount <= DELTA_MAX:
+            faults.append(Fault("participants_delta", f"delta {delta.amount} is not within ±{DELTA_MAX}"))
+    if command.competition_id is not None and command.competition_id not in state.competitions:
+        faults.append(Fault("competition_id", f"competition {command.competition_id} is not in this tournament"))
+    if command.competition_id in state.voided:
+        faults.append(Fault("competition_id", f"competition {command.competition_id} is voided"))
+    _refuse_if_any(faults)
+    return events.PointsAdded(
+        ranking_id=command.ranking_id, deltas=command.deltas, competition_id=command.competition_id
+    )
+
+
+def _register_competitor(state: Tournament, command: commands.RegisterCompetitor) -> Event:
+    _refuse_beyond(state.competitors, COMPETITORS_MAX, "This tournament", "competitors")
+    tags = _all_stripped(command.tags)
+    faults = [
+        *_name_faults("name", command.name),
+        *_tag_faults(tags),
+        *_color_faults(command.color),
+        *_parent_faults(state, command.parent_id),
+    ]
+    _refuse_if_any(faults)
+    _refuse_taken(command.competitor_id, state.competitors)
+    event = events.CompetitorRegistered(
+        competitor_id=command.competitor_id,
+        name=command.name.strip(),
+        tags=tags,
+        parent_id=command.parent_id,
+    )
+    return event if command.color is None else msgspec.structs.replace(event, color=command.color)
+
+
+def _change_competitor(state: Tournament, command: commands.ChangeCompetitor) -> Event:
+    if command.competitor_id not in state.competitors:
+        raise NotFound(f"This tournament has no competitor {command.competitor_id}.")
+    tags = None if command.tags is None else _all_stripped(command.tags)
+    faults = [
+        *_name_faults("name", command.name),
+        *_tag_faults(tags or ()),
+        *_color_faults(command.color),
+        *_parent_faults(state, command.parent_id),
+        *_circle_faults(state, command.competitor_id, command.parent_id),
+    ]
+    _refuse_if_any(faults)
+    return events.CompetitorChanged(
+        competitor_id=command.competitor_id,
+        name=_stripped(command.name),
+        tags=tags,
+        color=command.color,
+        parent_id=command.parent_id,
+    )
+
+
+def _add_competition(state: Tournament, command: commands.AddCompetition) -> Event:
+    _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions")
+    result, result_faults = _result(command.result, command.participants)
+    faults = [
+        *_participant_faults(state, command.participants),
+        *_location_faults(command.location),
+        *result_faults,
+        *_winner_faults(command.winner_id, command.participants),
+    ]
+    _refuse_if_any(faults)
+    _refuse_taken(command.competition_id, state.competitions)
+    return events.CompetitionAdded(
+        competition_id=command.competition_id,
+        group_id=command.group_id,
+        started_at=command.started_at,
+        location=(command.location or "").strip(),
+        participants=command.participants,
+        result=result,
+        winner_id=command.winner_id,
+    )
+
+
+def _change_competition(state: Tournament, command: commands.ChangeCompetition) -> Event:
+    participants = _participants_of(state, command.competition_id)
+    result, result_faults = _result(command.result, participants)
+    faults = [
+        *_location_faults(command.location),
+        *result_faults,
+        *_winner_faults(command.winner_id, participants),
+    ]
+    _refuse_if_any(faults)
+    return events.CompetitionChanged(
+        competition_id=command.competition_id,
+        started_at=command.started_at,
+        location=_stripped(command.location),
+        result=result,
+        winner_id=command.winner_id,
+    )
+
+
+def _void_competition(state: Tournament, command: commands.VoidCompetition) -> tuple[Event, ...]:
+    _participants_of(state, command.competition_id)
+    if command.competition_id in state.voided:
+        raise Conflict(f"Competition {command.competition_id} is voided already.")
+    voided = events.CompetitionVoided(competition_id=command.competition_id)
+    return voided, *_reversals(state, command.competition_id, command.effects)
+
+
+def _unvoid_competition(state: Tournament, command: commands.UnvoidCompetition) -> tuple[Event, ...]:
+    _participants_of(state, command.competition_id)
+    if command.competition_id not in state.voided:
+        raise Conflict(f"Competition {command.competition_id} is not voided.")
+    unvoided = events.CompetitionUnvoided(competition_id=command.competition_id)
+    return unvoided, *_reversals(state, command.competition_id, command.effects)
+
+
+def _reversals(state: Tournament, competition_id: CompetitionId, effects: commands.Effects | None) -> list[Event]:
+    """One event for each of `effects`; of competitors who have left their rankings too."""
+    assert effects is not None
+    touched = dict.fromkeys(effect.ranking_id for effect in effects.values())
+    closed = [str(ranking_id) for ranking_id in touched if state.rankings[ranking_id].closed]
+    if closed:
+        raise Conflict(
+            f"Competition {competition_id} gave points in closed rankings; have them reopened first: "
+            f"{', '.join(closed)}."
+        )
+    if sum(len(effect.deltas) for effect in effects.values()) > REVERSED_LINES_MAX:
+        raise Unacceptable(
+            f"Competition {competition_id} caused more than {REVERSED_LINES_MAX} lines of deltas, "
+            "more than can be reversed at once."
+        )
+    return [
+        events.PointsReversed(
+            ranking_id=effect.ranking_id,
+            deltas=tuple([Delta(d.competitor_id, d.unity_id, -d.amount) for d in effect.deltas]),
+            competition_id=competition_id,
+            reverses=sequence,
+        )
+        for sequence, effect in effects.items()
+    ]
+
+
+def _create_ranking(state: Tournament, command: commands.CreateRanking) -> Event:
+    _refuse_beyond(state.rankings, RANKINGS_MAX, "This tournament", "rankings")
+    faults = [
+        *_name_faults("name", command.name),
+        *_name_faults("main_unity_name", command.main_unity_name),
+        *_list_faults(state, command.participants),
+        *_description_faults(command.description),
+    ]
+    _refuse_if_any(faults)
+    _refuse_taken(command.ranking_id, state.rankings)
+    _refuse_taken_unity(state, command.main_unity_id)
+    return events.RankingCreated(
+        ranking_id=command.ranking_id,
+        name=command.name.strip(),
+        participants=command.participants,
+        main_unity_id=command.main_unity_id,
+        main_unity_name=command.main_unity_name.strip(),
+        description=command.description,
+    )
+
+
+def _modify_ranking(state: Tournament, command: commands.ModifyRanking) -> Event:
+    ranking = _open_ranking(state, command.ranking_id)
+    others = [name for unity_id, name in ranking.unities.items() if unity_id != ranking.main_unity_id]
+    faults = [
+        *_name_faults("name", command.name),
+        *_name_faults("main_unity_name", command.main_unity_name),
+        *_taken_faults("main_unity_name", command.main_unity_name, others),
+        *_list_faults(state, command.participants),
+        *_description_faults(None if command.description is UNSET else command.description),
+    ]
+    _refuse_if_any(faults)
+    return events.RankingModified(
+        ranking_id=command.ranking_id,
+        participants=command.participants,
+        main_unity_name=command.main_unity_name.strip(),
+        name=_stripped(command.name),
+        description=command.description,
+    )
+
+
+def _add_unity(state: Tournament, command: commands.AddUnity) -> Event:
+    ranking = _open_ranking(state, command.ranking_id)
+    _refuse_beyond(ranking.unities, UNITIES_MAX, "This ranking", "unities")
+    faults = [
+        *_name_faults("name", command.name),
+        *_taken_faults("name", command.name, ranking.unities.values()),
+    ]
+    _refuse_if_any(faults)
+    _refuse_taken_unity(state, command.unity_id)
+    return events.UnityAdded(
+        ranking_id=command.ranking_id,
+        unity_id=command.unity_id,
+        name=command.name.strip(),
+        sort=command.sort,
+    )
+
+
+# ── What decisions have in common ───────────────────────────────────────────────────────────────────────
+
+
+def _participants_of(state: Tournament, competition_id: CompetitionId) -> tuple[CompetitorId, ...]:
+    participants = state.competitions.get(competition_id)
+    if participants is None:
+        raise NotFound(f"This tournament has no competition {competition_id}.")
+    return participants
+
+
+def _ranking(state: Tournament, ranking_id: RankingId) -> Ranking:
+    ranking = state.rankings.get(ranking_id)
+    if ranking is None:
+        raise NotFound(f"This tournament has no ranking {ranking_id}.")
+    return ranking
+
+
+def _open_ranking(state: Tournament, ranking_id: RankingId) -> Ranking:
+    ranking = _ranking(state, ranking_id)
+    if ranking.closed:
+        raise Conflict(f"Ranking {ranking_id} is closed; have it reopened first.")
+    return ranking
+
+
+def _refuse_taken(new_id: int, existing: Container[int]) -> None:
+    if new_id in existing:
+        raise IdTaken
+
+
+def _refuse_taken_unity(state: Tournament, unity_id: UnityId) -> None:
+    for ranking in state.rankings.values():
+        _refuse_taken(unity_id, ranking.unities)
+
+
+def _refuse_beyond(those: Collection[object], most: int, whose: str, what: str) -> None:
+    """One more of `those` would be too many."""
+    if len(those) >= most:
+        raise Unacceptable(f"{whose} has {len(those):,} {what}; it can have no more than {most:,}.")
+
+
+def _refuse_if_any(faults: Iterable[Fault]) -> None:
+    distinct = list(dict.fromkeys(faults))
+    if distinct:
+        raise Unacceptable("The request cannot be accepted as it is; correct the fields named.", distinct)
+
+
+def _name_faults(field: str, name: str | None) -> list[Fault]:
+    fault = None if name is None else name_fault(name.strip())
+    return [Fault(field, fault)] if fault else []
+
+
+def _taken_faults(field: str, name: str, taken: Collection[str]) -> list[Fault]:
+    if name.strip() in taken:
+        return [Fault(field, f"this ranking has a unity {name.strip()!r} already")]
+    return []
+
+
+def _description_faults(description: str | None) -> list[Fault]:
+    fault = None if description is None else description_fault(description)
+    return [Fault("description", fault)] if fault else []
+
+
+def _location_faults(location: str | None) -> list[Fault]:
+    return _name_faults("location", location) if location else []
+
+
+_COLOR: Final = re.compile(r"[0-9A-Fa-f]{6}")
+
+
+def _color_faults(color: str | None) -> list[Fault]:
+    if color is None or _COLOR.fullmatch(color):
+        return []
+    return [Fault("color", "must be 6 hexadecimal characters, without a leading #")]
+
+
+def _tag_faults(tags: tuple[str, ...]) -> list[Fault]:
+    faults = [fault for tag in tags for fault in _name_faults("tags", tag)]
+    faults += [Fault("tags", f"tag {tag!r} is given more than once") for tag in _repeated(tags)]
+    if len(tags) > TAGS_MAX:
+        faults.append(Fault("tags", f"must be at most {TAGS_MAX}"))
+    return faults
+
+
+def _parent_faults(state: Tournament, parent_id: CompetitorId | None) -> list[Fault]:
+    if parent_id is None or parent_id in state.competitors:
+        return []
+    return [Fault("parent", f"competitor {parent_id} is not in this tournament")]
+
+
+def _circle_faults(state: Tournament, competitor_id: CompetitorId, parent_id: CompetitorId | None) -> list[Fault]:
+    if parent_id not in state.competitors or competitor_id not in _line_of(state, parent_id):
+        return []
+    if parent_id == competitor_id:
+        return [Fault("parent", "must be another competitor")]
+    return [Fault("parent", f"competitor {parent_id} is below competitor {competitor_id}")]
+
+
+def _line_of(state: Tournament, competitor_id: CompetitorId | None) -> set[CompetitorId]:
+    """`competitor_id` and all above it."""
+    line: set[CompetitorId] = set()
+    while competitor_id is not None:
+        line.add(competitor_id)
+        competitor_id = state.competitors[competitor_id]
+    return line
+
+
+def _list_faults(state: Tournament, participants: tuple[CompetitorId, ...]) -> list[Fault]:
+    if not participants:
+        return [Fault("participants", "must name at least one competitor")]
+    return _participant_faults(state, participants)
+
+
+def _participant_faults(state: Tournament, participants: tuple[CompetitorId, ...]) -> list[Fault]:
+    if len(participants) > PARTICIPANTS_MAX:
+        return [Fault("participants", f"must be at most {PARTICIPANTS_MAX}")]
+    unknown = [c for c in participants if c not in state.competitors]
+    return [
+        *(Fault("participants", f"competitor {c} is not in this tournament") for c in unknown),
+        *(Fault("participants", f"competitor {c} is named more than once") for c in _repeated(participants)),
+    ]
+
+
+def _winner_faults(winner_id: CompetitorId | None, participants: tuple[CompetitorId, ...]) -> list[Fault]:
+    if winner_id is None or winner_id in participants:
+        return []
+    return [Fault("winner", f"competitor {winner_id} is not a participant")]
+
+
+SCORE_PARTICIPANTS_MAX: Final = 2
+"""Up to so many participants, a result is one score; of more, a performance for each."""
+
+
+def _result(result: Result | None, participants: tuple[CompetitorId, ...]) -> tuple[Result | None, list[Fault]]:
+    """`result` in the form that the number of participants asks for, and what is wrong with it."""
+    if result is None:
+        return None, []
+    if len(participants) <= SCORE_PARTICIPANTS_MAX:
+        if isinstance(result, str):
+            return result.strip(), _name_faults("result", result)
+        return None, [Fault("result", "must be a string, the score, with up to two participants")]
+    if isinstance(result, str):
+        try:
+            text, result = result, msgspec.json.decode(result, type=dict[CompetitorId, str])
+            if len(result) <= PARTICIPANTS_MAX and len(json.loads(text, object_pairs_hook=list)) != len(result):
+                return None, [Fault("result", "names a competitor more than once")]
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return None, [
+                Fault(
+                    "result",
+                    "must be, with more than two participants, an object of strings by competitor id",
+                )
+            ]
+    if len(result) > PARTICIPANTS_MAX:
+        return None, [Fault("result", f"must be of at most {PARTICIPANTS_MAX} competitors")]
+    known = set(participants)  # a list of as many would be searched for each of them
+    faults = [
+        Fault("result", f"competitor {competitor_id} is not a participant")
+        for competitor_id in result
+        if competitor_id not in known
+    ]
+    faults += [fault for text in result.values() for fault in _name_faults("result", text)]
+    return {competitor_id: text.strip() for competitor_id, text in result.items()} or None, faults
+
+
+def _stripped(name: str | None) -> str | None:
+    return None if name is None else name.strip()
+
+
+def _all_stripped(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple([name.strip() for name in names])
+
+
+_T = TypeVar("_T", bound=Hashable)
+
+
+def _repeated(items: Iterable[_T]) -> list[_T]:
+    """What occurs more than once in `items`, each once."""
+    return [item for item, count in Counter(items).items() if count > 1]

@@ -1,0 +1,1 @@
+"""The log: how events are written, hashed, appended in groups, and read."""

@@ -1,0 +1,249 @@
+"""Group commit: what waits for many tournaments goes to disk in one transaction.
+
+    sources that have something ──► one block each ──► one commit ──► each source is told
+                     ▲                                                     │
+                     └──── meanwhile the next requests gather ◄────────────┘
+
+While one commit is on its way the next batch gathers, so batches grow with the load and a lone request waits
+for nobody: there are no timers. Of many that wait, `portion` go. A tournament has at most one block under way. One
+whose head somebody else holds, or whose block cannot be sent together with others, goes alone on a lane of its own
+and delays nobody.
+
+An outcome is never guessed. Where the connection was lost the block is sent again, under the same append_id,
+until the database says what became of it; nothing of that tournament is sent before.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from collections.abc import Sequence as Items
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from itertools import islice
+from typing import Final, Protocol
+
+import asyncpg
+import structlog
+from asyncpg import Connection
+
+from engine.database.pool import DATABASE_TROUBLE, Database, Kept, is_lost
+from engine.domain.errors import DatabaseUnavailable, OutcomeUnknown, Rejected, Unavailable
+from engine.domain.terms import TournamentId
+from engine.log import clock, log
+from engine.log.log import Appended, Block, NotAppended, UnconfirmedCommit
+from engine.process import failpoints
+from engine.process.failpoints import Point
+from engine.process.telemetry import APPEND_BLOCKS, APPEND_REQUESTS, APPEND_SECONDS, APPENDS_RESENT, observe
+
+BATCH_BLOCKS_MAX: Final = 256
+"""Tournaments of one commit."""
+PORTION_MIN: Final = 8
+"""So few need not be parted."""
+FLOOD: Final = 128
+"""Where so many wait they all go, and after a commit of so many the next one leaves at once: a turn of the event loop
+takes long then, and who comes meanwhile might find no room."""
+LANES_MAX: Final = 4
+"""Blocks that are sent alone at the same time."""
+ATTEMPTS_MAX: Final = 10
+"""Of a block that certainly was not applied yet: each waits up to the session's lock_timeout."""
+_PAUSE_SECONDS: Final = 0.1
+
+_logger = structlog.get_logger()
+
+
+Outcome = Appended | NotAppended | Unavailable | OutcomeUnknown
+
+
+class Source(Protocol):
+    """The requests that wait for one tournament, as the appender sees them.
+
+    A source says `Appender.ready` when it has something and nothing under way. It is then asked for one block,
+    and told what became of that block before it is asked again.
+    """
+
+    @property
+    def tournament_id(self) -> TournamentId: ...
+
+    def next_block(self) -> Block | None:
+        """Judges what waits. None: after all there is nothing to append."""
+
+    async def judged_again(self, connection: Connection) -> Block | None:
+        """The block that it gave last, which is exact and was overtaken, judged by what is to be read over this
+        connection. None: it cannot be appended any more."""
+
+    def settled(self, block: Block, outcome: Outcome) -> None:
+        """`outcome` is certain, but for OutcomeUnknown. An Unavailable: certainly not applied."""
+
+
+def portion(waiting: int, sent_last: int) -> int:
+    """How many of those that wait go next: half of them and of those that went last, who soon come again.
+
+    Would all go, then most of the clients would come to go together, and stay so. While their batch is committed
+    there would be hardly anything to read, judge and answer, and while they are answered nothing to commit.
+    """
+    return waiting if waiting >= FLOOD else max(PORTION_MIN, (waiting + sent_last + 1) // 2)
+
+
+class Appender:
+    """Sends blocks. `run` does the work until it is cancelled; whoever cancels it lets the sources run dry first."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._kept = Kept(database)  # for what is sent together
+        self._ready: dict[Source, None] = {}  # in the order they came
+        self._something_ready = asyncio.Event()
+        self._sent_last = 0  # sources
+        self._lanes = asyncio.Semaphore(LANES_MAX)
+
+    def ready(self, source: Source) -> None:
+        """`source` has something to append and nothing under way."""
+        self._ready[source] = None
+        self._something_ready.set()
+
+    async def run(self) -> None:
+        """Appends what sources have, for ever."""
+        try:
+            async with asyncio.TaskGroup() as lanes:
+                while True:
+                    await self._something_ready.wait()
+                    batch = self._gather()
+                    if not batch:
+                        continue
+                    for source, block, maybe_applied in await self._append_together(batch):
+                        lanes.create_task(self._append_alone(source, block, maybe_applied))
+                    if sum([len(block.requests) for _, block in batch]) < FLOOD:
+                        await asyncio.sleep(0)  # the answers leave first, and what has come meanwhile goes along next
+        finally:
+            await self._kept.close()
+
+    def _gather(self) -> list[tuple[Source, Block]]:
+        """One block of each of a portion of the ready sources, in ascending order of tournaments."""
+        count = min(BATCH_BLOCKS_MAX, portion(len(self._ready), self._sent_last))
+        sources = list(islice(self._ready, count))
+        self._sent_last = len(sources)
+        for source in sources:
+            del self._ready[source]
+        if not self._ready:
+            self._something_ready.clear()
+        sources.sort(key=lambda source: source.tournament_id)
+        return [(source, block) for source in sources if (block := source.next_block())]
+
+    async def _append_together(self, batch: list[tuple[Source, Block]]) -> list[tuple[Source, Block, bool]]:
+        """Appends in one commit, waiting for nobody's lock; returns what must be sent alone, and whether it may
+        have been applied."""
+        blocks = [block for _, block in batch]
+        began_at = time.perf_counter()
+        try:
+            send = partial(log.append, blocks=blocks, wait=False, warnings=self._kept.warnings)
+            outcomes = await self._send(self._kept, blocks, send)
+        except _SendingFailed as failure:
+            _logger.warning("append_failed", blocks=len(blocks), error=repr(failure.error))
+            return [(source, block, failure.maybe_applied) for source, block in batch]
+        alone = []
+        for (source, block), outcome in zip(batch, outcomes, strict=True):
+            if outcome is NotAppended.BUSY or (outcome is NotAppended.OVERTAKEN and block.exact):
+                alone.append((source, block, False))
+            else:
+                clock.note(block.tournament_id, outcome)
+                source.settled(block, outcome)
+        observe(APPEND_SECONDS, time.perf_counter() - began_at)
+        observe(APPEND_BLOCKS, len(blocks))
+        observe(APPEND_REQUESTS, sum([len(block.requests) for block in blocks]))
+        return alone
+
+    async def _append_alone(self, source: Source, block: Block, maybe_applied: bool) -> None:
+        async with self._lanes:
+            block, outcome = await self._settle(source, block, maybe_applied)
+        clock.note(block.tournament_id, outcome)
+        source.settled(block, outcome)
+
+    async def _settle(self, source: Source, block: Block, maybe_applied: bool) -> tuple[Block, Outcome]:
+        """Sends `block` until its outcome is certain; if it may have been applied, for as long as that takes.
+
+        It cannot be applied twice, not even by a forgotten backend that comes to the lock late: whoever comes
+        second under the same append_id is told what the first did, and what was overtaken stays overtaken. An exact
+        block that was is replaced by another on the way: returned is the one that the outcome is of.
+        """
+
+        async def judge_again(connection: Connection) -> Block | None:
+            nonlocal block
+            again = await source.judged_again(connection)
+            block = again or block
+            return again
+
+        async def send(connection: Connection) -> Items[Outcome]:
+            if block.exact:
+                return [await log.append_exact(connection, block, judge_again, again=maybe_applied)]
+            return await log.append(connection, [block], wait=True, again=maybe_applied)
+
+        attempts = 0
+        while True:
+            attempts += 1
+            try:
+                (outcome,) = await self._send(self._database.raw_connection(), [block], send)
+            except _SendingFailed as failure:
+                maybe_applied = maybe_applied or failure.maybe_applied
+                facts = {"tournament_id": block.tournament_id, "attempts": attempts, "error": repr(failure.error)}
+                if failure.blames_block or not isinstance(failure.error, DATABASE_TROUBLE):
+                    # Where it is the block, whichever sending reached the database was refused like this one. Where
+                    # it is something else (a right that was revoked), that says nothing of a sending that was lost.
+                    _logger.error("append_rejected", **facts)
+                    return block, Rejected() if failure.blames_block or not maybe_applied else OutcomeUnknown()
+                _logger.warning("append_resent", **facts)
+                APPENDS_RESENT.inc()
+                if attempts >= ATTEMPTS_MAX and not maybe_applied:
+                    return block, DatabaseUnavailable()
+                await asyncio.sleep(_PAUSE_SECONDS)
+            else:
+                return block, outcome
+
+    async def _send(
+        self,
+        over: AbstractAsyncContextManager[Connection],
+        blocks: list[Block],
+        send: Callable[[Connection], Awaitable[Items[Outcome]]],
+    ) -> Items[Outcome]:
+        connected = sent = False
+        try:
+            async with over as connection:
+                connected = sent = True
+                failpoints.reached(Point.APPEND)
+                try:
+                    outcomes = await send(connection)
+                    failpoints.reached(Point.APPEND_COMMITTED)
+                    return outcomes
+                except asyncpg.PostgresError as error:
+                    # An error that the server reports means that it rolled back, unless it hung up with it.
+                    sent = isinstance(error, _HANGING_UP) or is_lost(connection)
+                    raise
+                except ValueError:
+                    sent = False  # it could not be put on the wire
+                    raise
+        except UnconfirmedCommit as error:
+            _logger.error("commit_unconfirmed", warning=str(error))
+            return [OutcomeUnknown() for _ in blocks]
+        except (*DATABASE_TROUBLE, asyncpg.PostgresError, ValueError) as error:
+            blames_block = connected and isinstance(error, _OF_A_BLOCK)
+            raise _SendingFailed(error, maybe_applied=sent, blames_block=blames_block) from error
+
+
+_HANGING_UP: Final = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+)
+
+
+# What a block meets with because of what it holds, and would meet with again.
+_OF_A_BLOCK: Final = (ValueError, asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
+
+
+class _SendingFailed(Exception):
+    """`maybe_applied`: the connection was lost, and what was sent with it may have been committed. `blames_block`:
+    what was sent cannot be recorded, as often as it is sent."""
+
+    def __init__(self, error: Exception, *, maybe_applied: bool, blames_block: bool) -> None:
+        super().__init__(error)
+        self.error = error
+        self.maybe_applied = maybe_applied
+        self.blames_block = blames_block

@@ -1,0 +1,62 @@
+"""The hash chain over a tournament's log.
+
+    digest(block) = SHA-256(digest(previous block) ‖ SHA-256(text of the block in UTF-8))
+
+Pure. The database computes the same when it appends (`genesis_digest`, `block_text` and `append_block` in
+`migrations/0001_log.sql`); this is for whoever checks. Two levels, so that a proof of one event needs the 32
+bytes of each later block instead of its events.
+"""
+
+import struct
+from collections.abc import Sequence as Items
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+from engine.domain.terms import ActorId, Sequence, TournamentId
+
+_FORMAT: Final = b"tallybook log 1"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def genesis(tournament_id: TournamentId) -> bytes:
+    """The digest before the first block: of the format's version and the tournament's id."""
+    return sha256(_FORMAT + struct.pack(">q", tournament_id)).digest()
+
+
+def block_text(
+    first_sequence: Sequence,
+    recorded_at: datetime,
+    actors: Items[ActorId],
+    kinds: Items[str],
+    keys: Items[str | None],
+    bodies: Items[str],
+) -> bytes:
+    """Every stored field of a block's events, which are given by columns in their order, as UTF-8.
+
+    A JSON array without blanks: the first sequence, the time in µs since 1970, actors, kinds, keys (null where no
+    event has one) and bodies. Of characters only quotation marks, backslashes and those below U+0020 are escaped.
+    """
+    given_keys = None if all(key is None for key in keys) else keys
+    return _encode((first_sequence, microseconds(recorded_at), actors, kinds, given_keys, bodies))
+
+
+def microseconds(moment: datetime) -> int:
+    """The time as a block's text has it: in µs since 1970."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment(microseconds: int) -> datetime:
+    """The time, in UTC, that a block's text has. Raises OverflowError where it is not in any year from 1 to 9999."""
+    return _EPOCH + microseconds * _MICROSECOND
+
+
+def chain(previous: bytes, text: bytes) -> bytes:
+    """The digest of the block of this text (see `block_text`) that follows the digest `previous`."""
+    return sha256(previous + sha256(text).digest()).digest()
+
+
+_encode: Final = msgspec.json.Encoder().encode

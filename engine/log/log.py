@@ -1,0 +1,778 @@
+"""The log of events in PostgreSQL: append, read, heads. The only SQL on events and blocks.
+
+What the database promises stands beside the function `append_block` in `migrations/0005_history.sql`: sequences
+without gaps in the order of commits, one door, one chain of digests. Here it is put into Python values and
+nothing is added, except for one thing that only the client can know: whether a commit was confirmed.
+
+Times are UTC, digests 32 bytes. Functions take a connection; driver errors come through as they are (the
+appender tells them apart, readers use `database.unavailable`).
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Sequence as Items
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from enum import StrEnum
+from itertools import accumulate
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+import msgspec
+from asyncpg import Connection, InterfaceError
+from msgspec import Struct, field
+
+from engine.domain.errors import LogForked, LogUnreadable
+from engine.domain.events import Event, Ignored, Points, Recorded, TournamentOpened
+from engine.domain.terms import ActorId, CompetitionId, Sequence, TournamentId
+from engine.log import codec, digest
+from engine.process import failpoints
+from engine.process.turns import Turn
+
+# Each column is one text: blocks are separated by chr(30), within a block events by line feeds. No number, tag or JSON
+# text has either in it. The driver takes many times as long to make arrays, and to execute a statement for each block.
+# The name stands first because pg_stat_activity shows the first thousand characters.
+_APPEND: Final = """
+    SELECT /* append_block */
+        r.status, r.first_sequence, r.last_sequence, r.recorded_at, r.previous_digest, r.digest, r.answers
+    FROM
+        unnest(
+            string_to_array($3, chr(30))::bigint[],
+            string_to_array($4, chr(30))::uuid[],
+            string_to_array($5, chr(30))::bigint[],
+            string_to_array($6, chr(30), '')::bytea[],
+            string_to_array($7, chr(30))::boolean[],
+            string_to_array($8, chr(30))::boolean[],
+            string_to_array($9, chr(30), ''),
+            string_to_array($10, chr(30))::bigint[],
+            string_to_array($11, chr(30), ''),
+            string_to_array($12, chr(30), ''),
+            string_to_array($13, chr(30), ''),
+            string_to_array($14, chr(30)),
+            string_to_array($15, chr(30)),
+            string_to_array($16, chr(30))
+        ) WITH ORDINALITY AS b (
+            tournament_id, append_id, judged_at, judged_digest, structural, exact, created, refusals, event_counts,
+            keys, fingerprints, actors, kinds, bodies, n
+        ),
+        append_block(
+            b.tournament_id,
+            b.append_id,
+            $2,
+            b.judged_at,
+            b.judged_digest,
+            b.structural,
+            b.exact,
+            $1,
+            string_to_array(b.created, chr(10))::bigint[],
+            b.refusals,
+            string_to_array(b.event_counts, chr(10))::int[],
+            CASE WHEN b.keys IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(b.keys::json)) END,
+            string_to_array(b.fingerprints, chr(10), '')::bytea[],
+            string_to_array(b.actors, chr(10))::bigint[],
+            string_to_array(b.kinds, chr(10)),
+            string_to_array(b.bodies, chr(10))
+        ) AS r
+    ORDER BY b.n
+"""
+_OPEN: Final = "SELECT open_tournament($1, $2, $3, $4, $5, $6, $7)"
+# The head is the last block; from the view `head` it would be found by way of another table.
+_HEADS: Final = """
+    SELECT a.tournament_id, b.last_sequence, b.digest
+    FROM unnest($1::bigint[]) AS a (tournament_id)
+    CROSS JOIN LATERAL (
+        SELECT last_sequence, digest
+        FROM block
+        WHERE tournament_id = a.tournament_id
+        ORDER BY last_sequence DESC
+        LIMIT 1
+    ) AS b
+"""
+# Who reads events looks whether they were set aside: `kind` is NULL then. The subselect does not depend on the row, so
+# it is executed once, by an index that is empty as a rule, and an empty set is not even searched. To plan it takes as
+# long as to read a short tail, though: so `_EVENTS` only asks whether there is anything at all, with every `kind` NULL
+# where there is; then the other one is asked.
+# Ordered subqueries with a limit are never turned into joins: each is a walk along an index,
+# as long as `enable_bitmapscan` is off (`database.py`).
+_BLOCKS: Final = """
+    SELECT a.tournament_id, b.last_sequence, b.digest, b.bytes
+    FROM unnest($1::bigint[], $2::bigint[]) AS a (tournament_id, sequence)
+    CROSS JOIN LATERAL (
+        SELECT last_sequence, digest, bytes
+        FROM block
+        WHERE tournament_id = a.tournament_id AND last_sequence >= a.sequence
+        ORDER BY last_sequence
+        LIMIT $3
+    ) AS b
+"""
+_EVENTS: Final = """
+    SELECT
+        a.tournament_id, e.sequence, e.recorded_at, e.actor,
+        CASE
+            WHEN EXISTS (SELECT FROM event WHERE kind = 'EventSetAside' AND tournament_id = ANY($1::bigint[])) THEN NULL
+            ELSE e.kind
+        END AS kind,
+        e.idempotency_key, e.body
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS a (tournament_id, after, upto)
+    CROSS JOIN LATERAL (
+        SELECT sequence, recorded_at, actor, kind, idempotency_key, body
+        FROM event
+        WHERE tournament_id = a.tournament_id AND sequence > a.after AND sequence <= a.upto
+        ORDER BY sequence
+        LIMIT a.upto - a.after
+    ) AS e
+"""
+_EVENTS_BUT_SET_ASIDE: Final = """
+    SELECT
+        a.tournament_id, e.sequence, e.recorded_at, e.actor,
+        CASE
+            WHEN (a.tournament_id, e.sequence) IN (
+                SELECT tournament_id, sequence FROM set_aside WHERE tournament_id = ANY($1::bigint[])
+            ) THEN NULL
+            ELSE e.kind
+        END AS kind,
+        e.idempotency_key, e.body
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS a (tournament_id, after, upto)
+    CROSS JOIN LATERAL (
+        SELECT sequence, recorded_at, actor, kind, idempotency_key, body
+        FROM event
+        WHERE tournament_id = a.tournament_id AND sequence > a.after AND sequence <= a.upto
+        ORDER BY sequence
+        LIMIT a.upto - a.after
+    ) AS e
+"""
+_EVENT: Final = """
+    SELECT
+        tournament_id, sequence, recorded_at, actor,
+        CASE
+            WHEN sequence IN (SELECT sequence FROM set_aside WHERE tournament_id = $1) THEN NULL
+            ELSE kind
+        END AS kind,
+        idempotency_key, body
+    FROM event
+    WHERE tournament_id = $1 AND sequence = $2
+"""
+# Walks along the index until so many events, or so many bytes of them, are together; never fewer than one.
+_SLICE: Final = """
+    SELECT
+        tournament_id, sequence, recorded_at, actor,
+        CASE
+            WHEN sequence IN (SELECT sequence FROM set_aside WHERE tournament_id = $1) THEN NULL
+            ELSE kind
+        END AS kind,
+        idempotency_key, body
+    FROM (
+        SELECT
+            tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body,
+            sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
+        FROM (
+            SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+            FROM event
+            WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
+            ORDER BY sequence
+            LIMIT $4
+        ) AS e
+    ) AS s
+    WHERE size <= $5 OR sequence = $2 + 1
+    ORDER BY sequence
+"""
+# Halves the sequences between which the last one lies that is not after the moment; times never fall within a log.
+_LAST_AT: Final = """
+    WITH RECURSIVE search (low, high) AS (
+        SELECT 0::bigint, $2::bigint
+        UNION ALL
+        SELECT
+            CASE WHEN e.recorded_at <= $3 THEN e.sequence ELSE s.low END,
+            CASE WHEN e.recorded_at <= $3 THEN s.high ELSE e.sequence - 1 END
+        FROM search AS s
+        CROSS JOIN LATERAL (
+            SELECT sequence, recorded_at
+            FROM event
+            WHERE tournament_id = $1 AND sequence = (s.low + s.high + 1) / 2
+        ) AS e
+        WHERE s.low < s.high
+    )
+    SELECT low FROM search WHERE low = high
+"""
+_BLOCK_DIGEST: Final = "SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $2"
+# The encoder writes the field just so; who reads looks again, in the decoded event.
+_EFFECTS: Final = """
+    SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+    FROM event
+    WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
+        AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(body, $4) > 0
+        AND sequence NOT IN (SELECT sequence FROM set_aside WHERE tournament_id = $1)
+    ORDER BY sequence
+"""
+_SET_ASIDE_SINCE: Final = """
+    SELECT EXISTS (SELECT FROM set_aside WHERE tournament_id = $1 AND sequence <= $2 AND set_aside_by > $2)
+"""
+_KEY: Final = """
+    SELECT fingerprint, sequence
+    FROM idempotency
+    WHERE tournament_id = $1 AND idempotency_key = $2
+"""
+_REFUSE_KEYS: Final = "SELECT fingerprint, sequence, refusals FROM refuse_keys($1, $2)"
+_REFUSALS: Final = "SELECT refusals FROM append_lock WHERE tournament_id = $1"
+_SLUG_OF: Final = "SELECT slug FROM tournament WHERE tournament_id = $1"
+# As _EVENTS: one walk along each index for each key, whatever the statistics say.
+_KEYED: Final = """
+    SELECT i.fingerprint, e.tournament_id, e.sequence, e.recorded_at, e.actor, e.kind, e.idempotency_key, e.body
+    FROM unnest($2::text[]) AS k (idempotency_key)
+    CROSS JOIN LATERAL (
+        SELECT fingerprint, sequence
+        FROM idempotency
+        WHERE tournament_id = $1 AND idempotency_key = k.idempotency_key
+        LIMIT 1
+    ) AS i
+    CROSS JOIN LATERAL (
+        SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+        FROM event
+        WHERE tournament_id = $1 AND sequence = i.sequence
+        LIMIT 1
+    ) AS e
+"""
+_BY_SLUG: Final = "SELECT tournament_id FROM tournament WHERE slug = $1"
+_TOURNAMENTS: Final = """
+    SELECT t.tournament_id, t.slug, t.name, h.sequence
+    FROM tournament AS t
+    JOIN head AS h ON h.tournament_id = t.tournament_id
+    ORDER BY t.tournament_id
+"""
+_NEXT_IDS: Final = "SELECT nextval('resource_id') AS id FROM generate_series(1, $1)"
+
+
+# ── Appending ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """What one request asks to have recorded: whole or not at all, once per idempotency key.
+
+    `exact`: at just the sequence it was judged at, though its events would not demand it. `refusals`: so many of the
+    tournament's refusals were known when the request was taken; it is not recorded where one of its key has come since
+    (see `refuse_keys`).
+    """
+
+    events: tuple[Event, ...]
+    actor: ActorId
+    idempotency_key: str | None = None
+    fingerprint: bytes | None = None
+    exact: bool = False
+    refusals: int = 0
+
+
+class Block(Struct, frozen=True, kw_only=True):
+    """Requests to append to one tournament in one commit.
+
+    All of them were judged by the log up to `judged_at`, whose digest there was `judged_digest` (None: it is not
+    compared). Only the last may be structural itself, so none is judged by what another of them changes; one that is
+    exact, or whose first event is, is alone. `append_id` stays the same when the block is sent again because the answer
+    was lost.
+    """
+
+    tournament_id: TournamentId
+    judged_at: Sequence
+    judged_digest: bytes | None
+    requests: tuple[Request, ...]
+    append_id: UUID = field(default_factory=uuid4)
+
+    @property
+    def exact(self) -> bool:
+        return self.requests[0].exact or self.requests[0].events[0].exact
+
+
+class Appended(Struct, frozen=True, kw_only=True):
+    """What became of each request of a block.
+
+    `answers`: n > 0, recorded, its first event has sequence n; n < 0, a repeat of the request whose first event
+    has sequence -n; 0, its key belongs to another request; None, its key has been refused since it was taken. The other
+    fields tell of the block of those that were recorded; they are None where none was. `previous_digest` is None for a
+    block that had been sent before.
+    """
+
+    answers: tuple[int | None, ...]
+    first_sequence: Sequence | None
+    last_sequence: Sequence | None
+    recorded_at: datetime | None
+    previous_digest: bytes | None
+    digest: bytes | None
+
+
+class NotAppended(StrEnum):
+    """Why nothing of a block was recorded."""
+
+    OVERTAKEN = "overtaken"
+    """It was judged by a log that is not this one, or something landed since that it must be judged by."""
+    BUSY = "busy"
+    """Somebody holds the tournament's lock, and the call was not to wait."""
+    UNKNOWN = "unknown"
+    """There is no such tournament."""
+
+
+class UnconfirmedCommit(Exception):
+    """The server committed, but warned that it did not do so as configured (a standby did not confirm)."""
+
+
+async def append(
+    connection: Connection,
+    blocks: Items[Block],
+    *,
+    wait: bool,
+    again: bool = False,
+    warnings: list[object] | None = None,
+) -> list[Appended | NotAppended]:
+    """Appends `blocks`, of different tournaments, in one commit; the answers are in their order.
+
+    `wait`: wait for locks that others hold, up to the session's lock_timeout, instead of answering BUSY. With
+    more than one block that could deadlock unless they come in ascending order of their tournaments. `again`: they may
+    have been sent before, and been appended. `warnings`: where somebody notes what the server says on this connection;
+    if nobody does, it is listened for meanwhile.
+
+    Raises a driver error (nothing was recorded, or, where the connection was lost, nobody knows) and
+    UnconfirmedCommit (all was recorded, perhaps not for ever).
+    """
+    if warnings is None:
+        with _noted(connection) as noted:
+            return await append(connection, blocks, wait=wait, again=again, warnings=noted)
+    warnings.clear()
+    outcomes = await _append(connection, blocks, wait=wait, again=again)
+    _refuse_unconfirmed(warnings)
+    return outcomes
+
+
+async def append_exact(
+    connection: Connection, block: Block, judge_again: Callable[[Connection], Awaitable[Block | None]], *, again: bool
+) -> Appended | NotAppended:
+    """Appends one exact block, if need be judged again where nothing can land any more.
+
+    An append that was overtaken holds the lock as long as its transaction lasts. So `judge_again` sees, over the same
+    connection, all there is until its block is appended. It answers None where nothing is to be appended after all.
+    Raises as `append`.
+    """
+    with _noted(connection) as warnings:
+        async with connection.transaction():
+            (outcome,) = await _append(connection, [block], wait=True, again=again)
+            if outcome is NotAppended.OVERTAKEN and (anew := await judge_again(connection)):
+                (outcome,) = await _append(connection, [anew], wait=True, again=False)
+    _refuse_unconfirmed(warnings)
+    return outcome
+
+
+async def _append(
+    connection: Connection, blocks: Items[Block], *, wait: bool, again: bool
+) -> list[Appended | NotAppended]:
+    failpoints.reached_next(failpoints.Point.APPEND_SENT)
+    rows = await connection.fetch(_APPEND, wait, again, *map("\x1e".join, zip(*map(_row, blocks), strict=True)))
+    return [_outcome(block, row) for block, row in zip(blocks, rows, strict=True)]
+
+
+def _refuse_unconfirmed(warnings: list[object]) -> None:
+    if warnings:
+        # append_block raises none, so this is the commit's: "canceling wait for synchronous replication".
+        raise UnconfirmedCommit(str(warnings[0]))
+
+
+@contextmanager
+def _noted(connection: Connection) -> Iterator[list[object]]:
+    """What the server says on the connection, beside its answers, within the context."""
+    warnings: list[object] = []
+
+    def note(_connection: object, warning: object) -> None:
+        warnings.append(warning)
+
+    connection.add_log_listener(note)
+    try:
+        yield warnings
+    finally:
+        with suppress(InterfaceError):  # the connection was lost, and is taken back already
+            connection.remove_log_listener(note)
+
+
+def recorded_events(block: Block, appended: Appended) -> Iterator[Recorded]:
+    """The events of `block` as the log now holds them, in its order."""
+    if appended.recorded_at is None:
+        return
+    for request, answer in zip(block.requests, appended.answers, strict=True):
+        if answer is not None and answer > 0:
+            for n, event in enumerate(request.events):
+                yield Recorded(
+                    Sequence(answer + n), appended.recorded_at, request.actor, request.idempotency_key, event
+                )
+
+
+def _row(block: Block) -> tuple[str, ...]:
+    """The block as _APPEND takes it: its part of each column."""
+    requests = block.requests
+    events = [event for request in requests for event in request.events]
+    actors = [str(request.actor) for request in requests for _ in request.events]
+    kinds, bodies = codec.encode_lines(events)
+    counts = texts = fingerprints = ""
+    refusals = 0
+    keys = [request.idempotency_key for request in requests]
+    if keys.count(None) < len(keys):
+        refusals = min([request.refusals for request in requests if request.idempotency_key is not None])
+        counts = "\n".join([str(len(request.events)) for request in requests])
+        texts = msgspec.json.encode(keys).decode()
+        fingerprints = "\n".join(map(_fingerprint, requests))
+    return (
+        str(block.tournament_id),
+        block.append_id.hex,
+        str(block.judged_at),
+        "" if block.judged_digest is None else rf"\x{block.judged_digest.hex()}",
+        "t" if True in [event.structural for event in requests[-1].events] else "f",
+        "t" if block.exact else "f",
+        "\n".join([str(getattr(event, name)) for event in events for name in event.creates]),
+        str(refusals),
+        counts,
+        texts,
+        fingerprints,
+        "\n".join(actors),
+        "\n".join(kinds),
+        bodies,
+    )
+
+
+def _fingerprint(request: Request) -> str:
+    return "" if request.fingerprint is None else rf"\x{request.fingerprint.hex()}"
+
+
+def _outcome(block: Block, row: Any) -> Appended | NotAppended:
+    status, first_sequence, last_sequence, recorded_at, previous_digest, digest, answers = row
+    if status != "appended":
+        return NotAppended(status)
+    return Appended(
+        answers=_consecutive(block, first_sequence) if answers is None else tuple(answers),
+        first_sequence=first_sequence,
+        last_sequence=last_sequence,
+        recorded_at=recorded_at,
+        previous_digest=previous_digest,
+        digest=digest,
+    )
+
+
+def _consecutive(block: Block, first_sequence: Sequence) -> tuple[int | None, ...]:
+    """The first sequence of each request, when all were appended."""
+    counts = [len(request.events) for request in block.requests]
+    return tuple(accumulate(counts[:-1], initial=first_sequence))
+
+
+# ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+TAIL_BLOCKS_MAX: Final = 2_000
+"""Of one tournament that are read at once."""
+TAIL_EVENTS_MAX: Final = 10_000
+TAIL_BYTES_MAX: Final = 4 * 1024 * 1024
+"""Events, and bytes of the texts of their blocks, that are read at once; decoded turn by turn."""
+
+
+class Head(Struct, frozen=True):
+    """The last sequence of a tournament, and the digest of its last block."""
+
+    sequence: Sequence
+    digest: bytes
+
+
+class Tail(Struct, frozen=True):
+    """Whole blocks of events, and the head they lead to. Without events: there are no more."""
+
+    events: list[Recorded]
+    head: Head
+
+
+def beginning(tournament_id: TournamentId) -> Head:
+    """Where every log starts from."""
+    return Head(Sequence(0), digest.genesis(tournament_id))
+
+
+async def heads(connection: Connection, tournament_ids: Iterable[TournamentId]) -> dict[TournamentId, Head]:
+    """The head of each tournament, as of one moment during the call."""
+    rows = await connection.fetch(_HEADS, list(tournament_ids))
+    return {tournament_id: Head(sequence, digest_) for tournament_id, sequence, digest_ in rows}
+
+
+async def tail(
+    connection: Connection, tournament_id: TournamentId, after: Head, *, blocks_max: int = TAIL_BLOCKS_MAX
+) -> Tail:
+    """The events of one tournament that follow `after`; as `tails`."""
+    read = await tails(connection, {tournament_id: after}, blocks_max=blocks_max)
+    return read.tails.get(tournament_id, Tail([], after))
+
+
+class Tails(Struct, frozen=True):
+    """The tails of those tournaments that have one, and which tournaments have more than was read."""
+
+    tails: dict[TournamentId, Tail]
+    unread: set[TournamentId]
+
+
+async def tails(
+    connection: Connection, after: Mapping[TournamentId, Head], *, blocks_max: int = TAIL_BLOCKS_MAX
+) -> Tails:
+    """The events that follow `after`, of each of its tournaments: whole blocks, at most TAIL_EVENTS_MAX events and
+    TAIL_BYTES_MAX bytes all together, unless the first block of the first has more.
+
+    Each has the same share in that, and at least one block; where even those are too many, the last tournaments get
+    nothing. Raises LogForked unless the log has a block that ends in just this head (or it is the beginning), and
+    LogUnreadable for an event that cannot be decoded; of several tournaments, for one of those. Several queries
+    see one truth, because what has been appended never changes.
+    """
+    spans, unread = _spans(after, await _blocks(connection, after, blocks_max), blocks_max)
+    if not spans:
+        return Tails({}, unread)
+    upto = [end.sequence for end in spans.values()]
+    asked = list(spans), [after[t].sequence for t in spans], upto
+    rows = await connection.fetch(_EVENTS, *asked)
+    if rows and rows[0]["kind"] is None:
+        rows = await connection.fetch(_EVENTS_BUT_SET_ASIDE, *asked)
+    events: dict[TournamentId, list[Recorded]] = {tournament_id: [] for tournament_id in spans}
+    turn = Turn()
+    for row in rows:
+        events[row[0]].append(_recorded(row))
+        if turn.over:
+            await turn.give_way()
+    for tournament_id, end in spans.items():
+        if len(events[tournament_id]) != end.sequence - after[tournament_id].sequence:
+            raise LogForked(tournament_id, after[tournament_id].sequence)
+    return Tails({tournament_id: Tail(events[tournament_id], end) for tournament_id, end in spans.items()}, unread)
+
+
+class _End(Struct, frozen=True):
+    """Where a block ends, and how many bytes its text has."""
+
+    head: Head
+    size: int
+
+
+async def _blocks(
+    connection: Connection, after: Mapping[TournamentId, Head], blocks_max: int
+) -> dict[TournamentId, list[_End]]:
+    """The ends of the blocks that follow `after`, one more than may be read. Raises LogForked."""
+    limit = min(blocks_max, _share(TAIL_EVENTS_MAX, after)) + 2
+    ends: dict[TournamentId, list[_End]] = {
+        tournament_id: [_End(beginning(tournament_id), 0)] if head.sequence == 0 else []
+        for tournament_id, head in after.items()
+    }
+    for tournament_id, sequence, digest_, size in await connection.fetch(
+        _BLOCKS, list(after), [head.sequence for head in after.values()], limit
+    ):
+        ends[tournament_id].append(_End(Head(sequence, digest_), size))
+    for tournament_id, head in after.items():
+        if not ends[tournament_id] or ends[tournament_id].pop(0).head != head:
+            raise LogForked(tournament_id, head.sequence)
+    return ends
+
+
+def _spans(
+    after: Mapping[TournamentId, Head], ends: Mapping[TournamentId, list[_End]], blocks_max: int
+) -> tuple[dict[TournamentId, Head], set[TournamentId]]:
+    """How far each tournament is to be read that has something, and which have more than that."""
+    spans: dict[TournamentId, Head] = {}
+    unread: set[TournamentId] = set()
+    all_events = all_bytes = 0
+    for tournament_id, of_blocks in ends.items():
+        taken = count = size = 0
+        for end in of_blocks[:blocks_max]:
+            events = end.head.sequence - after[tournament_id].sequence
+            heavy = events > _share(TAIL_EVENTS_MAX, after) or size + end.size > _share(TAIL_BYTES_MAX, after)
+            if taken and heavy:
+                break
+            taken, count, size = taken + 1, events, size + end.size
+        if spans and (all_events + count > TAIL_EVENTS_MAX or all_bytes + size > TAIL_BYTES_MAX):
+            taken = 0
+        if taken:
+            spans[tournament_id] = of_blocks[taken - 1].head
+            all_events, all_bytes = all_events + count, all_bytes + size
+        if taken < len(of_blocks):
+            unread.add(tournament_id)
+    return spans, unread
+
+
+def _share(total: int, among: Sized) -> int:
+    return max(1, total // max(1, len(among)))
+
+
+async def event_at(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Recorded:
+    """The event with this sequence. Raises LogForked where it is no longer there, and LogUnreadable."""
+    row = await connection.fetchrow(_EVENT, tournament_id, sequence)
+    if row is None:
+        raise LogForked(tournament_id, sequence)
+    return _recorded(row)
+
+
+SLICE_EVENTS_MAX: Final = 1_000
+SLICE_BYTES_MAX: Final = 128 * 1024
+"""Events, and bytes of their bodies, that are read at once by who goes through the past: it takes a few milliseconds to
+decode and fold them, and nobody else has a turn meanwhile."""
+
+
+async def slice_of(
+    connection: Connection, tournament_id: TournamentId, after: Sequence, upto: Sequence
+) -> list[Recorded]:
+    """The events that follow sequence `after`, as many of them as make a slice, and none beyond `upto`.
+
+    Raises LogForked where one is missing, and LogUnreadable.
+    """
+    rows = await connection.fetch(_SLICE, tournament_id, after, upto, SLICE_EVENTS_MAX, SLICE_BYTES_MAX)
+    events = [_recorded(row) for row in rows]
+    if (not events and after < upto) or (events and events[-1].sequence != after + len(events)):
+        raise LogForked(tournament_id, after)
+    return events
+
+
+async def last_at(connection: Connection, tournament_id: TournamentId, moment: datetime, upto: Sequence) -> Sequence:
+    """The last sequence, of those up to `upto`, that was recorded at `moment` or before it; 0: none was.
+
+    Raises LogForked where an event is missing.
+    """
+    sequence: Sequence | None = await connection.fetchval(_LAST_AT, tournament_id, upto, moment)
+    if sequence is None:
+        raise LogForked(tournament_id, upto)
+    return sequence
+
+
+async def has_head(connection: Connection, tournament_id: TournamentId, head: Head) -> bool:
+    """Whether the log has a block that ends in just this head."""
+    digest_: bytes | None = await connection.fetchval(_BLOCK_DIGEST, tournament_id, head.sequence)
+    return digest_ == head.digest
+
+
+async def set_aside_since(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> bool:
+    """Whether an event up to `sequence` was set aside by one beyond it: what was folded up to there may not hold."""
+    since: bool = await connection.fetchval(_SET_ASIDE_SINCE, tournament_id, sequence)
+    return since
+
+
+EFFECTS_EVENTS_MAX: Final = 200_000
+"""Events that are searched at once for those of a competition."""
+
+
+async def points_of(
+    connection: Connection, tournament_id: TournamentId, competition_id: CompetitionId, upto: Sequence
+) -> AsyncIterator[Recorded]:
+    """Every event up to `upto` by which the competition gave points or had them reversed. Raises LogUnreadable."""
+    for after in range(0, upto, EFFECTS_EVENTS_MAX):
+        last = min(upto, after + EFFECTS_EVENTS_MAX)
+        for row in await connection.fetch(_EFFECTS, tournament_id, after, last, f'"competition_id":{competition_id}'):
+            recorded = _recorded(row)
+            event = recorded.event
+            if isinstance(event, Points) and event.competition_id == competition_id:
+                yield recorded
+
+
+class UsedKey(Struct, frozen=True):
+    """The request that used an idempotency key: its fingerprint, and the sequence of its first event."""
+
+    fingerprint: bytes
+    sequence: Sequence
+
+
+async def used_key(connection: Connection, tournament_id: TournamentId, idempotency_key: str) -> UsedKey | None:
+    """Who used this key, if anybody did."""
+    row = await connection.fetchrow(_KEY, tournament_id, idempotency_key)
+    return None if row is None else UsedKey(row["fingerprint"], row["sequence"])
+
+
+class RefusedKey(Struct, frozen=True):
+    """What became of a key that was to be refused. `used`: by this request, so it is not refused. `refusals`: of the
+    tournament, this one included."""
+
+    used: UsedKey | None
+    refusals: int
+
+
+async def refuse_keys(
+    connection: Connection, tournament_id: TournamentId, idempotency_keys: Items[str]
+) -> list[RefusedKey]:
+    """Sees to it that nothing is recorded any more that was sent before with one of these keys, which nobody has used;
+    the answers are in their order.
+
+    Waits for the tournament's lock up to the session's lock_timeout. Raises driver errors, and UnconfirmedCommit:
+    perhaps not for ever.
+    """
+    with _noted(connection) as warnings:
+        rows = await connection.fetch(_REFUSE_KEYS, tournament_id, idempotency_keys)
+    _refuse_unconfirmed(warnings)
+    return [
+        RefusedKey(None if sequence is None else UsedKey(fingerprint, sequence), refusals)
+        for fingerprint, sequence, refusals in rows
+    ]
+
+
+async def refusals(connection: Connection, tournament_id: TournamentId) -> int:
+    """How many refusals the tournament has had; 0 where there is no such tournament."""
+    return int(await connection.fetchval(_REFUSALS, tournament_id) or 0)
+
+
+KEYS_MAX: Final = 1_000
+"""Keys that are looked up at once."""
+
+
+class Keyed(Struct, frozen=True):
+    """What a request that used a key led to first, and the fingerprint of that request."""
+
+    fingerprint: bytes
+    recorded: Recorded
+
+
+async def keyed(connection: Connection, tournament_id: TournamentId, idempotency_keys: Items[str]) -> dict[str, Keyed]:
+    """What became of those of the keys, at most KEYS_MAX of them, that anybody has used. Raises LogUnreadable."""
+    if len(idempotency_keys) > KEYS_MAX:
+        raise ValueError(f"{len(idempotency_keys)} keys are more than {KEYS_MAX}")
+    rows = await connection.fetch(_KEYED, tournament_id, idempotency_keys)
+    found = [Keyed(row[0], _recorded(tuple(row)[1:])) for row in rows]
+    return {one.recorded.idempotency_key: one for one in found if one.recorded.idempotency_key is not None}
+
+
+def _recorded(row: Any) -> Recorded:
+    tournament_id, sequence, recorded_at, actor, kind, key, body = row
+    if kind is None:
+        return Recorded(sequence, recorded_at, actor, key, _IGNORED)
+    try:
+        return Recorded(sequence, recorded_at, actor, key, codec.decode(kind, body))
+    except codec.Undecodable as error:
+        raise LogUnreadable(tournament_id, sequence, str(error)) from error
+
+
+_IGNORED: Final = Ignored()
+
+# ── The registry ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Registered(Struct, frozen=True):
+    """A tournament and how long its log is."""
+
+    tournament_id: TournamentId
+    slug: str
+    name: str
+    sequence: Sequence
+
+
+async def open_tournament(
+    connection: Connection, tournament_id: TournamentId, *, name: str, slug: str, actor: ActorId
+) -> bool:
+    """Enters a tournament in the registry and records that it was opened. False: the slug is taken."""
+    kind, body = codec.encode(TournamentOpened(name=name, slug=slug))
+    opened: bool = await connection.fetchval(_OPEN, tournament_id, slug, name, uuid4(), actor, kind, body)
+    return opened
+
+
+async def tournament_named(connection: Connection, slug: str) -> TournamentId | None:
+    """The tournament whose slug this is."""
+    tournament_id: TournamentId | None = await connection.fetchval(_BY_SLUG, slug)
+    return tournament_id
+
+
+async def slug_of(connection: Connection, tournament_id: TournamentId) -> str | None:
+    """The slug of this tournament; None: there is no such tournament."""
+    slug: str | None = await connection.fetchval(_SLUG_OF, tournament_id)
+    return slug
+
+
+async def tournaments(connection: Connection) -> list[Registered]:
+    """All tournaments, oldest first."""
+    return [Registered(*row) for row in await connection.fetch(_TOURNAMENTS)]
+
+
+async def next_ids(connection: Connection, count: int) -> list[int]:
+    """`count` ids that nobody else has or will have, ascending."""
+    return [row["id"] for row in await connection.fetch(_NEXT_IDS, count)]

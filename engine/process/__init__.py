@@ -1,0 +1,1 @@
+"""What any process needs: telemetry, background tasks, turns of the event loop, fail points."""

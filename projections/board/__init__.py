@@ -1,0 +1,1 @@
+"""The board: the fold that answers are made from, with its positions. Pure."""

@@ -1,0 +1,279 @@
+"""The board: the fold that answers are made from. Names, lists, totals and versions of one tournament.
+
+Pure: no clock, no I/O. The board is folded in place, because it has one owner; competitors and competitions are
+frozen and replaced. No cycle can lead through these, so they are no business of the garbage collector, which would take
+long for a million of them. Whatever order things are kept in is the order of their creation, which is that of the log.
+
+VERSIONS. A unity's version is 1 when it is created and grows by one with every event that names it in a delta or
+changes its name, its sort or its ranking's list of competitors; never by more than one with one event, and not by
+a modification that leaves all of that as it was.
+
+REVISED. A competitor, a competition and a ranking each know the last event that changed what is their own: fields, list
+and unities, never points, and never what is embedded in them when they are shown. A change that leaves everything as it
+was counts: whoever asks whether a thing is still what they have seen is answered by its events, without comparing.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Final, TypeVar, assert_never
+
+import msgspec
+from msgspec import UNSET, Struct, field
+
+from engine.domain import events
+from engine.domain.errors import LogUnreadable
+from engine.domain.events import Recorded, Result
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
+
+FOLD_VERSION: Final = 2
+"""Grows whenever the same log would give another board; tables of another version are not read but made anew."""
+
+
+class Competitor(Struct, frozen=True, kw_only=True, gc=False):
+    """`revised` is the sequence of the last event that changed it, `updated_at` when that was recorded; so with the
+    others."""
+
+    number: int
+    name: str
+    tags: tuple[str, ...]
+    color: str
+    parent_id: CompetitorId | None
+    created_at: datetime
+    updated_at: datetime
+    revised: Sequence
+
+
+class Competition(Struct, frozen=True, kw_only=True, gc=False):
+    """`result` is a score, or with more than two participants the performance of each who has one, in their order."""
+
+    number: int
+    group_id: int
+    started_at: datetime
+    location: str
+    participants: tuple[CompetitorId, ...]
+    result: Result | None
+    winner_id: CompetitorId | None
+    voided_at: datetime | None = None
+    created_at: datetime
+    updated_at: datetime
+    revised: Sequence
+
+
+class Unity(Struct, kw_only=True):
+    """`totals` holds the sum of each competitor that ever had a delta here, whether enrolled or departed."""
+
+    number: int
+    name: str
+    sort: Sort
+    version: int = 1
+    totals: dict[CompetitorId, int] = field(default_factory=dict)
+
+
+class Ranking(Struct, kw_only=True):
+    """`unities` has the main one first; `participants` is the list, in its order."""
+
+    number: int
+    name: str
+    description: str | None
+    closed_at: datetime | None = None
+    participants: tuple[CompetitorId, ...]
+    unities: dict[UnityId, Unity]
+    updated_at: datetime
+    revised: Sequence
+
+
+class Revisions(Struct):
+    """How often each list changed since this board was made: tells whether what was rendered still holds.
+
+    Not part of the fold's result: they count from the moment the board came into memory.
+    """
+
+    competitors: int = 0
+    competitions: int = 0
+    rankings: int = 0
+    ignored: set[Sequence] = field(default_factory=set)
+    """Events that were set aside when they were folded."""
+    set_aside: set[Sequence] = field(default_factory=set)
+    """Events that were named as set aside by those that were folded."""
+
+
+class Board(Struct, kw_only=True):
+    competitors: dict[CompetitorId, Competitor] = field(default_factory=dict)
+    competitions: dict[CompetitionId, Competition] = field(default_factory=dict)
+    rankings: dict[RankingId, Ranking] = field(default_factory=dict)
+
+
+def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
+    """Folds one event into `board`, in place. Raises KeyError where it names what does not exist."""
+    event, now = recorded.event, recorded.recorded_at
+    match event:
+        case events.PointsAdded() | events.PointsReversed():
+            add_points(board, event)
+        case events.TournamentOpened():
+            pass
+        case events.EventSetAside() | events.Ignored():
+            _note_set_aside(revisions, recorded.sequence, event)
+        case events.CompetitorRegistered():
+            revisions.competitors += 1
+            board.competitors[event.competitor_id] = Competitor(
+                number=len(board.competitors) + 1,
+                name=event.name,
+                tags=event.tags,
+                color=event.color,
+                parent_id=event.parent_id,
+                created_at=now,
+                updated_at=now,
+                revised=recorded.sequence,
+            )
+        case events.CompetitorChanged():
+            revisions.competitors += 1
+            competitor = board.competitors[event.competitor_id]
+            board.competitors[event.competitor_id] = msgspec.structs.replace(
+                competitor,
+                name=_or(event.name, competitor.name),
+                tags=_or(event.tags, competitor.tags),
+                color=_or(event.color, competitor.color),
+                parent_id=_or(event.parent_id, competitor.parent_id),
+                updated_at=now,
+                revised=recorded.sequence,
+            )
+        case events.CompetitionAdded():
+            revisions.competitions += 1
+            board.competitions[event.competition_id] = Competition(
+                number=len(board.competitions) + 1,
+                group_id=event.group_id,
+                started_at=_or(event.started_at, now),
+                location=event.location,
+                participants=event.participants,
+                result=_in_order(event.result, event.participants),
+                winner_id=event.winner_id,
+                created_at=now,
+                updated_at=now,
+                revised=recorded.sequence,
+            )
+        case events.CompetitionChanged():
+            revisions.competitions += 1
+            competition = board.competitions[event.competition_id]
+            board.competitions[event.competition_id] = msgspec.structs.replace(
+                competition,
+                started_at=_or(event.started_at, competition.started_at),
+                location=_or(event.location, competition.location),
+                result=_or(_in_order(event.result, competition.participants), competition.result),
+                winner_id=_or(event.winner_id, competition.winner_id),
+                updated_at=now,
+                revised=recorded.sequence,
+            )
+        case events.CompetitionVoided():
+            revisions.competitions += 1
+            competition = board.competitions[event.competition_id]
+            board.competitions[event.competition_id] = msgspec.structs.replace(
+                competition, voided_at=now, updated_at=now, revised=recorded.sequence
+            )
+        case events.CompetitionUnvoided():
+            revisions.competitions += 1
+            competition = board.competitions[event.competition_id]
+            board.competitions[event.competition_id] = msgspec.structs.replace(
+                competition, voided_at=None, updated_at=now, revised=recorded.sequence
+            )
+        case events.RankingCreated():
+            revisions.rankings += 1
+            board.rankings[event.ranking_id] = Ranking(
+                number=len(board.rankings) + 1,
+                name=event.name,
+                description=event.description,
+                participants=event.participants,
+                unities={event.main_unity_id: Unity(number=1, name=event.main_unity_name, sort=Sort.DESC)},
+                updated_at=now,
+                revised=recorded.sequence,
+            )
+        case events.RankingModified():
+            revisions.rankings += 1
+            _modify_ranking(_revised(board, event.ranking_id, recorded), event)
+        case events.UnityAdded():
+            revisions.rankings += 1
+            unities = _revised(board, event.ranking_id, recorded).unities
+            unities[event.unity_id] = Unity(number=len(unities) + 1, name=event.name, sort=event.sort)
+        case events.RankingClosed():
+            revisions.rankings += 1
+            _revised(board, event.ranking_id, recorded).closed_at = now
+        case events.RankingReopened():
+            revisions.rankings += 1
+            _revised(board, event.ranking_id, recorded).closed_at = None
+        case _:
+            assert_never(event)
+
+
+def folding(tournament_id: TournamentId, board: Board, run: Iterable[Recorded]) -> Iterator[Recorded]:
+    """Folds a run of events into `board`, in place, and yields each when the board shows it. Raises LogUnreadable.
+
+    For those who keep nothing rendered.
+    """
+    revisions = Revisions()
+    for recorded in run:
+        try:
+            fold(board, revisions, recorded)
+        except LookupError as error:
+            raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
+        yield recorded
+
+
+def fold_all(tournament_id: TournamentId, board: Board, run: Iterable[Recorded]) -> None:
+    """`folding`, to the end of the run."""
+    for _ in folding(tournament_id, board, run):
+        pass
+
+
+def add_points(board: Board, event: events.Points) -> None:
+    """What `fold` does with points, which needs no more of the board than their ranking."""
+    unities = board.rankings[event.ranking_id].unities
+    for delta in event.deltas:
+        totals = unities[delta.unity_id].totals
+        totals[delta.competitor_id] = totals.get(delta.competitor_id, 0) + delta.amount
+    if len(event.deltas) == 1:  # as nearly always; a set of one takes as long to make as all the rest
+        unities[event.deltas[0].unity_id].version += 1
+        return
+    for unity_id in {delta.unity_id for delta in event.deltas}:
+        unities[unity_id].version += 1
+
+
+def _revised(board: Board, ranking_id: RankingId, recorded: Recorded) -> Ranking:
+    """The ranking, which `recorded` changes."""
+    ranking = board.rankings[ranking_id]
+    ranking.revised, ranking.updated_at = recorded.sequence, recorded.recorded_at
+    return ranking
+
+
+def _note_set_aside(revisions: Revisions, sequence: Sequence, event: events.EventSetAside | events.Ignored) -> None:
+    if isinstance(event, events.Ignored):
+        revisions.ignored.add(sequence)
+    else:
+        revisions.set_aside.add(event.sequence)
+
+
+def _modify_ranking(ranking: Ranking, event: events.RankingModified) -> None:
+    main, *others = ranking.unities.values()
+    list_changed = event.participants != ranking.participants
+    if list_changed or event.main_unity_name != main.name:
+        main.version += 1
+    for unity in others:
+        unity.version += list_changed
+    main.name = event.main_unity_name
+    ranking.participants = event.participants
+    ranking.name = _or(event.name, ranking.name)
+    if event.description is not UNSET:
+        ranking.description = event.description
+
+
+def _in_order(result: Result | None, participants: tuple[CompetitorId, ...]) -> Result | None:
+    """Performances in the order of the participants: the tables could not give back the order they were sent in."""
+    if not isinstance(result, dict):
+        return result
+    return {competitor_id: result[competitor_id] for competitor_id in participants if competitor_id in result}
+
+
+_T = TypeVar("_T")
+
+
+def _or(said: _T | None, before: _T) -> _T:
+    """What was said, or, where nothing was, how it was before."""
+    return before if said is None else said

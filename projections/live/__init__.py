@@ -1,0 +1,1 @@
+"""Tournaments in memory: one, all of a process, and the read barrier."""

@@ -1,0 +1,54 @@
+"""What a competition has caused: its points that nothing has reversed, followed from the log into the live.
+
+Voiding must know every one of them at the very sequence that it is judged at. No state keeps them, because hardly any
+competition is ever voided: they are looked up in the log, and from then on the live tells of those that come, for as
+long as the voiding may still be judged, also where nobody waits for its answer any more.
+"""
+
+from engine.domain.commands import Effects
+from engine.domain.events import Points, PointsReversed, Recorded
+from engine.domain.terms import CompetitionId, Sequence
+from projections.live.live import Live
+from projections.live.lives import Lives
+
+
+class Following:
+    """The effects of a competition at the live's head, wherever that moves, until it is closed."""
+
+    def __init__(self, live: Live, competition_id: CompetitionId) -> None:
+        self.competition_id = competition_id
+        self._live = live
+        self._effects: dict[Sequence, Points] = {}
+        self._since: list[Recorded] | None = []  # folded by the live while its past is read; None: it has been read
+        live.followers.append(self._follow)
+
+    async def look_up(self, lives: Lives) -> None:
+        """Reads the past. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable."""
+        async for recorded in lives.points_of(self._live, self.competition_id):
+            self._take(recorded)
+        since, self._since = self._since or [], None
+        for recorded in since:
+            self._take(recorded)
+
+    def now(self) -> Effects:
+        """Those at the live's head, as a value of their own; once they have been looked up."""
+        assert self._since is None
+        return dict(self._effects)
+
+    def close(self) -> None:
+        """Ends the following; once is enough."""
+        if self._follow in self._live.followers:
+            self._live.followers.remove(self._follow)
+
+    def _follow(self, recorded: Recorded) -> None:
+        if self._since is None:
+            self._take(recorded)
+        else:
+            self._since.append(recorded)
+
+    def _take(self, recorded: Recorded) -> None:
+        event = recorded.event
+        if isinstance(event, Points) and event.competition_id == self.competition_id:
+            if isinstance(event, PointsReversed):
+                self._effects.pop(event.reverses, None)
+            self._effects[recorded.sequence] = event

@@ -1,0 +1,317 @@
+"""One tournament in memory: what commands are judged against and what answers are made from, at one head.
+
+A live is a cache of the log: it holds nothing that a replay would not give. It is folded strictly in the order of
+sequences, by whoever has the next events, and remembers the digest it stands at, so that a log which does not
+continue from there (restored, failed over) is noticed instead of being mixed into what was read before.
+"""
+
+import asyncio
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Final, Protocol, TypeVar, cast
+from weakref import WeakValueDictionary
+
+import msgspec
+import structlog
+from asyncpg import Connection
+from msgspec import Struct
+
+from engine.domain.errors import LogForked, LogUnreadable
+from engine.domain.events import Recorded
+from engine.domain.terms import Sequence, TournamentId
+from engine.domain.tournament import Ranking as JudgedRanking
+from engine.domain.tournament import Tournament, evolve
+from engine.log import log
+from engine.log.log import Appended, Block, Head, Tail
+from engine.process.turns import Turn
+from projections.board.board import FOLD_VERSION, Board, Revisions, fold
+from projections.tables import snapshots, tables
+from projections.tables.sizes import board_bytes
+from projections.tables.snapshots import Snapshot
+
+RENDERED_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Of the pieces of answers that are kept for one tournament."""
+KEPT_BYTES_MAX: Final = RENDERED_BYTES_MAX // 4
+"""Of one such piece: what takes more is made and not kept, so that it does not drive out all others."""
+
+BEHIND_EVENTS_MAX: Final = 20_000
+"""Of the log beyond a live, that are folded into it; where more are missing, it is made anew from the tables if they
+have them. To fold so many takes some tenths of a second."""
+
+_RENDERED_BYTES: Final = 800
+"""Of a piece that is kept, beside its bytes: its key and stamp, their places in dictionaries, the objects around."""
+_SIZED_EVERY_EVENTS: Final = 256
+_ANY_SEQUENCE: Final = Sequence(2**63 - 1)
+FOLDED_AT_ONCE: Final = 100
+"""Events, before whoever loads a tournament looks whether it is others' turn."""
+
+_logger = structlog.get_logger()
+_T = TypeVar("_T")
+_S = TypeVar("_S")
+
+
+class _Part(Protocol):
+    @property
+    def size_bytes(self) -> int: ...
+
+
+_P = TypeVar("_P", bound=_Part)
+
+
+class Live:
+    """`slug`: the registry's when the live was loaded; None: it had no such tournament. `pins`: for how many reasons it
+    must stay in memory. `dropped`: it is no longer the truth; load another. `followers` are told of every event that
+    it folds."""
+
+    def __init__(
+        self,
+        tournament_id: TournamentId,
+        head: Head,
+        tournament: Tournament,
+        board: Board,
+        *,
+        slug: str | None = None,
+    ) -> None:
+        self.tournament_id = tournament_id
+        self.slug = slug
+        self.head = head
+        self.tournament = tournament
+        self.board = board
+        self.revisions = Revisions()
+        self.pins = 0
+        self.dropped = False
+        self.catching_up = asyncio.Lock()
+        self.followers: list[Callable[[Recorded], None]] = []
+        self._sized_at = head.sequence
+        self._one_moment = True  # everything up to the head was read as of one
+        self._board_bytes = 0
+        self._rendered: dict[Hashable, _Rendered] = {}
+        self._rendered_bytes = 0
+        self._shared: WeakValueDictionary[Hashable, object] = WeakValueDictionary()
+
+    def fold(self, events: Iterable[Recorded], head: Head) -> None:
+        """Folds those of `events` that lie beyond the live, which then stands at `head`.
+
+        They must follow it without a gap. Raises LogUnreadable; the live must be dropped then.
+        """
+        sequence = self.head.sequence
+        for recorded in events:
+            if recorded.sequence <= sequence:
+                continue
+            sequence = recorded.sequence
+            try:
+                evolve(self.tournament, recorded.event)
+                fold(self.board, self.revisions, recorded)
+            except LookupError as error:
+                raise LogUnreadable.dangling(self.tournament_id, sequence, error) from error
+            for follow in self.followers:
+                follow(recorded)
+        if self.revisions.set_aside:
+            self._look_at_set_aside()
+        if head.sequence > self.head.sequence:
+            self.head = head
+
+    def _look_at_set_aside(self) -> None:
+        """Raises LogForked where an event has been set aside that this live has folded: the log means something else
+        now. (To another version of Tallybook it is one that cannot be folded.)"""
+        named = self.revisions.set_aside - self.revisions.ignored
+        self.revisions.set_aside.clear()
+        if named and not self._one_moment:
+            raise LogForked(self.tournament_id, self.head.sequence)
+
+    def fold_appended(self, block: Block, appended: Appended) -> bool:
+        """Folds a block of ours that was just appended. False where it does not tell enough: others' events lie
+        between or behind, or it held nothing but repeats. Then catch up instead.
+
+        Raises LogForked where the block follows another digest than the live stands at.
+        """
+        if appended.first_sequence is None or appended.last_sequence is None or appended.digest is None:
+            return False
+        if appended.last_sequence <= self.head.sequence:
+            # Somebody who caught up has read it already, unless this is another log, which was shorter.
+            return Head(appended.last_sequence, appended.digest) == self.head
+        if appended.first_sequence != self.head.sequence + 1 or appended.previous_digest is None:
+            return False
+        if appended.previous_digest != self.head.digest:
+            raise LogForked(self.tournament_id, self.head.sequence)
+        self.fold(log.recorded_events(block, appended), Head(appended.last_sequence, appended.digest))
+        return True
+
+    def loaded(self) -> None:
+        """It stands at the log's head; whatever it folds from now on is of a later moment."""
+        self._one_moment = False
+
+    async def catch_up(self, connection: Connection, to: Sequence) -> None:
+        """Folds from the log until the live stands at `to` or beyond.
+
+        Appends may be folded meanwhile; what has been folded is not folded again. Two had better not do this at the
+        same time, that is what `catching_up` is for. Raises LogForked and LogUnreadable; the live must be dropped then.
+        """
+        while self.head.sequence < to:
+            tail = await log.tail(connection, self.tournament_id, self.head)
+            if not tail.events and self.head.sequence < to:
+                raise LogForked(self.tournament_id, self.head.sequence)
+            self.fold(tail.events, tail.head)
+
+    async def catch_up_by_tables(self, connection: Connection, to: Sequence) -> None:
+        """Goes on from the tables, where they are so far ahead that to fold up to there would take longer.
+
+        Does nothing while somebody follows, who must be told of every event. Raises LogForked where the live's head is
+        none of the log's; the live must be dropped then.
+        """
+        began_at = self.head
+        if to - began_at.sequence <= BEHIND_EVENTS_MAX or self.followers:
+            return
+        checkpoint = await tables.checkpoint(connection, self.tournament_id)
+        if checkpoint is None or checkpoint.head.sequence <= began_at.sequence + BEHIND_EVENTS_MAX:
+            return
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            if not await log.has_head(connection, self.tournament_id, began_at):
+                raise LogForked(self.tournament_id, began_at.sequence)
+            anew = await _from_tables(connection, self.tournament_id)
+        if anew.head.sequence <= self.head.sequence + BEHIND_EVENTS_MAX or self.followers:
+            return
+        # At most our own appends have been folded meanwhile, and each of them followed the one before.
+        self.head, self.tournament, self.board = anew.head, anew.tournament, anew.board
+        then = self.revisions
+        self.revisions = msgspec.structs.replace(
+            then,
+            competitors=then.competitors + 1,
+            competitions=then.competitions + 1,
+            rankings=then.rankings + 1,
+        )
+
+    def size_bytes(self) -> int:
+        """What the live takes in memory, estimated; counted anew once in a while."""
+        if self.head.sequence >= self._sized_at + _SIZED_EVERY_EVENTS or self._board_bytes == 0:
+            self._sized_at = self.head.sequence
+            self._board_bytes = board_bytes(self.board)
+        return self._board_bytes + self._rendered_bytes
+
+    def rendered(self, key: Hashable, stamp: object, render: Callable[[], _T], size_bytes: Callable[[_T], int]) -> _T:
+        """What `render` makes of the board: made once for `key`, and again when `stamp` is another.
+
+        Up to RENDERED_BYTES_MAX are kept, those first made going first; none that takes more than KEPT_BYTES_MAX.
+        """
+        kept = self._rendered.get(key)
+        if kept is not None and kept.stamp == stamp:
+            return cast(_T, kept.value)
+        value = render()
+        self._keep(key, _Rendered(stamp, value, size_bytes(value) + _RENDERED_BYTES))
+        return value
+
+    def part(self, key: Hashable, stamp: object, make: Callable[[], _P]) -> _P:
+        """As `rendered`, of what knows its size, which may become another while it is kept."""
+        kept = self._rendered.get(key)
+        if kept is None or kept.stamp != stamp:
+            value = make()
+            self._keep(key, _Rendered(stamp, value, value.size_bytes + _RENDERED_BYTES))
+            return value
+        size_bytes = kept.value.size_bytes + _RENDERED_BYTES
+        if size_bytes != kept.size_bytes:
+            self._keep(key, _Rendered(stamp, kept.value, size_bytes))
+        return cast(_P, kept.value)
+
+    def _keep(self, key: Hashable, fresh: "_Rendered") -> None:
+        before = self._rendered.get(key)
+        if before is not None:
+            self._rendered_bytes -= before.size_bytes
+        if fresh.size_bytes > KEPT_BYTES_MAX:
+            self._rendered.pop(key, None)
+            return
+        self._rendered[key] = fresh
+        self._rendered_bytes += fresh.size_bytes
+        while self._rendered_bytes > RENDERED_BYTES_MAX:
+            self._rendered_bytes -= self._rendered.pop(next(iter(self._rendered))).size_bytes
+
+    def shared(self, key: Hashable, make: Callable[[], _S]) -> _S:
+        """What `make` makes of the live at this head: the same for all who ask while somebody still has it."""
+        at = key, self.head
+        found = self._shared.get(at)
+        if found is None:
+            found = self._shared[at] = make()
+        return cast(_S, found)
+
+
+class _Rendered(Struct):
+    stamp: object
+    value: Any
+    size_bytes: int
+
+
+async def load(connection: Connection, tournament_id: TournamentId) -> Live:
+    """The tournament as it is in the log: from its tables at their checkpoint plus what the log has beyond, or,
+    where the tables are of another version of the fold, from the last snapshot of this one or from the log alone; all
+    seen in one snapshot of the database, and read and folded turn by turn.
+
+    Raises LogForked where the tables stand at a block the log does not have, and LogUnreadable.
+    """
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        live = await _from_tables(connection, tournament_id)
+        while True:
+            tail = await log.tail(connection, tournament_id, live.head)
+            if not tail.events:
+                live.loaded()
+                return live
+            await _fold_in_turns(live, tail)
+
+
+async def _fold_in_turns(live: Live, tail: Tail) -> None:
+    """Folds into a live that nobody else has yet: meanwhile it stands between two blocks."""
+    turn = Turn()
+    for n in range(0, len(tail.events), FOLDED_AT_ONCE):
+        live.fold(tail.events[n : n + FOLDED_AT_ONCE], live.head)
+        if turn.over:
+            await turn.give_way()
+    live.fold((), tail.head)
+
+
+async def _from_tables(connection: Connection, tournament_id: TournamentId) -> Live:
+    slug = await log.slug_of(connection, tournament_id)
+    checkpoint = await tables.checkpoint(connection, tournament_id)
+    if (
+        checkpoint is not None
+        and checkpoint.fold_version == FOLD_VERSION
+        and not await log.set_aside_since(connection, tournament_id, checkpoint.head.sequence)
+    ):
+        board = await tables.load_board(connection, tournament_id)
+        return Live(tournament_id, checkpoint.head, await judged(board), board, slug=slug)
+    if checkpoint is not None and (kept := await _last_snapshot(connection, tournament_id)) is not None:
+        return Live(tournament_id, kept.head, await judged(kept.board), kept.board, slug=slug)
+    return Live(tournament_id, log.beginning(tournament_id), Tournament(), Board(), slug=slug)
+
+
+async def _last_snapshot(connection: Connection, tournament_id: TournamentId) -> Snapshot | None:
+    """The last snapshot of this fold's version, if there is one that can be used."""
+    try:
+        kept = await snapshots.nearest(connection, tournament_id, _ANY_SEQUENCE)
+    except snapshots.Undecodable as error:
+        _logger.warning("snapshot_ignored", tournament_id=tournament_id, sequence=error.sequence, reason=str(error))
+        return None
+    if kept is None or not await log.has_head(connection, tournament_id, kept.head):
+        return None
+    return None if await log.set_aside_since(connection, tournament_id, kept.head.sequence) else kept
+
+
+async def judged(board: Board) -> Tournament:
+    """The tournament state that belongs to `board`: both are folds of the same events. Nobody may change it
+    meanwhile."""
+    state, turn = Tournament(), Turn()
+    for competitor_id, competitor in board.competitors.items():
+        state.competitors[competitor_id] = competitor.parent_id
+        if turn.over:
+            await turn.give_way()
+    for competition_id, competition in board.competitions.items():
+        state.competitions[competition_id] = competition.participants
+        if competition.voided_at is not None:
+            state.voided.add(competition_id)
+        if turn.over:
+            await turn.give_way()
+    for ranking_id, ranking in board.rankings.items():
+        state.rankings[ranking_id] = JudgedRanking(
+            participants=frozenset(ranking.participants),
+            unities={unity_id: unity.name for unity_id, unity in ranking.unities.items()},
+            closed=ranking.closed_at is not None,
+        )
+        if turn.over:
+            await turn.give_way()
+    return state

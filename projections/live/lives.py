@@ -1,0 +1,342 @@
+"""The tournaments of one process: brought into memory when asked for, kept current, bounded in size.
+
+THE READ BARRIER. An answer must show everything that was acknowledged, by whichever process, before the answer
+was asked for. So whoever reads waits until the live stands at a head that PostgreSQL reported to a query *sent after
+the request had come in*. One query serves all the requests that gathered before it was sent; a request that comes
+while a query is under way waits for the next one, because the one under way may have looked before something was
+acknowledged elsewhere that this request's sender already knows of. So reads are linearizable across any number of
+processes, for one shared round trip of a fraction of a millisecond.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
+
+import structlog
+from asyncpg import Connection
+
+from engine.database.pool import ACQUIRE_SECONDS_MAX, DATABASE_TROUBLE, Database, Kept, unavailable
+from engine.domain.errors import (
+    DatabaseUnavailable,
+    HistoryReplaced,
+    LogForked,
+    LogUnreadable,
+    ShuttingDown,
+    TallybookError,
+    TournamentStopped,
+)
+from engine.domain.events import Recorded
+from engine.domain.terms import CompetitionId, Sequence, TournamentId
+from engine.log import log
+from engine.log.log import Appended, Block, Head
+from engine.process.background import background
+from engine.process.telemetry import (
+    BARRIER_SECONDS,
+    FORKED,
+    LIVE_BYTES,
+    LIVE_TOURNAMENTS,
+    LIVES_LOADED,
+    STOPPED,
+    observe,
+)
+from projections.live.live import Live, load
+from projections.tables import tables
+
+READERS_MAX: Final = 5
+"""Connections of a process that read logs at the same time; the others are for those who append or ask for heads."""
+LIVE_BYTES_MAX: Final = 512 * 1024 * 1024
+"""Of all lives of a process, estimated; those in use may exceed it."""
+STOPPED_SECONDS: Final = 1.0
+"""For so long a tournament that could not be folded is not tried again."""
+
+_logger = structlog.get_logger()
+
+
+class Lives:
+    """Use within `open_lives`."""
+
+    def __init__(self, database: Database, tasks: asyncio.TaskGroup, *, bytes_max: int) -> None:
+        self._database = database
+        self._tasks = tasks
+        self._bytes_max = bytes_max
+        self._kept = Kept(database)  # for barriers
+        self._lives: OrderedDict[TournamentId, Live] = OrderedDict()  # least recently used first
+        self._sizes: dict[TournamentId, int] = {}
+        self._bytes = 0
+        self._loading: dict[TournamentId, asyncio.Task[None]] = {}
+        self._readers = asyncio.Semaphore(READERS_MAX)
+        self._stopped_at: dict[TournamentId, float] = {}
+        self._waiting: dict[Live, list[asyncio.Future[None]]] = {}
+        self._somebody_waits = asyncio.Event()
+        self._closed = False
+
+    # ── In and out of memory ────────────────────────────────────────────────────────────────────────────
+
+    @asynccontextmanager
+    async def pinned(self, tournament_id: TournamentId) -> AsyncIterator[Live]:
+        """The live of a tournament that exists, kept in memory for as long as the context lasts.
+
+        Raises TournamentStopped and DatabaseUnavailable.
+        """
+        live = await self.pin(tournament_id)
+        try:
+            yield live
+        finally:
+            self.unpin(live)
+
+    async def pin(self, tournament_id: TournamentId) -> Live:
+        """As `pinned`; whoever calls must `unpin`."""
+        while tournament_id not in self._lives:
+            await self._loaded(tournament_id)
+        live = self._lives[tournament_id]
+        live.pins += 1
+        self._lives.move_to_end(tournament_id)
+        return live
+
+    def unpin(self, live: Live) -> None:
+        live.pins -= 1
+        if live.pins == 0 and not live.dropped:
+            self._account(live.tournament_id, live.size_bytes())
+            if self._bytes > self._bytes_max:
+                self._evict()
+
+    async def _loaded(self, tournament_id: TournamentId) -> None:
+        """Loads once for all who wait; who goes away does not take the loading with him."""
+        if time.monotonic() < self._stopped_at.get(tournament_id, -STOPPED_SECONDS) + STOPPED_SECONDS:
+            raise TournamentStopped
+        loading = self._loading.get(tournament_id)
+        if loading is None:
+            loading = asyncio.create_task(self._load(tournament_id))
+            self._loading[tournament_id] = loading
+            loading.add_done_callback(lambda loading: self._settle(tournament_id, loading))
+        await asyncio.shield(loading)
+
+    def _settle(self, tournament_id: TournamentId, loading: asyncio.Task[None]) -> None:
+        del self._loading[tournament_id]
+        if not loading.cancelled():
+            loading.exception()  # Taken note of: asyncio would complain where all who waited have gone.
+
+    async def _load(self, tournament_id: TournamentId) -> None:
+        LIVES_LOADED.inc()
+        try:
+            async with self._reading() as connection:
+                live = await load(connection, tournament_id)
+        except LogForked as fork:
+            self._alarm_fork(fork)
+            raise HistoryReplaced from fork
+        except LogUnreadable as cause:
+            await self._alarm_stop(cause)
+            raise TournamentStopped from cause
+        async with self._database.connection() as connection:  # perhaps somebody who could not read it noted a stop
+            await tables.resume(connection, tournament_id, live.head)
+        self._stopped_at.pop(tournament_id, None)
+        self._lives[tournament_id] = live
+        self._account(tournament_id, live.size_bytes())
+
+    @asynccontextmanager
+    async def _reading(self) -> AsyncIterator[Connection]:
+        """A connection for reading a log, when it is one's turn."""
+        with unavailable():
+            async with asyncio.timeout(ACQUIRE_SECONDS_MAX):
+                await self._readers.acquire()
+        try:
+            async with self._database.connection() as connection:
+                yield connection
+        finally:
+            self._readers.release()
+
+    def _account(self, tournament_id: TournamentId, size_bytes: int) -> None:
+        if size_bytes == self._sizes.get(tournament_id):
+            return
+        self._bytes += size_bytes - self._sizes.get(tournament_id, 0)
+        self._sizes[tournament_id] = size_bytes
+
+    def show_size(self) -> None:
+        """Sets the gauges; once in a while, because it takes as long as to account for a live."""
+        LIVE_BYTES.set(self._bytes)
+        LIVE_TOURNAMENTS.set(len(self._lives))
+
+    def _evict(self) -> None:
+        """Forgets as many unpinned lives as are too many, those first that nobody has asked for longest."""
+        excess_bytes = self._bytes - self._bytes_max
+        leaving = []
+        for live in self._lives.values():
+            if excess_bytes <= 0:
+                break
+            if live.pins == 0:
+                leaving.append(live)
+                excess_bytes -= self._sizes[live.tournament_id]
+        for live in leaving:
+            self._forget(live)
+
+    def _forget(self, live: Live) -> None:
+        if self._lives.get(live.tournament_id) is live:
+            del self._lives[live.tournament_id]
+            self._account(live.tournament_id, 0)
+            del self._sizes[live.tournament_id]
+
+    # ── The read barrier ────────────────────────────────────────────────────────────────────────────────
+
+    async def current(self, live: Live) -> None:
+        """Returns when `live` shows everything acknowledged anywhere before the call.
+
+        Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and ShuttingDown.
+        """
+        if self._closed:
+            raise ShuttingDown
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(live, []).append(waiter)
+        self._somebody_waits.set()
+        await waiter
+
+    async def _barriers(self) -> None:
+        waiting: dict[Live, list[asyncio.Future[None]]] = {}
+        try:
+            while True:
+                await self._somebody_waits.wait()
+                self._somebody_waits.clear()
+                waiting, self._waiting = self._waiting, {}
+                await self._barrier(waiting)
+                waiting = {}
+        finally:
+            self._closed = True
+            for waiters in (*waiting.values(), *self._waiting.values()):
+                _fail(waiters, ShuttingDown())
+            await self._kept.close()
+
+    async def _barrier(self, waiting: dict[Live, list[asyncio.Future[None]]]) -> None:
+        began_at = time.perf_counter()
+        stood_at = {live: live.head for live in waiting}
+        try:
+            async with self._kept as connection:
+                heads = await log.heads(connection, [live.tournament_id for live in waiting])
+        except DATABASE_TROUBLE as trouble:
+            error = DatabaseUnavailable()
+            error.__cause__ = trouble
+            for waiters in waiting.values():
+                _fail(waiters, error)
+            return
+        finally:
+            observe(BARRIER_SECONDS, time.perf_counter() - began_at)
+        for live, waiters in waiting.items():
+            head = heads.get(live.tournament_id)
+            if head is not None and _continues(stood_at[live], head) and live.head.sequence >= head.sequence:
+                _release(waiters)
+            else:
+                self._tasks.create_task(self._reach(live, stood_at[live], head, waiters))
+
+    async def _reach(self, live: Live, stood_at: Head, head: Head | None, waiters: list[asyncio.Future[None]]) -> None:
+        try:
+            with self._watched(live):
+                if head is None or not _continues(stood_at, head):
+                    raise LogForked(live.tournament_id, stood_at.sequence)
+                await self.catch_up(live, head.sequence)
+        except TallybookError as error:
+            _fail(waiters, error)
+        else:
+            _release(waiters)
+
+    async def catch_up(self, live: Live, to: Sequence, over: Connection | None = None) -> None:
+        """Folds what others appended until `live` stands at `to`; errors as `current`.
+
+        Whoever has to wait for the turn does so without a connection, or one slow tournament would take them all;
+        but for who has one already, to read `over`.
+        """
+        with self._watched(live):
+            async with live.catching_up:
+                if live.head.sequence >= to:
+                    return
+                if over is not None:
+                    await live.catch_up(over, to)
+                    return
+                async with self._reading() as connection:
+                    await live.catch_up_by_tables(connection, to)
+                    await live.catch_up(connection, to)
+
+    async def points_of(self, live: Live, competition_id: CompetitionId) -> AsyncIterator[Recorded]:
+        """As `log.points_of`, of all that the live shows when it is asked for; errors as `current`."""
+        upto = live.head.sequence
+        with self._watched(live):
+            async with self._reading() as connection:
+                async for recorded in log.points_of(connection, live.tournament_id, competition_id, upto):
+                    yield recorded
+
+    def fold_appended(self, live: Live, block: Block, appended: Appended) -> bool:
+        """As `Live.fold_appended`; errors as `current`."""
+        try:
+            return live.fold_appended(block, appended)
+        except (LogForked, LogUnreadable) as fault:
+            raise self._alarmed(live, fault) from fault
+
+    # ── Alarms ──────────────────────────────────────────────────────────────────────────────────────────
+
+    @contextmanager
+    def _watched(self, live: Live) -> Iterator[None]:
+        """Drops `live` where its log turns out to be unreadable or another one."""
+        try:
+            yield
+        except (LogForked, LogUnreadable) as fault:
+            raise self._alarmed(live, fault) from fault
+
+    def _alarmed(self, live: Live, fault: LogForked | LogUnreadable) -> TallybookError:
+        """What is to be raised for a live that is dropped because of `fault`."""
+        self.drop(live)
+        if isinstance(fault, LogForked):
+            self._alarm_fork(fault)
+            return HistoryReplaced()
+        self._tasks.create_task(self._alarm_stop(fault))
+        return TournamentStopped()
+
+    def drop(self, live: Live) -> None:
+        """Takes a live that is no longer the truth out of use; who still has it sees `dropped`."""
+        live.dropped = True
+        self._forget(live)
+
+    def _alarm_fork(self, fork: LogForked) -> None:
+        self._database.epoch.end()
+        FORKED.inc()
+        _logger.error("log_forked", tournament_id=fork.tournament_id, sequence=fork.sequence)
+
+    async def _alarm_stop(self, cause: LogUnreadable) -> None:
+        STOPPED.inc()
+        self._stopped_at[cause.tournament_id] = time.monotonic()
+        _logger.error(
+            "tournament_stopped", tournament_id=cause.tournament_id, sequence=cause.sequence, reason=cause.reason
+        )
+        try:
+            async with self._database.connection() as connection:
+                await tables.stop(connection, cause)
+        except DatabaseUnavailable:
+            _logger.warning("stop_not_noted", tournament_id=cause.tournament_id)
+
+
+@asynccontextmanager
+async def open_lives(database: Database, *, bytes_max: int = LIVE_BYTES_MAX) -> AsyncIterator[Lives]:
+    """The lives of this process, kept current for as long as the context lasts."""
+    async with background() as tasks:
+        lives = Lives(database, tasks, bytes_max=bytes_max)
+        barriers = tasks.create_task(lives._barriers())
+        yield lives
+        barriers.cancel()
+
+
+def _continues(stood_at: Head, head: Head) -> bool:
+    """Whether a log with this head can be the one that stood there when the head was asked for."""
+    if head.sequence == stood_at.sequence:
+        return head.digest == stood_at.digest
+    return head.sequence > stood_at.sequence
+
+
+def _release(waiters: list[asyncio.Future[None]]) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_result(None)
+
+
+def _fail(waiters: list[asyncio.Future[None]], error: TallybookError) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_exception(error)

@@ -1,0 +1,1 @@
+"""Any past moment: boards, history, explanations, comparisons."""

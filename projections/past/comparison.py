@@ -1,0 +1,78 @@
+"""Two states of a ranking side by side: who would stand where.
+
+Pure. Used for what a change would lead to, and for how things would stand had something not been.
+"""
+
+from collections.abc import Collection, Generator, Iterable
+
+import msgspec
+from msgspec import Struct
+
+from engine.domain import events
+from engine.domain.events import Event, Points
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
+from projections.board.board import Board, Ranking, add_points
+from projections.board.standing import Standing, standings
+from projections.past.history import finished
+
+
+class Move(Struct, frozen=True):
+    """One competitor's standing in the first state and in the second; None where they are not in the list."""
+
+    competitor_id: CompetitorId
+    before: Standing | None
+    after: Standing | None
+
+
+def moves(before: Ranking, after: Ranking) -> dict[UnityId, list[Move]]:
+    """Of each unity that both have: every competitor, in the order of the second standing; then who is not in it."""
+    return {u: finished(move_steps(before, after, u)) for u in after.unities if u in before.unities}
+
+
+def move_steps(before: Ranking, after: Ranking, unity_id: UnityId) -> Generator[None, None, list[Move]]:
+    """The moves in one unity, step by step."""
+    earlier, unity = before.unities[unity_id], after.unities[unity_id]
+    lines = standings(before.participants, earlier.totals, earlier.sort)
+    yield
+    stood = {line.competitor_id: line for line in lines}
+    yield
+    lines = standings(after.participants, unity.totals, unity.sort)
+    yield
+    stand = {line.competitor_id: line for line in lines}
+    yield
+    return [Move(c, stood.get(c), stand.get(c)) for c in dict.fromkeys([*stand, *stood])]
+
+
+def copied(ranking: Ranking) -> Ranking:
+    """One that stays as it is when `ranking` is folded further."""
+    unities = {u: msgspec.structs.replace(unity, totals=dict(unity.totals)) for u, unity in ranking.unities.items()}
+    return msgspec.structs.replace(ranking, unities=unities)
+
+
+def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]:
+    """The rankings whose points `decided` would change, as they would be then. `board` stays as it is."""
+    ahead = Board()
+    for event in decided:
+        if isinstance(event, Points):
+            if event.ranking_id not in ahead.rankings:
+                ahead.rankings[event.ranking_id] = copied(board.rankings[event.ranking_id])
+            add_points(ahead, event)
+    return ahead.rankings
+
+
+def without(
+    event: Event, competitions: Collection[CompetitionId], competitors: Collection[CompetitorId]
+) -> Event | None:
+    """`event` as it would have been without these: no points of the competitions, nor the reversals of those; no
+    points of the competitors, and their names in no list. None: nothing of it is left."""
+    match event:
+        case events.PointsAdded() | events.PointsReversed():
+            deltas = tuple([delta for delta in event.deltas if delta.competitor_id not in competitors])
+            if event.competition_id in competitions or not deltas:
+                return None
+            return msgspec.structs.replace(event, deltas=deltas)
+        case events.RankingCreated() | events.RankingModified():
+            left = tuple([competitor_id for competitor_id in event.participants if competitor_id not in competitors])
+            return msgspec.structs.replace(event, participants=left)
+        case _:
+            return event

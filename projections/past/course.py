@@ -1,0 +1,74 @@
+"""The course of a unity: who stood where, at so many moments that one can look at them.
+
+Pure. Moments are those after points were given in the unity. While there are few, each is kept; when there are too
+many, every second one goes, and from then on only every second one is taken, and so on: however long the log is, the
+course has as many moments as there are places for them on a picture.
+"""
+
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from engine.domain.events import Points, Recorded
+from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
+from projections.board.board import Board
+from projections.board.standing import Standing, standings
+
+MOMENTS_MAX: Final = 800
+
+
+class Moment(Struct, frozen=True):
+    """`at`: when the competition that caused it began, or else when it was recorded."""
+
+    sequence: Sequence
+    at: datetime
+    lines: dict[CompetitorId, Standing]
+
+
+class Course:
+    """Use `follow` for each event of the log; `moments` is the course so far. The last one has the list and the totals
+    of now, also where nothing but the list has changed since points were given."""
+
+    def __init__(self, ranking_id: RankingId, unity_id: UnityId) -> None:
+        self._ranking_id = ranking_id
+        self._unity_id = unity_id
+        self._kept: list[Moment] = []
+        self._stride = 1
+        self._since = 0  # moments that were not kept, since the last one that was
+        self._last: tuple[Board, Recorded] | None = None
+
+    def follow(self, board: Board, recorded: Recorded) -> None:
+        """`board` has the event folded."""
+        event = recorded.event
+        if not isinstance(event, Points) or event.ranking_id != self._ranking_id:
+            return
+        if all(delta.unity_id != self._unity_id for delta in event.deltas):
+            return
+        self._since += 1
+        self._last = board, recorded
+        if self._since >= self._stride:
+            self._kept.append(self._moment(board, recorded))
+            self._since = 0
+        if len(self._kept) > MOMENTS_MAX:
+            self._kept = self._kept[::-2][::-1]
+            self._stride *= 2
+
+    @property
+    def moments(self) -> list[Moment]:
+        if self._last is None:
+            return []
+        earlier = self._kept if self._since else self._kept[:-1]
+        return [*earlier, self._moment(*self._last)]
+
+    def _moment(self, board: Board, recorded: Recorded) -> Moment:
+        event = recorded.event
+        assert isinstance(event, Points)
+        ranking = board.rankings[self._ranking_id]
+        unity = ranking.unities[self._unity_id]
+        competition = None if event.competition_id is None else board.competitions[event.competition_id]
+        return Moment(
+            sequence=recorded.sequence,
+            at=recorded.recorded_at if competition is None else competition.started_at,
+            lines={line.competitor_id: line for line in standings(ranking.participants, unity.totals, unity.sort)},
+        )

@@ -1,0 +1,180 @@
+"""Explanation: how a competitor came from one position and total to another.
+
+Pure. A step is an event that changed something for her: a delta of hers, somebody who passed her or whom she passed,
+whoever moved, or another list of competitors. (Competitors are *she* here, so that it is plain who is meant.)
+
+OVERTAKING. Two competitors who are both in the list stand to each other in one of three ways: one is better, the other
+is, or they are level. Whoever stands better towards the other after an event than before has passed the other, or,
+where they are level now, drawn level. What happened within the event is nobody's business: it counts as a whole.
+"""
+
+from collections.abc import Generator
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from engine.domain.events import Points, PointsReversed, Recorded
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from projections.board.board import Board, Revisions, Unity, fold
+from projections.board.order import Order
+from projections.past.history import changes_list, finished
+
+
+class Place(Struct, frozen=True, gc=False):
+    """`position` None: she was not in the list."""
+
+    position: int | None
+    total: int
+
+
+class Overtaking(Struct, frozen=True, kw_only=True, gc=False):
+    """`who` passed `whom`, or, if they are `level` now, drew level; with their totals after the event."""
+
+    who: CompetitorId
+    whom: CompetitorId
+    level: bool
+    who_total: int
+    whom_total: int
+
+
+class Cause(StrEnum):
+    """What kind of event a step is."""
+
+    POINTS = "points"
+    REVERSAL = "reversal"
+    """Points were taken back, or given back, because a competition was voided, or unvoided."""
+    LIST = "list"
+    """The list of competitors became another, or the unity came to be."""
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """`delta` is the sum of her deltas in the event; None: it gave her none, others moved."""
+
+    recorded: Recorded
+    cause: Cause
+    competition_id: CompetitionId | None
+    reverses: Sequence | None
+    delta: int | None
+    before: Place
+    after: Place
+    overtakings: list[Overtaking]
+
+
+_STEP_OTHERS: Final = 500
+
+
+class Explainer:
+    """Goes through a log from where `board` stands, and tells the steps of one competitor in one unity. Owns the
+    board. There need be no such ranking or unity yet."""
+
+    def __init__(self, board: Board, ranking_id: RankingId, unity_id: UnityId, competitor_id: CompetitorId) -> None:
+        self.board = board
+        self._ranking_id = ranking_id
+        self._unity_id = unity_id
+        self._her_id = competitor_id
+        self._revisions = Revisions()
+        self._order_now: Order | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where she stands."""
+        unity = self._unity
+        if unity is None:
+            return Place(None, 0)
+        total = unity.totals.get(self._her_id, 0)
+        return Place(self._order.position(self._her_id, total), total)
+
+    def step(self, recorded: Recorded) -> Step | None:
+        """Folds the next event; None where it changed nothing for her. Raises KeyError as the fold does."""
+        return finished(self.steps(recorded))
+
+    def steps(self, recorded: Recorded) -> Generator[None, None, Step | None]:
+        """As `step`, in smaller ones: of thousands whom she passes each takes a microsecond."""
+        event = recorded.event
+        if isinstance(event, Points) and event.ranking_id == self._ranking_id:
+            return (yield from self._after_points(recorded, event))
+        before = self.place if changes_list(event, self._ranking_id) else None
+        fold(self.board, self._revisions, recorded)
+        if before is None:
+            return None
+        self._order_now = None
+        after = self.place
+        if after == before:
+            return None
+        return Step(
+            recorded=recorded,
+            cause=Cause.LIST,
+            competition_id=None,
+            reverses=None,
+            delta=None,
+            before=before,
+            after=after,
+            overtakings=[],
+        )
+
+    def _after_points(self, recorded: Recorded, event: Points) -> Generator[None, None, Step | None]:
+        unity = self._unity
+        hers = [d.amount for d in event.deltas if d.unity_id == self._unity_id and d.competitor_id == self._her_id]
+        named = {d.competitor_id for d in event.deltas if d.unity_id == self._unity_id}
+        if unity is None or not named:
+            fold(self.board, self._revisions, recorded)
+            return None
+        totals, order = unity.totals, self._order
+        old = {competitor_id: totals.get(competitor_id, 0) for competitor_id in named}
+        before = self.place
+        yield
+        fold(self.board, self._revisions, recorded)
+        yield
+        order.move_all(old, totals)
+        after = self.place
+        yield
+        overtakings = yield from self._overtakings(order, old, totals.get(self._her_id, 0), before.total)
+        if not hers and not overtakings:
+            return None
+        return Step(
+            recorded=recorded,
+            cause=Cause.REVERSAL if isinstance(event, PointsReversed) else Cause.POINTS,
+            competition_id=event.competition_id,
+            reverses=event.reverses if isinstance(event, PointsReversed) else None,
+            delta=sum(hers) if hers else None,
+            before=before,
+            after=after,
+            overtakings=overtakings,
+        )
+
+    def _overtakings(
+        self, order: Order, old: dict[CompetitorId, int], total: int, total_before: int
+    ) -> Generator[None, None, list[Overtaking]]:
+        """Of her and those whose relation to her can be another: who moved, and whom her own move went over."""
+        assert self._unity is not None
+        if self._her_id not in order.enrolled:
+            return []
+        others = order.enrolled.intersection(old)
+        if total != total_before:
+            others = others.union(order.between(total_before, total))
+        totals, found = self._unity.totals, []
+        yield
+        for number, other in enumerate(sorted(others - {self._her_id}), start=1):
+            theirs = totals.get(other, 0)
+            then, now = order.compared(total_before, old.get(other, theirs)), order.compared(total, theirs)
+            if then != now:
+                pair = (self._her_id, other, total, theirs) if now > then else (other, self._her_id, theirs, total)
+                who, whom, who_total, whom_total = pair
+                found.append(Overtaking(who=who, whom=whom, level=now == 0, who_total=who_total, whom_total=whom_total))
+            if number % _STEP_OTHERS == 0:
+                yield
+        return found
+
+    @property
+    def _unity(self) -> Unity | None:
+        ranking = self.board.rankings.get(self._ranking_id)
+        return None if ranking is None else ranking.unities.get(self._unity_id)
+
+    @property
+    def _order(self) -> Order:
+        if self._order_now is None:
+            ranking, unity = self.board.rankings[self._ranking_id], self._unity
+            assert unity is not None
+            self._order_now = Order(ranking.participants, unity.totals, unity.sort)
+        return self._order_now

@@ -1,0 +1,465 @@
+"""The past of a tournament, from its log: boards at any moment, pages of history, explanations.
+
+An answer begins at the nearest snapshot that is not beyond what it is about, or at the beginning, and folds from
+there. It reads slices of the log, each with a connection of its own for as long as that takes: what has been appended
+never changes, so they are of one truth, and nobody has to wait for more than a slice. Snapshots are safe to drop: one
+that is missing costs time, one that cannot be read is ignored with a line in the log.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import Sequence as Items
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Final, assert_never
+
+import structlog
+from msgspec import Struct
+
+from engine.database.pool import Database
+from engine.domain.errors import HistoryReplaced, LogForked, LogUnreadable, NotFound, QueueFull, TournamentStopped
+from engine.domain.events import Recorded
+from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.log import log
+from engine.log.log import Head
+from engine.process.turns import Turns
+from projections.board.board import Board, fold_all, folding
+from projections.past.course import Course
+from projections.past.explanation import Explainer, Place, Step
+from projections.past.history import EVERYTHING, Filter, Historian, Line
+from projections.tables import snapshots
+
+UNDER_WAY_MAX: Final = 3
+"""Requests about the past that one process works at; more would be slower for all, and hold up what is current."""
+WAITING_MAX: Final = 50
+WAIT_SECONDS_MAX: Final = 5.0
+SCANNED_EVENTS_MAX: Final = 20_000
+"""Events that one page may go through: a rare filter makes it short, or empty, and there is a next one."""
+OVERTAKINGS_MAX: Final = 5_000
+"""Overtakings of one page of an explanation; it ends with the step that has the last of them."""
+
+_TICK: Final = timedelta(microseconds=1)
+_DAWN: Final = datetime.min.replace(tzinfo=UTC)
+
+_logger = structlog.get_logger()
+
+
+class AtSequence(Struct, frozen=True):
+    """After this event."""
+
+    sequence: Sequence
+
+
+class AtTime(Struct, frozen=True):
+    """After the last event that was recorded then or before."""
+
+    moment: datetime
+
+
+class AtVersion(Struct, frozen=True):
+    """After the event by which the version of a unity became this."""
+
+    unity_id: UnityId
+    version: int
+
+
+Moment = AtSequence | AtTime | AtVersion
+
+
+class Then(Struct, frozen=True):
+    """A board, and the last event that it shows."""
+
+    board: Board
+    sequence: Sequence
+    recorded_at: datetime
+
+
+class Bounds(Struct, frozen=True, kw_only=True):
+    """Which part of a log is asked for: not before `first` and `since`, not after `last` and `until`; None: any."""
+
+    first: Sequence | None = None
+    last: Sequence | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class Span(Struct, frozen=True):
+    """The events from sequence `first` up to `last`; none where that is smaller."""
+
+    first: Sequence
+    last: Sequence
+
+
+class Cursor(Struct, frozen=True):
+    """Where a page of history ends: before the event `sequence`, of which `lines` lines are given nevertheless."""
+
+    sequence: Sequence
+    lines: int = 0
+
+
+class Page(Struct, frozen=True):
+    """`next` None: there is no more."""
+
+    lines: list[Line]
+    next: Cursor | None
+
+
+class Stand(Struct, frozen=True):
+    """Where a competitor stood after an event. Sequence 0: before the first; it has no time."""
+
+    sequence: Sequence
+    recorded_at: datetime | None
+    place: Place
+
+
+class Explanation(Struct, frozen=True):
+    """The steps by which a competitor came from `start` to `end`. `next`: from which sequence to go on, if that is
+    not all that was asked for."""
+
+    start: Stand
+    end: Stand
+    steps: list[Step]
+    next: Sequence | None
+
+
+class Past:
+    """The past of all tournaments, as one process tells it.
+
+    Everything raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and, where too many ask, QueueFull.
+    """
+
+    def __init__(self, database: Database, turns: Turns | None = None) -> None:
+        self._database = database
+        self._long_work = turns or Turns()
+        self._turns = asyncio.Semaphore(UNDER_WAY_MAX)
+        self._waiting = 0
+
+    # ── Moments ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def at(self, tournament_id: TournamentId, ranking_id: RankingId, moment: Moment, head: Sequence) -> Then:
+        """The board at `moment`, which lies within the log up to `head`. Raises NotFound where it does not, and where
+        there was no such ranking then."""
+        async with self._turn():
+            match moment:
+                case AtSequence():
+                    then = await self._at_sequence(tournament_id, moment.sequence, head)
+                case AtTime():
+                    async with self._database.connection() as connection:
+                        last = await log.last_at(connection, tournament_id, moment.moment, head)
+                    if last == 0:
+                        raise NotFound("At that time this tournament had not been opened yet; ask for a later one.")
+                    then = await self._at_sequence(tournament_id, last, head)
+                case AtVersion():
+                    then = await self._at_version(tournament_id, ranking_id, moment, head)
+                case _:
+                    assert_never(moment)
+        if ranking_id not in then.board.rankings:
+            raise NotFound(f"At sequence {then.sequence} this tournament had no ranking {ranking_id} yet.")
+        return then
+
+    async def refuse_replaced(self, tournament_id: TournamentId, head: Head) -> None:
+        """Raises HistoryReplaced unless the log still has a block that ends in `head`: if it has, all that was read
+        since `head` was its head, slice by slice, is of one history."""
+        async with self._database.connection() as connection:
+            if not await log.has_head(connection, tournament_id, head):
+                raise HistoryReplaced
+
+    async def recorded_at(self, tournament_id: TournamentId, sequence: Sequence) -> datetime:
+        """When an event was recorded that there is."""
+        with _faults():
+            async with self._database.connection() as connection:
+                return (await log.event_at(connection, tournament_id, sequence)).recorded_at
+
+    async def span(self, tournament_id: TournamentId, head: Sequence, bounds: Bounds) -> Span:
+        """The events up to `head` that lie within `bounds`."""
+        first, last = bounds.first or Sequence(1), min(bounds.last or head, head)
+        with _faults():
+            async with self._database.connection() as connection:
+                if bounds.since is not None and bounds.since > _DAWN:
+                    earlier = await log.last_at(connection, tournament_id, bounds.since - _TICK, head)
+                    first = max(first, Sequence(earlier + 1))
+                if bounds.until is not None:
+                    last = min(last, await log.last_at(connection, tournament_id, bounds.until, head))
+        return Span(first, last)
+
+    async def _at_sequence(self, tournament_id: TournamentId, sequence: Sequence, head: Sequence) -> Then:
+        _refuse_beyond(head, sequence)
+        board = await self._board_at(tournament_id, sequence)
+        return Then(board, sequence, await self.recorded_at(tournament_id, sequence))
+
+    async def _at_version(
+        self, tournament_id: TournamentId, ranking_id: RankingId, wanted: AtVersion, head: Sequence
+    ) -> Then:
+        board, after = await self._before_version(tournament_id, ranking_id, wanted, head)
+        async for events in self._slices(tournament_id, after, head):
+            for recorded in folding(tournament_id, board, events):
+                if _version(board, ranking_id, wanted.unity_id) >= wanted.version:
+                    return Then(board, recorded.sequence, recorded.recorded_at)
+        reached = _version(board, ranking_id, wanted.unity_id)
+        raise NotFound(f"Unity {wanted.unity_id} has reached version {reached}; ask for one from 1 up to that.")
+
+    async def _before_version(
+        self, tournament_id: TournamentId, ranking_id: RankingId, wanted: AtVersion, head: Sequence
+    ) -> tuple[Board, Sequence]:
+        """The last snapshot in which the unity had not reached the version yet, or else the beginning. Versions never
+        fall, so it is found by halving."""
+        async with self._database.connection() as connection:
+            kept = [sequence for sequence in await snapshots.sequences(connection, tournament_id) if sequence <= head]
+        board, at = Board(), Sequence(0)
+        low, high = 0, len(kept)
+        while low < high:
+            middle = (low + high) // 2
+            then, sequence = await self._nearest(tournament_id, kept[middle])
+            if _version(then, ranking_id, wanted.unity_id) < wanted.version:
+                board, at, low = then, sequence, middle + 1
+            else:
+                high = middle
+        return board, at
+
+    async def _board_at(self, tournament_id: TournamentId, upto: Sequence) -> Board:
+        """The board after the event `upto`; 0: the empty one."""
+        board, after = await self._nearest(tournament_id, upto)
+        async for events in self._all_slices(tournament_id, after, upto):
+            fold_all(tournament_id, board, events)
+        return board
+
+    async def _nearest(self, tournament_id: TournamentId, upto: Sequence) -> tuple[Board, Sequence]:
+        """The last good snapshot that is not beyond `upto`, or the beginning."""
+        while upto > 0:
+            async with self._database.connection() as connection:
+                try:
+                    snapshot = await snapshots.nearest(connection, tournament_id, upto, self._long_work)
+                    if snapshot is None:
+                        break
+                    if await log.has_head(connection, tournament_id, snapshot.head):
+                        return snapshot.board, snapshot.head.sequence
+                    sequence, reason = snapshot.head.sequence, "the log has no such block"
+                except snapshots.Undecodable as error:
+                    sequence, reason = error.sequence, str(error)
+            _logger.warning("snapshot_ignored", tournament_id=tournament_id, sequence=sequence, reason=reason)
+            upto = Sequence(sequence - 1)
+        return Board(), Sequence(0)
+
+    async def _slices(
+        self, tournament_id: TournamentId, after: Sequence, upto: Sequence
+    ) -> AsyncIterator[list[Recorded]]:
+        """The events after `after` up to `upto`, slice by slice."""
+        while after < upto:
+            events = await self._slice(tournament_id, after, upto)
+            yield events
+            after = events[-1].sequence
+
+    async def _all_slices(
+        self, tournament_id: TournamentId, after: Sequence, upto: Sequence
+    ) -> AsyncIterator[list[Recorded]]:
+        """As `_slices`, for who wants all of them: while one is being folded, the database reads the next one."""
+        if after >= upto:
+            return
+        reading = asyncio.create_task(self._slice(tournament_id, after, upto))
+        try:
+            while True:
+                events = await reading
+                after = events[-1].sequence
+                if after >= upto:
+                    break
+                reading = asyncio.create_task(self._slice(tournament_id, after, upto))
+                yield events
+            yield events
+        finally:
+            reading.cancel()
+            await asyncio.wait([reading])
+            if not reading.cancelled():
+                reading.exception()  # Taken note of: who went away before does not want to know.
+
+    async def _slice(self, tournament_id: TournamentId, after: Sequence, upto: Sequence) -> list[Recorded]:
+        async with self._database.connection() as connection:
+            return await log.slice_of(connection, tournament_id, after, upto)
+
+    # ── History ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def page(
+        self,
+        tournament_id: TournamentId,
+        ranking_id: RankingId,
+        span: Span,
+        *,
+        asked: Filter = EVERYTHING,
+        after: Cursor | None = None,
+        limit: int,
+    ) -> Page:
+        """The lines of `span` that follow the cursor `after`: at most `limit`, of SCANNED_EVENTS_MAX events."""
+        begin = Cursor(span.first) if after is None or after.sequence < span.first else after
+        last = min(span.last, Sequence(begin.sequence + SCANNED_EVENTS_MAX - 1))
+        lines: list[Line] = []
+        given = begin.lines
+        async with self._turn():
+            async for of_events in self._lines(tournament_id, ranking_id, Span(begin.sequence, last), self._slices):
+                for sequence, of_event in of_events:
+                    for n, line in enumerate(of_event[given:], start=given + 1):
+                        if asked.takes(line):
+                            lines.append(line)
+                            if len(lines) == limit:
+                                end = Cursor(sequence, n) if n < len(of_event) else Cursor(Sequence(sequence + 1))
+                                return Page(lines, end if end.sequence <= span.last else None)
+                    given = 0
+        return Page(lines, Cursor(Sequence(last + 1)) if last < span.last else None)
+
+    async def lines(
+        self, tournament_id: TournamentId, ranking_id: RankingId, span: Span, asked: Filter = EVERYTHING
+    ) -> AsyncIterator[tuple[Sequence, list[Line]]]:
+        """All lines of `span`, some at a time, with the sequence that has been reached."""
+        async with self._turn():
+            async for of_events in self._lines(tournament_id, ranking_id, span, self._all_slices):
+                yield (
+                    of_events[-1][0],
+                    [line for _, of_event in of_events for line in of_event if asked.takes(line)],
+                )
+
+    async def _lines(
+        self,
+        tournament_id: TournamentId,
+        ranking_id: RankingId,
+        span: Span,
+        slices: Callable[[TournamentId, Sequence, Sequence], AsyncIterator[list[Recorded]]],
+    ) -> AsyncIterator[list[tuple[Sequence, Items[Line]]]]:
+        """The lines of each event of `span`, by slices."""
+        if span.last < span.first:
+            return
+        historian = Historian(await self._board_at(tournament_id, Sequence(span.first - 1)), ranking_id)
+        async for events in slices(tournament_id, Sequence(span.first - 1), span.last):
+            told: list[tuple[Sequence, Items[Line]]] = []
+            await self._long_work.work(_tell(tournament_id, historian, events, told))
+            yield told
+
+    # ── Explanations ────────────────────────────────────────────────────────────────────────────────────
+
+    async def explanation(
+        self,
+        tournament_id: TournamentId,
+        ranking_id: RankingId,
+        unity_id: UnityId,
+        competitor_id: CompetitorId,
+        *,
+        start: Sequence,
+        end: Sequence,
+        head: Sequence,
+        limit: int | None = None,
+    ) -> Explanation:
+        """How a competitor came from where she stood after the event `start` to where after the event `end`. Raises
+        NotFound where the log up to `head` does not reach so far. With a `limit`: at most so many steps, of
+        SCANNED_EVENTS_MAX events, and no further one after OVERTAKINGS_MAX."""
+        _refuse_beyond(head, max(start, end))
+        last = end if limit is None else min(end, Sequence(start + SCANNED_EVENTS_MAX))
+        async with self._turn():
+            explainer = Explainer(await self._board_at(tournament_id, start), ranking_id, unity_id, competitor_id)
+            since = None if start == 0 else await self.recorded_at(tournament_id, start)
+            begin = reached = Stand(start, since, explainer.place)
+            steps: list[Step] = []
+            async for events in self._slices(tournament_id, start, last):
+                seen: list[Recorded] = []
+                await self._long_work.work(_explain(tournament_id, explainer, events, limit, steps, seen))
+                reached = Stand(seen[-1].sequence, seen[-1].recorded_at, explainer.place)
+                if _is_full(steps, limit):
+                    break
+        return Explanation(begin, reached, steps, reached.sequence if reached.sequence < end else None)
+
+    # ── Courses ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def course(
+        self, tournament_id: TournamentId, ranking_id: RankingId, unity_id: UnityId, head: Sequence
+    ) -> AsyncIterator[tuple[Sequence, Course]]:
+        """The course of a unity from the beginning on, again and again, with the sequence that has been reached."""
+        board, course = Board(), Course(ranking_id, unity_id)
+        async with self._turn():
+            async for events in self._all_slices(tournament_id, Sequence(0), head):
+                for recorded in folding(tournament_id, board, events):
+                    course.follow(board, recorded)
+                yield events[-1].sequence, course
+
+    # ── Turns ───────────────────────────────────────────────────────────────────────────────────────────
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """When one of few is free; raises QueueFull where too many wait for that, or for too long."""
+        if self._waiting >= WAITING_MAX:
+            raise QueueFull
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(WAIT_SECONDS_MAX):
+                await self._turns.acquire()
+        except TimeoutError:
+            raise QueueFull from None
+        finally:
+            self._waiting -= 1
+        try:
+            with _faults():
+                yield
+        finally:
+            self._turns.release()
+
+
+def _tell(
+    tournament_id: TournamentId,
+    historian: Historian,
+    events: Iterable[Recorded],
+    told: list[tuple[Sequence, Items[Line]]],
+) -> Iterator[None]:
+    """Adds the lines of each event to `told`, step by step."""
+    for recorded in events:
+        try:
+            told.append((recorded.sequence, (yield from historian.steps(recorded))))
+        except LookupError as error:
+            raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
+        yield
+
+
+def _explain(
+    tournament_id: TournamentId,
+    explainer: Explainer,
+    events: Iterable[Recorded],
+    limit: int | None,
+    steps: list[Step],
+    seen: list[Recorded],
+) -> Iterator[None]:
+    """Adds to `steps` what they are until they are a page, and to `seen` the events it took."""
+    for recorded in events:
+        try:
+            step = yield from explainer.steps(recorded)
+        except LookupError as error:
+            raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
+        seen.append(recorded)
+        if step is not None:
+            steps.append(step)
+            if _is_full(steps, limit):
+                return
+        yield
+
+
+def _is_full(steps: list[Step], limit: int | None) -> bool:
+    """Whether they are a page."""
+    if limit is None:
+        return False
+    return len(steps) == limit or sum([len(step.overtakings) for step in steps]) >= OVERTAKINGS_MAX
+
+
+def _refuse_beyond(head: Sequence, sequence: Sequence) -> None:
+    if sequence > head:
+        raise NotFound(f"The log of this tournament ends at sequence {head}; ask for one up to that.")
+
+
+def _version(board: Board, ranking_id: RankingId, unity_id: UnityId) -> int:
+    """0: there is no such unity yet."""
+    ranking = board.rankings.get(ranking_id)
+    unity = None if ranking is None else ranking.unities.get(unity_id)
+    return 0 if unity is None else unity.version
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    """What is wrong with a log, in the words for those who ask; the live and the worker raise the alarm."""
+    try:
+        yield
+    except LogForked as fork:
+        raise HistoryReplaced from fork
+    except LogUnreadable as cause:
+        raise TournamentStopped from cause

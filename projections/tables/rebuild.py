@@ -1,0 +1,144 @@
+"""Tables folded anew beside those in use, compared with them, and put in their place.
+
+The log is folded in memory, up to where the tables stand. Then, in one transaction that holds the checkpoint, both are
+compared, and if they differ, or are of different folds, the new rows take the place of the old ones. Whoever reads or
+appends goes on meanwhile; workers leave the tournament alone while its checkpoint is held. A rebuild that is killed
+leaves everything as it was, but for snapshots, which are right whoever writes them.
+"""
+
+import asyncio
+from collections.abc import Callable
+from itertools import islice
+from typing import Final
+
+from asyncpg import Connection
+from msgspec import Struct, field
+
+from engine.database.pool import Database
+from engine.domain.errors import Conflict, LogForked
+from engine.domain.terms import Sequence, TournamentId
+from engine.log import log
+from engine.log.log import Head
+from engine.process.turns import Turn
+from projections.board.board import FOLD_VERSION, Board, folding
+from projections.board.differences import differences
+from projections.tables import snapshots, tables
+from projections.tables.snapshots import Snapshot
+
+CLAIMS_MAX: Final = 200
+CLAIM_PAUSE_SECONDS: Final = 0.05
+"""A worker holds a checkpoint for some milliseconds at a time."""
+HELD_EVENTS_MAX: Final = 10_000
+"""That are still to be folded while the checkpoint is held."""
+DIFFERENCES_MAX: Final = 1_000
+"""That are told; there may be more."""
+
+
+class Rebuilt(Struct, frozen=True):
+    """What became of one tournament's tables. `differences`: what was otherwise in them than the log has it; without
+    any, and if they were of this fold, they were left as they are."""
+
+    sequence: Sequence
+    differences: list[str] = field(default_factory=list)
+    replaced: bool = False
+
+
+async def rebuild(
+    database: Database, tournament_id: TournamentId, *, progress: Callable[[Sequence], None] = lambda _: None
+) -> Rebuilt:
+    """Rebuilds the tables of one tournament; `progress` is told how far the log has been folded.
+
+    Raises LogUnreadable where an event cannot be folded, Conflict where the checkpoint is not to be had or the
+    tables are of a newer fold, and DatabaseUnavailable.
+    """
+    async with database.connection() as connection:
+        await tables.create_checkpoints(connection, {tournament_id: log.beginning(tournament_id)})
+    anew = _Anew(tournament_id, progress)
+    for _ in range(CLAIMS_MAX):
+        async with database.connection() as connection:
+            await anew.reach(connection, await _goal(connection, tournament_id), snapshots_too=True)
+            async with connection.transaction():
+                rebuilt = await _switch(connection, anew)
+        if rebuilt is not None:
+            return rebuilt
+        await asyncio.sleep(CLAIM_PAUSE_SECONDS)
+    raise Conflict("The tables are held by somebody else all the time; try again.")
+
+
+async def _goal(connection: Connection, tournament_id: TournamentId) -> Head:
+    """Where the tables stand; or, where that is nowhere in the log, or an event up to there has been set aside since,
+    the log's head."""
+    checkpoint = await tables.checkpoint(connection, tournament_id)
+    assert checkpoint is not None
+    if checkpoint.fold_version > FOLD_VERSION:
+        raise Conflict("The tables were made by a newer version of Tallybook; rebuild them with that.")
+    head = checkpoint.head
+    is_there = head == log.beginning(tournament_id) or await log.has_head(connection, tournament_id, head)
+    if is_there and not await log.set_aside_since(connection, tournament_id, head.sequence):
+        return head
+    return (await log.heads(connection, [tournament_id]))[tournament_id]
+
+
+async def _switch(connection: Connection, anew: "_Anew") -> Rebuilt | None:
+    """Within a transaction: compares and replaces. None: somebody else holds the checkpoint, or is far ahead."""
+    tournament_id = anew.tournament_id
+    claimed = await tables.claim(connection, [tournament_id])
+    if tournament_id not in claimed:
+        return None
+    goal = await _goal(connection, tournament_id)
+    if goal.sequence > anew.head.sequence + HELD_EVENTS_MAX:
+        return None
+    await tables.take_time(connection)
+    await anew.reach(connection, goal)
+    checkpoint = claimed[tournament_id]
+    of_this_fold = checkpoint.fold_version == FOLD_VERSION
+    found: list[str] = []
+    if checkpoint.head != goal:
+        found.append(f"the tables stand at event {checkpoint.head.sequence} of a log that is another one now")
+    elif of_this_fold:
+        stored = await tables.load_board(connection, tournament_id)
+        found += await asyncio.to_thread(_told, anew.board, stored)
+    if found or not of_this_fold:
+        await tables.clear(connection, [tournament_id])
+        await tables.save(connection, {tournament_id: await asyncio.to_thread(tables.everything, anew.board)})
+        await tables.advance(connection, {tournament_id: goal}, {tournament_id: anew.last_snapshot})
+    # Processes of the version before go on from its snapshots, as long as they run.
+    await snapshots.drop_others(connection, tournament_id, anew.snapshots, kept_version=checkpoint.fold_version)
+    return Rebuilt(goal.sequence, found, replaced=bool(found) or not of_this_fold)
+
+
+def _told(expected: Board, found: Board) -> list[str]:
+    """The first DIFFERENCES_MAX differences. For a thread: it takes long, and nobody changes these boards."""
+    return [str(unlike) for unlike in islice(differences(expected, found, unordered=("totals",)), DIFFERENCES_MAX)]
+
+
+class _Anew:
+    """A board that is folded from the beginning of the log."""
+
+    def __init__(self, tournament_id: TournamentId, progress: Callable[[Sequence], None]) -> None:
+        self.tournament_id = tournament_id
+        self.board = Board()
+        self.head = log.beginning(tournament_id)
+        self.snapshots: list[Sequence] = []
+        self._progress = progress
+
+    async def reach(self, connection: Connection, goal: Head, *, snapshots_too: bool = False) -> None:
+        """Folds until the board stands at `goal`, a head of this log."""
+        while self.head.sequence < goal.sequence:
+            tail = await log.tail(connection, self.tournament_id, self.head)
+            if not tail.events:
+                raise LogForked(self.tournament_id, self.head.sequence)
+            turn = Turn()
+            for _ in folding(self.tournament_id, self.board, tail.events[: goal.sequence - self.head.sequence]):
+                if turn.over:
+                    await turn.give_way()
+            self.head = min(tail.head, goal, key=lambda head: head.sequence)
+            self._progress(self.head.sequence)
+            if snapshots_too and snapshots.is_due(self.head, self.board, self.last_snapshot):
+                await snapshots.save(connection, {self.tournament_id: Snapshot(self.head, self.board)})
+                self.snapshots.append(self.head.sequence)
+
+    @property
+    def last_snapshot(self) -> Sequence:
+        """Its sequence; 0: there is none."""
+        return self.snapshots[-1] if self.snapshots else Sequence(0)

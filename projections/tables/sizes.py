@@ -1,0 +1,65 @@
+"""What boards take in memory, estimated; and a shelf for as many of them as take a bounded number of bytes.
+
+Pure. Measured on CPython 3.11 with ordinary names.
+"""
+
+from collections import OrderedDict
+from typing import Final
+
+from engine.domain.terms import TournamentId
+from engine.log.log import Head
+from projections.board.board import Board
+
+_BYTES: Final = 4_000
+_COMPETITOR_BYTES: Final = 700
+_COMPETITION_BYTES: Final = 900
+_RANKING_BYTES: Final = 1_500
+_ENROLMENT_BYTES: Final = 100
+_TOTAL_BYTES: Final = 140
+
+
+def board_bytes(board: Board) -> int:
+    """What `board` takes in memory, estimated, in bytes. It looks at every unity."""
+    size = _BYTES + len(board.competitors) * _COMPETITOR_BYTES + len(board.competitions) * _COMPETITION_BYTES
+    for ranking in board.rankings.values():
+        size += _RANKING_BYTES + len(ranking.participants) * _ENROLMENT_BYTES
+        size += sum(len(unity.totals) for unity in ranking.unities.values()) * _TOTAL_BYTES
+    return size
+
+
+class Shelf:
+    """Boards and the heads that they stand at: up to `bytes_max` of them, those that were put there last.
+
+    The very last one stays however large it is: a tournament that is larger than the shelf would else be read from its
+    tables for each of its batches.
+    """
+
+    def __init__(self, bytes_max: int) -> None:
+        self.bytes = 0
+        self._bytes_max = bytes_max
+        self._boards: OrderedDict[TournamentId, tuple[Head, Board, int]] = OrderedDict()
+
+    def __contains__(self, tournament_id: TournamentId) -> bool:
+        return tournament_id in self._boards
+
+    def put(self, tournament_id: TournamentId, head: Head, board: Board) -> None:
+        """Keeps `board` in the place of one of the same tournament; others leave where there is no room."""
+        self.take(tournament_id)
+        size = board_bytes(board)
+        self._boards[tournament_id] = head, board, size
+        self.bytes += size
+        while self.bytes > self._bytes_max and len(self._boards) > 1:
+            self.take(next(iter(self._boards)))
+
+    def take(self, tournament_id: TournamentId) -> tuple[Head, Board] | None:
+        """Gives a board away; None: it is not here."""
+        if tournament_id not in self._boards:
+            return None
+        head, board, size = self._boards.pop(tournament_id)
+        self.bytes -= size
+        return head, board
+
+    def clear(self) -> None:
+        """Gives all of them away."""
+        self._boards.clear()
+        self.bytes = 0

@@ -1,0 +1,96 @@
+"""The sweep: goes round all tournaments, a portion at each look, to find those whose tables are behind.
+
+A worker works by hints, which name what was appended to; the sweep is the net under them. The work of one look does
+not grow with the number of tournaments: it is LOOK_TOURNAMENTS_MAX of them, and as many of those that are stopped,
+all found by indexes. What grows is the time of a round, ceil(tournaments / LOOK_TOURNAMENTS_MAX) looks.
+
+WHAT HOLDS. A worker begins a hurried round, without a pause between its looks, when it starts, when it listens for
+hints again after its connection was lost, and when a hint says that there were too many to name. What it could not
+fold, or what another worker had claimed, it looks at again after POLL_SECONDS. So the sweep alone finds only what a
+process appended that was killed before it sent its hint, or that somebody appended without one: within one round,
+which is one second for 1,000 tournaments and 100 seconds for 100,000. Several workers begin in different places, so
+it is mostly less.
+"""
+
+from typing import Final
+
+from asyncpg import Connection
+
+from engine.domain.terms import TournamentId
+from projections.tables import tables
+
+LOOK_TOURNAMENTS_MAX: Final = 1_000
+"""Of one look at all tournaments, and of one at those that are stopped."""
+STOPPED_RETRY_SECONDS: Final = 10.0
+
+_FIRST: Final = TournamentId(0)
+
+
+class Sweep:
+    """One worker's. `hurried`: it had better look again at once, because this round may find what nobody told of."""
+
+    def __init__(self, after: TournamentId = _FIRST) -> None:
+        """`after`: the tournament after which it begins, or 0. It is hurried."""
+        self.hurried = True
+        self._after = after
+        self._stopped_after = _FIRST
+        self._idle_at: str | None = None
+        # Of this round: the tournament after which it began, whether it has looked at nothing yet, what had been
+        # committed when it began, how often it came by the last tournament, and whether it found any that is behind.
+        self._began_after = after
+        self._beginning = True
+        self._moment: str | None = None
+        self._wrapped = 0
+        self._found = False
+
+    @classmethod
+    async def anywhere(cls, connection: Connection) -> "Sweep":
+        """One that begins at a random tournament, so that several workers do not look at the same ones in step."""
+        return cls(await tables.somewhere(connection))
+
+    def hurry(self) -> None:
+        """Begins a hurried round where it is."""
+        self.hurried = True
+        self._idle_at = None
+        self._begin()
+
+    async def look(self, connection: Connection) -> list[TournamentId]:
+        """The tournaments of the next portion that are behind; none, and no portion, where a whole round found nothing
+        and nothing has been committed since that round began."""
+        moment = await tables.moment(connection)
+        if moment is not None and moment == self._idle_at:
+            return []
+        if self._beginning:
+            self._beginning, self._moment = False, moment
+        portion = await self._portion(connection)
+        if moment is None:  # some are stopped
+            portion += await self._stopped_portion(connection)
+        behind = await tables.behind(connection, portion, stopped_seconds=STOPPED_RETRY_SECONDS)
+        self._found = self._found or bool(behind)
+        if self._wrapped > 1 or (self._wrapped == 1 and self._after >= self._began_after):
+            self.hurried = False
+            self._idle_at = None if self._found else self._moment
+            self._begin()
+        return behind
+
+    def _begin(self) -> None:
+        """A round begins here. It ends with the look that comes by here again."""
+        self._began_after = self._after
+        self._beginning = True
+        self._moment = None
+        self._wrapped = 0
+        self._found = False
+
+    async def _portion(self, connection: Connection) -> list[TournamentId]:
+        """The next tournaments; after the last ones come the first ones."""
+        portion = await tables.registered(connection, self._after, LOOK_TOURNAMENTS_MAX)
+        if len(portion) < LOOK_TOURNAMENTS_MAX:
+            self._wrapped += 1
+            portion += await tables.registered(connection, _FIRST, LOOK_TOURNAMENTS_MAX - len(portion))
+        self._after = portion[-1] if portion else _FIRST
+        return list(dict.fromkeys(portion))
+
+    async def _stopped_portion(self, connection: Connection) -> list[TournamentId]:
+        portion = await tables.stopped(connection, self._stopped_after, LOOK_TOURNAMENTS_MAX)
+        self._stopped_after = portion[-1] if len(portion) == LOOK_TOURNAMENTS_MAX else _FIRST
+        return portion

@@ -1,0 +1,637 @@
+"""The tables: the board of each tournament as rows, and the checkpoint that says how far they are.
+
+The only SQL on the relational projection. Rows are never computed here: whatever an event touched is written as
+the fold left it, so the tables cannot mean something else than the board.
+"""
+
+from collections.abc import AsyncIterable, Collection, Iterator, Mapping
+from contextlib import nullcontext
+from datetime import UTC
+from itertools import islice
+from typing import Final, assert_never
+
+import msgspec
+from asyncpg import Connection, Record
+from msgspec import Struct, field
+
+from engine.domain import events
+from engine.domain.errors import LogUnreadable
+from engine.domain.events import Event, Result
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
+from engine.domain.tournament import SCORE_PARTICIPANTS_MAX
+from engine.log.log import Head
+from projections.board.board import FOLD_VERSION, Board, Competition, Competitor, Ranking, Unity
+
+ROWS_MAX: Final = 500
+"""Written by one statement, or read at a time: it ends in good time, and so does the turn of the event loop in which
+they are made, or something is made of them."""
+
+# ── Checkpoints ─────────────────────────────────────────────────────────────────────────────────────────
+
+_CHECKPOINT: Final = """
+    SELECT sequence, digest, fold_version, snapshot_sequence
+    FROM checkpoint
+    WHERE tournament_id = $1
+"""
+_CREATE_CHECKPOINTS: Final = """
+    INSERT INTO checkpoint (tournament_id, sequence, digest, recorded_at, fold_version)
+    SELECT l.tournament_id, 0, b.digest, now(), $3
+    FROM unnest($1::bigint[], $2::bytea[]) AS b (tournament_id, digest)
+    JOIN append_lock AS l ON l.tournament_id = b.tournament_id
+    ORDER BY l.tournament_id
+    ON CONFLICT (tournament_id) DO NOTHING
+"""
+_CLAIM: Final = """
+    SELECT
+        tournament_id,
+        sequence,
+        digest,
+        fold_version,
+        snapshot_sequence,
+        set_config('synchronous_commit', 'off', true)
+    FROM checkpoint
+    WHERE tournament_id = ANY($1::bigint[])
+    ORDER BY tournament_id
+    FOR UPDATE SKIP LOCKED
+"""
+_ADVANCE: Final = """
+    WITH advanced AS (
+        UPDATE checkpoint AS c
+        SET sequence = a.sequence, digest = a.digest, recorded_at = now(), fold_version = $5,
+            snapshot_sequence = a.snapshot_sequence
+        FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[])
+            AS a (tournament_id, sequence, digest, snapshot_sequence)
+        WHERE c.tournament_id = a.tournament_id
+        RETURNING c.tournament_id, c.sequence
+    )
+    DELETE FROM stopped AS s
+    USING advanced AS a
+    WHERE s.tournament_id = a.tournament_id AND s.sequence <= a.sequence
+"""
+_MOMENT: Final = "SELECT pg_current_snapshot()::text WHERE NOT EXISTS (SELECT FROM stopped)"
+_SOMEWHERE: Final = """
+    SELECT tournament_id
+    FROM tournament
+    WHERE tournament_id >= (SELECT (random() * max(tournament_id))::bigint FROM tournament)
+    ORDER BY tournament_id
+    LIMIT 1
+"""
+_REGISTERED: Final = """
+    SELECT tournament_id
+    FROM tournament
+    WHERE tournament_id > $1
+    ORDER BY tournament_id
+    LIMIT $2
+"""
+# The head of each by its index, however many heads there are; with a limit it is never turned into a join of all.
+_BEHIND: Final = """
+    SELECT a.tournament_id
+    FROM unnest($1::bigint[]) AS a (tournament_id)
+    CROSS JOIN LATERAL (SELECT sequence FROM head WHERE tournament_id = a.tournament_id LIMIT 1) AS h
+    LEFT JOIN checkpoint AS c ON c.tournament_id = a.tournament_id
+    LEFT JOIN stopped AS s ON s.tournament_id = a.tournament_id
+    WHERE (c.sequence IS NULL OR c.fold_version < $2 OR (c.fold_version = $2 AND c.sequence < h.sequence))
+        AND (s.stopped_at IS NULL OR s.stopped_at < now() - $3 * interval '1 second')
+"""
+
+
+class Checkpoint(Struct, frozen=True):
+    """How far a tournament's tables are, which version of the fold made them, and the sequence of the last snapshot."""
+
+    head: Head
+    fold_version: int
+    snapshot_sequence: Sequence
+
+
+async def checkpoint(connection: Connection, tournament_id: TournamentId) -> Checkpoint | None:
+    """How far the tables are; None: there are none yet."""
+    row = await connection.fetchrow(_CHECKPOINT, tournament_id)
+    return None if row is None else _checkpoint(row)
+
+
+async def create_checkpoints(connection: Connection, beginnings: Mapping[TournamentId, Head]) -> None:
+    """Creates the checkpoints of tournaments that have none. Not within a transaction: others would wait for it."""
+    digests = [beginning.digest for beginning in beginnings.values()]
+    await connection.execute(_CREATE_CHECKPOINTS, list(beginnings), digests, FOLD_VERSION)
+
+
+async def claim(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Checkpoint]:
+    """Locks those of the checkpoints that nobody else has locked, until the transaction ends.
+
+    The transaction's commit will not be waited for, which is said here so that it needs no round trip of its own: rows
+    and checkpoint are one commit, so a crash of the server loses both, and the events are folded again.
+    """
+    rows = await connection.fetch(_CLAIM, tournament_ids)
+    return {row["tournament_id"]: _checkpoint(row) for row in rows}
+
+
+def _checkpoint(row: Record) -> Checkpoint:
+    return Checkpoint(Head(row["sequence"], row["digest"]), row["fold_version"], row["snapshot_sequence"])
+
+
+async def advance(
+    connection: Connection, heads: Mapping[TournamentId, Head], snapshot_sequences: Mapping[TournamentId, Sequence]
+) -> None:
+    """Says that the rows are now those of `heads`, and of which sequence the last snapshot of each is; belongs into
+    the transaction that wrote them. What was stopped by an event up to there goes on."""
+    sequences = [head.sequence for head in heads.values()]
+    digests = [head.digest for head in heads.values()]
+    snapshot_at = [snapshot_sequences[tournament_id] for tournament_id in heads]
+    await connection.execute(_ADVANCE, list(heads), sequences, digests, snapshot_at, FOLD_VERSION)
+
+
+async def moment(connection: Connection) -> str | None:
+    """What has been committed until now, as text: while it stays the same, so does everything that can be read.
+
+    None while a tournament is stopped, because then there is something to do even if nothing changes.
+    """
+    snapshot: str | None = await connection.fetchval(_MOMENT)
+    return snapshot
+
+
+async def somewhere(connection: Connection) -> TournamentId:
+    """Any tournament; 0 where there is none."""
+    return TournamentId(await connection.fetchval(_SOMEWHERE) or 0)
+
+
+async def registered(connection: Connection, after: TournamentId, limit: int) -> list[TournamentId]:
+    """The next tournaments after an id, ascending; fewer than `limit` where there are no more."""
+    return [row["tournament_id"] for row in await connection.fetch(_REGISTERED, after, limit)]
+
+
+async def behind(
+    connection: Connection, tournament_ids: Collection[TournamentId], *, stopped_seconds: float
+) -> list[TournamentId]:
+    """Those of the tournaments whose tables lack events or are of an older fold; not those of a newer one, which are
+    not ours to touch, nor those that stopped less than `stopped_seconds` ago."""
+    rows = await connection.fetch(_BEHIND, list(tournament_ids), FOLD_VERSION, stopped_seconds)
+    return [row["tournament_id"] for row in rows]
+
+
+# ── Stopped tournaments ─────────────────────────────────────────────────────────────────────────────────
+
+_STOP: Final = """
+    INSERT INTO stopped (tournament_id, sequence, reason)
+    VALUES ($1, $2, $3)
+    ON CONFLICT (tournament_id) DO UPDATE
+    SET sequence = excluded.sequence, reason = excluded.reason, stopped_at = now()
+"""
+_RESUME: Final = "DELETE FROM stopped WHERE tournament_id = $1 AND sequence <= $2"
+_STOPPED: Final = "SELECT count(*) FROM stopped"
+_STOPPED_AFTER: Final = """
+    SELECT tournament_id
+    FROM stopped
+    WHERE tournament_id > $1
+    ORDER BY tournament_id
+    LIMIT $2
+"""
+
+
+async def stop(connection: Connection, cause: LogUnreadable) -> None:
+    """Notes for all processes, and for the operator, why a tournament stopped."""
+    reason = cause.reason.replace("\0", "\\0")  # it may cite the event, and a column cannot hold this one
+    await connection.execute(_STOP, cause.tournament_id, cause.sequence, reason)
+
+
+async def resume(connection: Connection, tournament_id: TournamentId, head: Head) -> None:
+    """Takes the note away if it is of an event up to `head`: that can be folded again."""
+    await connection.execute(_RESUME, tournament_id, head.sequence)
+
+
+async def stopped_count(connection: Connection) -> int:
+    """How many tournaments are stopped."""
+    count: int = await connection.fetchval(_STOPPED)
+    return count
+
+
+async def stopped(connection: Connection, after: TournamentId, limit: int) -> list[TournamentId]:
+    """The next stopped tournaments after an id, ascending; fewer than `limit` where there are no more."""
+    return [row["tournament_id"] for row in await connection.fetch(_STOPPED_AFTER, after, limit)]
+
+
+# ── Reading a board ─────────────────────────────────────────────────────────────────────────────────────
+
+_COMPETITORS: Final = """
+    SELECT tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at, revised
+    FROM competitor
+    WHERE tournament_id = ANY($1::bigint[])
+    ORDER BY tournament_id, number
+"""
+_COMPETITIONS: Final = """
+    SELECT
+        tournament_id, competition_id, number, group_id, started_at, location, result, winner_id, voided_at,
+        created_at, updated_at, revised
+    FROM competition
+    WHERE tournament_id = ANY($1::bigint[])
+    ORDER BY tournament_id, number
+"""
+_PARTICIPANTS: Final = """
+    SELECT tournament_id, competition_id, competitor_id, result
+    FROM participant
+    WHERE tournament_id = ANY($1::bigint[])
+    ORDER BY tournament_id, competition_id, number
+"""
+_RANKINGS: Final = """
+    SELECT tournament_id, ranking_id, number, name, description, closed_at, updated_at, revised
+    FROM ranking
+    WHERE tournament_id = ANY($1::bigint[])
+    ORDER BY tournament_id, number
+"""
+_ENROLMENTS: Final = """
+    SELECT tournament_id, ranking_id, competitor_id
+    FROM enrolment
+    WHERE tournament_id = ANY($1::bigint[])
+    ORDER BY tournament_id, ranking_id, number
+"""
+_UNITIES: Final = """
+    SELECT tournament_id, unity_id, ranking_id, number, name, sort, version
+    FROM unity
+    WHERE tournament_id = ANY($1::bigint[])
+    ORDER BY tournament_id, ranking_id, number
+"""
+_TOTALS: Final = """
+    SELECT tournament_id, unity_id, competitor_id, total
+    FROM total
+    WHERE tournament_id = ANY($1::bigint[])
+"""
+
+
+async def load_board(connection: Connection, tournament_id: TournamentId) -> Board:
+    """The board that the rows make up. Whoever calls sees to it that they are of one moment and this version."""
+    return (await load_boards(connection, [tournament_id]))[tournament_id]
+
+
+async def load_boards(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Board]:
+    """As `load_board`, of each of several tournaments; empty where there are no rows."""
+    boards = {tournament_id: Board() for tournament_id in tournament_ids}
+    if not boards:
+        return boards
+    async with nullcontext() if connection.is_in_transaction() else connection.transaction():  # a cursor wants one
+        await _load_competitors(connection, boards)
+        await _load_competitions(connection, boards)
+        await _load_rankings(connection, boards)
+    return boards
+
+
+def _rows(connection: Connection, statement: str, boards: Mapping[TournamentId, Board]) -> AsyncIterable[Record]:
+    """What a statement reads of these tournaments, ROWS_MAX at a time: none of these is near the limit of a statement,
+    and others have their turn between them."""
+    rows: AsyncIterable[Record] = connection.cursor(statement, list(boards), prefetch=ROWS_MAX)
+    return rows
+
+
+async def _load_competitors(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
+    async for row in _rows(connection, _COMPETITORS, boards):
+        boards[row["tournament_id"]].competitors[row["competitor_id"]] = Competitor(
+            number=row["number"],
+            name=row["name"],
+            tags=tuple(row["tags"]),
+            color=row["color"],
+            parent_id=row["parent_id"],
+            created_at=row["created_at"],
+            updated_at=row["updated_at"],
+            revised=row["revised"],
+        )
+
+
+async def _load_competitions(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
+    participants = await _load_participants(connection, boards)
+    async for row in _rows(connection, _COMPETITIONS, boards):
+        taking_part = participants.get((row["tournament_id"], row["competition_id"]), ())
+        boards[row["tournament_id"]].competitions[row["competition_id"]] = Competition(
+            number=row["number"],
+            group_id=row["group_id"],
+            # The driver writes the first moment of year 1 as -infinity, and reads that back without a time zone.
+            started_at=row["started_at"].replace(tzinfo=UTC),
+            location=row["location"],
+            participants=tuple(competitor_id for competitor_id, _ in taking_part),
+            result=_result(row["result"], taking_part),
+            winner_id=row["winner_id"],
+            voided_at=row["voided_at"],
+            created_at=row["created_at"],
+            updated_at=row["updated_at"],
+            revised=row["revised"],
+        )
+
+
+_Participants = tuple[tuple[CompetitorId, str | None], ...]
+
+
+async def _load_participants(
+    connection: Connection, boards: Mapping[TournamentId, Board]
+) -> dict[tuple[TournamentId, CompetitionId], _Participants]:
+    """Those of each competition, and their results. Tuples, because a million lists are a long turn for the garbage
+    collector."""
+    participants: dict[tuple[TournamentId, CompetitionId], _Participants] = {}
+    of: tuple[TournamentId, CompetitionId] | None = None
+    gathered: list[tuple[CompetitorId, str | None]] = []
+    async for tournament_id, competition_id, competitor_id, result in _rows(connection, _PARTICIPANTS, boards):
+        if of is not None and of != (tournament_id, competition_id):
+            participants[of], gathered = tuple(gathered), []
+        of = tournament_id, competition_id
+        gathered.append((competitor_id, result))
+    if of is not None:
+        participants[of] = tuple(gathered)
+    return participants
+
+
+def _result(score: str | None, participants: _Participants) -> Result | None:
+    if len(participants) <= SCORE_PARTICIPANTS_MAX:
+        return score
+    return {competitor_id: result for competitor_id, result in participants if result is not None} or None
+
+
+async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
+    enrolled: dict[tuple[TournamentId, RankingId], list[CompetitorId]] = {}
+    async for tournament_id, ranking_id, competitor_id in _rows(connection, _ENROLMENTS, boards):
+        enrolled.setdefault((tournament_id, ranking_id), []).append(competitor_id)
+    totals: dict[tuple[TournamentId, UnityId], dict[CompetitorId, int]] = {}
+    async for tournament_id, unity_id, competitor_id, total in _rows(connection, _TOTALS, boards):
+        totals.setdefault((tournament_id, unity_id), {})[competitor_id] = total
+    unities: dict[tuple[TournamentId, RankingId], dict[UnityId, Unity]] = {}
+    async for row in _rows(connection, _UNITIES, boards):
+        unities.setdefault((row["tournament_id"], row["ranking_id"]), {})[row["unity_id"]] = Unity(
+            number=row["number"],
+            name=row["name"],
+            sort=Sort(row["sort"]),
+            version=row["version"],
+            totals=totals.get((row["tournament_id"], row["unity_id"]), {}),
+        )
+    async for row in _rows(connection, _RANKINGS, boards):
+        key = row["tournament_id"], row["ranking_id"]
+        boards[row["tournament_id"]].rankings[row["ranking_id"]] = Ranking(
+            number=row["number"],
+            name=row["name"],
+            description=row["description"],
+            closed_at=row["closed_at"],
+            participants=tuple(enrolled[key]),
+            unities=unities[key],
+            updated_at=row["updated_at"],
+            revised=row["revised"],
+        )
+
+
+# ── Writing what events touched ─────────────────────────────────────────────────────────────────────────
+
+
+class Touched(Struct):
+    """A tournament's board, and which of its rows a run of events may have changed. `lists`: rankings whose enrolments
+    are to be written anew. `set_aside`: sequences that the events name as such."""
+
+    board: Board
+    competitors: set[CompetitorId] = field(default_factory=set)
+    competitions: set[CompetitionId] = field(default_factory=set)
+    rankings: set[RankingId] = field(default_factory=set)
+    lists: set[RankingId] = field(default_factory=set)
+    unities: set[tuple[RankingId, UnityId]] = field(default_factory=set)
+    totals: set[tuple[RankingId, UnityId, CompetitorId]] = field(default_factory=set)
+    set_aside: set[Sequence] = field(default_factory=set)
+
+
+def touch(touched: Touched, event: Event) -> None:
+    """Adds to `touched` the rows that `event` may have changed; the board has it folded."""
+    match event:
+        case events.PointsAdded() | events.PointsReversed():
+            for delta in event.deltas:
+                touched.unities.add((event.ranking_id, delta.unity_id))
+                touched.totals.add((event.ranking_id, delta.unity_id, delta.competitor_id))
+        case events.TournamentOpened() | events.Ignored():
+            pass
+        case events.EventSetAside():
+            touched.set_aside.add(event.sequence)
+        case events.CompetitorRegistered() | events.CompetitorChanged():
+            touched.competitors.add(event.competitor_id)
+        case (
+            events.CompetitionAdded()
+            | events.CompetitionChanged()
+            | events.CompetitionVoided()
+            | events.CompetitionUnvoided()
+        ):
+            touched.competitions.add(event.competition_id)
+        case events.RankingCreated() | events.RankingModified():
+            touched.rankings.add(event.ranking_id)
+            touched.lists.add(event.ranking_id)
+            touched.unities.update((event.ranking_id, u) for u in touched.board.rankings[event.ranking_id].unities)
+        case events.UnityAdded():
+            touched.rankings.add(event.ranking_id)
+            touched.unities.add((event.ranking_id, event.unity_id))
+        case events.RankingClosed() | events.RankingReopened():
+            touched.rankings.add(event.ranking_id)
+        case _:
+            assert_never(event)
+
+
+def everything(board: Board) -> Touched:
+    """All rows that `board` is written as."""
+    unities = {(r, u): unity for r, ranking in board.rankings.items() for u, unity in ranking.unities.items()}
+    return Touched(
+        board,
+        competitors=set(board.competitors),
+        competitions=set(board.competitions),
+        rankings=set(board.rankings),
+        lists=set(board.rankings),
+        unities=set(unities),
+        totals={(r, u, c) for (r, u), unity in unities.items() for c in unity.totals},
+    )
+
+
+# Each takes the rows of many tournaments, as one array for each column.
+_SAVE_COMPETITORS: Final = """
+    INSERT INTO competitor (
+        tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at, revised
+    )
+    SELECT
+        c.tournament_id, c.competitor_id, c.number, c.name,
+        ARRAY(SELECT json_array_elements_text(c.tags)),
+        c.color, c.parent_id, c.created_at, c.updated_at, c.revised
+    FROM unnest(
+        $1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::json[], $6::text[], $7::bigint[],
+        $8::timestamptz[], $9::timestamptz[], $10::bigint[]
+    ) AS c (tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at, revised)
+    ON CONFLICT (tournament_id, competitor_id) DO UPDATE
+    SET name = excluded.name, tags = excluded.tags, color = excluded.color, parent_id = excluded.parent_id,
+        updated_at = excluded.updated_at, revised = excluded.revised
+"""
+_SAVE_COMPETITIONS: Final = """
+    INSERT INTO competition (
+        tournament_id, competition_id, number, group_id, started_at, location, result, winner_id, voided_at,
+        created_at, updated_at, revised
+    )
+    SELECT *
+    FROM unnest(
+        $1::bigint[], $2::bigint[], $3::int[], $4::bigint[], $5::timestamptz[], $6::text[], $7::text[], $8::bigint[],
+        $9::timestamptz[], $10::timestamptz[], $11::timestamptz[], $12::bigint[]
+    )
+    ON CONFLICT (tournament_id, competition_id) DO UPDATE
+    SET started_at = excluded.started_at, location = excluded.location, result = excluded.result,
+        winner_id = excluded.winner_id, voided_at = excluded.voided_at, updated_at = excluded.updated_at,
+        revised = excluded.revised
+"""
+_SAVE_PARTICIPANTS: Final = """
+    INSERT INTO participant (tournament_id, competition_id, number, competitor_id, result)
+    SELECT *
+    FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::bigint[], $5::text[])
+    ON CONFLICT (tournament_id, competition_id, number) DO UPDATE
+    SET result = excluded.result
+"""
+_SAVE_RANKINGS: Final = """
+    INSERT INTO ranking (tournament_id, ranking_id, number, name, description, closed_at, updated_at, revised)
+    SELECT *
+    FROM unnest(
+        $1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::timestamptz[], $7::timestamptz[],
+        $8::bigint[]
+    )
+    ON CONFLICT (tournament_id, ranking_id) DO UPDATE
+    SET name = excluded.name, description = excluded.description, closed_at = excluded.closed_at,
+        updated_at = excluded.updated_at, revised = excluded.revised
+"""
+_CLEAR_LISTS: Final = """
+    DELETE FROM enrolment AS e
+    USING unnest($1::bigint[], $2::bigint[]) AS l (tournament_id, ranking_id)
+    WHERE e.tournament_id = l.tournament_id AND e.ranking_id = l.ranking_id
+"""
+_SAVE_LISTS: Final = """
+    INSERT INTO enrolment (tournament_id, ranking_id, number, competitor_id)
+    SELECT *
+    FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::bigint[])
+"""
+_SAVE_UNITIES: Final = """
+    INSERT INTO unity (tournament_id, unity_id, ranking_id, number, name, sort, version)
+    SELECT *
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::int[], $5::text[], $6::text[], $7::bigint[])
+    ON CONFLICT (tournament_id, unity_id) DO UPDATE
+    SET name = excluded.name, sort = excluded.sort, version = excluded.version
+"""
+_SAVE_TOTALS: Final = """
+    INSERT INTO total (tournament_id, unity_id, competitor_id, total)
+    SELECT *
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])
+    ON CONFLICT (tournament_id, unity_id, competitor_id) DO UPDATE
+    SET total = excluded.total
+"""
+
+
+async def save(connection: Connection, touched: Mapping[TournamentId, Touched]) -> None:
+    """Writes the touched rows of each tournament as its board has them."""
+    of = touched.items()
+    await _write(connection, _SAVE_COMPETITORS, (_competitor(t, c, on.board) for t, on in of for c in on.competitors))
+    await _write(
+        connection, _SAVE_COMPETITIONS, (_competition(t, c, on.board) for t, on in of for c in on.competitions)
+    )
+    await _write(
+        connection,
+        _SAVE_PARTICIPANTS,
+        (row for t, on in of for c in on.competitions for row in _participants(t, c, on.board)),
+    )
+    await _write(connection, _SAVE_RANKINGS, (_ranking(t, r, on.board) for t, on in of for r in on.rankings))
+    await _write(connection, _CLEAR_LISTS, ((t, r) for t, on in of for r in on.lists))
+    await _write(
+        connection, _SAVE_LISTS, (row for t, on in of for r in on.lists for row in _enrolments(t, r, on.board))
+    )
+    await _write(connection, _SAVE_UNITIES, (_unity(t, r, u, on.board) for t, on in of for r, u in on.unities))
+    await _write(connection, _SAVE_TOTALS, (_total(t, r, u, c, on.board) for t, on in of for r, u, c in on.totals))
+
+
+_Row = tuple[object, ...]
+
+
+async def _write(connection: Connection, statement: str, rows: Iterator[_Row]) -> None:
+    """Executes `statement` for all `rows`, ROWS_MAX at a time."""
+    while portion := list(islice(rows, ROWS_MAX)):
+        await connection.execute(statement, *zip(*portion, strict=True))
+
+
+def _competitor(tournament_id: TournamentId, competitor_id: CompetitorId, board: Board) -> _Row:
+    competitor = board.competitors[competitor_id]
+    return (
+        tournament_id,
+        competitor_id,
+        competitor.number,
+        competitor.name,
+        msgspec.json.encode(competitor.tags).decode(),  # an array of arrays would need all of the same length
+        competitor.color,
+        competitor.parent_id,
+        competitor.created_at,
+        competitor.updated_at,
+        competitor.revised,
+    )
+
+
+def _competition(tournament_id: TournamentId, competition_id: CompetitionId, board: Board) -> _Row:
+    competition = board.competitions[competition_id]
+    return (
+        tournament_id,
+        competition_id,
+        competition.number,
+        competition.group_id,
+        competition.started_at,
+        competition.location,
+        competition.result if isinstance(competition.result, str) else None,
+        competition.winner_id,
+        competition.voided_at,
+        competition.created_at,
+        competition.updated_at,
+        competition.revised,
+    )
+
+
+def _participants(tournament_id: TournamentId, competition_id: CompetitionId, board: Board) -> Iterator[_Row]:
+    competition = board.competitions[competition_id]
+    results = competition.result if isinstance(competition.result, dict) else {}
+    for number, competitor_id in enumerate(competition.participants, start=1):
+        yield tournament_id, competition_id, number, competitor_id, results.get(competitor_id)
+
+
+def _ranking(tournament_id: TournamentId, ranking_id: RankingId, board: Board) -> _Row:
+    ranking = board.rankings[ranking_id]
+    return (
+        tournament_id,
+        ranking_id,
+        ranking.number,
+        ranking.name,
+        ranking.description,
+        ranking.closed_at,
+        ranking.updated_at,
+        ranking.revised,
+    )
+
+
+def _enrolments(tournament_id: TournamentId, ranking_id: RankingId, board: Board) -> Iterator[_Row]:
+    for number, competitor_id in enumerate(board.rankings[ranking_id].participants, start=1):
+        yield tournament_id, ranking_id, number, competitor_id
+
+
+def _unity(tournament_id: TournamentId, ranking_id: RankingId, unity_id: UnityId, board: Board) -> _Row:
+    unity = board.rankings[ranking_id].unities[unity_id]
+    return tournament_id, unity_id, ranking_id, unity.number, unity.name, unity.sort.value, unity.version
+
+
+def _total(
+    tournament_id: TournamentId, ranking_id: RankingId, unity_id: UnityId, competitor_id: CompetitorId, board: Board
+) -> _Row:
+    return tournament_id, unity_id, competitor_id, board.rankings[ranking_id].unities[unity_id].totals[competitor_id]
+
+
+# ── Starting over ───────────────────────────────────────────────────────────────────────────────────────
+
+_TAKE_TIME: Final = "SELECT set_config('idle_in_transaction_session_timeout', '10min', true)"
+_CLEAR: Final = (
+    "DELETE FROM competitor WHERE tournament_id = ANY($1::bigint[])",
+    "DELETE FROM competition WHERE tournament_id = ANY($1::bigint[])",
+    "DELETE FROM participant WHERE tournament_id = ANY($1::bigint[])",
+    "DELETE FROM ranking WHERE tournament_id = ANY($1::bigint[])",
+    "DELETE FROM enrolment WHERE tournament_id = ANY($1::bigint[])",
+    "DELETE FROM unity WHERE tournament_id = ANY($1::bigint[])",
+    "DELETE FROM total WHERE tournament_id = ANY($1::bigint[])",
+)
+
+
+async def clear(connection: Connection, tournament_ids: Collection[TournamentId]) -> None:
+    """Removes the rows of tournaments that are to be folded anew; their checkpoints stay where they are."""
+    for statement in _CLEAR if tournament_ids else ():
+        await connection.execute(statement, tournament_ids)
+
+
+async def take_time(connection: Connection) -> None:
+    """Lets the transaction be idle for long between two statements: two large boards are to be compared."""
+    await connection.execute(_TAKE_TIME)

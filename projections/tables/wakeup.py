@@ -1,0 +1,69 @@
+"""Hints from those who append to those who keep the tables: "this tournament has something new".
+
+Hints only: nothing is lost when one is, because workers look for themselves as well (`sweep.py`). They are sent after
+the commit and on another connection, because a NOTIFY inside the appending transaction takes a lock of the whole
+cluster at commit.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from asyncpg import PostgresError
+
+from engine.database.pool import Database
+from engine.domain.errors import DatabaseUnavailable
+from engine.domain.terms import TournamentId
+
+CHANNEL: Final = "tallybook"
+INTERVAL_SECONDS: Final = 0.05
+TOURNAMENTS_MAX: Final = 300
+"""Named in one hint; PostgreSQL takes 8,000 bytes."""
+HINTS_MAX: Final = 10
+"""Sent at once. Where more would be needed there is one that is empty: look for yourselves."""
+
+_ID: Final = re.compile(r"[1-9][0-9]{0,17}")
+# Its commit is not waited for: that would be a sync of the disk for what may be lost.
+_NOTIFY: Final = """
+    SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, hint)
+    FROM unnest($2::text[]) AS hint
+"""
+
+
+class Waker:
+    """Gathers the tournaments appended to and sends hints; `run` does it until it is cancelled."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._appended_to: set[TournamentId] = set()
+        self._something = asyncio.Event()
+
+    def appended(self, tournament_id: TournamentId) -> None:
+        self._appended_to.add(tournament_id)
+        self._something.set()
+
+    async def run(self) -> None:
+        while True:
+            await self._something.wait()
+            self._something.clear()
+            tournament_ids, self._appended_to = self._appended_to, set()
+            try:
+                async with self._database.connection() as connection:
+                    await connection.execute(_NOTIFY, CHANNEL, _hints(tournament_ids))
+            except (DatabaseUnavailable, PostgresError):
+                self._appended_to |= tournament_ids  # again; it does no harm if the workers have heard it
+                self._something.set()
+            await asyncio.sleep(INTERVAL_SECONDS)
+
+
+def hinted(payload: str) -> set[TournamentId]:
+    """The tournaments that a hint names; none: look for yourself."""
+    return {TournamentId(int(number)) for number in payload.split(",") if _ID.fullmatch(number)}
+
+
+def _hints(tournament_ids: Iterable[TournamentId]) -> list[str]:
+    named = [str(tournament_id) for tournament_id in tournament_ids]
+    if len(named) > HINTS_MAX * TOURNAMENTS_MAX:
+        return [""]
+    return [",".join(named[n : n + TOURNAMENTS_MAX]) for n in range(0, len(named), TOURNAMENTS_MAX)]

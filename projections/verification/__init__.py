@@ -1,0 +1,1 @@
+"""Everything that checks the log and what was made from it."""

@@ -1,0 +1,305 @@
+"""The verification of all tournaments as of one moment, several at once, and what it has to report.
+
+Outside digests are read before the moment is taken: whatever was noted by then must be in the log.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+from time import perf_counter
+from typing import Final
+
+import structlog
+from asyncpg import Connection
+from msgspec import Struct
+
+from engine.database.pool import Database
+from engine.domain.errors import NotFound, Unacceptable
+from engine.domain.terms import Sequence, TournamentId
+from projections.verification import safeguards, stored, table_checks
+from projections.verification.progress import Difference, Progress, State, beginning
+from projections.verification.stored import SetAside, Stand
+from projections.verification.verify import MARK_EVENTS, Verification, Watch
+from projections.verification.witness import Witness
+
+PARALLEL_MAX: Final = 16
+
+CHECKED: Final = (
+    "the server's settings, the triggers that refuse change, the service role's rights, primary keys, functions",
+    "the log: sequences, blocks, times, tags, bodies, bounds of deltas, lengths, structure, ids that were created, the "
+    "rows that are locked, the registry, idempotency keys",
+    "that each voiding, and each opposite, reverses exactly the points in effect, and none are given to what is voided",
+    "events that were set aside: that each is named by a later one, by its digest, and is ignored by every reader",
+    "the chain of digests, recomputed link by link from the stored bytes",
+    "tables and snapshots against the fold of the log, field by field; the view of standings; sums, counted apart",
+)
+UNCHECKED: Final = (
+    "fingerprints of idempotency keys, keys that were refused, append ids and answers of blocks, ids that were created "
+    "where a block does not list them: the chain does not hold them",
+    "tokens, notes of stopped tournaments, when a checkpoint was written: the log says nothing of them",
+    "whether each event was rightly accepted when it was judged",
+    "the pages of tables and indexes: that is amcheck's and pg_checksums' work",
+)
+WITHOUT_DIGESTS: Final = (
+    "whether a log's end was cut off, or all of it rewritten: that takes outside digests (--digests)"
+)
+WITH_DIGESTS: Final = "what lies beyond the last outside digest of a tournament: it could be cut off or rewritten"
+
+_NO_TOURNAMENT: Final = TournamentId(0)
+"""What belongs to none is kept under this id."""
+
+_logger = structlog.get_logger()
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What to verify: all tournaments or the one of a slug, against which file of outside digests, and in which file it
+    is kept how far it has come; `parallel` tournaments at once, a mark after every `mark_events` of one."""
+
+    slug: str | None = None
+    digests: Path | None = None
+    state: Path | None = None
+    parallel: int = 1
+    mark_events: int = MARK_EVENTS
+
+    def arguments(self, way: str) -> str:
+        """What a state must have been begun with to go on with it."""
+        return f"{way}, tournament {self.slug or 'all'}, digests {self.digests or 'none'}"
+
+
+class Verified(Struct, frozen=True, kw_only=True):
+    """A tournament's head up to which everything was looked at. `events` and `blocks` are those of the whole log;
+    `tables_at`: where its tables were compared, None: they were not. `set_aside`: the events that have no effect."""
+
+    tournament: TournamentId
+    slug: str
+    sequence: Sequence
+    digest: str
+    recorded_at: datetime | None
+    events: int
+    blocks: int
+    tables_at: Sequence | None
+    snapshots: int
+    digests: int
+    set_aside: list[SetAside]
+    differences: int
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """`events` were read in so many `seconds`; of a run that was resumed they are fewer than all. `differences` are the
+    first of `differences_count`, where there are very many."""
+
+    heads: list[Verified]
+    differences: list[Difference]
+    differences_count: int
+    checked: list[str]
+    unchecked: list[str]
+    events: int
+    seconds: float
+    events_per_second: float
+    resumed: bool
+
+
+# ── All of one moment ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def verify(
+    database: Database,
+    plan: Plan,
+    *,
+    on_difference: Callable[[Difference], None],
+    on_events: Callable[[int, int], None],
+) -> Report:
+    """Verifies as of one moment. `on_difference` is told of each difference when it is found, and first of those that a
+    resumed run had found; `on_events` how many events have been verified, and of how many.
+
+    Raises NotFound, Unacceptable and DatabaseUnavailable; the state then keeps what has been verified.
+    """
+    with opened_witness(plan) as witness, closing(State(plan.state, plan.arguments("verify"))) as state:
+        run = _Run(plan, witness, state, on_difference, on_events)
+        began = perf_counter()
+        async with database.connection() as connection, stored.one_moment(connection) as moment:
+            await run.prepare(connection)
+            under_way = [asyncio.create_task(run.work(database, moment)) for _ in range(plan.parallel)]
+            try:
+                await asyncio.gather(*under_way)
+            finally:
+                for task in under_way:
+                    task.cancel()
+                await asyncio.gather(*under_way, return_exceptions=True)
+        report = run.report(perf_counter() - began)
+        state.end()
+    return report
+
+
+class _Run:
+    """One run of `verify`."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        witness: Witness | None,
+        state: State,
+        on_difference: Callable[[Difference], None],
+        on_events: Callable[[int, int], None],
+    ) -> None:
+        self._plan = plan
+        self._witness = witness
+        self._state = state
+        self._on_difference = on_difference
+        self._on_events = on_events
+        self._stands: list[Stand] = []
+        self._left: deque[Stand] = deque()
+        self._heads: list[Verified] = []
+        self._unchecked: list[str] = []
+        self._differences: list[Difference] = []
+        self._count = 0
+        self._read = 0
+        self._verified = 0
+        self._events = 0
+
+    async def prepare(self, connection: Connection) -> None:
+        """Looks at what belongs to no tournament, and at which there are."""
+        stands = await stored.stands(connection)
+        self._stands = [stand for stand in stands if self._plan.slug in (None, stand.slug)]
+        found = await beside_tournaments(connection, stands, self._witness, self._plan.slug)
+        if self._plan.slug is not None and not self._stands and not any(d.tournament for d in found):
+            raise NotFound(f"There is no tournament {self._plan.slug!r}; `tallybook tournament list` shows them.")
+        self._keep_beside(found)
+        self._left.extend(self._stands)
+        self._events = sum(stand.sequence or 0 for stand in self._stands)
+
+    def _keep_beside(self, found: list[Difference]) -> None:
+        """Tells of what was found beside the tournaments, now or before the run was resumed."""
+        beside = self._state.of(_NO_TOURNAMENT) or beginning(_NO_TOURNAMENT, "")
+        beside.differences += [difference for difference in found if difference not in beside.differences]
+        self._state.keep(beside)
+        for difference in beside.differences:
+            self._differ(difference)
+        self._count = len(beside.differences)
+
+    async def work(self, database: Database, moment: str) -> None:
+        """Verifies one tournament after the other of those that nobody else has taken."""
+        if not self._left:
+            return
+        async with database.connection() as connection, stored.one_moment(connection, moment):
+            while self._left:
+                await self._verify(connection, self._left.popleft())
+
+    async def _verify(self, connection: Connection, stand: Stand) -> None:
+        progress = self._state.of(stand.tournament_id) or beginning(stand.tournament_id, stand.slug)
+        for difference in progress.differences:
+            self._differ(difference)
+        self._verified += progress.events
+        self._on_events(self._verified, self._events)
+        if not progress.done:
+            watch = Watch(on_difference=self._differ, on_events=self._go_on, on_mark=self._state.keep)
+            await Verification(
+                connection,
+                stand,
+                progress,
+                witness=self._witness,
+                watch=watch,
+                mark_events=self._plan.mark_events,
+            ).run()
+            self._state.keep(progress)
+        elif await stored.digest_at(connection, stand.tournament_id, progress.sequence) != progress.digest:
+            gone = "is not the one that had been verified before the pause"
+            self._differ(a_difference(stand.slug, progress.sequence, "block.digest", gone))
+            self._count += 1
+        self._count += progress.differences_count
+        self._heads.append(_verified(progress, stand))
+        self._unchecked += [f"{stand.slug}: {sentence}" for sentence in progress.unchecked]
+
+    def _go_on(self, events: int) -> None:
+        self._read += events
+        self._verified += events
+        self._on_events(self._verified, self._events)
+
+    def _differ(self, difference: Difference) -> None:
+        self._differences.append(difference)
+        self._on_difference(difference)
+
+    def report(self, seconds: float) -> Report:
+        witness = self._witness
+        checked = list(CHECKED)
+        unchecked = [*UNCHECKED, WITHOUT_DIGESTS if witness is None else WITH_DIGESTS, *self._unchecked]
+        if witness is not None:
+            checked.append(f"{sum(head.digests for head in self._heads)} outside digests of {witness.lines} lines")
+            unchecked += list(_unread(witness, self._plan))
+            unchecked += [f"{h.slug}: no outside digest of it was noted" for h in self._heads if h.digests == 0]
+        return Report(
+            heads=sorted(self._heads, key=lambda head: head.tournament),
+            differences=self._differences,
+            differences_count=self._count,
+            checked=checked,
+            unchecked=unchecked,
+            events=self._read,
+            seconds=round(seconds, 3),
+            events_per_second=round(self._read / seconds, 1),
+            resumed=self._state.resumed,
+        )
+
+
+def _verified(progress: Progress, stand: Stand) -> Verified:
+    return Verified(
+        tournament=progress.tournament_id,
+        slug=progress.slug,
+        sequence=progress.sequence,
+        digest=progress.digest.hex(),
+        recorded_at=stand.recorded_at if stand.sequence == progress.sequence else None,
+        events=progress.events,
+        blocks=progress.blocks,
+        tables_at=progress.tables_at,
+        snapshots=progress.snapshots,
+        digests=progress.notes,
+        set_aside=progress.set_aside,
+        differences=progress.differences_count,
+    )
+
+
+def _unread(witness: Witness, plan: Plan) -> Iterator[str]:
+    if witness.torn:
+        yield f"the last line of {plan.digests}: it has no end, as after a crash"
+    if witness.unreadable:
+        lines = ", ".join(map(str, witness.unreadable_lines))
+        yield f"{witness.unreadable} lines of {plan.digests}: they are no digests ({lines})"
+
+
+# ── What belongs to no tournament ───────────────────────────────────────────────────────────────────────
+
+
+async def beside_tournaments(
+    connection: Connection, stands: Collection[Stand], witness: Witness | None, slug: str | None
+) -> list[Difference]:
+    """Rules that do not hold, rows of tournaments that are not registered, and noted tournaments that are gone."""
+    found = [
+        a_difference("", None, broken.rule, broken.message) for broken in await safeguards.broken_rules(connection)
+    ]
+    for table, tournament_id in [*await stored.unregistered(connection), *await table_checks.unregistered(connection)]:
+        found.append(a_difference("", None, table, f"has rows of tournament {tournament_id}, which is not registered"))
+    registered = {stand.tournament_id for stand in stands}
+    for tournament_id, noted_slug, last in witness.tournaments() if witness is not None else ():
+        if tournament_id not in registered and slug in (None, noted_slug):
+            gone = "it was noted elsewhere up to this sequence, and is gone"
+            found.append(a_difference(noted_slug, last, "tournament", gone))
+    return found
+
+
+def a_difference(tournament: str, sequence: Sequence | None, field: str, message: str) -> Difference:
+    return Difference(tournament=tournament, sequence=sequence, field=field, message=message)
+
+
+@contextmanager
+def opened_witness(plan: Plan) -> Iterator[Witness | None]:
+    if plan.digests is None:
+        yield None
+        return
+    with closing(Witness(plan.digests)) as witness:
+        try:
+            witness.read()
+        except OSError as error:
+            raise Unacceptable(f"{plan.digests} cannot be read: {error.strerror}.") from error
+        yield witness

@@ -1,0 +1,174 @@
+"""Verification for ever: round and round the tournaments, a little at a time, at a bounded share of a core.
+
+Findings are log lines and metrics; nothing stops because of one.
+"""
+
+import asyncio
+import time
+from contextlib import closing, suppress
+from time import perf_counter
+from typing import Final
+
+import structlog
+from asyncpg import Connection
+
+from engine.database.pool import Database
+from engine.domain.errors import NotFound, TallybookError
+from engine.domain.terms import TournamentId
+from engine.process.telemetry import DIFFERENCES, DIFFERING, UNVERIFIED_SECONDS, VERIFIED_EVENTS, VERIFIED_TOURNAMENTS
+from projections.verification import stored
+from projections.verification.audit import Plan, a_difference, beside_tournaments, opened_witness
+from projections.verification.progress import Difference, Progress, State, beginning
+from projections.verification.stored import Stand
+from projections.verification.verify import Verification, Watch
+from projections.verification.witness import Witness
+
+ROUND_SECONDS_MIN: Final = 1.0
+"""A round takes as long, however little there is to be verified."""
+RETRY_SECONDS: Final = 5.0
+
+_logger = structlog.get_logger()
+
+
+async def verify_for_ever(database: Database, plan: Plan, *, share: float, stop: asyncio.Event) -> int:
+    """Verifies one tournament after the other, that first which was not verified for longest, until `stop` is set.
+
+    Works for `share` of the time, the database's work included. A tournament is verified in parts, each of a moment of
+    its own, so that no long transaction keeps the database from tidying up. Whatever is found is logged and counted;
+    answers how many differences there were. Trouble with the database is logged, and it goes on when that is over.
+    """
+    with opened_witness(plan) as witness, closing(State(plan.state, plan.arguments("verify --forever"))) as state:
+        patrol = _Patrol(database, plan, witness, state, share, stop)
+        while not stop.is_set():
+            try:
+                await patrol.round()
+            except (TallybookError, OSError) as error:
+                if isinstance(error, NotFound):
+                    raise
+                _logger.error("verify_failed", reason=str(error))
+                await patrol.pause(RETRY_SECONDS)
+        return patrol.count
+
+
+class _Patrol:
+    """What `verify_for_ever` goes by. `count`: differences found so far, each time they were found."""
+
+    def __init__(
+        self,
+        database: Database,
+        plan: Plan,
+        witness: Witness | None,
+        state: State,
+        share: float,
+        stop: asyncio.Event,
+    ) -> None:
+        self.count = 0
+        self._database = database
+        self._plan = plan
+        self._witness = witness
+        self._state = state
+        self._share = share
+        self._stop = stop
+        self._began_at = time.time()
+        self._rested_at = perf_counter()
+        self._verified_at = state.verified_at()
+        self._differing: set[TournamentId] = set()
+        self._watch = Watch(on_difference=self._differ, on_events=VERIFIED_EVENTS.inc, on_mark=state.keep)
+
+    async def round(self) -> None:
+        """Every tournament once."""
+        began = perf_counter()
+        for tournament_id in await self._order():
+            if self._stop.is_set():
+                return
+            await self._verify(tournament_id)
+        await self.pause(ROUND_SECONDS_MIN - (perf_counter() - began))
+
+    async def _order(self) -> list[TournamentId]:
+        """All tournaments, the longest unverified first; what belongs to none is looked at here."""
+        if self._witness is not None:
+            self._witness.read()
+        async with self._database.connection() as connection, stored.one_moment(connection):
+            stands = await stored.stands(connection)
+            found = await beside_tournaments(connection, stands, self._witness, self._plan.slug)
+        for difference in found:
+            self._differ(difference)
+        self.count += len(found)
+        chosen = [stand.tournament_id for stand in stands if self._plan.slug in (None, stand.slug)]
+        if self._plan.slug is not None and not chosen and not any(difference.tournament for difference in found):
+            raise NotFound(f"There is no tournament {self._plan.slug!r}; `tallybook tournament list` shows them.")
+        await self._rest()
+        return sorted(chosen, key=lambda tournament_id: (self._verified_at.get(tournament_id, 0.0), tournament_id))
+
+    async def _verify(self, tournament_id: TournamentId) -> None:
+        began = perf_counter()
+        UNVERIFIED_SECONDS.set(time.time() - self._verified_at.get(tournament_id, self._began_at))
+        progress = self._state.of(tournament_id)
+        slug = ""
+        while progress is None or not progress.done:
+            if self._witness is not None:
+                self._witness.read()
+            async with self._database.connection() as connection, stored.one_moment(connection):
+                stands = await stored.stands(connection, tournament_id)
+                if not stands:
+                    self._differ(a_difference(slug, None, "tournament", f"{tournament_id} is no longer registered"))
+                    self.count += 1
+                    return
+                slug = stands[0].slug
+                progress = progress or beginning(tournament_id, slug)
+                await self._part(connection, stands[0], progress)
+            self._state.keep(progress)
+            if self._stop.is_set() and not progress.done:
+                return
+        self._conclude(progress, perf_counter() - began)
+        await self._rest()
+
+    async def _part(self, connection: Connection, stand: Stand, progress: Progress) -> None:
+        upto = progress.events + self._plan.mark_events
+
+        async def rest() -> bool:
+            return await self._rest() and progress.events < upto
+
+        verification = Verification(
+            connection, stand, progress, witness=self._witness, watch=self._watch, rest=rest, mark_events=2**63
+        )
+        await verification.run()
+
+    def _conclude(self, progress: Progress, seconds: float) -> None:
+        tournament_id = progress.tournament_id
+        self._state.keep_verified(tournament_id)
+        self._verified_at[tournament_id] = time.time()
+        self.count += progress.differences_count
+        (self._differing.add if progress.differences_count else self._differing.discard)(tournament_id)
+        DIFFERING.set(len(self._differing))
+        VERIFIED_TOURNAMENTS.inc()
+        _logger.info(
+            "tournament_verified",
+            tournament=progress.slug,
+            sequence=progress.sequence,
+            events=progress.events,
+            milliseconds=round(seconds * 1000, 3),
+            differences=progress.differences_count,
+        )
+
+    def _differ(self, difference: Difference) -> None:
+        DIFFERENCES.inc()
+        _logger.error(
+            "difference_found",
+            tournament=difference.tournament,
+            sequence=difference.sequence,
+            field=difference.field,
+            message=difference.message,
+        )
+
+    async def _rest(self) -> bool:
+        """Rests as long as the share asks for after all that was done since the last rest; False: it is to stop."""
+        worked_seconds = perf_counter() - self._rested_at
+        await self.pause(worked_seconds * (1 - self._share) / self._share)
+        self._rested_at = perf_counter()
+        return not self._stop.is_set()
+
+    async def pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, seconds)):
+                await self._stop.wait()

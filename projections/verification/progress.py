@@ -1,0 +1,175 @@
+"""How far a verification has come, and what it found: kept in a file, so that one that was interrupted goes on.
+
+The file is SQLite's and belongs to one run: it begins when there is none, and is over when every tournament is done. It
+is a help for whoever verifies, and no proof: keep it where the database's owner cannot write.
+"""
+
+import secrets
+import sqlite3
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct, field
+
+from engine.domain.errors import Unacceptable
+from engine.domain.terms import CompetitionId, CompetitorId, Sequence, TournamentId, UnityId
+from engine.log.digest import genesis
+from projections.board.board import FOLD_VERSION, Board
+from projections.verification.stored import SetAside
+
+DIFFERENCES_MAX: Final = 1_000
+"""That are kept of one tournament; the others are counted."""
+
+# ── What is known of a tournament ───────────────────────────────────────────────────────────────────────
+
+
+class Difference(Struct, frozen=True, kw_only=True):
+    """One thing that is not as it must be. `tournament` is its slug, "" for what belongs to none; `sequence` None: to
+    none in particular."""
+
+    tournament: str
+    sequence: Sequence | None
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        where = self.tournament or "the database"
+        at = "" if self.sequence is None else f" at sequence {self.sequence}"
+        return f"{where}{at}: {self.field}: {self.message}"
+
+
+Sums = dict[UnityId, dict[CompetitorId, int]]
+
+
+class Effect(Struct, array_like=True):
+    """The points of one competition that are in effect: how many events gave them, and the sum of a hash of each."""
+
+    count: int = 0
+    sum: int = 0
+    voided: bool = False
+
+
+class Progress(Struct, kw_only=True):
+    """One tournament, verified up to `sequence`, the end of a block.
+
+    `board` and `sums` are what its events give up to there; None once it is done. `foldable` tells whether every event
+    could be folded, `keys` counts the idempotency keys of events. `tables_at` is the sequence at which the tables were
+    compared, None where they were not yet; `snapshots` and `notes` count those that were compared. `differences` holds
+    the first DIFFERENCES_MAX of `differences_count`; `unchecked` says what could not be looked at, and why.
+    `structure_kept` tells whether its blocks say what was structural. `effects` are those of each competition that
+    points were given for, by hashes that nobody can foresee who does not know `salt`. `ignored` are the events that
+    were not folded because they are set aside; `set_aside` tells of all of them, once it is done.
+    """
+
+    tournament_id: TournamentId
+    slug: str
+    sequence: Sequence = Sequence(0)
+    digest: bytes
+    recorded_us: int | None = None
+    structure_sequence: Sequence = Sequence(0)
+    structure_kept: bool = False
+    salt: int = field(default_factory=lambda: secrets.randbits(60))
+    effects: dict[CompetitionId, Effect] = field(default_factory=dict)
+    ignored: list[Sequence] = field(default_factory=list)
+    set_aside: list[SetAside] = field(default_factory=list)
+    board: Board | None = field(default_factory=Board)
+    sums: Sums = field(default_factory=dict)
+    foldable: bool = True
+    events: int = 0
+    blocks: int = 0
+    keys: int = 0
+    tables_at: Sequence | None = None
+    snapshots: int = 0
+    notes: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    differences_count: int = 0
+    unchecked: list[str] = field(default_factory=list)
+    done: bool = False
+
+
+def beginning(tournament_id: TournamentId, slug: str) -> Progress:
+    """Nothing is verified yet."""
+    return Progress(tournament_id=tournament_id, slug=slug, digest=genesis(tournament_id))
+
+
+# ── The file ────────────────────────────────────────────────────────────────────────────────────────────
+
+# A tuple's hash is the same in every process of one version of Python.
+_FORMAT: Final = f"tallybook verification 2, fold {FOLD_VERSION}, {sys.implementation.cache_tag}"
+_CREATE: Final = """
+    CREATE TABLE IF NOT EXISTS run (format TEXT NOT NULL, arguments TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS progress (
+        tournament_id INTEGER PRIMARY KEY,
+        done          INTEGER NOT NULL,
+        progress      BLOB NOT NULL
+    );
+    CREATE TABLE IF NOT EXISTS verified (tournament_id INTEGER PRIMARY KEY, verified_at REAL NOT NULL)
+"""
+_RUN: Final = "SELECT format, arguments FROM run"
+_BEGIN: Final = "INSERT INTO run (format, arguments) VALUES (?, ?)"
+_END: Final = "DELETE FROM run"
+_CLEAR: Final = "DELETE FROM progress"
+_KEEP: Final = "INSERT OR REPLACE INTO progress (tournament_id, done, progress) VALUES (?, ?, ?)"
+_KEPT: Final = "SELECT progress FROM progress WHERE tournament_id = ?"
+_FORGET: Final = "DELETE FROM progress WHERE tournament_id = ?"
+_VERIFIED: Final = "INSERT OR REPLACE INTO verified (tournament_id, verified_at) VALUES (?, ?)"
+_VERIFIED_AT: Final = "SELECT tournament_id, verified_at FROM verified"
+
+
+class State:
+    """What is known of every tournament of a run. Without a path it is kept nowhere but in memory, and of tournaments
+    that are under way nothing is."""
+
+    def __init__(self, path: Path | None, arguments: str) -> None:
+        """Raises Unacceptable where the file is none of ours, or of a run with other arguments, or of another fold."""
+        self.path = path
+        self.resumed = False
+        try:
+            self._file = sqlite3.connect("" if path is None else path, isolation_level=None)
+            self._file.executescript(_CREATE)
+            run = self._file.execute(_RUN).fetchone()
+            if run is None:
+                self._file.execute(_CLEAR)
+                self._file.execute(_BEGIN, (_FORMAT, arguments))
+            elif run != (_FORMAT, arguments):
+                raise Unacceptable(f"{path} is of a verification begun with other arguments ({run[1]}); delete it.")
+            else:
+                self.resumed = True
+        except sqlite3.Error as error:
+            raise Unacceptable(f"{path} cannot be used as a state of verifications: {error}.") from error
+
+    def of(self, tournament_id: TournamentId) -> Progress | None:
+        row = self._file.execute(_KEPT, (tournament_id,)).fetchone()
+        return None if row is None else _decode(row[0])
+
+    def keep(self, progress: Progress) -> None:
+        """On disk when it returns, if there is a file."""
+        if self.path is not None or progress.done:
+            self._file.execute(_KEEP, (progress.tournament_id, progress.done, _encode(progress)))
+
+    def keep_verified(self, tournament_id: TournamentId) -> None:
+        """Notes that it was verified just now, and forgets how far that had come."""
+        self._file.execute("BEGIN")
+        self._file.execute(_VERIFIED, (tournament_id, time.time()))
+        self._file.execute(_FORGET, (tournament_id,))
+        self._file.execute("COMMIT")
+
+    def verified_at(self) -> dict[TournamentId, float]:
+        """When each tournament was verified last, in seconds since 1970."""
+        with closing(self._file.execute(_VERIFIED_AT)) as rows:
+            return dict(rows)
+
+    def end(self) -> None:
+        """The run is over: the next one begins anew."""
+        self._file.execute(_END)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode: Final = msgspec.msgpack.Decoder(Progress).decode

@@ -1,0 +1,96 @@
+"""Inclusion: a proof that one event is in a log whose digest somebody knows, without the log and without the database.
+
+The text of the event's block, hashed, leads from the digest before it to that of the block; each later block takes
+32 bytes to go on, the hash of its text, until the digest that is known. `docs/audit/check_proof.py` checks it.
+"""
+
+from hashlib import sha256
+from typing import Final
+
+from asyncpg import Connection
+from msgspec import Struct
+
+from engine.domain.errors import LogDisproved, NotFound
+from engine.domain.terms import Sequence, TournamentId
+from engine.log import digest
+from projections.verification import stored
+
+FORMAT: Final = "tallybook proof 1"
+
+
+class Proof(Struct, frozen=True, kw_only=True):
+    """All digests and hashes are hexadecimal. `block` is the text of the block that holds the event `sequence`;
+    `previous_digest` is that of the block before it, which ends at `previous_sequence`; `later` are the hashes of the
+    texts of the blocks behind it, which lead to `digest`, that of the block which ends at `digest_sequence`."""
+
+    format: str = FORMAT
+    tournament: TournamentId
+    slug: str
+    sequence: Sequence
+    previous_sequence: Sequence
+    previous_digest: str
+    block: str
+    later: list[str]
+    digest: str
+    digest_sequence: Sequence
+
+
+async def prove(
+    connection: Connection, tournament_id: TournamentId, slug: str, sequence: Sequence, to: Sequence | None = None
+) -> Proof:
+    """The proof of the event `sequence`, up to the head or to the first block that ends at `to` or later.
+
+    Everything is computed from the stored events, within `stored.one_moment`. Raises NotFound where the log has no such
+    event or does not reach `to`, and LogDisproved where it does not verify from the block before the event on.
+    """
+    if sequence < 1:
+        raise NotFound(f"There is no event {sequence}; the first one is 1.")
+    before = await stored.end_before(connection, tournament_id, sequence)
+    previous = await stored.digest_at(connection, tournament_id, before) if before else digest.genesis(tournament_id)
+    assert previous is not None
+    upto = sequence if to is None else max(sequence, to)
+    at, known, text = before, previous, b""
+    later: list[str] = []
+    while (to is None or at < upto) and (blocks := await stored.blocks(connection, tournament_id, at)):
+        for block in blocks:
+            if block.text is None or not is_whole(block, at):
+                raise LogDisproved(f"{slug} at sequence {block.first_sequence}: the log has a gap; nothing is proved.")
+            known = digest.chain(known, block.text)
+            if known != block.digest:
+                raise LogDisproved(
+                    f"{slug} at sequence {block.first_sequence}: the events of the block that ends at "
+                    f"{block.last_sequence} make the digest {known.hex()}, not {block.digest.hex()}; nothing is proved."
+                )
+            if text:
+                later.append(sha256(block.text).hexdigest())
+            else:
+                text = block.text
+            at = block.last_sequence
+            if to is not None and at >= upto:
+                break
+    if at < upto:
+        raise NotFound(f"The log of {slug} ends at sequence {at}; there is no event {upto}.")
+    if to is None and (beyond := (await stored.outside(connection, tournament_id, at)).event_beyond) is not None:
+        raise LogDisproved(
+            f"{slug} at sequence {beyond}: it lies beyond the last block, which ends at {at}; nothing is proved."
+        )
+    return Proof(
+        tournament=tournament_id,
+        slug=slug,
+        sequence=sequence,
+        previous_sequence=before,
+        previous_digest=previous.hex(),
+        block=text.decode(),
+        later=later,
+        digest=known.hex(),
+        digest_sequence=at,
+    )
+
+
+def is_whole(block: stored.Block, after: Sequence) -> bool:
+    """Whether the block follows the one that ends at `after`, and has each of its events."""
+    return (
+        block.first_sequence == after + 1 == block.lowest
+        and block.last_sequence == block.highest
+        and block.count == block.last_sequence - after
+    )

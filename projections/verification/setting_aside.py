@@ -1,0 +1,161 @@
+"""Setting aside: the one way past an event that cannot be folded, for the operator of a tournament that has stopped.
+
+The stored log is checked from its beginning to its head, and folded as everybody folds it. The first event that cannot
+be folded is the one that may be set aside, and no other: by an event that names it and the digest of its block, and is
+appended only to the very log that was checked. From then on it has no effect, at no moment and for no reader.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from asyncpg import Connection
+from msgspec import Struct, field
+
+from engine.database.pool import Database
+from engine.domain.errors import Conflict, LogDisproved, NotFound, OutcomeUnknown
+from engine.domain.events import Event, EventSetAside, Ignored, Recorded
+from engine.domain.terms import OPERATOR, Sequence, TournamentId
+from engine.domain.tournament import Tournament, evolve
+from engine.log import codec, digest, log
+from engine.log.log import Appended, Block, Head, Request, UnconfirmedCommit
+from projections.board.board import Board, Revisions, fold
+from projections.tables import tables
+from projections.verification import stored
+from projections.verification.proof import is_whole
+from projections.verification.stored import Text
+
+ATTEMPTS_MAX: Final = 3
+"""Somebody may append while the log is being checked; then it is checked again."""
+
+
+class Unfoldable(Struct, frozen=True):
+    """An event that cannot be folded, as it is stored, and why."""
+
+    event: Text
+    reason: str
+
+
+class Found(Struct):
+    """A log whose chain holds up to `head`: the first event in it that cannot be folded, and the one that cannot once
+    that is set aside. `count`: how many there are."""
+
+    head: Head
+    first: Unfoldable | None = None
+    second: Unfoldable | None = None
+    count: int = 0
+
+
+async def look(
+    database: Database, tournament_id: TournamentId, *, progress: Callable[[Sequence], None] = lambda _: None
+) -> Found:
+    """Checks and folds the whole log of a tournament, as of one moment; `progress` is told how far it has come.
+
+    Raises LogDisproved where the chain does not hold, NotFound where there is no such tournament, DatabaseUnavailable.
+    """
+    async with database.connection() as connection, stored.one_moment(connection):
+        if not await stored.stands(connection, tournament_id):
+            raise NotFound(f"There is no tournament {tournament_id}.")
+        ignored = await stored.ignored(connection, tournament_id)
+        reading = _Reading(log.beginning(tournament_id), frozenset(ignored))
+        while blocks := await stored.blocks(connection, tournament_id, reading.head.sequence):
+            for block in blocks:
+                reading.take(block)
+            progress(reading.head.sequence)
+        found = Found(reading.head, count=len(reading.faults))
+        for sequence, reason in list(reading.faults.items())[:2]:
+            text = await stored.event_text(connection, tournament_id, sequence)
+            assert text is not None
+            if found.first is None:
+                found.first = Unfoldable(text, reason)
+            else:
+                found.second = Unfoldable(text, reason)
+    return found
+
+
+class _Reading(Struct):
+    """`faults`: why each event could not be folded, once those before it are set aside."""
+
+    head: Head
+    ignored: frozenset[Sequence]
+    tournament: Tournament = field(default_factory=Tournament)
+    board: Board = field(default_factory=Board)
+    revisions: Revisions = field(default_factory=Revisions)
+    faults: dict[Sequence, str] = field(default_factory=dict)
+
+    def take(self, block: stored.Block) -> None:
+        columns = block.columns()
+        if block.text is None or columns is None or not is_whole(block, self.head.sequence):
+            raise LogDisproved(f"The log has a gap at sequence {self.head.sequence + 1}; run `tallybook verify`.")
+        if digest.chain(self.head.digest, block.text) != block.digest:
+            raise LogDisproved(
+                f"The digest of the block from {block.first_sequence} to {block.last_sequence} is not that of its "
+                "events; run `tallybook verify`."
+            )
+        recorded_at = digest.moment(columns.recorded_us)
+        for sequence, (kind, body) in enumerate(
+            zip(columns.kinds, columns.bodies, strict=True), columns.first_sequence
+        ):
+            try:
+                event: Event = Ignored() if sequence in self.ignored else codec.decode(kind, body)
+                evolve(self.tournament, event)
+                fold(self.board, self.revisions, Recorded(Sequence(sequence), recorded_at, OPERATOR, None, event))
+            except codec.Undecodable as error:
+                self.faults[Sequence(sequence)] = str(error)
+            except LookupError as error:
+                self.faults[Sequence(sequence)] = f"it names {error}, which does not exist"
+        self.head = Head(block.last_sequence, block.digest)
+
+
+async def set_aside(
+    database: Database,
+    tournament_id: TournamentId,
+    sequence: Sequence,
+    *,
+    dry_run: bool = False,
+    progress: Callable[[Sequence], None] = lambda _: None,
+) -> Found:
+    """Sets aside the event `sequence`, and answers how things were before; with `dry_run` that is all.
+
+    Raises Conflict unless it is the first event that cannot be folded, or where tables hold what came of it;
+    OutcomeUnknown where the commit was not confirmed; and as `look`.
+    """
+    for _ in range(ATTEMPTS_MAX):
+        found = await look(database, tournament_id, progress=progress)
+        async with database.connection() as connection:
+            event = await _allowed(connection, tournament_id, sequence, found)
+            if dry_run:
+                return found
+            block = Block(
+                tournament_id=tournament_id,
+                judged_at=found.head.sequence,
+                judged_digest=found.head.digest,
+                requests=(Request(events=(event,), actor=OPERATOR),),
+            )
+            try:
+                (outcome,) = await log.append(connection, [block], wait=True)
+            except UnconfirmedCommit as error:
+                raise OutcomeUnknown from error
+        if isinstance(outcome, Appended):
+            return found
+    raise Conflict("Somebody appends to this tournament all the time; try again.")
+
+
+async def _allowed(
+    connection: Connection, tournament_id: TournamentId, sequence: Sequence, found: Found
+) -> EventSetAside:
+    first = found.first
+    if first is None:
+        raise Conflict(
+            f"Every event up to the head, {found.head.sequence}, can be folded; there is nothing to set aside."
+        )
+    if first.event.sequence != sequence:
+        raise Conflict(
+            f"The first event that cannot be folded is {first.event.sequence} ({first.reason}); set that one aside."
+        )
+    checkpoint = await tables.checkpoint(connection, tournament_id)
+    if checkpoint is not None and checkpoint.head.sequence >= sequence:
+        raise Conflict(
+            f"The tables stand at event {checkpoint.head.sequence}: a newer version of Tallybook could fold event "
+            f"{sequence}. Run that version instead."
+        )
+    return EventSetAside(sequence=sequence, digest=first.event.digest.hex())

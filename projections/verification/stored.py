@@ -1,0 +1,423 @@
+"""The log as it is stored, for those who check it: bytes and catalogues, with nothing taken for granted.
+
+Like `log.py` this is SQL on events and blocks; unlike it, nothing here folds an event, trusts a column that another
+one could contradict, or raises at what ought not to be. The text of a block is put together anew from its events by
+PostgreSQL's own functions (never by ours, which live in the database that is checked), in the form of
+`digest.block_text`; what is hashed is what is decoded. That a batch comes as a row a block, and not as a row an event,
+is what makes a check of the whole log as fast as reading it.
+
+Functions take a connection, as a rule within `one_moment`; driver errors come through as they are.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from collections.abc import Sequence as Items
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from asyncpg import Connection
+from msgspec import Struct
+
+from engine.domain.events import EventSetAside
+from engine.domain.terms import ActorId, Sequence, TournamentId
+from engine.log import codec
+
+BLOCKS_MAX: Final = 500
+BYTES_MAX: Final = 512 * 1024
+"""Blocks, and bytes of their texts, that are read at once; a block that is larger is read alone."""
+BLOCK_EVENTS_MAX: Final = 250_000
+"""Of one block; none that the service writes has as many. It bounds what a false block can make us read."""
+LOOK_SECONDS_MAX: Final = 3_600.0
+"""For one statement; those of the service are ended after some seconds."""
+
+# ── One moment ──────────────────────────────────────────────────────────────────────────────────────────
+
+# Who checks thinks between two looks, and a look may count millions of rows.
+_UNHURRIED: Final = """
+    SET LOCAL statement_timeout = '1h';
+    SET LOCAL idle_in_transaction_session_timeout = '1h'
+"""
+_EXPORT: Final = "SELECT pg_export_snapshot()"
+_IMPORT: Final = "SET TRANSACTION SNAPSHOT '{}'"
+_SNAPSHOT_NAME: Final = re.compile(r"[0-9A-F-]+")
+
+
+@asynccontextmanager
+async def one_moment(connection: Connection, of: str | None = None) -> AsyncIterator[str]:
+    """A read-only transaction that sees the database as of one moment, by whose name others see it as of the same:
+    they give it as `of` while this one lasts."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        if of is not None:
+            assert _SNAPSHOT_NAME.fullmatch(of)
+            await connection.execute(_IMPORT.format(of))
+        await connection.execute(_UNHURRIED)
+        name: str = of if of is not None else await connection.fetchval(_EXPORT)
+        yield name
+
+
+# ── Blocks ──────────────────────────────────────────────────────────────────────────────────────────────
+
+# The text is NULL where there are no events. An infinite time has no µs. Bytes are summed as floats: the sum of bigints
+# would be numeric, and take a fifteenth of the whole statement.
+_BLOCKS: Final = """
+    SELECT
+        coalesce(b.first_sequence, 0) AS first_sequence, b.last_sequence, coalesce(b.digest, '') AS digest, b.bytes,
+        e.count, e.lowest, e.highest, e.recorded_us,
+        e.earliest = b.recorded_at AND e.latest = b.recorded_at AND e.timed = e.count AS timely,
+        e.keys <> 'null' AS keyed,
+        convert_to(
+            '[' || e.lowest || ',' || e.recorded_us || ',' || e.actors || ',' || e.kinds || ',' || e.keys || ','
+                || e.bodies || ']',
+            'UTF8'
+        ) AS text,
+        b.structure_sequence, b.created, b.whole
+    FROM (
+        SELECT
+            first_sequence, last_sequence, recorded_at, digest, bytes, structure_sequence, created, whole,
+            sum(bytes::float8) OVER (ORDER BY last_sequence ROWS UNBOUNDED PRECEDING) - bytes AS bytes_before
+        FROM (
+            SELECT
+                first_sequence, last_sequence, recorded_at, digest, bytes, structure_sequence, created,
+                answers IS NULL AS whole
+            FROM block
+            WHERE tournament_id = $1 AND last_sequence > $2
+            ORDER BY last_sequence
+            LIMIT $3
+        ) AS following
+    ) AS b
+    CROSS JOIN LATERAL (
+        SELECT
+            count(*) AS count,
+            min(sequence) AS lowest,
+            max(sequence) AS highest,
+            min(recorded_at) AS earliest,
+            max(recorded_at) AS latest,
+            count(recorded_at) AS timed,
+            CASE
+                WHEN isfinite(min(recorded_at)) THEN (extract(epoch FROM min(recorded_at)) * 1000000)::bigint
+                ELSE 0
+            END AS recorded_us,
+            array_to_json(array_agg(actor))::text AS actors,
+            array_to_json(array_agg(kind))::text AS kinds,
+            CASE
+                WHEN count(idempotency_key) = 0 THEN 'null'
+                ELSE array_to_json(array_agg(idempotency_key))::text
+            END AS keys,
+            array_to_json(array_agg(body))::text AS bodies
+        FROM (
+            SELECT sequence, recorded_at, actor, kind, idempotency_key, body
+            FROM event
+            WHERE tournament_id = $1 AND sequence BETWEEN b.first_sequence AND b.last_sequence
+            ORDER BY sequence
+            LIMIT $5
+        ) AS of_block
+    ) AS e
+    WHERE b.bytes_before < $4
+    ORDER BY b.last_sequence
+"""
+_BLOCK_OF: Final = """
+    SELECT last_sequence
+    FROM block
+    WHERE tournament_id = $1 AND last_sequence < $2
+    ORDER BY last_sequence DESC
+    LIMIT 1
+"""
+_DIGEST: Final = "SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $2"
+_MISSING: Final = """
+    SELECT s.sequence
+    FROM generate_series($2::bigint, $3::bigint) AS s (sequence)
+    WHERE NOT EXISTS (SELECT FROM event AS e WHERE e.tournament_id = $1 AND e.sequence = s.sequence)
+    ORDER BY s.sequence
+    LIMIT 1
+"""
+_OUTSIDE: Final = """
+    SELECT
+        (SELECT min(sequence) FROM event WHERE tournament_id = $1 AND sequence > $2) AS event_beyond,
+        (SELECT min(sequence) FROM event WHERE tournament_id = $1 AND sequence < 1) AS event_before,
+        (SELECT min(last_sequence) FROM block WHERE tournament_id = $1 AND last_sequence < 1) AS block_before
+"""
+_KEYS: Final = """
+    SELECT idempotency_key, sequence
+    FROM idempotency
+    WHERE tournament_id = $1 AND idempotency_key = ANY($2::text[])
+"""
+_KEY_COUNT: Final = "SELECT count(*) FROM idempotency WHERE tournament_id = $1"
+
+
+class Columns(Struct, frozen=True, array_like=True):
+    """What the text of a block says: every stored field of its events. `keys` None: no event has one."""
+
+    first_sequence: Sequence
+    recorded_us: int
+    actors: list[ActorId]
+    kinds: list[str]
+    keys: list[str | None] | None
+    bodies: list[str]
+
+
+class Block(Struct, frozen=True):
+    """A row of `block`, and the events that are stored between its sequences.
+
+    `size` is the column `bytes`; `count`, `lowest` and `highest` are of the sequences that there are, `text` is that of
+    the events, None where there are none. `timely`: the block and all of them have the same time. `keyed`: one of them
+    has an idempotency key. `whole`: all that was sent with it was appended.
+    """
+
+    first_sequence: Sequence
+    last_sequence: Sequence
+    digest: bytes
+    size: int
+    count: int
+    lowest: Sequence | None
+    highest: Sequence | None
+    recorded_us: int | None
+    timely: bool | None
+    keyed: bool
+    text: bytes | None
+    structure_sequence: Sequence | None
+    created: list[int] | None
+    whole: bool
+
+    def columns(self) -> Columns | None:
+        """What the text says; None: there is none, or something in it is NULL that may not be."""
+        try:
+            return None if self.text is None else _columns(self.text)
+        except msgspec.ValidationError:
+            return None
+
+
+async def blocks(
+    connection: Connection, tournament_id: TournamentId, after: Sequence, *, blocks_max: int = BLOCKS_MAX
+) -> list[Block]:
+    """The blocks that end after `after`, in order: so many that their texts have BYTES_MAX bytes, but one at least."""
+    rows = await connection.fetch(
+        _BLOCKS, tournament_id, after, blocks_max, BYTES_MAX, BLOCK_EVENTS_MAX, timeout=LOOK_SECONDS_MAX
+    )
+    return [Block(*row) for row in rows]
+
+
+async def end_before(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Sequence:
+    """Where the last block ends that ends before `sequence`; 0: there is none."""
+    return Sequence(await connection.fetchval(_BLOCK_OF, tournament_id, sequence) or 0)
+
+
+async def digest_at(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> bytes | None:
+    """The stored digest of the block that ends at `sequence`; None: no block does."""
+    digest: bytes | None = await connection.fetchval(_DIGEST, tournament_id, sequence)
+    return digest
+
+
+async def missing(
+    connection: Connection, tournament_id: TournamentId, first: Sequence, last: Sequence
+) -> Sequence | None:
+    """The first sequence from `first` to `last` (or BLOCK_EVENTS_MAX of them) that no event has."""
+    upto = min(last, first + BLOCK_EVENTS_MAX)
+    sequence: Sequence | None = await connection.fetchval(
+        _MISSING, tournament_id, first, upto, timeout=LOOK_SECONDS_MAX
+    )
+    return sequence
+
+
+class Outside(Struct, frozen=True):
+    """The first sequence of what lies where no log is: beyond the last block, or before 1; None: nothing does."""
+
+    event_beyond: Sequence | None
+    event_before: Sequence | None
+    block_before: Sequence | None
+
+
+async def outside(connection: Connection, tournament_id: TournamentId, last: Sequence) -> Outside:
+    return Outside(*await connection.fetchrow(_OUTSIDE, tournament_id, last))
+
+
+async def key_sequences(connection: Connection, tournament_id: TournamentId, keys: Items[str]) -> dict[str, Sequence]:
+    """The sequence that is remembered for each of these idempotency keys, of those that are remembered."""
+    return {row[0]: row[1] for row in await connection.fetch(_KEYS, tournament_id, keys)} if keys else {}
+
+
+async def key_count(connection: Connection, tournament_id: TournamentId) -> int:
+    """How many idempotency keys are remembered."""
+    count: int = await connection.fetchval(_KEY_COUNT, tournament_id, timeout=LOOK_SECONDS_MAX)
+    return count
+
+
+# ── What was set aside ──────────────────────────────────────────────────────────────────────────────────
+
+_SET_ASIDES: Final = """
+    SELECT sequence, recorded_at, actor, kind, body
+    FROM event
+    WHERE tournament_id = $1 AND kind = 'EventSetAside'
+    ORDER BY sequence
+"""
+_HOLDER: Final = """
+    SELECT b.digest, e.recorded_at, e.actor, e.kind, e.body
+    FROM event AS e
+    CROSS JOIN LATERAL (
+        SELECT digest
+        FROM block
+        WHERE tournament_id = $1 AND last_sequence >= e.sequence
+        ORDER BY last_sequence
+        LIMIT 1
+    ) AS b
+    WHERE e.tournament_id = $1 AND e.sequence = $2
+"""
+_IGNORED: Final = "SELECT sequence FROM set_aside WHERE tournament_id = $1"
+
+
+class Text(Struct, frozen=True):
+    """An event as it is stored, but for its key, and the digest of the block that holds it."""
+
+    sequence: Sequence
+    recorded_at: datetime
+    actor: ActorId
+    kind: str
+    body: str
+    digest: bytes
+
+
+class SetAside(Struct, frozen=True):
+    """An event that was set aside, and when, and by which event of which actor that was done. `fault`: why it was not,
+    although that event says so."""
+
+    by: Sequence
+    at: datetime
+    actor: ActorId
+    sequence: Sequence | None
+    kind: str | None
+    fault: str | None = None
+
+
+async def event_text(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Text | None:
+    """The event with this sequence; None: there is none, or no block that holds it."""
+    row = await connection.fetchrow(_HOLDER, tournament_id, sequence)
+    return None if row is None else Text(sequence, row[1], row[2], row[3], row[4], row[0])
+
+
+async def set_asides(connection: Connection, tournament_id: TournamentId) -> list[SetAside]:
+    """What every EventSetAside of the log leads to, in their order, judged from the events themselves."""
+    found: list[SetAside] = []
+    for by, at, actor, kind, body in await connection.fetch(_SET_ASIDES, tournament_id, timeout=LOOK_SECONDS_MAX):
+        try:
+            event = codec.decode(kind, body)
+        except codec.Undecodable as error:
+            found.append(SetAside(by, at, actor, None, None, f"cannot be decoded: {error}"))
+            continue
+        assert isinstance(event, EventSetAside)
+        holder = await event_text(connection, tournament_id, event.sequence)
+        earlier = [said for said in found if said.sequence == event.sequence and said.fault is None]
+        fault = None
+        if event.sequence >= by or holder is None:
+            fault = f"names event {event.sequence}, which is none before it"
+        elif holder.digest.hex() != event.digest:
+            fault = f"names event {event.sequence} by a digest that is not that of its block"
+        elif earlier:
+            fault = f"names event {event.sequence}, which event {earlier[0].by} has set aside"
+        elif codec.encode(event) != (kind, body):
+            fault = f"names event {event.sequence} in other words than the service writes"
+        found.append(SetAside(by, at, actor, event.sequence, None if holder is None else holder.kind, fault))
+    return found
+
+
+async def ignored(connection: Connection, tournament_id: TournamentId) -> set[Sequence]:
+    """The events that the database has the service ignore."""
+    return {row[0] for row in await connection.fetch(_IGNORED, tournament_id, timeout=LOOK_SECONDS_MAX)}
+
+
+_columns: Final = msgspec.json.Decoder(Columns).decode
+
+# ── Heads and the registry ──────────────────────────────────────────────────────────────────────────────
+
+_HEADS: Final = """
+    SELECT
+        t.tournament_id, t.slug, t.name, l.tournament_id IS NOT NULL, b.last_sequence, b.digest,
+        CASE WHEN b.recorded_at BETWEEN '0001-01-01Z' AND '9999-12-31 23:59:59.999999Z' THEN b.recorded_at END,
+        l.refusals, (SELECT max(number) FROM refusal WHERE tournament_id = t.tournament_id) AS last_refusal
+    FROM tournament AS t
+    LEFT JOIN append_lock AS l ON l.tournament_id = t.tournament_id
+    LEFT JOIN LATERAL (
+        SELECT last_sequence, recorded_at, digest
+        FROM block
+        WHERE tournament_id = t.tournament_id
+        ORDER BY last_sequence DESC
+        LIMIT 1
+    ) AS b ON true
+    WHERE $1::bigint IS NULL OR t.tournament_id = $1
+    ORDER BY t.tournament_id
+"""
+# Between two registered tournaments, and beside them, no table may have a row: one look into each gap of each index.
+_UNREGISTERED: Final = """
+    WITH gap AS MATERIALIZED (
+        SELECT
+            lag(id, 1, -9223372036854775808) OVER (ORDER BY id) AS low,
+            id AS high
+        FROM (
+            SELECT tournament_id AS id FROM tournament UNION ALL SELECT 9223372036854775807
+        ) AS registered (id)
+    )
+    SELECT found.rows, min(found.tournament_id)
+    FROM gap
+    CROSS JOIN LATERAL (
+        SELECT 'append_lock', min(tournament_id) FROM append_lock WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'event', min(tournament_id) FROM event WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'block', min(tournament_id) FROM block WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'idempotency', min(tournament_id) FROM idempotency WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'refusal', min(tournament_id) FROM refusal WHERE tournament_id > low AND tournament_id < high
+    ) AS found (rows, tournament_id)
+    WHERE found.tournament_id IS NOT NULL
+    GROUP BY found.rows
+    ORDER BY found.rows
+"""
+
+
+class Stand(Struct, frozen=True, kw_only=True):
+    """What the registry says of a tournament, and its last block, whose fields are None where there is none. `locked`:
+    it has a row to lock. `refusals`: how many there were by that row; `last_refusal`: the highest that has a key."""
+
+    tournament_id: TournamentId
+    slug: str
+    name: str
+    locked: bool
+    sequence: Sequence | None
+    digest: bytes | None
+    recorded_at: datetime | None
+    refusals: int | None
+    last_refusal: int | None
+
+
+async def stands(connection: Connection, tournament_id: TournamentId | None = None) -> list[Stand]:
+    """Of every registered tournament, or of one; oldest first."""
+    return [
+        Stand(
+            tournament_id=tournament_id,
+            slug=slug,
+            name=name,
+            locked=locked,
+            sequence=sequence,
+            digest=digest,
+            recorded_at=recorded_at,
+            refusals=refusals,
+            last_refusal=last_refusal,
+        )
+        for (
+            tournament_id,
+            slug,
+            name,
+            locked,
+            sequence,
+            digest,
+            recorded_at,
+            refusals,
+            last_refusal,
+        ) in await connection.fetch(_HEADS, tournament_id, timeout=LOOK_SECONDS_MAX)
+    ]
+
+
+async def unregistered(connection: Connection) -> list[tuple[str, TournamentId]]:
+    """Tables of the log that have rows of a tournament which is not in the registry, each with the first such."""
+    return [tuple(row) for row in await connection.fetch(_UNREGISTERED, timeout=LOOK_SECONDS_MAX)]

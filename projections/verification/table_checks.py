@@ -1,0 +1,150 @@
+"""What a board read from the tables does not show: rows that belong to nothing, places in lists, columns that do
+not apply; and what the view of standings says. For whoever checks them.
+
+SQL on the relational projection, like `tables.py`, and only for reading.
+"""
+
+from typing import Final
+
+from asyncpg import Connection
+from msgspec import Struct
+
+from engine.domain.terms import CompetitorId, RankingId, TournamentId, UnityId
+from engine.domain.tournament import SCORE_PARTICIPANTS_MAX
+
+_STRAYS: Final = """
+    SELECT 'participant', competition_id, 'belongs to no competition'
+    FROM participant AS p
+    WHERE tournament_id = $1 AND NOT EXISTS (
+        SELECT FROM competition AS c WHERE c.tournament_id = $1 AND c.competition_id = p.competition_id
+    )
+    UNION ALL
+    SELECT 'participant', competition_id, 'has not the numbers 1, 2, 3 …'
+    FROM participant
+    WHERE tournament_id = $1
+    GROUP BY competition_id
+    HAVING min(number) <> 1 OR max(number) <> count(*)
+    UNION ALL
+    SELECT 'participant', competition_id, 'has results of participants beside a score'
+    FROM participant
+    WHERE tournament_id = $1
+    GROUP BY competition_id
+    HAVING count(*) <= $2 AND count(result) > 0
+    UNION ALL
+    SELECT 'competition', competition_id, 'has a score beside results of participants'
+    FROM competition AS c
+    WHERE tournament_id = $1 AND result IS NOT NULL AND (
+        SELECT count(*) FROM participant AS p WHERE p.tournament_id = $1 AND p.competition_id = c.competition_id
+    ) > $2
+    UNION ALL
+    SELECT 'enrolment', ranking_id, 'belongs to no ranking'
+    FROM enrolment AS e
+    WHERE tournament_id = $1 AND NOT EXISTS (
+        SELECT FROM ranking AS r WHERE r.tournament_id = $1 AND r.ranking_id = e.ranking_id
+    )
+    UNION ALL
+    SELECT 'enrolment', ranking_id, 'has not the numbers 1, 2, 3 …'
+    FROM enrolment
+    WHERE tournament_id = $1
+    GROUP BY ranking_id
+    HAVING min(number) <> 1 OR max(number) <> count(*)
+    UNION ALL
+    SELECT 'unity', unity_id, 'belongs to no ranking'
+    FROM unity AS u
+    WHERE tournament_id = $1 AND NOT EXISTS (
+        SELECT FROM ranking AS r WHERE r.tournament_id = $1 AND r.ranking_id = u.ranking_id
+    )
+    UNION ALL
+    SELECT 'total', unity_id, 'belongs to no unity'
+    FROM total AS t
+    WHERE tournament_id = $1 AND NOT EXISTS (
+        SELECT FROM unity AS u WHERE u.tournament_id = $1 AND u.unity_id = t.unity_id
+    )
+    LIMIT $3
+"""
+_INCOMPLETE: Final = """
+    SELECT ranking_id
+    FROM ranking AS r
+    WHERE tournament_id = $1 AND NOT (
+        EXISTS (SELECT FROM enrolment AS e WHERE e.tournament_id = $1 AND e.ranking_id = r.ranking_id)
+        AND EXISTS (SELECT FROM unity AS u WHERE u.tournament_id = $1 AND u.ranking_id = r.ranking_id)
+    )
+    LIMIT 1
+"""
+_STANDING: Final = """
+    SELECT
+        ranking_id, unity_id, position, competitor_id, total, version, enrolled, tournament, ranking, unity, competitor
+    FROM standing
+    WHERE tournament_id = $1
+    ORDER BY ranking_id, unity_id, position, enrolled
+"""
+# Between two registered tournaments, and beside them, no table may have a row: one look into each gap of each index.
+_UNREGISTERED: Final = """
+    WITH gap AS MATERIALIZED (
+        SELECT lag(id, 1, -9223372036854775808) OVER (ORDER BY id) AS low, id AS high
+        FROM (SELECT tournament_id FROM tournament UNION ALL SELECT 9223372036854775807) AS registered (id)
+    )
+    SELECT found.rows, min(found.tournament_id)
+    FROM gap
+    CROSS JOIN LATERAL (
+        SELECT 'checkpoint', min(tournament_id) FROM checkpoint WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'competitor', min(tournament_id) FROM competitor WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'competition', min(tournament_id) FROM competition WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'participant', min(tournament_id) FROM participant WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'ranking', min(tournament_id) FROM ranking WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'enrolment', min(tournament_id) FROM enrolment WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'unity', min(tournament_id) FROM unity WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'total', min(tournament_id) FROM total WHERE tournament_id > low AND tournament_id < high
+    ) AS found (rows, tournament_id)
+    WHERE found.tournament_id IS NOT NULL
+    GROUP BY found.rows
+    ORDER BY found.rows
+"""
+STRAYS_MAX: Final = 100
+CHECK_SECONDS_MAX: Final = 3_600.0
+"""For one statement of a check, which may have millions of rows to look at."""
+
+
+async def strays(connection: Connection, tournament_id: TournamentId) -> list[tuple[str, int, str]]:
+    """Up to STRAYS_MAX rows that a board read from the tables does not show: table, id, and what is wrong with it."""
+    rows = await connection.fetch(_STRAYS, tournament_id, SCORE_PARTICIPANTS_MAX, STRAYS_MAX, timeout=CHECK_SECONDS_MAX)
+    return [tuple(row) for row in rows]
+
+
+async def incomplete(connection: Connection, tournament_id: TournamentId) -> RankingId | None:
+    """A ranking that has no list or no unity, so that no board can be read; None: there is none."""
+    ranking_id: RankingId | None = await connection.fetchval(_INCOMPLETE, tournament_id, timeout=CHECK_SECONDS_MAX)
+    return ranking_id
+
+
+class StandingRow(Struct, frozen=True):
+    """A line of the view `standing`, in its order there: by ranking, unity and position."""
+
+    ranking_id: RankingId
+    unity_id: UnityId
+    position: int
+    competitor_id: CompetitorId
+    total: int
+    version: int
+    enrolled: int
+    tournament: str
+    ranking: str
+    unity: str
+    competitor: str
+
+
+async def standing_rows(connection: Connection, tournament_id: TournamentId) -> list[StandingRow]:
+    """What the view `standing` shows of a tournament."""
+    return [StandingRow(*row) for row in await connection.fetch(_STANDING, tournament_id, timeout=CHECK_SECONDS_MAX)]
+
+
+async def unregistered(connection: Connection) -> list[tuple[str, TournamentId]]:
+    """Tables that have rows of a tournament which is not in the registry, each with the first such."""
+    return [tuple(row) for row in await connection.fetch(_UNREGISTERED, timeout=CHECK_SECONDS_MAX)]

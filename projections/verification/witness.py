@@ -1,0 +1,262 @@
+"""Outside digests: heads noted in a file elsewhere, which whoever rules over the database cannot change.
+
+A file of notes is NDJSON, a line for a tournament's head at some time, only ever appended to:
+
+    {"tournament":7,"slug":"cup","sequence":41,"digest":"…64 hex…","recorded_at":"…","noted_at":"…"}
+
+The chain of a log proves that it is one piece up to its head; a note of an earlier head proves that the piece is the
+one that was there at that time. A line that a crash cut off tells nothing, and is passed over and said.
+"""
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from collections.abc import Sequence as Items
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import structlog
+from asyncpg import Connection, PostgresError
+from msgspec import Struct
+
+from engine.database.pool import open_database
+from engine.domain.errors import TallybookError
+from engine.domain.terms import ID_MAX, Sequence, TournamentId
+from projections.verification import stored
+
+UNREADABLE_MAX: Final = 20
+"""Numbers of lines that are kept, of those that say nothing."""
+NOTE_BYTES_MAX: Final = 4_096
+"""Of one line; a longer one is no note."""
+_DIGEST_CHARACTERS: Final = 64
+
+_logger = structlog.get_logger()
+
+
+class Note(Struct, frozen=True, kw_only=True):
+    """A tournament's head, the time of its last event, and when this was noted. `digest` is hexadecimal."""
+
+    tournament: TournamentId
+    slug: str
+    sequence: Sequence
+    digest: str
+    recorded_at: datetime
+    noted_at: datetime
+
+    def __post_init__(self) -> None:
+        if len(self.digest) != _DIGEST_CHARACTERS or len(bytes.fromhex(self.digest)) * 2 != _DIGEST_CHARACTERS:
+            raise ValueError("a digest has 32 bytes")
+        if not (0 < self.tournament <= ID_MAX and 0 <= self.sequence <= ID_MAX):
+            raise ValueError("there are no such numbers")
+
+
+# ── Writing ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def noted(connection: Connection, tournament_id: TournamentId | None = None) -> list[Note]:
+    """The heads of all tournaments, or of one, as they are now."""
+    now = datetime.now(UTC)
+    return [
+        Note(
+            tournament=stand.tournament_id,
+            slug=stand.slug,
+            sequence=stand.sequence,
+            digest=stand.digest.hex(),
+            recorded_at=stand.recorded_at,
+            noted_at=now,
+        )
+        for stand in await stored.stands(connection, tournament_id)
+        if stand.sequence is not None and stand.digest is not None and stand.recorded_at is not None
+    ]
+
+
+def append(path: Path, notes: Iterable[Note]) -> None:
+    """Appends the notes, whole lines, and returns when they are on disk. Raises OSError."""
+    lines = b"".join(_encode(note) + b"\n" for note in notes)
+    if not lines:
+        return
+    is_new = not path.exists()
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        if _is_torn(file):
+            lines = b"\n" + lines
+        while lines:
+            lines = lines[os.write(file, lines) :]
+        os.fsync(file)
+    finally:
+        os.close(file)
+    if is_new:
+        directory = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+def _is_torn(file: int) -> bool:
+    """Whether the file ends in the middle of a line."""
+    size = os.fstat(file).st_size
+    return size > 0 and os.pread(file, 1, size - 1) != b"\n"
+
+
+async def keep_noting(dsn: str, path: Path, every_seconds: float) -> None:
+    """Notes the heads that have changed, again and again. Whatever fails is a log line, and is tried again next time:
+    a service must not stop because its witness cannot write."""
+    last: dict[TournamentId, tuple[Sequence, str]] = {}
+    try:
+        last = await asyncio.to_thread(_latest, path)
+    except OSError as error:
+        _failed(error)
+    while True:
+        try:
+            async with (
+                open_database(dsn, name="tallybook digests", connections_max=1) as database,
+                database.connection() as connection,
+            ):
+                notes = await noted(connection)
+            fresh = [note for note in notes if last.get(note.tournament) != (note.sequence, note.digest)]
+            await asyncio.to_thread(append, path, fresh)
+            last |= {note.tournament: (note.sequence, note.digest) for note in fresh}
+            if fresh:
+                _logger.info("digests_noted", tournaments=len(fresh))
+        except (OSError, TallybookError, PostgresError) as error:
+            _failed(error)
+        await asyncio.sleep(every_seconds)
+
+
+def _failed(error: Exception) -> None:
+    _logger.error("digests_failed", reason=str(error))
+
+
+def _latest(path: Path) -> dict[TournamentId, tuple[Sequence, str]]:
+    """What the file says last of each tournament."""
+    if not path.exists():
+        return {}
+    with path.open("rb") as file:
+        notes = (_read(line) for line in _whole_lines(file))
+        return {note.tournament: (note.sequence, note.digest) for note in notes if note is not None}
+
+
+_encode: Final = msgspec.json.Encoder().encode
+
+# ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────
+
+_CREATE: Final = """
+    CREATE TABLE note (
+        tournament INTEGER NOT NULL,
+        sequence   INTEGER NOT NULL,
+        digest     BLOB NOT NULL,
+        slug       TEXT NOT NULL,
+        PRIMARY KEY (tournament, sequence, digest)
+    ) WITHOUT ROWID
+"""
+_INSERT: Final = "INSERT OR IGNORE INTO note (tournament, sequence, digest, slug) VALUES (?, ?, ?, ?)"
+_OF: Final = "SELECT sequence, digest FROM note WHERE tournament = ? AND sequence > ? ORDER BY sequence LIMIT ?"
+_LAST: Final = "SELECT tournament, slug, max(sequence) FROM note GROUP BY tournament ORDER BY tournament"
+_PAGE: Final = 1_000
+_PORTION: Final = 10_000
+
+
+class Noted(Struct, frozen=True):
+    """Every digest that was noted for a sequence; more than one: the log was not the same each time."""
+
+    sequence: Sequence
+    digests: tuple[bytes, ...]
+
+
+class Witness:
+    """A file of notes, by tournaments. They are kept in a temporary file, so that any number takes little memory.
+
+    `lines` are those read so far, `unreadable` counts those that are no notes (the first of them are in
+    `unreadable_lines`), `torn` tells of a last line that has no end.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.lines = 0
+        self.unreadable = 0
+        self.unreadable_lines: list[int] = []
+        self.torn = False
+        self._path = path
+        self._read_bytes = 0
+        self._notes = sqlite3.connect("", isolation_level=None)
+        self._notes.execute(_CREATE)
+
+    def read(self) -> None:
+        """Takes in what has been appended since. Raises OSError.
+
+        Before a snapshot of the database is taken, not after: a note of what that does not show yet would look like a
+        tail that was cut off.
+        """
+        with self._path.open("rb") as file:
+            file.seek(self._read_bytes)
+            portion: list[tuple[int, int, bytes, str]] = []
+            for line in _whole_lines(file):
+                self._read_bytes += len(line)
+                self.lines += 1
+                note = _read(line)
+                if note is not None:
+                    portion.append((note.tournament, note.sequence, bytes.fromhex(note.digest), note.slug))
+                elif line.strip():
+                    self._pass_over()
+                if len(portion) >= _PORTION:
+                    self._keep(portion)
+            self._keep(portion)
+            self.torn = os.fstat(file.fileno()).st_size > self._read_bytes
+
+    def _pass_over(self) -> None:
+        self.unreadable += 1
+        if len(self.unreadable_lines) < UNREADABLE_MAX:
+            self.unreadable_lines.append(self.lines)
+
+    def _keep(self, portion: list[tuple[int, int, bytes, str]]) -> None:
+        self._notes.execute("BEGIN")
+        self._notes.executemany(_INSERT, portion)
+        self._notes.execute("COMMIT")
+        portion.clear()
+
+    def of(self, tournament_id: TournamentId, after: Sequence) -> Iterator[Noted]:
+        """What was noted of a tournament beyond `after`, in the order of sequences."""
+        while True:
+            rows: Items[tuple[int, bytes]] = self._notes.execute(_OF, (tournament_id, after, _PAGE)).fetchall()
+            whole = len(rows) < _PAGE
+            digests: dict[int, list[bytes]] = {}
+            for sequence, digest in rows:
+                digests.setdefault(sequence, []).append(digest)
+            if not whole and len(digests) > 1:
+                digests.popitem()  # the next page has all of it
+            for sequence, of_sequence in digests.items():
+                yield Noted(Sequence(sequence), tuple(of_sequence))
+                after = Sequence(sequence)
+            if whole:
+                return
+
+    def tournaments(self) -> Iterator[tuple[TournamentId, str, Sequence]]:
+        """Each tournament that was noted, its slug, and its last sequence."""
+        with closing(self._notes.execute(_LAST)) as rows:
+            for tournament_id, slug, sequence in rows:
+                yield TournamentId(tournament_id), slug, Sequence(sequence)
+
+    def close(self) -> None:
+        self._notes.close()
+
+
+def _whole_lines(file: Iterable[bytes]) -> Iterator[bytes]:
+    for line in file:
+        if not line.endswith(b"\n"):
+            return
+        yield line
+
+
+def _read(line: bytes) -> Note | None:
+    """None: it is no note."""
+    try:
+        return _decode(line) if len(line) <= NOTE_BYTES_MAX else None
+    except (msgspec.MsgspecError, ValueError):
+        return None
+
+
+_decode: Final = msgspec.json.Decoder(Note).decode
