@@ -24,9 +24,10 @@ test: $(VENV)/.installed
 campaign: $(VENV)/.installed
 	CLEAN_HISTORIES=1000 $(BIN)/pytest --timeout 3600 tests/projections/test_verify.py -k no_clean_history
 
-# Requests made up from the OpenAPI document, with all checks of schemathesis: so many for each operation.
+# Requests made up from the OpenAPI document, with all checks of schemathesis: so many for each operation; and all
+# examples of hostile text in every field.
 fuzz: $(VENV)/.installed
-	TALLYBOOK_TEST_EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/api/test_openapi.py -k as_it_is_described
+	TALLYBOOK_TEST_EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/api/test_fuzz.py tests/api/test_openapi.py -k "test_fuzz or as_it_is_described"
 
 # Asks all questions of benchmarks/, 20 minutes; QUICK=1 in less than five minutes; ONLY=1,3 some of them.
 bench: $(VENV)/.installed .venv-bench/.installed

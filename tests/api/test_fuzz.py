@@ -6,6 +6,7 @@ the standard library's client, which knows nothing of ours.
 
 import asyncio
 import json
+import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -31,10 +32,14 @@ DOCUMENTED: Final = {200, 304, 400, 401, 403, 404, 405, 409, 413, 414, 415, 422,
 """Without those that need trouble of some other kind than what is sent: 408, 429, 500 and 503."""
 
 
+SHARE: Final = min(1.0, int(os.environ.get("TALLYBOOK_TEST_EXAMPLES", "5")) / 10)
+"""`make fuzz` plays all examples, `make test` half of them."""
+
+
 def examples(number: int) -> Any:
-    """So many, however long one takes: that is bounded by the connection."""
+    """A share of so many, however long one takes: that is bounded by the connection."""
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-    return settings(max_examples=number, deadline=None, suppress_health_check=checks)
+    return settings(max_examples=round(number * SHARE), deadline=None, suppress_health_check=checks)
 
 
 class Wire:
