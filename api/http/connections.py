@@ -12,11 +12,10 @@ from contextlib import suppress
 from typing import Any, Final, cast
 
 from aiohttp import ClientConnectionResetError, web
-from aiohttp.http import HttpProcessingError, HttpRequestParser
+from aiohttp.http import HttpProcessingError
 from aiohttp.http_exceptions import LineTooLong
-from aiohttp.streams import EMPTY_PAYLOAD
-from aiohttp.web_protocol import _ErrInfo
 
+from api.http.aiohttp_private import RequestHandler, Server, parser_is_in_c, receive
 from api.http.outgoing import Outgoing
 from api.http.settings import CONNECTIONS_MAX
 from engine.domain.errors import HeadTooLarge, HeadTooSlow, StartupRefused, TallybookError, TargetTooLong, Unreadable
@@ -51,13 +50,13 @@ Misread = Callable[[web.BaseRequest, TallybookError], web.StreamResponse]
 def refuse_lax_parser() -> None:
     """Raises StartupRefused where aiohttp has only its parser in Python: it takes for a request what is none, and
     proxies and it can differ about where one ends."""
-    if HttpRequestParser.__module__ != "aiohttp._http_parser":
+    if not parser_is_in_c():
         raise StartupRefused(
             "aiohttp has come without its HTTP parser in C; install its wheel, and unset AIOHTTP_NO_EXTENSIONS."
         )
 
 
-class Connections(web.Server):
+class Connections(Server):
     """Makes a Connection of each that is accepted. `watch` must run beside."""
 
     def __init__(
@@ -76,14 +75,14 @@ class Connections(web.Server):
         self.connections_max = connections_max
         self.unheard: dict[Connection, float] = {}  # whose head is awaited, with the time since when, in its order
         self.unread: dict[Connection, float] = {}  # who do not read their answers, likewise
-        self._loop = asyncio.get_running_loop()
+        self._time = asyncio.get_running_loop().time
 
     def __call__(self) -> "Connection":
-        return Connection(self, loop=self._loop, **self._kwargs)
+        return Connection(self, loop=asyncio.get_running_loop(), **self.handler_settings)
 
     def has_room(self) -> bool:
         """Whether there may be one more; who has waited longest without asking anything is sent away for it."""
-        if len(self._connections) < self.connections_max:
+        if self.open_count < self.connections_max:
             return True
         for silent in self.unheard:
             if silent.has_asked_nothing:
@@ -93,24 +92,24 @@ class Connections(web.Server):
 
     def _relieve(self, seconds: float) -> None:
         for silent, since in self.unread.items():
-            if self._loop.time() - since >= seconds:
+            if self._time() - since >= seconds:
                 silent.end("unread", at_once=True)
             return
 
     async def watch(self) -> None:
         """Ends, for ever, what takes too long."""
         while True:
-            now = self._loop.time()
+            now = self._time()
             while self.unheard and now - next(iter(self.unheard.values())) > HEAD_SECONDS_MAX:
                 next(iter(self.unheard)).give_up_on_the_head(HeadTooSlow(HEAD_SECONDS_MAX))
             while self.unread and now - next(iter(self.unread.values())) > UNREAD_SECONDS_MAX:
                 next(iter(self.unread)).end("unread", at_once=True)
-            CONNECTIONS.set(len(self._connections))
+            CONNECTIONS.set(self.open_count)
             await asyncio.sleep(WATCH_SECONDS)
 
 
-class Connection(web.RequestHandler):
-    """aiohttp's, which gives up on a client in the end."""
+class Connection(RequestHandler):
+    """aiohttp's handler, which gives up on a client in the end."""
 
     __slots__ = (
         "_awaited",
@@ -140,7 +139,7 @@ class Connection(web.RequestHandler):
         transport = cast(asyncio.Transport, transport)  # uvloop's is one by its methods, and not by its class
         if not self._connections.has_room():
             CONNECTIONS_ENDED.labels("refused").inc()
-            self._force_close = True
+            self.force_close()
             transport.abort()  # to say why would cost more than it takes to refuse the next
             return
         transport.set_write_buffer_limits(UNREAD_BYTES_MAX)
@@ -157,11 +156,13 @@ class Connection(web.RequestHandler):
         if self._end is not None:
             self._ignore(data)
             return
-        _receive(self, data)
-        waiter = self._waiter
+        receive(self, data)
+        waiter = self.head_waiter
         if waiter is None:  # a request is under way
-            if self._messages and isinstance(self._messages[-1][0], _ErrInfo):
-                self._break_body(self._messages[-1][0].exc)
+            error = self.body_error()
+            if error is not None:
+                error.__traceback__ = None  # or it and this connection would keep each other, and what was read
+                self.break_body(web.RequestPayloadError(str(type(error))))
         elif waiter.done():  # a head has come
             if self._awaited:
                 self._awaited = self.has_asked_nothing = False
@@ -177,7 +178,7 @@ class Connection(web.RequestHandler):
     def _await_head(self) -> None:
         self._awaited = True
         self._head_bytes = 0
-        self._connections.unheard[self] = self._loop.time()
+        self._connections.unheard[self] = self.loop.time()
 
     def _go_on_with_head(self, data: bytes) -> None:
         if not self._awaited:
@@ -190,22 +191,13 @@ class Connection(web.RequestHandler):
         """The head that is awaited is answered with `error` as it is; who has sent nothing is not answered."""
         self._connections.unheard.pop(self, None)
         self._awaited = False
-        waiter = self._waiter
+        waiter = self.head_waiter
         if waiter is None or waiter.done():
             return  # it has come meanwhile
         if not self._head_bytes:
             self.end("silent")
             return
-        # As aiohttp itself does where a head cannot be read.
-        self._messages.append((_ErrInfo(status=400, exc=error, message=error.message), EMPTY_PAYLOAD))
-        waiter.set_result(None)
-
-    def _break_body(self, error: BaseException) -> None:
-        """Tells who reads the body that it cannot be read; aiohttp would have them wait for it."""
-        error.__traceback__ = None  # or it and this connection would keep each other, and what was read
-        request = self._current_request
-        if request is not None and not request.content.is_eof():
-            request.content.set_exception(web.RequestPayloadError(str(type(error))))
+        self.answer_unread(error, error.message)
 
     def handle_error(
         self,
@@ -235,7 +227,7 @@ class Connection(web.RequestHandler):
     def pause_writing(self) -> None:
         super().pause_writing()
         assert self.transport is not None
-        self._connections.unread[self] = self._loop.time()
+        self._connections.unread[self] = self.loop.time()
         self._unread_bytes = self.transport.get_write_buffer_size()
         self.outgoing.wait_to_be_read(self._unread_bytes)
 
@@ -252,10 +244,10 @@ class Connection(web.RequestHandler):
     async def read_up(self, seconds_max: float = math.inf) -> float:
         """Returns when the client has read so much that there is room for more, and how many seconds that took. It is
         hung up on after `seconds_max`, as after UNREAD_SECONDS_MAX. Raises ConnectionError where it has gone."""
-        began_at = self._loop.time()
+        began_at = self.loop.time()
         try:
             async with asyncio.timeout(seconds_max if seconds_max < UNREAD_SECONDS_MAX else None):
-                await self._drain_helper()
+                await self.drained()
         except TimeoutError:
             self.end("unread", at_once=True)
             raise ClientConnectionResetError("the client does not read") from None
@@ -264,7 +256,7 @@ class Connection(web.RequestHandler):
             # all that was to be sent, until somebody collects garbage.
             error.__traceback__ = None
             raise ClientConnectionResetError("the client has gone") from None
-        return self._loop.time() - began_at
+        return self.loop.time() - began_at
 
     # ── The end ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -286,7 +278,7 @@ class Connection(web.RequestHandler):
         transport = self.transport
         if transport is None or self._end is not None:
             return
-        self._end = self._loop.create_future()
+        self._end = self.loop.create_future()
         with suppress(OSError, NotImplementedError):
             transport.write_eof()
         with suppress(RuntimeError):
@@ -306,6 +298,5 @@ class Connection(web.RequestHandler):
             self._end.set_result(None)
 
 
-_receive: Final = web.RequestHandler.data_received  # which every request pays for: super() takes as long again
 _NOT_HTTP: Final = "The request cannot be read; send it as HTTP/1.1."
 _TOO_MANY_FIELDS: Final = "Too many headers received"

@@ -15,6 +15,7 @@ from typing import Final
 from aiohttp import ClientConnectionResetError, HttpVersion, HttpVersion11, web
 from aiohttp.abc import AbstractStreamWriter
 
+from api.http.aiohttp_private import asks_for_upgrade, body_is_read
 from api.http.connections import READ_BYTES_PER_SECOND_MIN, UNREAD_SECONDS_MAX, Connection
 from api.http.outgoing import Long
 
@@ -71,9 +72,9 @@ class Reply(web.StreamResponse):
         """Sends the whole answer."""
         if not request.keep_alive:
             self.closing = True
-        if not request._payload.is_eof():
+        if not body_is_read(request):
             self._leave_unread(request)
-        if request._message.upgrade:  # of what was sent behind such a request, aiohttp's parser has thrown some away
+        if asks_for_upgrade(request):
             self.closing = self.deaf = True
         connection = ""
         if self.closing:

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from api.http.exchange import header
 from engine.domain import errors
-from engine.domain.errors import TallybookError
+from engine.domain.errors import Fault, TallybookError
 
 STATUSES: Final[dict[type[TallybookError], int]] = {
     errors.Unreadable: 400,
@@ -45,10 +45,10 @@ class Problem(Struct, kw_only=True):
 
     status: int
     message: str
-    errors: list[errors.Fault] = []
+    errors: list[Fault] = []
 
 
-def body(status: int, message: str, faults: tuple[errors.Fault, ...] = ()) -> bytes:
+def body(status: int, message: str, faults: tuple[Fault, ...] = ()) -> bytes:
     """The body of an answer that is not a 200."""
     return msgspec.json.encode(Problem(status=status, message=message, errors=list(faults)))
 

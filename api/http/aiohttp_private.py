@@ -1,0 +1,89 @@
+"""Everything of aiohttp's that we use and it does not document: here alone, under names of our own.
+
+`PRIVATE` lists the names. aiohttp is bounded in pyproject.toml to the minor version that has them; a test says which of
+them another version lacks.
+"""
+
+import asyncio
+from typing import Any, Final
+
+from aiohttp import web
+from aiohttp.http import HttpRequestParser
+from aiohttp.streams import EMPTY_PAYLOAD
+from aiohttp.web_protocol import _ErrInfo
+
+PRIVATE: Final = {
+    web.RequestHandler: ("_waiter", "_messages", "_current_request", "_drain_helper", "_loop"),
+    web.BaseRequest: ("_message", "_payload"),
+    web.Server: ("_connections", "_kwargs"),
+}
+
+
+class Server(web.Server):
+    """aiohttp's server, which makes a handler of each connection."""
+
+    @property
+    def open_count(self) -> int:
+        """Connections that there are, with those whose last request is still being worked at."""
+        return len(self._connections)
+
+    @property
+    def handler_settings(self) -> dict[str, Any]:
+        """What it makes handlers with."""
+        return self._kwargs
+
+
+class RequestHandler(web.RequestHandler):
+    """aiohttp's handler of one connection."""
+
+    __slots__ = ()
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        return self._loop
+
+    @property
+    def head_waiter(self) -> "asyncio.Future[None] | None":
+        """Done when a head has come; None while a request is under way."""
+        return self._waiter
+
+    def answer_unread(self, error: BaseException, message: str) -> None:
+        """Has `handle_error` answer instead of a head, as aiohttp does where a head cannot be read. Only while a head
+        is awaited."""
+        assert self._waiter is not None
+        self._messages.append((_ErrInfo(status=400, exc=error, message=message), EMPTY_PAYLOAD))
+        self._waiter.set_result(None)
+
+    def body_error(self) -> BaseException | None:
+        """Why the body of the request under way cannot be read on; None: it can."""
+        last = self._messages[-1][0] if self._messages else None
+        return last.exc if isinstance(last, _ErrInfo) else None
+
+    def break_body(self, error: BaseException) -> None:
+        """Raises `error` where the body of the request under way is read; aiohttp would let the reader wait."""
+        request = self._current_request
+        if request is not None and not request.content.is_eof():
+            request.content.set_exception(error)
+
+    async def drained(self) -> None:
+        """Returns when there is room to write again. Raises ConnectionError where the connection is lost."""
+        await self._drain_helper()
+
+
+receive: Final = web.RequestHandler.data_received
+"""For every piece of every request: `super()` takes as long again."""
+
+
+def body_is_read(request: web.BaseRequest) -> bool:
+    """Whether nothing of its body is left. (`request.content` says the same and takes longer.)"""
+    return request._payload.is_eof()
+
+
+def asks_for_upgrade(request: web.BaseRequest) -> bool:
+    """Whether the head asks for another protocol. The parser throws away some of what comes after such a head."""
+    return bool(request._message.upgrade)
+
+
+def parser_is_in_c() -> bool:
+    """Whether requests are parsed by aiohttp's extension in C."""
+    return HttpRequestParser.__module__ == "aiohttp._http_parser"

@@ -1,0 +1,49 @@
+"""What aiohttp does not document and we use is there, and is used in one module alone."""
+
+import re
+from pathlib import Path
+
+import pytest
+from aiohttp import web, web_protocol
+from aiohttp.test_utils import make_mocked_request
+
+from api.http.aiohttp_private import PRIVATE, parser_is_in_c
+
+API = Path(__file__).parents[2] / "api"
+OF_HANDLERS = PRIVATE[web.RequestHandler]
+OF_REQUESTS = PRIVATE[web.BaseRequest]
+
+
+@pytest.mark.parametrize("name", OF_HANDLERS)
+def test_a_handler_of_aiohttps_has_it(name: str) -> None:
+    assert hasattr(web.RequestHandler, name), f"this version of aiohttp has no RequestHandler.{name}"
+
+
+@pytest.mark.parametrize("name", OF_REQUESTS)
+def test_a_request_of_aiohttps_has_it(name: str) -> None:
+    request = make_mocked_request("GET", "/")
+    assert hasattr(request, name), f"this version of aiohttp has no BaseRequest.{name}"
+
+
+async def test_a_server_of_aiohttps_has_them() -> None:
+    async def answer(_: web.BaseRequest) -> web.StreamResponse:
+        raise AssertionError
+
+    server = web.Server(answer)
+    for name in PRIVATE[web.Server]:
+        assert hasattr(server, name), f"this version of aiohttp has no Server.{name}"
+
+
+def test_aiohttp_says_by_one_type_that_a_head_cannot_be_read() -> None:
+    assert web_protocol._ErrInfo(status=400, exc=ValueError(), message="").status == 400
+
+
+def test_requests_are_parsed_in_c() -> None:
+    assert parser_is_in_c()
+
+
+def test_no_other_module_uses_them() -> None:
+    names = {*OF_HANDLERS, *OF_REQUESTS} - {"_loop"}  # which classes of ours have, too
+    private = re.compile(rf"\.({'|'.join(names)})\b|_ErrInfo|aiohttp\.streams")
+    using = {path.name for path in API.rglob("*.py") if private.search(path.read_text(encoding="utf-8"))}
+    assert using == {"aiohttp_private.py"}
