@@ -43,7 +43,7 @@ def test_requests_are_parsed_in_c() -> None:
 
 
 def test_no_other_module_uses_them() -> None:
-    names = {*OF_HANDLERS, *OF_REQUESTS} - {"_loop"}  # which classes of ours have, too
-    private = re.compile(rf"\.({'|'.join(names)})\b|_ErrInfo|aiohttp\.streams")
+    of_handlers = "|".join({*OF_HANDLERS} - {"_loop"})  # which classes of ours have, too
+    private = re.compile(rf"\.({of_handlers})\b|request\.({'|'.join(OF_REQUESTS)})\b|_ErrInfo|aiohttp\.streams")
     using = {path.name for path in API.rglob("*.py") if private.search(path.read_text(encoding="utf-8"))}
     assert using == {"aiohttp_private.py"}
