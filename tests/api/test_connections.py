@@ -393,21 +393,25 @@ async def test_where_all_have_asked_there_is_no_room(dsn: str) -> None:
 # ── What the seconds are ────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_limits_are_those_of_the_readme(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+def test_the_limits_are_those_that_operators_read(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     monkeypatch.undo()
-    text = (request.config.rootpath / "README.md").read_text(encoding="utf-8")
+    text = (request.config.rootpath / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")
     for said in (
-        f"{connections.HEAD_SECONDS_MAX:.0f} s for a head",
-        f"{body.BODY_SECONDS_MAX:.0f} s for a body",
-        f"{connections.UNREAD_SECONDS_MAX:.0f} s for a client to read",
-        f"{settings.CONNECTIONS_MAX:,} connections",
-        f"{connections.FIELDS_MAX} headers",
-        f"{connections.TARGET_BYTES_MAX:,} bytes of address",
-        f"a second more for each {connections.READ_BYTES_PER_SECOND_MIN >> 10} KiB",
-        f"not been read yet is {outgoing.UNSENT_BYTES_MAX >> 20} MiB at most",
-        f"finds no room for {outgoing.ROOM_SECONDS_MAX:.0f} s is 503",
-        f"after {past.OVERTAKINGS_MAX:,} overtakings",
-        f"at most {terms.COMPETITORS_MAX:,} competitors, {terms.COMPETITIONS_MAX:,} competitions and",
-        f"{terms.RANKINGS_MAX:,} rankings, a ranking at most {terms.UNITIES_MAX} unities",
+        f"| a request's head, from its first byte | {connections.HEAD_SECONDS_MAX:.0f} s |",
+        f"| a request's body | {body.BODY_SECONDS_MAX:.0f} s |",
+        f"| a client reading its answer | {connections.UNREAD_SECONDS_MAX:.0f} s, and for a long answer "
+        f"a second more for each {connections.READ_BYTES_PER_SECOND_MIN >> 10} KiB |",
+        f"| connections of a process | {settings.CONNECTIONS_MAX:,} connections, or",
+        f"| {connections.FIELDS_MAX} headers of {connections.FIELD_BYTES_MAX:,} bytes each |",
+        f"| the address | {connections.TARGET_BYTES_MAX:,} bytes |",
+        f"| bytes that a process holds because clients have not read them | {outgoing.UNSENT_BYTES_MAX >> 20} MiB |",
+        f"| waiting for room in these bytes | {outgoing.ROOM_SECONDS_MAX:.0f} s | 503 for a list;",
+        f"| overtakings on a page of an explanation | {past.OVERTAKINGS_MAX:,} |",
+        f"| competitors of a tournament | {terms.COMPETITORS_MAX:,} |",
+        f"| competitions of a tournament | {terms.COMPETITIONS_MAX:,} |",
+        f"| rankings of a tournament | {terms.RANKINGS_MAX:,} |",
+        f"| unities of a ranking | {terms.UNITIES_MAX} |",
     ):
         assert said in text
