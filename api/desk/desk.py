@@ -2,8 +2,8 @@
 
     submit ──► docket of its tournament ──► judged when the next block leaves ──► appended ──► folded ──► receipt
 
-What happens on the way is told in `docket.py`, group commit in `engine/log/appender.py`. The desk is what both front
-doors, HTTP and the command line, hand their commands to.
+HTTP and the command line hand their commands to it. `docket.py` has the way of a command, `engine/log/appender.py` the
+group commit.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ from projections.tables.wakeup import Waker
 UNDER_WAY_MAX: Final = 10_000
 """Commands that one process has taken and not yet answered."""
 DOCKET_WAITING_MAX: Final = 2_000
-"""Of these, waiting for one tournament: one that is held up must not take the room of all."""
+"""Of these, waiting for one tournament: a tournament that is held up must not take the room of all."""
 SUBMIT_SECONDS_MAX: Final = 15.0
-"""And up to WATCH_SECONDS more."""
+"""Until a command is answered; up to WATCH_SECONDS more."""
 WATCH_SECONDS: Final = 0.1
 
 
@@ -72,8 +72,8 @@ class Desk:
     ) -> Receipt:
         """Returns when what the command led to is on disk and `live`, which the caller keeps pinned, shows it.
 
-        With a key goes the fingerprint of the request, of which the `condition` is no part. Raises a Refusal (judged
-        by a current state), an Unavailable (certainly not applied) or OutcomeUnknown. Being cancelled takes nothing
+        A key comes with the fingerprint of the request, which does not cover the `condition`. Raises a Refusal (judged
+        by a current state), an Unavailable (certainly not applied) or OutcomeUnknown. A cancelled call takes nothing
         back.
         """
         if self._closing:
@@ -105,7 +105,7 @@ class Desk:
             del self._under_way[case]
 
     async def _put_followed(self, live: Live, case: Case, effects: Following) -> None:
-        """Puts a case on its docket when the effects that it is judged by have been looked up; unpins `live`."""
+        """Looks up the effects that the case is judged by, then puts it on its docket; unpins `live`."""
         try:
             await effects.look_up(self.lives)
         except TallybookError as error:
@@ -116,18 +116,18 @@ class Desk:
             self.lives.unpin(live)
 
     async def preview(self, live: Live, command: VoidCompetition | UnvoidCompetition) -> tuple[Event, ...]:
-        """What `command` would lead to now; nothing is recorded. Raises a Refusal as `submit`."""
+        """Returns what `command` would lead to now; nothing is recorded. Raises a Refusal as `submit` does."""
         with closing(Following(live, command.competition_id)) as effects:
             await effects.look_up(self.lives)
             await self.lives.current(live)
             return decide(live.tournament, msgspec.structs.replace(command, effects=effects.now()))
 
     async def new_id(self) -> int:
-        """An id that nothing else in the service has or will have. Raises DatabaseUnavailable."""
+        """Returns an id that nothing else in the service has or will have. Raises DatabaseUnavailable."""
         return await self._means.ids.draw()
 
     async def close(self) -> None:
-        """Takes no more commands and returns when those under way are settled, after SUBMIT_SECONDS_MAX at most."""
+        """Takes no more commands. Returns when those under way are settled, after SUBMIT_SECONDS_MAX at most."""
         self._closing = True
         try:
             async with asyncio.timeout(SUBMIT_SECONDS_MAX):
@@ -157,8 +157,8 @@ class Desk:
             self._settled.set()
 
     async def watch(self) -> None:
-        """Looks after those under way, for ever: who has waited too long is told so, and the figures show how
-        many they are, and how much is in memory. To do either at every command takes longer than to judge it."""
+        """Answers, for ever, those who have waited too long, and keeps the figures of commands under way and of memory.
+        Doing either at every command would take longer than judging it."""
         while True:
             now = self._loop.time()
             for case, until in self._under_way.items():
@@ -175,7 +175,7 @@ class Desk:
 async def open_desk(
     database: Database, *, live_bytes_max: int = LIVE_BYTES_MAX, ids_reserved: int = IDS_RESERVED
 ) -> AsyncIterator[Desk]:
-    """A desk with everything that works behind it. Leaving it settles what was taken."""
+    """A desk with everything that works behind it. On leaving, what was taken is settled."""
     async with open_lives(database, bytes_max=live_bytes_max) as lives, background() as tasks:
         appender, waker = Appender(database), Waker(database)
         running = [tasks.create_task(appender.run()), tasks.create_task(waker.run())]

@@ -1,15 +1,15 @@
 """The docket of a tournament: its cases in the order they came, how they are judged, and how they are settled.
 
-Every command is judged against a state that is committed: the live tournament as it is when its block leaves. Only
-the last command of a block may be structural, so none is judged by what another of the same block would change, and
-nothing has to be taken back when a block is not appended. A docket has one block under way at a time; the next is
-judged after that one was folded.
+Every command is judged against a committed state: the live tournament at the moment its block leaves. Only the last
+command of a block may be structural. So no command is judged by what another of its block would change, and nothing has
+to be taken back when a block is not appended. A docket has one block under way at a time. The next one is judged after
+that block was folded.
 
 Acceptance is optimistic: the state may lag behind what another process has appended. If a structural event lies in
-between, the append refuses the block, and it is judged again. A *refusal* cannot be checked by the log that way, so
-it counts only when it is repeated on a state that was current after the command came in (the read barrier), and for
-a command with an idempotency key only if the log does not know that key: otherwise it was accepted before things
-changed, and is answered as it was then.
+between, the append refuses the block, and its cases are judged again. The log cannot check a *refusal* that way. So a
+refusal counts only if a state that was current after the command came in (the read barrier) confirms it. A refusal
+with an idempotency key counts only if the log does not know the key either: a command that was accepted before things
+changed is answered as it was then.
 """
 
 import asyncio
@@ -60,11 +60,11 @@ from projections.tables.wakeup import Waker
 
 BLOCK_REQUESTS_MAX: Final = 512
 BLOCK_LINES_MAX: Final = 20_000
-"""Deltas and participants in the requests of one block, when another one is added: they take PostgreSQL some
-microseconds each, and other tournaments wait for the same commit."""
+"""A block with more deltas and participants takes no further request: PostgreSQL needs some microseconds for each, and
+other tournaments wait for the same commit."""
 JUDGED_MAX: Final = 100
-"""How often a command is judged before it is given up as overtaken; some tenths of a second, if another process
-changes the structure without a pause."""
+"""How often a command is judged before it fails as overtaken. If another process changes the structure without a pause,
+this takes some tenths of a second."""
 
 
 READ_AGAIN_SECONDS: Final = 0.1
@@ -92,10 +92,12 @@ class Receipt(Struct, frozen=True):
 
 
 class Case:
-    """One command on its way. `sent`: it may be in the log. `alone`: it needs a block of its own, as an exact one
-    always does. `withdrawn`: whoever asked was told that it was not applied, so it never must be. `condition`: what is
-    demanded of the resource, beyond what the command is judged by. `effects`: those of the competition that it voids or
-    unvoids, followed until the case is settled, which may be later than its answer.
+    """One command on its way.
+
+    `sent`: it may be in the log. `alone`: it needs a block of its own, as an exact command always does. `withdrawn`:
+    the client was told that it was not applied, so it must never be. `condition`: what the client demands of the
+    resource, beyond what the command is judged by. `effects`: the effects of the competition that the command voids or
+    unvoids, kept current until the case is settled, which may be later than its answer.
     """
 
     __slots__ = (
@@ -162,8 +164,8 @@ class Case:
         self.let_go()
 
     def expire(self) -> None:
-        """It has taken too long. What was not sent yet never will be; of what was, the outcome is not known, and it may
-        still be judged again."""
+        """It has taken too long. If it was not sent yet, it never will be. If it was, its outcome is unknown, and it
+        may still be judged again."""
         self.withdrawn = not self.sent
         if not self.receipt.done():
             self.receipt.set_exception(OutcomeUnknown() if self.sent else DatabaseUnavailable())
@@ -175,7 +177,8 @@ class Case:
 
 
 class Docket:
-    """An `appender.Source`. It keeps its live pinned until it is `idle`; then it says `retire`, and stays so."""
+    """An `appender.Source`. It keeps its live pinned until it is `idle`. Then it calls `retire`, and takes no more
+    cases."""
 
     def __init__(self, means: Means, live: Live, *, retire: Callable[["Docket"], None]) -> None:
         self.tournament_id = live.tournament_id
@@ -201,7 +204,7 @@ class Docket:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Has the next block fetched if there is something for it; called whenever something came or was done."""
+        """Has the next block fetched if a case waits; called whenever something came or was done."""
         if self._busy:
             return
         if self._waiting:
@@ -212,10 +215,15 @@ class Docket:
             self._means.lives.unpin(self.live)
             self._retire(self)
 
+    def _be_free(self) -> None:
+        """Nothing is under way any more: the next block may leave."""
+        self._busy = False
+        self._go_on()
+
     # ── Judging ─────────────────────────────────────────────────────────────────────────────────────────
 
     def next_block(self) -> Block | None:
-        """A portion of the cases that wait, judged, up to the first structural one. None: none was accepted."""
+        """A portion of the waiting cases, judged, up to the first structural one. None: none was accepted."""
         taken: list[Case] = []
         count = min(BLOCK_REQUESTS_MAX, portion(len(self._waiting), self._sent_last))
         lines = 0
@@ -233,8 +241,7 @@ class Docket:
             if case.alone or case.events[-1].structural:
                 break
         if not taken:
-            self._busy = False
-            self._go_on()
+            self._be_free()
             return None
         self._under_way = taken
         self._sent_last = len(taken)
@@ -296,19 +303,19 @@ class Docket:
             self._waiting.appendleft(case)
 
     def _fail_taken(self, case: Case, error: IdTaken) -> None:
-        """The database has handed out an id twice, and may have done so with the others that were drawn."""
+        """The database has handed out an id twice. The others that were drawn may be taken as well."""
         self._means.ids.forget()
         case.fail(error)
 
     async def _refuse(self, case: Case, refusal: Refusal) -> None:
-        """Refuses, unless the log knows the case's key; with all that gather while others are being refused."""
+        """Refuses, unless the log knows the key. Cases that gather while others are being refused go together."""
         if case.idempotency_key is None:
             case.fail(refusal)
             return
         self._refused.append((case, refusal))
         async with self._refusing:
             refused, self._refused = self._refused, []
-            if refused:  # else somebody who had the turn before took the case along
+            if refused:  # else the turn before took the case along
                 await self._refuse_keyed(refused)
 
     async def _refuse_keyed(self, refused: list[tuple[Case, Refusal]]) -> None:
@@ -335,7 +342,7 @@ class Docket:
                 case.fail(KeyReused())
 
     async def _tell_refused(self, case: Case) -> None:
-        """For a case that was not recorded because its key has been refused since it was taken."""
+        """Fails a case that was not recorded because its key has been refused since it was taken."""
         try:
             async with self._means.database.connection() as connection:
                 epoch = self._means.database.epoch.number
@@ -347,7 +354,7 @@ class Docket:
             case.fail(KeyRefused())
 
     async def _replay(self, case: Case, sequence: Sequence) -> None:
-        """Answers with the event of the request that used the case's key first, when the live shows it."""
+        """Answers with the event of the request that used the key first, when the live shows it."""
 
         async def read() -> Recorded:
             if self.live.head.sequence < sequence:
@@ -365,7 +372,7 @@ class Docket:
             else:
                 case.succeed(Receipt(recorded.event, sequence, replayed=True))
 
-    async def judged_again(self, connection: Connection) -> Block | None:
+    async def judged_under_lock(self, connection: Connection) -> Block | None:
         (case,) = self._under_way
         if self.live.dropped:
             return None
@@ -376,7 +383,7 @@ class Docket:
                 return None  # it shows another history, and may be beyond this one's end
             case.judge(self.live)
         except TallybookError:
-            return None  # by the way of whatever is overtaken it will be found again, and told
+            return None  # it stays overtaken, so it is judged again, which finds the error anew and reports it
         return self._block([case], head)
 
     # ── Settling ────────────────────────────────────────────────────────────────────────────────────────
@@ -390,7 +397,7 @@ class Docket:
                 self._fold(taken, block, outcome)
                 return
             case NotAppended.OVERTAKEN:
-                self._do_beside(self._judge_again(taken))
+                self._do_beside(self._put_back(taken))
                 return
             case NotAppended.BUSY | NotAppended.UNKNOWN:
                 self._means.lives.drop(self.live)
@@ -404,12 +411,11 @@ class Docket:
                 _fail(taken, outcome)
             case _:
                 assert_never(outcome)
-        self._busy = False
-        self._go_on()
+        self._be_free()
 
-    async def _judge_again(self, taken: list[Case]) -> None:
-        """After another process's structural event, by a state that shows it; what waits is not judged before either,
-        because by the state as it is it would be overtaken too."""
+    async def _put_back(self, taken: list[Case]) -> None:
+        """Puts cases that were overtaken back in front, when the live shows what overtook them. Until then the docket
+        stays busy: cases that wait would be overtaken too."""
         for case in taken:
             case.sent = False
         try:
@@ -418,10 +424,10 @@ class Docket:
             _fail(taken, error)
         else:
             self._waiting.extendleft(reversed(taken))
-        self._busy = False
+        self._be_free()
 
     def _fold(self, taken: list[Case], block: Block, appended: Appended) -> None:
-        """Brings the live to where it shows the block, at once or after reading what others appended before it."""
+        """Brings the live to where it shows the block: at once, or after reading what others appended before it."""
         try:
             folded = self._means.lives.fold_appended(self.live, block, appended)
         except TallybookError:
@@ -429,8 +435,7 @@ class Docket:
             folded = True
         if folded:
             self._answer(taken, appended)
-            self._busy = False
-            self._go_on()
+            self._be_free()
         else:
             self._do_beside(self._fold_after_others(taken, appended))
 
@@ -447,7 +452,7 @@ class Docket:
             _fail(taken, OutcomeUnknown())
         else:
             self._answer(taken, appended)
-        self._busy = False
+        self._be_free()
 
     def _answer(self, taken: list[Case], appended: Appended) -> None:
         for case, answer in zip(taken, appended.answers, strict=True):
@@ -461,7 +466,7 @@ class Docket:
                 case.fail(KeyReused())
 
     def _do_beside(self, work: Coroutine[None, None, None]) -> None:
-        """Lets `work` on a case go on while others are judged; the docket is not idle before it is done."""
+        """Lets `work` on a case go on while others are judged. The docket is not idle before it is done."""
 
         async def do() -> None:
             try:
@@ -475,10 +480,10 @@ class Docket:
 
 
 async def _patiently(cases: Iterable[Case], read: Callable[[], Awaitable[_T]]) -> _T:
-    """What `read` returns, which is to answer `cases` that may be in the log.
+    """Returns what `read` returns, to answer `cases` that may be in the log.
 
-    While the database is not to be had it is tried again, for as long as somebody waits for it: all that could be told
-    meanwhile is that nobody knows.
+    While the database is unavailable, `read` is tried again for as long as a client waits: until then the outcome is
+    unknown.
     """
     while True:
         try:

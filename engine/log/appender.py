@@ -1,16 +1,16 @@
-"""Group commit: what waits for many tournaments goes to disk in one transaction.
+"""Group commit: blocks of many tournaments go to disk in one transaction.
 
     sources that have something ──► one block each ──► one commit ──► each source is told
                      ▲                                                     │
                      └──── meanwhile the next requests gather ◄────────────┘
 
-While one commit is on its way the next batch gathers, so batches grow with the load and a lone request waits
-for nobody: there are no timers. Of many that wait, `portion` go. A tournament has at most one block under way. One
-whose head somebody else holds, or whose block cannot be sent together with others, goes alone on a lane of its own
-and delays nobody.
+While one commit is on its way, the next batch gathers. So batches grow with the load, and a lone request waits for
+nobody: there are no timers. If many blocks wait, a `portion` of them goes. A tournament has at most one block under
+way. If another process holds the lock of a tournament, or its block cannot be sent together with others, the block goes
+alone on a lane of its own and delays nobody.
 
-An outcome is never guessed. Where the connection was lost the block is sent again, under the same append_id,
-until the database says what became of it; nothing of that tournament is sent before.
+An outcome is never guessed. If the connection was lost, the block is sent again under the same append_id until the
+database says what became of it. Until then nothing else of that tournament is sent.
 """
 
 import asyncio
@@ -38,14 +38,14 @@ from engine.process.telemetry import APPEND_BLOCKS, APPEND_REQUESTS, APPEND_SECO
 BATCH_BLOCKS_MAX: Final = 256
 """Tournaments of one commit."""
 PORTION_MIN: Final = 8
-"""So few need not be parted."""
+"""So few go together."""
 FLOOD: Final = 128
-"""Where so many wait they all go, and after a commit of so many the next one leaves at once: a turn of the event loop
-takes long then, and who comes meanwhile might find no room."""
+"""If so many wait, they all go, and after a commit of so many the next one leaves at once: a turn of the event loop
+takes long then, and requests that come meanwhile might find no room."""
 LANES_MAX: Final = 4
 """Blocks that are sent alone at the same time."""
 ATTEMPTS_MAX: Final = 10
-"""Of a block that certainly was not applied yet: each waits up to the session's lock_timeout."""
+"""Attempts with a block that certainly was not applied yet; each waits up to the session's lock_timeout."""
 _PAUSE_SECONDS: Final = 0.1
 
 _logger = structlog.get_logger()
@@ -57,35 +57,35 @@ Outcome = Appended | NotAppended | Unavailable | OutcomeUnknown
 class Source(Protocol):
     """The requests that wait for one tournament, as the appender sees them.
 
-    A source says `Appender.ready` when it has something and nothing under way. It is then asked for one block,
-    and told what became of that block before it is asked again.
+    A source calls `Appender.ready` when it has something and nothing is under way. The appender then asks for one
+    block, and says what became of it before it asks again.
     """
 
     @property
     def tournament_id(self) -> TournamentId: ...
 
     def next_block(self) -> Block | None:
-        """Judges what waits. None: after all there is nothing to append."""
+        """Judges what waits. None: there is nothing to append after all."""
 
-    async def judged_again(self, connection: Connection) -> Block | None:
-        """The block that it gave last, which is exact and was overtaken, judged by what is to be read over this
-        connection. None: it cannot be appended any more."""
+    async def judged_under_lock(self, connection: Connection) -> Block | None:
+        """Judges the block that it gave last, which is exact and was overtaken, once more, by the log as read over this
+        connection, whose transaction holds the lock. None: the block cannot be appended any more."""
 
     def settled(self, block: Block, outcome: Outcome) -> None:
         """`outcome` is certain, but for OutcomeUnknown. An Unavailable: certainly not applied."""
 
 
 def portion(waiting: int, sent_last: int) -> int:
-    """How many of those that wait go next: half of them and of those that went last, who soon come again.
+    """How many of those that wait go next: half of the waiting and of those sent last, whose clients soon send again.
 
-    Would all go, then most of the clients would come to go together, and stay so. While their batch is committed
-    there would be hardly anything to read, judge and answer, and while they are answered nothing to commit.
+    If all went, most clients would fall into step and stay there. There would be little to read, judge and answer while
+    their batch is committed, and nothing to commit while they are answered.
     """
     return waiting if waiting >= FLOOD else max(PORTION_MIN, (waiting + sent_last + 1) // 2)
 
 
 class Appender:
-    """Sends blocks. `run` does the work until it is cancelled; whoever cancels it lets the sources run dry first."""
+    """Sends blocks. `run` works until it is cancelled. Let the sources run dry before you cancel it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -117,7 +117,7 @@ class Appender:
             await self._kept.close()
 
     def _gather(self) -> list[tuple[Source, Block]]:
-        """One block of each of a portion of the ready sources, in ascending order of tournaments."""
+        """One block each of a portion of the ready sources, in ascending order of tournaments."""
         count = min(BATCH_BLOCKS_MAX, portion(len(self._ready), self._sent_last))
         sources = list(islice(self._ready, count))
         self._sent_last = len(sources)
@@ -129,8 +129,8 @@ class Appender:
         return [(source, block) for source in sources if (block := source.next_block())]
 
     async def _append_together(self, batch: list[tuple[Source, Block]]) -> list[tuple[Source, Block, bool]]:
-        """Appends in one commit, waiting for nobody's lock; returns what must be sent alone, and whether it may
-        have been applied."""
+        """Appends in one commit, without waiting for a lock. Returns the blocks that must be sent alone, and whether
+        each may have been applied."""
         blocks = [block for _, block in batch]
         began_at = time.perf_counter()
         try:
@@ -160,14 +160,14 @@ class Appender:
     async def _settle(self, source: Source, block: Block, maybe_applied: bool) -> tuple[Block, Outcome]:
         """Sends `block` until its outcome is certain; if it may have been applied, for as long as that takes.
 
-        It cannot be applied twice, not even by a forgotten backend that comes to the lock late: whoever comes
-        second under the same append_id is told what the first did, and what was overtaken stays overtaken. An exact
-        block that was is replaced by another on the way: returned is the one that the outcome is of.
+        It cannot be applied twice, not even by a forgotten backend that gets the lock late: the second sending under
+        one append_id is answered with what the first did, and a block that was overtaken stays overtaken. An overtaken
+        exact block is replaced by another under the lock. Returns the block that was settled, and its outcome.
         """
 
         async def judge_again(connection: Connection) -> Block | None:
             nonlocal block
-            again = await source.judged_again(connection)
+            again = await source.judged_under_lock(connection)
             block = again or block
             return again
 
@@ -185,8 +185,8 @@ class Appender:
                 maybe_applied = maybe_applied or failure.maybe_applied
                 facts = {"tournament_id": block.tournament_id, "attempts": attempts, "error": repr(failure.error)}
                 if failure.blames_block or not isinstance(failure.error, DATABASE_TROUBLE):
-                    # Where it is the block, whichever sending reached the database was refused like this one. Where
-                    # it is something else (a right that was revoked), that says nothing of a sending that was lost.
+                    # If the block is to blame, every sending that reached the database was refused like this one. If
+                    # something else is (a right that was revoked), this says nothing about a sending that was lost.
                     _logger.error("append_rejected", **facts)
                     return block, Rejected() if failure.blames_block or not maybe_applied else OutcomeUnknown()
                 _logger.warning("append_resent", **facts)
@@ -213,7 +213,7 @@ class Appender:
                     failpoints.reached(Point.APPEND_COMMITTED)
                     return outcomes
                 except asyncpg.PostgresError as error:
-                    # An error that the server reports means that it rolled back, unless it hung up with it.
+                    # A server that reports an error has rolled back, unless it hung up with it.
                     sent = isinstance(error, _HANGING_UP) or is_lost(connection)
                     raise
                 except ValueError:
@@ -234,13 +234,13 @@ _HANGING_UP: Final = (
 )
 
 
-# What a block meets with because of what it holds, and would meet with again.
+# Errors that the block itself causes, and would cause again.
 _OF_A_BLOCK: Final = (ValueError, asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
 
 
 class _SendingFailed(Exception):
-    """`maybe_applied`: the connection was lost, and what was sent with it may have been committed. `blames_block`:
-    what was sent cannot be recorded, as often as it is sent."""
+    """`maybe_applied`: the connection was lost, and what was sent over it may have been committed. `blames_block`: what
+    was sent can never be recorded, however often it is sent."""
 
     def __init__(self, error: Exception, *, maybe_applied: bool, blames_block: bool) -> None:
         super().__init__(error)
