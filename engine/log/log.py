@@ -206,11 +206,6 @@ _EFFECTS: Final = """
 _SET_ASIDE_SINCE: Final = """
     SELECT EXISTS (SELECT FROM set_aside WHERE tournament_id = $1 AND sequence <= $2 AND set_aside_by > $2)
 """
-_KEY: Final = """
-    SELECT fingerprint, sequence
-    FROM idempotency
-    WHERE tournament_id = $1 AND idempotency_key = $2
-"""
 _REFUSE_KEYS: Final = "SELECT fingerprint, sequence, refusals FROM refuse_keys($1, $2)"
 _REFUSALS: Final = "SELECT refusals FROM append_lock WHERE tournament_id = $1"
 _SLUG_OF: Final = "SELECT slug FROM tournament WHERE tournament_id = $1"
@@ -664,12 +659,6 @@ class UsedKey(Struct, frozen=True):
 
     fingerprint: bytes
     sequence: Sequence
-
-
-async def used_key(connection: Connection, tournament_id: TournamentId, idempotency_key: str) -> UsedKey | None:
-    """Who used this key, if anybody did."""
-    row = await connection.fetchrow(_KEY, tournament_id, idempotency_key)
-    return None if row is None else UsedKey(row["fingerprint"], row["sequence"])
 
 
 class RefusedKey(Struct, frozen=True):
