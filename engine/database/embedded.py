@@ -103,7 +103,7 @@ async def embedded_postgres(
 
 
 class _Place(Struct, frozen=True):
-    """What lies where in the data directory."""
+    """The paths in the data directory."""
 
     root: Path
     lock: Path

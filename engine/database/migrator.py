@@ -1,8 +1,8 @@
 """Brings a database's schema to what this code expects, and checks whether it is there.
 
-Several processes may start at once: one applies, the others wait their turn. They poll the lock. A session that waits
-inside `pg_advisory_lock()` holds a snapshot, and `CREATE INDEX CONCURRENTLY` in the session that has the lock would
-wait for that snapshot for ever.
+Several processes may start at once: one applies, the others wait their turn. They poll the lock because a session
+that waits inside `pg_advisory_lock()` holds a snapshot, and `CREATE INDEX CONCURRENTLY` in the session that has the
+lock would wait for that snapshot for ever.
 
 A migration's file may say which older code runs on with it: `-- Oldest code that runs on it: NNNN`, where NNNN is the
 last migration that the older code brings along. The register keeps that number for code that does not have the file.

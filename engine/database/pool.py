@@ -234,7 +234,7 @@ async def open_database(dsn: str, *, name: str, connections_max: int = CONNECTIO
 
 @contextmanager
 def _starting() -> Iterator[None]:
-    """Turns the driver's errors into StartupRefused."""
+    """Turns SessionUnfit and the driver's errors into StartupRefused."""
     try:
         yield
     except SessionUnfit as unfit:
@@ -253,7 +253,7 @@ def _starting() -> Iterator[None]:
 
 class _Settling:
     """Prepares new connections for the service, which may end an epoch. While the service runs, it logs why it refused
-    a connection, and does not repeat a reason until a connection is good."""
+    a connection, and does not repeat the last reason until a connection is good."""
 
     def __init__(self, epoch: Epoch) -> None:
         self.is_serving = False

@@ -84,11 +84,11 @@ async def settle(connection: Connection, settings: Mapping[str, str]) -> None:
 
 
 async def refuse_shared(connection: Connection, another: Callable[[], Awaitable[Connection]]) -> None:
-    """Raises StartupRefused if a pooler shares sessions between transactions, or has no second one for this login.
+    """Raises StartupRefused if a pooler shares sessions between transactions, or refuses this login a second one.
 
     `another` connects one more client. If PostgreSQL itself answers, nothing is checked: a pooler gives itself away by
     the process numbers that it makes up for its clients to cancel statements by. A client that is alone with the pooler
-    is sure to find out. Among many clients, or if several poolers share an address, each round finds out by chance.
+    is sure to find out. Among many clients, or if several poolers share an address, each round has a chance to.
     """
     with _refusing_strangers():
         process = await connection.fetchrow(_PROCESS)

@@ -1,7 +1,7 @@
 """Everything that Tallybook refuses or fails at, in one tree.
 
     TallybookError
-    ├── Refusal                    the request is not carried out: it, or the state of things, forbids that
+    ├── Refusal                    refused because of what it asks, or of the state of things
     │   ├── Unreadable             it could not be read
     │   │   ├── BodyTooLarge
     │   │   ├── BodyTooSlow

@@ -1,4 +1,4 @@
-"""What a tournament knows of itself for judging requests, and the judging.
+"""What a tournament knows to judge requests by, and how it judges them.
 
     evolve(state, event)            what a fact changes
     decide(state, command) → events what a request leads to, or a Refusal that lists every fault

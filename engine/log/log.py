@@ -499,7 +499,7 @@ async def tail(
 
 
 class Tails(Struct, frozen=True):
-    """`tails`: of the tournaments of which something was read. `unread`: tournaments that have more than was read."""
+    """`tails`: the tail of each tournament of which something was read. `unread`: those that have more."""
 
     tails: dict[TournamentId, Tail]
     unread: set[TournamentId]
@@ -692,10 +692,10 @@ class RefusedKey(Struct, frozen=True):
 async def refuse_keys(
     connection: Connection, tournament_id: TournamentId, idempotency_keys: Items[str]
 ) -> list[RefusedKey]:
-    """Refuses keys that no request has used: what was sent with them before is never recorded. Answers in their order.
+    """Refuses those keys that no request has used: what was sent with them before is never recorded.
 
-    Waits for the tournament's lock, up to the session's lock_timeout. Raises driver errors, and UnconfirmedCommit: the
-    refusal may not last.
+    Returns what became of each key, in their order. Waits for the tournament's lock, up to the session's lock_timeout.
+    Raises driver errors, and UnconfirmedCommit: the refusals may not last.
     """
     with _noted(connection) as warnings:
         rows = await connection.fetch(_REFUSE_KEYS, tournament_id, idempotency_keys)
