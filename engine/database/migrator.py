@@ -1,11 +1,11 @@
-"""Brings a database's schema to what this code expects, and tells whether it is there.
+"""Brings a database's schema to what this code expects, and checks whether it is there.
 
-Several processes may start at once: one applies, the others wait their turn. The lock is polled and not waited
-for, because a session that waits inside `pg_advisory_lock()` holds a snapshot, and `CREATE INDEX CONCURRENTLY`
-in the session that has the lock would wait for that snapshot for ever.
+Several processes may start at once: one applies, the others wait their turn. They poll the lock because a session
+that waits inside `pg_advisory_lock()` holds a snapshot, and `CREATE INDEX CONCURRENTLY` in the session that has the
+lock would wait for that snapshot for ever.
 
 A migration's file may say which older code runs on with it: `-- Oldest code that runs on it: NNNN`, where NNNN is the
-last migration that this code brings along. The register keeps that number for those who don't have the file.
+last migration that the older code brings along. The register keeps that number for code that does not have the file.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from engine.domain.errors import StartupRefused
 CONNECT_SECONDS_MAX: Final = 5.0
 LOCK_SECONDS_MAX: Final = 60.0
 _LOCK_POLL_SECONDS: Final = 0.1
-_LOCK_KEY: Final = 0x7A11_B00C  # any number that no other program takes locks by
+_LOCK_KEY: Final = 0x7A11_B00C  # any number that no other program uses for its locks
 _TROUBLE: Final = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 
 _TRY_LOCK: Final = "SELECT pg_try_advisory_lock($1)"
@@ -39,7 +39,7 @@ _CREATE_REGISTER: Final = """
         applied_at timestamptz NOT NULL DEFAULT now()
     )
 """
-# Locks the table even where there is nothing to do, and so would wait for a backup: hence the look beforehand.
+# `_KEEP_OLDEST` locks the table even if it has nothing to do, and would wait for a backup. So this looks beforehand.
 _OLDEST_IS_KEPT: Final = """
     SELECT EXISTS (
         SELECT FROM pg_attribute
@@ -52,7 +52,7 @@ _KEEP_OLDEST: Final = """
         'The last migration of the oldest code that runs on with this one; NULL: only code that brings it along does.'
 """
 _REGISTER_EXISTS: Final = "SELECT to_regclass('tallybook.migration') IS NOT NULL"
-# Older registers lack the column, and so do their rows as JSON.
+# An older register lacks the column `oldest`; reading it from the row as JSON gives NULL then.
 _APPLIED: Final = """
     SELECT number, sha256, (to_jsonb(migration) ->> 'oldest')::int AS oldest
     FROM tallybook.migration
@@ -66,10 +66,10 @@ _SETTINGS: Final = """
 _ENTER: Final = "INSERT INTO tallybook.migration (number, name, sha256, oldest) VALUES ($1, $2, $3, $4)"
 _LET_SERVICE_READ: Final = "GRANT SELECT ON tallybook.migration TO tallybook_service"
 
-# The role belongs to the cluster: another database's migration may have made it already, or be making it now.
+# The role belongs to the cluster: the migration of another database may have made it already, or may be making it now.
 _ROLE_EXISTS: Final = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = 'tallybook_service')"
 _CREATE_ROLE: Final = "CREATE ROLE tallybook_service NOLOGIN"
-# From version 16 on, whoever creates a role may administer it, but not yet become it.
+# From version 16 on, the login that creates a role may administer it, but not yet become it.
 _MAY_BE_SERVICE: Final = """
     SELECT pg_has_role(
         current_user,
@@ -82,8 +82,8 @@ _LOGIN: Final = "SELECT quote_ident(current_user)"
 
 _OLDEST_LINE: Final = re.compile(r"^-- Oldest code that runs on it: (\d{4})$", re.MULTILINE)
 _ROLE_BLOCKS: Final = re.compile(r"^DO \$\$\nBEGIN\n.*?^\$\$;\n", re.MULTILINE | re.DOTALL)
-"""Both blocks of 0001 that see to the role. PostgreSQL asks for the right to create roles before it looks whether there
-is one of that name, so that the plain owner of a database could not run them; `_ensure_role` stands in for them."""
+"""The two blocks of 0001 that make the role. PostgreSQL demands the right to create roles before it checks whether the
+role exists, so the plain owner of a database could not run them. `_ensure_role` replaces them."""
 
 
 class Migration(Struct, frozen=True):
@@ -111,7 +111,7 @@ class Migration(Struct, frozen=True):
 
     @property
     def runnable(self) -> str:
-        """Its SQL, but for what only who may create roles can run."""
+        """Its SQL, without the blocks that need the right to create roles."""
         return _ROLE_BLOCKS.sub("", self.sql) if self.number == 1 else self.sql
 
 
@@ -135,9 +135,9 @@ def shipped() -> list[Migration]:
 async def migrate(dsn: str) -> list[Migration]:
     """Applies what is missing, each file in a transaction of its own, and returns what it applied.
 
-    Needs a login that may create schemas; and roles, where nobody has created `tallybook_service`. Raises
-    StartupRefused for an edited file, for a database too new for this code, through a pooler that shares sessions, and
-    where the lock is not to be had within LOCK_SECONDS_MAX.
+    The login must be allowed to create schemas, and roles too unless `tallybook_service` exists. Raises StartupRefused
+    if the database cannot be reached or a right is missing, for an edited file, for a database too new for this code,
+    for a pooler that shares sessions, if the lock is not free within LOCK_SECONDS_MAX, and if a migration fails.
     """
     try:
         connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS_MAX)
@@ -160,21 +160,22 @@ async def migrate(dsn: str) -> list[Migration]:
         ) from error
     finally:
         with suppress(*_TROUBLE):
-            await connection.close()  # which gives the lock back
+            await connection.close()  # this releases the lock
 
 
 def another_client(dsn: str) -> Callable[[], Awaitable[asyncpg.Connection]]:
-    """Makes one more connection to the database, which waits for nothing any longer than for that."""
+    """A function that makes one more connection to the database. Connecting, and each statement on the connection, may
+    take CONNECT_SECONDS_MAX."""
     return partial(asyncpg.connect, dsn, timeout=CONNECT_SECONDS_MAX, command_timeout=CONNECT_SECONDS_MAX)
 
 
 async def refuse_unmigrated(connection: asyncpg.Connection) -> None:
-    """Raises StartupRefused unless the shipped migrations have been applied, and none that this code could not run on
-    with."""
+    """Raises StartupRefused unless all shipped migrations have been applied, unedited, and no newer one that this code
+    cannot run on with."""
     try:
         applied = await _applied(connection)
     except asyncpg.InsufficientPrivilegeError:
-        applied = {}  # the first is under way, or was broken off: the service may not look at anything yet
+        applied = {}  # the first migration is under way or was broken off: the service may not read anything yet
     missing = _missing(applied)
     if missing:
         names = ", ".join(f"{migration.number:04} {migration.name}" for migration in missing)
@@ -205,10 +206,10 @@ async def _apply_missing(connection: asyncpg.Connection) -> list[Migration]:
 
 
 async def _ensure_role(connection: asyncpg.Connection) -> None:
-    """Makes the role that the service works as, and lets this login be it, as far as it may."""
+    """Makes the role that the service works as, and lets this login become it if it may grant that."""
     if not await connection.fetchval(_ROLE_EXISTS):
         try:
-            with suppress(asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError):  # made just now by another
+            with suppress(asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError):  # another has just made it
                 await connection.execute(_CREATE_ROLE)
         except asyncpg.InsufficientPrivilegeError as error:
             login = await connection.fetchval(_LOGIN)
@@ -217,7 +218,7 @@ async def _ensure_role(connection: asyncpg.Connection) -> None:
                 f"administrator must run: CREATE ROLE tallybook_service NOLOGIN; GRANT tallybook_service TO {login};"
             ) from error
     if not await connection.fetchval(_MAY_BE_SERVICE):
-        # An owner who may not be the service can migrate all the same; `serve` may have another login.
+        # An owner that may not become the service can migrate all the same; `serve` may use another login.
         with suppress(asyncpg.InsufficientPrivilegeError):
             await connection.execute(_BECOME_SERVICE)
 
@@ -237,7 +238,8 @@ async def _applied(connection: asyncpg.Connection) -> dict[int, Applied]:
 
 
 def _missing(applied: Mapping[int, Applied]) -> list[Migration]:
-    """The known migrations that were not applied; raises StartupRefused for what this code cannot run on with."""
+    """The shipped migrations that were not applied. Raises StartupRefused for an applied one that was edited, or that
+    is newer and that this code cannot run on with."""
     migrations = {migration.number: migration for migration in shipped()}
     newest = max(migrations)
     for number, entry in applied.items():

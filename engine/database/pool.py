@@ -18,11 +18,11 @@ SERVICE_ROLE: Final = "tallybook_service"
 ACQUIRE_SECONDS_MAX: Final = 3.0
 STATEMENT_SECONDS_MAX: Final = 10.0
 CONNECTIONS_MAX: Final = 12
-"""Of one process: one appends, a few append what is held up, the others read."""
+"""Connections of one process: one appends, a few append what is held up, the others read."""
 POSTGRES_MAJOR_MIN: Final = 15
 _logger = structlog.get_logger()
 
-# Of each session. Also who logs in as the owner works with the service's few rights.
+# The settings of each session. Because of the role, even a login that owns the database has only the service's rights.
 _SERVICE_SETTINGS: Final = {
     "role": SERVICE_ROLE,
     "search_path": "tallybook",
@@ -32,14 +32,14 @@ _SERVICE_SETTINGS: Final = {
     "statement_timeout": f"{int(STATEMENT_SECONDS_MAX * 1000)}ms",
     "idle_in_transaction_session_timeout": "10s",
     "jit": "off",
-    # Plans are kept. One that was made while a table was so small that a scan seemed cheap would be kept as it grows.
+    # Plans are kept. A scan that was planned while a table was small would be kept as the table grows.
     "enable_seqscan": "off",
-    # Nor may the rest of a log be fetched and sorted for each portion that somebody reads of it. PostgreSQL thinks that
-    # best where it takes a tournament for a short one: it knows only how long they are on the average.
+    # For each portion that is read of a log, PostgreSQL must not fetch and sort the whole rest. It would if it took the
+    # tournament for a short one: it knows only the average length.
     "enable_bitmapscan": "off",
 }
 
-# What the server or the network may do to us at any time; anything else is a mistake of ours.
+# Errors that the server or the network may cause at any time. Any other is a defect of this program.
 DATABASE_TROUBLE: Final = (
     OSError,
     TimeoutError,
@@ -49,7 +49,7 @@ DATABASE_TROUBLE: Final = (
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
     asyncpg.PostgresSystemError,
-    asyncpg.ObjectNotInPrerequisiteStateError,  # it takes no connections, or a lock is not to be had
+    asyncpg.ObjectNotInPrerequisiteStateError,  # the database takes no connections, or a lock was not to be had
     asyncpg.TransactionRollbackError,
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.InvalidAuthorizationSpecificationError,
@@ -65,10 +65,12 @@ _IDENTITY: Final = """
 
 
 class Epoch:
-    """Counts how often the database may have become another one: whenever a connection was lost, or one was made that
-    leads to another server or database than those before, and whenever a log turned out not to be the one that was read
-    before. What is remembered of the database and is no fold of a log (ids that were drawn, slugs, tokens) is good for
-    one epoch only."""
+    """Counts how often the database may have become another one.
+
+    An epoch ends when a connection is lost, when a new one leads to another server or database than the one before, and
+    when a log turns out not to be the one read before. What a process remembers of the database and is no fold of a log
+    (drawn ids, slugs, tokens) is valid for one epoch only.
+    """
 
     def __init__(self) -> None:
         self.number = 0
@@ -78,7 +80,7 @@ class Epoch:
         self.number += 1
 
     async def follow(self, connection: Connection) -> None:
-        """Looks where a new connection leads to, and ends with its loss."""
+        """Ends the epoch if this new connection leads to another database, and later when the connection is lost."""
         identity = await connection.fetchval(_IDENTITY)
         if identity != self._identity:
             self._identity = identity
@@ -90,7 +92,7 @@ class Epoch:
 
 
 class Database:
-    """The pool of one process."""
+    """The connections of one process, in a pool."""
 
     def __init__(self, pool: Pool, epoch: Epoch) -> None:
         self.epoch = epoch
@@ -105,17 +107,17 @@ class Database:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        """A connection of the service's role. Trouble of the database's becomes DatabaseUnavailable."""
+        """A connection with the service's role. DATABASE_TROUBLE becomes DatabaseUnavailable."""
         with unavailable():
             async with self.raw_connection() as connection:
                 yield connection
 
     @asynccontextmanager
     async def raw_connection(self) -> AsyncIterator[Connection]:
-        """A connection whose errors come as they are, for those who must tell them apart.
+        """A connection whose errors come through as they are, for callers that must tell them apart.
 
-        Where a task is cancelled and then giving the connection back fails, because it was lost, that error would
-        stand in for the cancellation; who takes it for trouble and tries again would never end.
+        If a task is cancelled and its lost connection cannot be given back, that error would replace the cancellation,
+        and a caller that retries after trouble would never end. So a cancelled task gets CancelledError instead.
         """
         try:
             async with self._acquired() as connection:
@@ -140,11 +142,11 @@ class Database:
 
 
 class Kept:
-    """One connection for somebody who asks often, one thing at a time: to take one from the pool and to give it back
-    takes as long as a small query. As a context it is a Database's `raw_connection`, and always the same. It is
-    replaced when it was lost; whoever keeps it gives it back by `close`.
+    """One connection for a caller that asks often, one thing at a time: taking one from the pool and giving it back
+    takes as long as a small query. As a context it acts as `Database.raw_connection`, with the same connection each
+    time; a lost one is replaced. `close` gives it back.
 
-    `warnings`: the last thing that the server has said on it beside its answers, until somebody clears it.
+    `warnings`: the last message that the server has sent on it beside its answers, until the list is cleared.
     """
 
     def __init__(self, database: Database) -> None:
@@ -162,12 +164,12 @@ class Kept:
         return self._connection
 
     async def __aexit__(self, *_: object) -> None:
-        """It is kept."""
+        """Keeps the connection."""
 
     async def close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(asyncpg.InterfaceError):  # it was lost, and is taken back already
+            with suppress(asyncpg.InterfaceError):  # it was lost, and the pool has taken it back already
                 connection.remove_log_listener(self._note)
         with suppress(*DATABASE_TROUBLE):  # it was lost
             await self._keeping.aclose()
@@ -177,7 +179,7 @@ class Kept:
 
 
 def is_lost(connection: Connection) -> bool:
-    """Whether the connection is gone, perhaps so much so that the pool has taken it back already."""
+    """Whether the connection is gone. The pool may have taken it back already."""
     try:
         return bool(connection.is_closed())
     except asyncpg.InterfaceError:
@@ -186,7 +188,7 @@ def is_lost(connection: Connection) -> bool:
 
 @contextmanager
 def unavailable() -> Iterator[None]:
-    """Turns DATABASE_TROUBLE into DatabaseUnavailable. Not for writes: it says nothing about their outcome."""
+    """Turns DATABASE_TROUBLE into DatabaseUnavailable. Not for writes: the error says nothing about their outcome."""
     try:
         yield
     except DATABASE_TROUBLE as error:
@@ -195,12 +197,15 @@ def unavailable() -> Iterator[None]:
 
 @asynccontextmanager
 async def open_database(dsn: str, *, name: str, connections_max: int = CONNECTIONS_MAX) -> AsyncIterator[Database]:
-    """The database at `dsn`, found sound; `name` is what `pg_stat_activity` shows. Raises StartupRefused."""
+    """The database at `dsn`, after checks that it is sound and migrated. `pg_stat_activity` shows `name`.
+
+    Raises StartupRefused.
+    """
     options: dict[str, Any] = {
         "timeout": CONNECT_SECONDS_MAX,
         "command_timeout": STATEMENT_SECONDS_MAX + 2,
         "server_settings": {"application_name": name},
-        # Each connection anew: an address can come to lead to a standby, which would answer what was true once.
+        # Checked for each connection: an address can come to lead to a standby, whose answers are out of date.
         "target_session_attrs": "primary",
     }
     epoch = Epoch()
@@ -210,7 +215,7 @@ async def open_database(dsn: str, *, name: str, connections_max: int = CONNECTIO
             dsn,
             **options,
             init_size=1,
-            min_size=0,  # a floor would be restored behind our back, and its failures told in words of another's
+            min_size=0,  # asyncpg would restore a floor behind our back, and report failures in its own words
             max_size=connections_max,
             init=settling.settle,
             reset=_keep,
@@ -229,7 +234,7 @@ async def open_database(dsn: str, *, name: str, connections_max: int = CONNECTIO
 
 @contextmanager
 def _starting() -> Iterator[None]:
-    """Turns whatever the driver says into StartupRefused."""
+    """Turns SessionUnfit and the driver's errors into StartupRefused."""
     try:
         yield
     except SessionUnfit as unfit:
@@ -247,8 +252,8 @@ def _starting() -> Iterator[None]:
 
 
 class _Settling:
-    """Makes new connections the service's, which may end an epoch. Once it is serving, what is wrong with them is said,
-    until one is good."""
+    """Prepares new connections for the service, which may end an epoch. While the service runs, it logs why it refused
+    a connection, and does not repeat the last reason until a connection is good."""
 
     def __init__(self, epoch: Epoch) -> None:
         self.is_serving = False
@@ -269,7 +274,7 @@ class _Settling:
 
 
 async def refuse_unsound(connection: Connection) -> None:
-    """Raises StartupRefused where an acknowledged change might not be on disk, or could not be written."""
+    """Raises StartupRefused if the server is too old, may lose an acknowledged change, or is not encoded in UTF-8."""
     if connection.get_server_version().major < POSTGRES_MAJOR_MIN:
         raise StartupRefused(f"PostgreSQL {POSTGRES_MAJOR_MIN} or later is needed; upgrade the server.")
     for setting in ("fsync", "full_page_writes", "synchronous_commit"):
@@ -281,12 +286,12 @@ async def refuse_unsound(connection: Connection) -> None:
 
 
 async def _keep(connection: Connection) -> None:
-    """In place of asyncpg's RESET ALL at every release, a round trip: no code of ours changes a session."""
+    """Replaces asyncpg's RESET ALL, a round trip at every release: no code of ours changes a session."""
 
 
 async def _close(pool: Pool) -> None:
     try:
-        with suppress(*DATABASE_TROUBLE):  # it may be gone before us
+        with suppress(*DATABASE_TROUBLE):  # the database may be gone already
             await pool.close()
     finally:
         pool.terminate()

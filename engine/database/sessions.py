@@ -1,13 +1,13 @@
 """Sessions of PostgreSQL: what is set in each, whether it took effect, and whether the session is ours alone.
 
-What the service guarantees rests on settings of its sessions: the role, the timeouts, where tables are looked for. They
-are not sent with the start-up message, because poolers refuse it then, or drop them and say nothing. They are set by a
-statement in each new session, and another statement, a transaction of its own, looks whether they are there.
+The service's guarantees rest on settings of its sessions: the role, the timeouts, where tables are looked for. The
+start-up message does not carry them, because poolers refuse it then, or silently drop them. A statement sets them in
+each new session. Another statement, in a transaction of its own, checks that they are there.
 
-A pooler that lends a session for one transaction at a time (PgBouncer's transaction mode) cannot be worked with:
+The service cannot work with a pooler that lends a session for one transaction at a time (PgBouncer's transaction mode):
 settings and prepared statements would be those of others, and a change could be made with all rights of the login and
-without any timeout. It shows by the server's processes that answer: either two clients are answered by the same
-process, or one client is answered by another process than before.
+without any timeout. The server's processes give such a pooler away: either one process answers two clients, or
+another process than before answers one client.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -20,7 +20,7 @@ from asyncpg import Connection
 from engine.domain.errors import StartupRefused
 
 ROUNDS: Final = 5
-"""Times that a session is held against that of another client, a new one each time."""
+"""How many other clients, one after the other, a session is compared with."""
 SHARED: Final = (
     "The database's address leads to a pooler that shares sessions between transactions: settings, prepared statements "
     "and locks would be those of others. Set pool_mode = session, or give PostgreSQL's own address."
@@ -47,11 +47,11 @@ _PROCESS: Final = """
 
 
 class SessionUnfit(ConnectionError):
-    """The session was had, but guarantees would not hold in it; its text is a sentence that says what to do."""
+    """A session was opened, but guarantees would not hold in it. The text is a sentence that says what to do."""
 
 
 async def settle(connection: Connection, settings: Mapping[str, str]) -> None:
-    """Sets the settings for the whole session, and finds them in effect. Raises SessionUnfit."""
+    """Sets `settings`, values by name, for the whole session and checks that they took effect. Raises SessionUnfit."""
     names, values = list(settings), list(settings.values())
     try:
         with _telling_strangers():
@@ -79,16 +79,16 @@ async def settle(connection: Connection, settings: Mapping[str, str]) -> None:
             f"A session of the database does not keep what is set in it ({', '.join(lost)}); "
             "if its address is a pooler's, set pool_mode = session, or give PostgreSQL's own address."
         )
-    if now[0]["is_standby"]:  # what a pooler says of it at the beginning may be long past
+    if now[0]["is_standby"]:  # what a pooler says about this at the start may be long out of date
         raise SessionUnfit("The database is a standby; give the address of the primary.")
 
 
 async def refuse_shared(connection: Connection, another: Callable[[], Awaitable[Connection]]) -> None:
-    """Raises StartupRefused where a pooler shares sessions between transactions; `another` makes one more client.
+    """Raises StartupRefused if a pooler shares sessions between transactions, or refuses this login a second one.
 
-    Nothing is looked for where PostgreSQL itself answers: a pooler tells its clients numbers of processes, to cancel
-    statements by, that it has made up. Who is alone with the pooler is sure to find it out. Among many others, or where
-    several poolers share an address, it is a matter of chance, in each of the rounds.
+    `another` connects one more client. If PostgreSQL itself answers, nothing is checked: a pooler gives itself away by
+    the process numbers that it makes up for its clients to cancel statements by. A client that is alone with the pooler
+    is sure to find out. Among many clients, or if several poolers share an address, each round has a chance to.
     """
     with _refusing_strangers():
         process = await connection.fetchrow(_PROCESS)
@@ -109,7 +109,7 @@ async def refuse_shared(connection: Connection, another: Callable[[], Awaitable[
 
 
 def reason(error: BaseException) -> str:
-    """What went wrong with a connection, in words also where the error has none."""
+    """What went wrong with a connection, in words even if the error has none."""
     if isinstance(error, TimeoutError):
         return "it does not answer in time"
     return str(error).rstrip(".") or type(error).__name__
@@ -117,7 +117,7 @@ def reason(error: BaseException) -> str:
 
 @contextmanager
 def _telling_strangers() -> Iterator[None]:
-    """Turns what is met with in others' sessions, prepared statements and the like, into SessionUnfit."""
+    """Turns errors that come from sharing a session, such as another client's prepared statement, into SessionUnfit."""
     try:
         yield
     except (asyncpg.DuplicatePreparedStatementError, asyncpg.InvalidSQLStatementNameError) as error:

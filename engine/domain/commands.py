@@ -1,7 +1,8 @@
 """What may be asked of a tournament: one frozen struct per kind of request, imperative.
 
-Pure. Well-typed but not yet judged: names may be empty, competitors unknown, rankings closed. What is created
-brings its new id along, so that judging needs no source of ids. `None` (or `UNSET`) by default: not said.
+Pure. Commands are well-typed but not yet judged: names may be empty, competitors unknown, rankings closed. A command
+that creates something brings the new id along, so judging needs no source of ids. A field whose default is `None` (or
+`UNSET`) was not given.
 """
 
 from collections.abc import Mapping
@@ -82,18 +83,18 @@ class AddPoints(Order, frozen=True, kw_only=True):
 
 
 Effects = Mapping[Sequence, Points]
-"""The points that a competition caused and nothing has reversed, by their sequences, which ascend."""
+"""The points that a competition caused and nothing has reversed, by sequence, ascending."""
 
 
 class VoidCompetition(Order, frozen=True, kw_only=True):
-    """`effects` are those at the state that it is judged by; None: whoever judges it looks them up."""
+    """`effects`: the competition's, at the state that the command is judged by. None: the desk fills them in."""
 
     competition_id: CompetitionId
     effects: Effects | None = None
 
 
 class UnvoidCompetition(Order, frozen=True, kw_only=True):
-    """As VoidCompetition; what is in effect of a voided competition are the reversals."""
+    """As VoidCompetition. The effects of a voided competition are the reversals."""
 
     competition_id: CompetitionId
     effects: Effects | None = None

@@ -1,7 +1,7 @@
 """Everything that Tallybook refuses or fails at, in one tree.
 
     TallybookError
-    ├── Refusal                    the request is not done, as it and things are
+    ├── Refusal                    refused because of what it asks, or of the state of things
     │   ├── Unreadable             it could not be read
     │   │   ├── BodyTooLarge
     │   │   ├── BodyTooSlow
@@ -9,33 +9,33 @@
     │   │   ├── HeadTooSlow
     │   │   ├── MediaTypeUnsupported
     │   │   └── TargetTooLong
-    │   ├── TooManyRequests        of one client or token; it should wait
-    │   ├── Unauthenticated        no token, or not a good one
+    │   ├── TooManyRequests        from one client or token; it should wait
+    │   ├── Unauthenticated        no token, or an invalid one
     │   ├── Forbidden              the token's scope is too small
     │   ├── NotFound               no such path, tournament, ranking, …
     │   ├── MethodNotAllowed
-    │   ├── Conflict               against the state of things: a closed ranking
-    │   ├── PreconditionFailed     what is to be changed is not any more what its sender has seen
+    │   ├── Conflict               the state of things forbids it: a closed ranking
+    │   ├── PreconditionFailed     the resource has changed since the client saw it
     │   └── Unacceptable           readable, but not acceptable
     │       └── KeyReused          the idempotency key belongs to another request
     ├── Unavailable                certainly not applied by this attempt; the same request may succeed later
     │   ├── QueueFull
-    │   ├── Overtaken              judged again too often
+    │   ├── Overtaken              judged too often, and overtaken each time
     │   ├── DatabaseUnavailable
     │   ├── Rejected               the database refuses this very change
-    │   ├── HistoryReplaced        the log is not the one read before; read it anew
+    │   ├── HistoryReplaced        the log is not the one read before; it is read anew
     │   ├── IdTaken                an id that was drawn exists already
-    │   ├── KeyRefused             a repeat of it was refused meanwhile
+    │   ├── KeyRefused             another request with its idempotency key was refused meanwhile
     │   ├── TournamentStopped      its log holds an event that cannot be folded
     │   └── ShuttingDown
     ├── OutcomeUnknown             it may have been applied or not
     ├── LogUnreadable              an event whose tag or body this code does not know
     ├── LogForked                  the log is not the one that was read before
-    ├── LogDisproved               what is stored is not what its digests, or its events, say
-    └── StartupRefused             a sentence that says what to do, and exit
+    ├── LogDisproved               what is stored does not match its digests or events
+    └── StartupRefused             the process exits with a sentence that says what to do
 
-Pure. Each class has a stable `code`; facts are attributes. What the HTTP front makes of them is one table in
-`api/http/problems.py`.
+Pure. Each class has a stable `code`; facts are attributes. One table in `api/http/problems.py` gives their HTTP
+statuses.
 """
 
 from collections.abc import Sequence as Items
@@ -54,7 +54,7 @@ class Fault(Struct, frozen=True):
 
 
 class TallybookError(Exception):
-    """`message` is a sentence for the one who asked; it says what to do."""
+    """`message` is a sentence for the client that says what to do."""
 
     code: ClassVar[str] = "error"
 
@@ -111,7 +111,7 @@ class TargetTooLong(Unreadable):
 
 
 class TooManyRequests(Refusal):
-    """`retry_after_seconds` is when trying again makes sense."""
+    """`retry_after_seconds`: when to try again."""
 
     code = "too_many_requests"
 
@@ -163,7 +163,7 @@ class KeyReused(Unacceptable):
 
 
 class Unavailable(TallybookError):
-    """`retry_after_seconds` is when trying again makes sense."""
+    """`retry_after_seconds`: when to try again."""
 
     code = "unavailable"
     retry_after_seconds: int = 1
@@ -262,7 +262,7 @@ class LogUnreadable(TallybookError):
 
     @classmethod
     def dangling(cls, tournament_id: TournamentId, sequence: Sequence, error: LookupError) -> "LogUnreadable":
-        """For an event that names what does not exist: the fold raised `error`."""
+        """The event names something that does not exist; the fold raised `error`."""
         return cls(tournament_id, sequence, f"it names {error}, which does not exist")
 
 
@@ -281,7 +281,7 @@ class LogForked(TallybookError):
 
 
 class LogDisproved(TallybookError):
-    """A check of the log, or of what is made of it, found a difference."""
+    """A check of the log, or of what is made from it, found a difference."""
 
     code = "log_disproved"
 

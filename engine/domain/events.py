@@ -1,9 +1,9 @@
 """What has happened in a tournament: one frozen struct per kind of fact, past tense, never changed.
 
-Pure. An event holds everything its folds need, ids and times included, so that folding it needs no clock and
-no look-up. A field that is `None` (or `UNSET`) by default was not part of what happened: in a change it means
-"left as it was". How events are written down is `codec.py`'s matter; what they mean for decisions is
-`tournament.py`'s, and for answers `projections/board/board.py`'s.
+Pure. An event holds everything that its folds need, ids and times included, so folding it needs no clock and no
+look-up. A field that has its default `None` (or `UNSET`) was not part of what happened: in a change it means "left as
+it was". `engine/log/codec.py` writes events down. `tournament.py` says what they mean for decisions,
+`projections/board/board.py` what they mean for answers.
 """
 
 from datetime import datetime
@@ -14,21 +14,21 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from engine.domain.terms import DELTA_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 
 Result = str | dict[CompetitorId, str]
-"""The score of a competition, or, with more than two participants, the performance of each."""
+"""The score of a competition. With more than two participants, the performance of each."""
 
 
 SET_ASIDE_MAX: Final = 10**18 - 1
-"""The last sequence that can be set aside: the view `set_aside` reads so many digits."""
+"""The last sequence that can be set aside: the view `set_aside` reads 18 digits."""
 
 
 class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
-    """What all events share: they are frozen, and their stored form omits what is as by default. They hold nothing
-    that could lead back to them, so the garbage collector need not look at them, of which a replay makes millions.
+    """What all events share: they are frozen, and their stored form omits fields that have their defaults. They hold
+    nothing that could lead back to them, so the garbage collector skips them: a replay makes millions.
 
-    `structural`: whether the fact changes what other requests are judged by, beyond adding something that
-    nobody can have named yet. A block judged before such an event of another process is judged again.
-    `exact`: it depends on every event before it, points too, so it is appended at just the sequence it was judged at.
-    `creates`: its fields that are ids of what comes into being by it.
+    `structural`: the fact changes what other requests are judged by, beyond adding something that no request can have
+    named yet. A block that was judged before such an event of another process is judged again.
+    `exact`: it depends on every event before it, points too. It is appended only at the very sequence it was judged at.
+    `creates`: the fields that hold ids of what it creates.
     """
 
     structural: ClassVar[bool] = False
@@ -94,7 +94,7 @@ class RankingCreated(Fact, frozen=True, kw_only=True):
 
 
 class RankingModified(Fact, frozen=True, kw_only=True):
-    """`participants` is the whole list from now on; `description` None: taken away, UNSET: left as it was."""
+    """`participants` is the whole list from now on. `description` None: removed; UNSET: left as it was."""
 
     structural = True
     ranking_id: RankingId
@@ -130,8 +130,8 @@ class PointsAdded(Fact, frozen=True, kw_only=True):
 
 
 class PointsReversed(Fact, frozen=True, kw_only=True):
-    """Takes back, line by line, the points of the event `reverses` of the same ranking: a `PointsAdded` that its
-    competition caused, or an earlier reversal. It follows the voiding or unvoiding that it belongs to, in its block."""
+    """Takes back, line by line, the points of the event `reverses` of the same ranking: a `PointsAdded` that the
+    competition caused, or an earlier reversal. It follows its voiding or unvoiding in the same block."""
 
     ranking_id: RankingId
     deltas: tuple[Delta, ...]
@@ -140,11 +140,11 @@ class PointsReversed(Fact, frozen=True, kw_only=True):
 
 
 Points = PointsAdded | PointsReversed
-"""Every event that changes totals, by its `deltas`."""
+"""The events that change totals, by their `deltas`."""
 
 
 class CompetitionVoided(Fact, frozen=True, kw_only=True):
-    """It no longer counts: what it caused is reversed with it, and no more points can name it."""
+    """The competition no longer counts: what it caused is reversed in the same block, and no new points can name it."""
 
     structural = True
     exact = True
@@ -152,7 +152,7 @@ class CompetitionVoided(Fact, frozen=True, kw_only=True):
 
 
 class CompetitionUnvoided(Fact, frozen=True, kw_only=True):
-    """It counts again: the reversals of its voiding are reversed with it."""
+    """The competition counts again: the reversals of its voiding are reversed in the same block."""
 
     structural = True
     exact = True
@@ -170,8 +170,8 @@ class RankingReopened(Fact, frozen=True, kw_only=True):
 
 
 class EventSetAside(Fact, frozen=True, kw_only=True):
-    """The event `sequence`, before this one, could not be folded. It has no effect, at no moment and for no reader.
-    `digest` is that of the block that holds it, in hexadecimal."""
+    """The event `sequence`, before this one, could not be folded. It has no effect, at any moment or for any reader.
+    `digest` is the digest, in hexadecimal, of the block that holds it."""
 
     structural = True
     exact = True
@@ -180,7 +180,7 @@ class EventSetAside(Fact, frozen=True, kw_only=True):
 
 
 class Ignored(Fact, frozen=True, kw_only=True):
-    """In place of an event that was set aside: nothing happened. It is made when the log is read, and never stored."""
+    """Stands for an event that was set aside: nothing happened. Reading the log makes it; it is never stored."""
 
 
 Event = (
@@ -205,8 +205,8 @@ Event = (
 class Recorded(Struct, frozen=True, gc=False):
     """An event as the log holds it.
 
-    `sequence` is its number in its tournament, `recorded_at` the database's clock (UTC, never falling within
-    a tournament), `actor` who asked for it, `idempotency_key` the key of that request if it had one.
+    `sequence`: its number in its tournament. `recorded_at`: the time of its block in UTC, which never falls within a
+    tournament. `actor`: the sender of the request. `idempotency_key`: the key of that request, if it had one.
     """
 
     sequence: Sequence

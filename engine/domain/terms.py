@@ -1,6 +1,6 @@
 """The words of the domain: ids, closed sets, and every limit on what may be said.
 
-Pure. A limit stands here if a decision depends on it; limits of transport stand where they are enforced.
+Pure. A limit stands here if a decision depends on it. Limits of transport stand where they are enforced.
 """
 
 import unicodedata
@@ -16,7 +16,7 @@ ActorId = NewType("ActorId", int)
 Sequence = NewType("Sequence", int)
 
 OPERATOR: Final = ActorId(0)
-"""The actor of what is done on the command line; every other actor is the id of a token."""
+"""The actor of commands from the command line; every other actor is the id of a token."""
 
 
 class Sort(StrEnum):
@@ -33,21 +33,21 @@ PARTICIPANTS_MAX: Final = 10_000
 COMPETITORS_MAX: Final = 1_000_000
 COMPETITIONS_MAX: Final = 1_000_000
 RANKINGS_MAX: Final = 1_000
-"""Competitors, competitions and rankings of one tournament. Of the first two there may be some more, where several are
-accepted at the same moment."""
+"""Competitors, competitions and rankings of one tournament. The first two may exceed their limits by a few if several
+are accepted at the same moment."""
 UNITIES_MAX: Final = 100
-"""Of one ranking."""
+"""Unities of one ranking."""
 DELTAS_MAX: Final = 10_000
 """Lines of one `PointsAdded`."""
 REVERSED_LINES_MAX: Final = 100_000
-"""Lines of deltas that voiding or unvoiding one competition reverses, which is one commit."""
+"""Lines of deltas that voiding or unvoiding one competition reverses, in one commit."""
 DELTA_MAX: Final = 2_147_483_647
 """A delta is within ±DELTA_MAX, so that no 64-bit total overflows in fewer than 2³² lines of deltas."""
 ID_MAX: Final = 9_223_372_036_854_775_807
 
 
 def name_fault(text: str) -> str | None:
-    """What is wrong with `text` as a name (of anything that has one), or None."""
+    """What is wrong with `text` as the name of anything, or None."""
     if not text.strip():
         return "must not be empty"
     if len(text) > NAME_CHARACTERS_MAX:
@@ -56,7 +56,7 @@ def name_fault(text: str) -> str | None:
 
 
 def description_fault(text: str) -> str | None:
-    """What is wrong with `text` as a description (which may have lines and tabs), or None."""
+    """What is wrong with `text` as a description, which may contain line breaks and tabs, or None."""
     if len(text) > DESCRIPTION_CHARACTERS_MAX:
         return f"must have at most {DESCRIPTION_CHARACTERS_MAX} characters"
     return _control_fault(text, allowed="\n\r\t")

@@ -1,11 +1,11 @@
-"""What a tournament knows of itself for judging requests, and the judging.
+"""What a tournament knows to judge requests by, and how it judges them.
 
     evolve(state, event)            what a fact changes
     decide(state, command) → events what a request leads to, or a Refusal that lists every fault
 
-Pure: both are functions of their arguments alone. The state is folded in place, because it has one owner; its
-parts are frozen. It holds only what some decision looks at: totals, for one, are not here, because no delta is
-ever refused for what it would add up to.
+Pure: both are functions of their arguments alone. The state is folded in place, because it has one owner; its parts
+are frozen. It holds only what decisions look at. Totals, for example, are not here, because no delta is refused for
+what it would add up to.
 """
 
 import json
@@ -53,8 +53,8 @@ class Ranking(Struct, frozen=True, kw_only=True):
 
 
 class Tournament(Struct, kw_only=True):
-    """`competitors` holds the parent of each, `competitions` the participants of each, `voided` those that do not
-    count."""
+    """`competitors` holds the parent of each, `competitions` the participants of each, `voided` the competitions that
+    do not count."""
 
     competitors: dict[CompetitorId, CompetitorId | None] = field(default_factory=dict)
     competitions: dict[CompetitionId, tuple[CompetitorId, ...]] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Tournament(Struct, kw_only=True):
 
 
 def evolve(state: Tournament, event: Event) -> None:
-    """Folds one event into `state`, in place. Raises KeyError where the event names what does not exist."""
+    """Folds one event into `state`, in place. Raises KeyError if the event names a ranking that does not exist."""
     match event:
         case (
             events.PointsAdded()
@@ -124,8 +124,9 @@ def _set_closed(state: Tournament, ranking_id: RankingId, *, closed: bool) -> No
 def decide(state: Tournament, command: Command) -> tuple[Event, ...]:
     """The events that `command` leads to in `state`: all of them are recorded, or none.
 
-    Raises NotFound where it addresses what does not exist, Conflict where a ranking's being open or closed
-    forbids it, Unacceptable with every fault that its fields have, and IdTaken where an id that it brings exists.
+    Raises NotFound if it addresses what does not exist; Conflict if a ranking's being open or closed, or a
+    competition's being voided or not, forbids it; Unacceptable with every fault of its fields, or if a limit would be
+    exceeded; IdTaken if an id that it brings exists already.
     """
     match command:
         case commands.AddPoints():
@@ -283,7 +284,10 @@ def _unvoid_competition(state: Tournament, command: commands.UnvoidCompetition) 
 
 
 def _reversals(state: Tournament, competition_id: CompetitionId, effects: commands.Effects | None) -> list[Event]:
-    """One event for each of `effects`; of competitors who have left their rankings too."""
+    """One event for each of `effects`, including deltas of competitors that have left the ranking.
+
+    Raises Conflict if one of the rankings is closed, and Unacceptable beyond REVERSED_LINES_MAX.
+    """
     assert effects is not None
     touched = dict.fromkeys(effect.ranking_id for effect in effects.values())
     closed = [str(ranking_id) for ranking_id in touched if state.rankings[ranking_id].closed]
@@ -401,7 +405,7 @@ def _refuse_taken_unity(state: Tournament, unity_id: UnityId) -> None:
 
 
 def _refuse_beyond(those: Collection[object], most: int, whose: str, what: str) -> None:
-    """One more of `those` would be too many."""
+    """Raises Unacceptable if one more of `those` would be too many."""
     if len(those) >= most:
         raise Unacceptable(f"{whose} has {len(those):,} {what}; it can have no more than {most:,}.")
 
@@ -464,7 +468,7 @@ def _circle_faults(state: Tournament, competitor_id: CompetitorId, parent_id: Co
 
 
 def _line_of(state: Tournament, competitor_id: CompetitorId | None) -> set[CompetitorId]:
-    """`competitor_id` and all above it."""
+    """`competitor_id` and all its ancestors."""
     line: set[CompetitorId] = set()
     while competitor_id is not None:
         line.add(competitor_id)
@@ -495,11 +499,11 @@ def _winner_faults(winner_id: CompetitorId | None, participants: tuple[Competito
 
 
 SCORE_PARTICIPANTS_MAX: Final = 2
-"""Up to so many participants, a result is one score; of more, a performance for each."""
+"""Up to this many participants, a result is one score. With more, it is a performance for each."""
 
 
 def _result(result: Result | None, participants: tuple[CompetitorId, ...]) -> tuple[Result | None, list[Fault]]:
-    """`result` in the form that the number of participants asks for, and what is wrong with it."""
+    """`result` in the form that fits the number of participants, and its faults."""
     if result is None:
         return None, []
     if len(participants) <= SCORE_PARTICIPANTS_MAX:
@@ -520,7 +524,7 @@ def _result(result: Result | None, participants: tuple[CompetitorId, ...]) -> tu
             ]
     if len(result) > PARTICIPANTS_MAX:
         return None, [Fault("result", f"must be of at most {PARTICIPANTS_MAX} competitors")]
-    known = set(participants)  # a list of as many would be searched for each of them
+    known = set(participants)  # a tuple would be searched once for each competitor of the result
     faults = [
         Fault("result", f"competitor {competitor_id} is not a participant")
         for competitor_id in result
@@ -542,5 +546,5 @@ _T = TypeVar("_T", bound=Hashable)
 
 
 def _repeated(items: Iterable[_T]) -> list[_T]:
-    """What occurs more than once in `items`, each once."""
+    """The items that occur more than once in `items`, each once."""
     return [item for item, count in Counter(items).items() if count > 1]

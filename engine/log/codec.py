@@ -1,8 +1,8 @@
 """Events to stored text and back: the written tag of each kind, and strict decoding.
 
-Pure. The tag stands in a column of its own, the body is JSON text. Neither a tag nor the name of a field is
-ever used for something else, new fields have defaults, and nothing is skipped: what this code does not know
-is an error, because a fold that overlooks an event is quietly wrong for ever.
+Pure. The tag stands in a column of its own, the body is JSON text. Tags and field names are never reused, and new
+fields have defaults. Nothing is skipped: what this code does not know is an error, because a fold that overlooks an
+event is quietly wrong for ever.
 """
 
 from collections.abc import Sequence as Items
@@ -15,7 +15,7 @@ from engine.domain.events import Event
 
 
 class Undecodable(ValueError):
-    """An unknown tag, an unknown field, or a body that is not of its kind. Says which."""
+    """An unknown tag, an unknown field, or a body that does not fit its tag. The text says which."""
 
 
 # Written out, so that renaming a class cannot change what is stored. Add lines, never change one.
@@ -49,12 +49,12 @@ def tags() -> frozenset[str]:
 
 
 def encode(event: Event) -> tuple[str, str]:
-    """The tag and the body of `event`, as they are stored."""
+    """The stored tag and body of `event`."""
     return _TAGS[type(event)], _ENCODER.encode(event).decode()
 
 
 def encode_lines(events: Items[Event]) -> tuple[list[str], str]:
-    """The tag of each event, and their bodies, as they are stored, separated by line feeds: no body has one in it."""
+    """The stored tag of each event, and their stored bodies with line feeds between them: no body has one in it."""
     return [_TAGS[type(event)] for event in events], _ENCODER.encode_lines(events)[:-1].decode()
 
 

@@ -2,9 +2,9 @@
 
     digest(block) = SHA-256(digest(previous block) ‖ SHA-256(text of the block in UTF-8))
 
-Pure. The database computes the same when it appends (`genesis_digest`, `block_text` and `append_block` in
-`migrations/0001_log.sql`); this is for whoever checks. Two levels, so that a proof of one event needs the 32
-bytes of each later block instead of its events.
+Pure. The database computes the same when it appends (`genesis_digest` and `block_text` in `migrations/0001_log.sql`,
+`append_block` in `migrations/0005_history.sql`); this module is for checks. There are two levels so that a proof of one
+event needs 32 bytes of each later block instead of its events.
 """
 
 import struct
@@ -23,7 +23,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def genesis(tournament_id: TournamentId) -> bytes:
-    """The digest before the first block: of the format's version and the tournament's id."""
+    """The digest before the first block: it covers the format's version and the tournament's id."""
     return sha256(_FORMAT + struct.pack(">q", tournament_id)).digest()
 
 
@@ -35,27 +35,28 @@ def block_text(
     keys: Items[str | None],
     bodies: Items[str],
 ) -> bytes:
-    """Every stored field of a block's events, which are given by columns in their order, as UTF-8.
+    """Every stored field of a block's events, as UTF-8. `actors` to `bodies` are columns in the order of the events.
 
-    A JSON array without blanks: the first sequence, the time in µs since 1970, actors, kinds, keys (null where no
-    event has one) and bodies. Of characters only quotation marks, backslashes and those below U+0020 are escaped.
+    The text is a JSON array without blanks: the first sequence, the time in µs since 1970, actors, kinds, keys (null
+    instead of the list if no event has one) and bodies. Only quotation marks, backslashes and characters below U+0020
+    are escaped.
     """
     given_keys = None if all(key is None for key in keys) else keys
     return _encode((first_sequence, microseconds(recorded_at), actors, kinds, given_keys, bodies))
 
 
 def microseconds(moment: datetime) -> int:
-    """The time as a block's text has it: in µs since 1970."""
+    """The time in µs since 1970, as a block's text has it."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def moment(microseconds: int) -> datetime:
-    """The time, in UTC, that a block's text has. Raises OverflowError where it is not in any year from 1 to 9999."""
+    """The time in UTC that a block's text has. Raises OverflowError outside the years 1 to 9999."""
     return _EPOCH + microseconds * _MICROSECOND
 
 
 def chain(previous: bytes, text: bytes) -> bytes:
-    """The digest of the block of this text (see `block_text`) that follows the digest `previous`."""
+    """The digest of the block with this text (see `block_text`), after a block with the digest `previous`."""
     return sha256(previous + sha256(text).digest()).digest()
 
 

@@ -1,11 +1,11 @@
 """The log of events in PostgreSQL: append, read, heads. The only SQL on events and blocks.
 
-What the database promises stands beside the function `append_block` in `migrations/0005_history.sql`: sequences
-without gaps in the order of commits, one door, one chain of digests. Here it is put into Python values and
-nothing is added, except for one thing that only the client can know: whether a commit was confirmed.
+`migrations/0005_history.sql` says, beside the function `append_block`, what the database promises: sequences without
+gaps in the order of commits, one door, one chain of digests. This module puts that into Python values. It adds one
+thing, which only the client can know: whether a commit was confirmed.
 
-Times are UTC, digests 32 bytes. Functions take a connection; driver errors come through as they are (the
-appender tells them apart, readers use `database.unavailable`).
+Times are UTC, digests 32 bytes. Functions take a connection, and let driver errors through as they are: the appender
+tells them apart, readers use `pool.unavailable`.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sized
@@ -28,8 +28,8 @@ from engine.log import codec, digest
 from engine.process import failpoints
 from engine.process.turns import Turn
 
-# Each column is one text: blocks are separated by chr(30), within a block events by line feeds. No number, tag or JSON
-# text has either in it. The driver takes many times as long to make arrays, and to execute a statement for each block.
+# Each column is one text: chr(30) separates blocks, and within a block line feeds separate events. No number, tag or
+# JSON text has either in it. Making arrays, or executing one statement per block, takes the driver many times as long.
 # The name stands first because pg_stat_activity shows the first thousand characters.
 _APPEND: Final = """
     SELECT /* append_block */
@@ -75,7 +75,7 @@ _APPEND: Final = """
     ORDER BY b.n
 """
 _OPEN: Final = "SELECT open_tournament($1, $2, $3, $4, $5, $6, $7)"
-# The head is the last block; from the view `head` it would be found by way of another table.
+# The head is the last block. The view `head` would find it by way of another table.
 _HEADS: Final = """
     SELECT a.tournament_id, b.last_sequence, b.digest
     FROM unnest($1::bigint[]) AS a (tournament_id)
@@ -87,12 +87,12 @@ _HEADS: Final = """
         LIMIT 1
     ) AS b
 """
-# Who reads events looks whether they were set aside: `kind` is NULL then. The subselect does not depend on the row, so
-# it is executed once, by an index that is empty as a rule, and an empty set is not even searched. To plan it takes as
-# long as to read a short tail, though: so `_EVENTS` only asks whether there is anything at all, with every `kind` NULL
-# where there is; then the other one is asked.
-# Ordered subqueries with a limit are never turned into joins: each is a walk along an index,
-# as long as `enable_bitmapscan` is off (`database.py`).
+# Statements that read events, but for `_KEYED`, also check whether an event was set aside: `kind` is NULL then. The
+# subselect does not depend on the row, so it is executed once, by an index that is usually empty, and an empty set is
+# not even searched. But planning it takes as long as reading a short tail. So `_EVENTS` asks only whether there is an
+# EventSetAside at all. If so, every `kind` is NULL, and `_EVENTS_BUT_SET_ASIDE` reads again.
+# PostgreSQL never turns ordered subqueries with a limit into joins: each is a walk along an index, as long as
+# `enable_bitmapscan` is off (`engine/database/pool.py`).
 _BLOCKS: Final = """
     SELECT a.tournament_id, b.last_sequence, b.digest, b.bytes
     FROM unnest($1::bigint[], $2::bigint[]) AS a (tournament_id, sequence)
@@ -151,7 +151,7 @@ _EVENT: Final = """
     FROM event
     WHERE tournament_id = $1 AND sequence = $2
 """
-# Walks along the index until so many events, or so many bytes of them, are together; never fewer than one.
+# Walks along the index until it has $4 events or $5 bytes of bodies; it returns at least one event.
 _SLICE: Final = """
     SELECT
         tournament_id, sequence, recorded_at, actor,
@@ -175,7 +175,7 @@ _SLICE: Final = """
     WHERE size <= $5 OR sequence = $2 + 1
     ORDER BY sequence
 """
-# Halves the sequences between which the last one lies that is not after the moment; times never fall within a log.
+# Finds the last sequence at or before the moment by bisection: times never fall within a log.
 _LAST_AT: Final = """
     WITH RECURSIVE search (low, high) AS (
         SELECT 0::bigint, $2::bigint
@@ -194,7 +194,7 @@ _LAST_AT: Final = """
     SELECT low FROM search WHERE low = high
 """
 _BLOCK_DIGEST: Final = "SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $2"
-# The encoder writes the field just so; who reads looks again, in the decoded event.
+# The encoder writes the field exactly like $4; the reader checks it again in the decoded event.
 _EFFECTS: Final = """
     SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
     FROM event
@@ -209,7 +209,7 @@ _SET_ASIDE_SINCE: Final = """
 _REFUSE_KEYS: Final = "SELECT fingerprint, sequence, refusals FROM refuse_keys($1, $2)"
 _REFUSALS: Final = "SELECT refusals FROM append_lock WHERE tournament_id = $1"
 _SLUG_OF: Final = "SELECT slug FROM tournament WHERE tournament_id = $1"
-# As _EVENTS: one walk along each index for each key, whatever the statistics say.
+# Like _EVENTS, one walk along each index for each key, whatever the statistics say.
 _KEYED: Final = """
     SELECT i.fingerprint, e.tournament_id, e.sequence, e.recorded_at, e.actor, e.kind, e.idempotency_key, e.body
     FROM unnest($2::text[]) AS k (idempotency_key)
@@ -242,9 +242,9 @@ _NEXT_IDS: Final = "SELECT nextval('resource_id') AS id FROM generate_series(1, 
 class Request(Struct, frozen=True, kw_only=True):
     """What one request asks to have recorded: whole or not at all, once per idempotency key.
 
-    `exact`: at just the sequence it was judged at, though its events would not demand it. `refusals`: so many of the
-    tournament's refusals were known when the request was taken; it is not recorded where one of its key has come since
-    (see `refuse_keys`).
+    `exact`: it may be appended only at the very sequence it was judged at, even if its events do not demand that.
+    `refusals`: how many refusals of the tournament were known when the request was taken. If a refusal of its key has
+    come since, it is not recorded (see `refuse_keys`).
     """
 
     events: tuple[Event, ...]
@@ -259,9 +259,9 @@ class Block(Struct, frozen=True, kw_only=True):
     """Requests to append to one tournament in one commit.
 
     All of them were judged by the log up to `judged_at`, whose digest there was `judged_digest` (None: it is not
-    compared). Only the last may be structural itself, so none is judged by what another of them changes; one that is
-    exact, or whose first event is, is alone. `append_id` stays the same when the block is sent again because the answer
-    was lost.
+    compared). Only the last may be structural, so no request is judged by what another of the block changes. A request
+    that is exact, or whose first event is, has a block of its own. `append_id` stays the same when the block is sent
+    again because the answer was lost.
     """
 
     tournament_id: TournamentId
@@ -280,8 +280,8 @@ class Appended(Struct, frozen=True, kw_only=True):
 
     `answers`: n > 0, recorded, its first event has sequence n; n < 0, a repeat of the request whose first event
     has sequence -n; 0, its key belongs to another request; None, its key has been refused since it was taken. The other
-    fields tell of the block of those that were recorded; they are None where none was. `previous_digest` is None for a
-    block that had been sent before.
+    fields describe the block that was recorded; they are None if no request was. `previous_digest` is None if an
+    earlier sending had recorded the block.
     """
 
     answers: tuple[int | None, ...]
@@ -296,9 +296,9 @@ class NotAppended(StrEnum):
     """Why nothing of a block was recorded."""
 
     OVERTAKEN = "overtaken"
-    """It was judged by a log that is not this one, or something landed since that it must be judged by."""
+    """It was judged by another log or too far behind the head, or something landed since that it must be judged by."""
     BUSY = "busy"
-    """Somebody holds the tournament's lock, and the call was not to wait."""
+    """The tournament's lock is held, and the call was not to wait."""
     UNKNOWN = "unknown"
     """There is no such tournament."""
 
@@ -315,15 +315,15 @@ async def append(
     again: bool = False,
     warnings: list[object] | None = None,
 ) -> list[Appended | NotAppended]:
-    """Appends `blocks`, of different tournaments, in one commit; the answers are in their order.
+    """Appends `blocks`, of different tournaments, in one commit. Returns their outcomes in the same order.
 
-    `wait`: wait for locks that others hold, up to the session's lock_timeout, instead of answering BUSY. With
-    more than one block that could deadlock unless they come in ascending order of their tournaments. `again`: they may
-    have been sent before, and been appended. `warnings`: where somebody notes what the server says on this connection;
-    if nobody does, it is listened for meanwhile.
+    `wait`: wait for locks that others hold, up to the session's lock_timeout, instead of answering BUSY. With more than
+    one block this can deadlock unless the tournaments ascend. `again`: the blocks may have been sent, and appended,
+    before. `warnings`: a list to which the caller has this connection's server messages noted; if None, the call
+    listens for them itself.
 
-    Raises a driver error (nothing was recorded, or, where the connection was lost, nobody knows) and
-    UnconfirmedCommit (all was recorded, perhaps not for ever).
+    Raises a driver error (nothing was recorded, or, if the connection was lost, the outcome is unknown), ValueError (a
+    block cannot be put on the wire) and UnconfirmedCommit (all was recorded, perhaps not for ever).
     """
     if warnings is None:
         with _noted(connection) as noted:
@@ -337,11 +337,11 @@ async def append(
 async def append_exact(
     connection: Connection, block: Block, judge_again: Callable[[Connection], Awaitable[Block | None]], *, again: bool
 ) -> Appended | NotAppended:
-    """Appends one exact block, if need be judged again where nothing can land any more.
+    """Appends one exact block. If it was overtaken, has it judged again under the lock, where nothing can overtake it.
 
-    An append that was overtaken holds the lock as long as its transaction lasts. So `judge_again` sees, over the same
-    connection, all there is until its block is appended. It answers None where nothing is to be appended after all.
-    Raises as `append`.
+    An append that was overtaken holds the lock until its transaction ends. So `judge_again`, which reads over the same
+    connection, sees everything that precedes its block. It returns None if there is nothing to append after all.
+    Raises as `append` does, and what `judge_again` raises.
     """
     with _noted(connection) as warnings:
         async with connection.transaction():
@@ -362,13 +362,13 @@ async def _append(
 
 def _refuse_unconfirmed(warnings: list[object]) -> None:
     if warnings:
-        # append_block raises none, so this is the commit's: "canceling wait for synchronous replication".
+        # append_block warns of nothing, so the commit does: "canceling wait for synchronous replication".
         raise UnconfirmedCommit(str(warnings[0]))
 
 
 @contextmanager
 def _noted(connection: Connection) -> Iterator[list[object]]:
-    """What the server says on the connection, beside its answers, within the context."""
+    """Collects what the server says on the connection beside its answers."""
     warnings: list[object] = []
 
     def note(_connection: object, warning: object) -> None:
@@ -378,12 +378,12 @@ def _noted(connection: Connection) -> Iterator[list[object]]:
     try:
         yield warnings
     finally:
-        with suppress(InterfaceError):  # the connection was lost, and is taken back already
+        with suppress(InterfaceError):  # the connection was lost, and the pool has taken it back already
             connection.remove_log_listener(note)
 
 
 def recorded_events(block: Block, appended: Appended) -> Iterator[Recorded]:
-    """The events of `block` as the log now holds them, in its order."""
+    """The events of `block` that were recorded, as the log holds them, in its order. Repeats are left out."""
     if appended.recorded_at is None:
         return
     for request, answer in zip(block.requests, appended.answers, strict=True):
@@ -395,7 +395,7 @@ def recorded_events(block: Block, appended: Appended) -> Iterator[Recorded]:
 
 
 def _row(block: Block) -> tuple[str, ...]:
-    """The block as _APPEND takes it: its part of each column."""
+    """The block's part of each column of _APPEND."""
     requests = block.requests
     events = [event for request in requests for event in request.events]
     actors = [str(request.actor) for request in requests for _ in request.events]
@@ -454,10 +454,10 @@ def _consecutive(block: Block, first_sequence: Sequence) -> tuple[int | None, ..
 
 
 TAIL_BLOCKS_MAX: Final = 2_000
-"""Of one tournament that are read at once."""
+"""Blocks of one tournament that are read at once."""
 TAIL_EVENTS_MAX: Final = 10_000
 TAIL_BYTES_MAX: Final = 4 * 1024 * 1024
-"""Events, and bytes of the texts of their blocks, that are read at once; decoded turn by turn."""
+"""Events, and bytes of their blocks' texts, that are read at once; they are decoded turn by turn."""
 
 
 class Head(Struct, frozen=True):
@@ -468,19 +468,19 @@ class Head(Struct, frozen=True):
 
 
 class Tail(Struct, frozen=True):
-    """Whole blocks of events, and the head they lead to. Without events: there are no more."""
+    """Whole blocks of events, and the head they lead to. No events: there are no more."""
 
     events: list[Recorded]
     head: Head
 
 
 def beginning(tournament_id: TournamentId) -> Head:
-    """Where every log starts from."""
+    """The head before the first event of a log."""
     return Head(Sequence(0), digest.genesis(tournament_id))
 
 
 async def heads(connection: Connection, tournament_ids: Iterable[TournamentId]) -> dict[TournamentId, Head]:
-    """The head of each tournament, as of one moment during the call."""
+    """The head of each tournament that exists, all as of one moment during the call."""
     rows = await connection.fetch(_HEADS, list(tournament_ids))
     return {tournament_id: Head(sequence, digest_) for tournament_id, sequence, digest_ in rows}
 
@@ -488,13 +488,13 @@ async def heads(connection: Connection, tournament_ids: Iterable[TournamentId]) 
 async def tail(
     connection: Connection, tournament_id: TournamentId, after: Head, *, blocks_max: int = TAIL_BLOCKS_MAX
 ) -> Tail:
-    """The events of one tournament that follow `after`; as `tails`."""
+    """The events of one tournament that follow `after`. Raises as `tails` does."""
     read = await tails(connection, {tournament_id: after}, blocks_max=blocks_max)
     return read.tails.get(tournament_id, Tail([], after))
 
 
 class Tails(Struct, frozen=True):
-    """The tails of those tournaments that have one, and which tournaments have more than was read."""
+    """`tails`: the tail of each tournament of which something was read. `unread`: those that have more."""
 
     tails: dict[TournamentId, Tail]
     unread: set[TournamentId]
@@ -503,13 +503,15 @@ class Tails(Struct, frozen=True):
 async def tails(
     connection: Connection, after: Mapping[TournamentId, Head], *, blocks_max: int = TAIL_BLOCKS_MAX
 ) -> Tails:
-    """The events that follow `after`, of each of its tournaments: whole blocks, at most TAIL_EVENTS_MAX events and
-    TAIL_BYTES_MAX bytes all together, unless the first block of the first has more.
+    """The events that follow `after`, for each of its tournaments: whole blocks, at most TAIL_EVENTS_MAX events and
+    TAIL_BYTES_MAX bytes in total, unless the first block that is read has more.
 
-    Each has the same share in that, and at least one block; where even those are too many, the last tournaments get
-    nothing. Raises LogForked unless the log has a block that ends in just this head (or it is the beginning), and
-    LogUnreadable for an event that cannot be decoded; of several tournaments, for one of those. Several queries
-    see one truth, because what has been appended never changes.
+    Each tournament gets an equal share, but at least one block. A tournament whose part no longer fits into the total
+    gets nothing. Several queries see one truth, because what has been appended never changes.
+
+    Raises LogForked if no block of the log ends in exactly this head (unless it is the beginning) or if an event is
+    missing, and LogUnreadable if an event cannot be decoded. If that happens in several tournaments, the error names
+    one of them.
     """
     spans, unread = _spans(after, await _blocks(connection, after, blocks_max), blocks_max)
     if not spans:
@@ -532,7 +534,7 @@ async def tails(
 
 
 class _End(Struct, frozen=True):
-    """Where a block ends, and how many bytes its text has."""
+    """The end of a block, and the size of its text in bytes."""
 
     head: Head
     size: int
@@ -541,7 +543,10 @@ class _End(Struct, frozen=True):
 async def _blocks(
     connection: Connection, after: Mapping[TournamentId, Head], blocks_max: int
 ) -> dict[TournamentId, list[_End]]:
-    """The ends of the blocks that follow `after`, one more than may be read. Raises LogForked."""
+    """The ends of the blocks that follow `after`: one more than may be read, to tell whether there is more.
+
+    Raises LogForked.
+    """
     limit = min(blocks_max, _share(TAIL_EVENTS_MAX, after)) + 2
     ends: dict[TournamentId, list[_End]] = {
         tournament_id: [_End(beginning(tournament_id), 0)] if head.sequence == 0 else []
@@ -560,7 +565,7 @@ async def _blocks(
 def _spans(
     after: Mapping[TournamentId, Head], ends: Mapping[TournamentId, list[_End]], blocks_max: int
 ) -> tuple[dict[TournamentId, Head], set[TournamentId]]:
-    """How far each tournament is to be read that has something, and which have more than that."""
+    """How far to read each tournament that has something to read, and which tournaments have more than that."""
     spans: dict[TournamentId, Head] = {}
     unread: set[TournamentId] = set()
     all_events = all_bytes = 0
@@ -587,7 +592,7 @@ def _share(total: int, among: Sized) -> int:
 
 
 async def event_at(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Recorded:
-    """The event with this sequence. Raises LogForked where it is no longer there, and LogUnreadable."""
+    """The event with this sequence. Raises LogForked if it is no longer there, and LogUnreadable."""
     row = await connection.fetchrow(_EVENT, tournament_id, sequence)
     if row is None:
         raise LogForked(tournament_id, sequence)
@@ -596,16 +601,17 @@ async def event_at(connection: Connection, tournament_id: TournamentId, sequence
 
 SLICE_EVENTS_MAX: Final = 1_000
 SLICE_BYTES_MAX: Final = 128 * 1024
-"""Events, and bytes of their bodies, that are read at once by who goes through the past: it takes a few milliseconds to
-decode and fold them, and nobody else has a turn meanwhile."""
+"""Events, and bytes of their bodies, that work on the past reads at once. Decoding and folding them takes a few
+milliseconds, in which the process does nothing else."""
 
 
 async def slice_of(
     connection: Connection, tournament_id: TournamentId, after: Sequence, upto: Sequence
 ) -> list[Recorded]:
-    """The events that follow sequence `after`, as many of them as make a slice, and none beyond `upto`.
+    """One slice of the events that follow sequence `after`, up to `upto`: at least one event, if there is one.
 
-    Raises LogForked where one is missing, and LogUnreadable.
+    A slice has at most SLICE_EVENTS_MAX events and SLICE_BYTES_MAX bytes, unless its first event is larger. Raises
+    LogForked if an event is missing, and LogUnreadable.
     """
     rows = await connection.fetch(_SLICE, tournament_id, after, upto, SLICE_EVENTS_MAX, SLICE_BYTES_MAX)
     events = [_recorded(row) for row in rows]
@@ -615,9 +621,9 @@ async def slice_of(
 
 
 async def last_at(connection: Connection, tournament_id: TournamentId, moment: datetime, upto: Sequence) -> Sequence:
-    """The last sequence, of those up to `upto`, that was recorded at `moment` or before it; 0: none was.
+    """The last sequence, up to `upto`, of an event recorded at or before `moment` (UTC); 0: there is none.
 
-    Raises LogForked where an event is missing.
+    Raises LogForked if an event that the search looks at is missing.
     """
     sequence: Sequence | None = await connection.fetchval(_LAST_AT, tournament_id, upto, moment)
     if sequence is None:
@@ -626,25 +632,28 @@ async def last_at(connection: Connection, tournament_id: TournamentId, moment: d
 
 
 async def has_head(connection: Connection, tournament_id: TournamentId, head: Head) -> bool:
-    """Whether the log has a block that ends in just this head."""
+    """Whether the log has a block that ends in exactly this head."""
     digest_: bytes | None = await connection.fetchval(_BLOCK_DIGEST, tournament_id, head.sequence)
     return digest_ == head.digest
 
 
 async def set_aside_since(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> bool:
-    """Whether an event up to `sequence` was set aside by one beyond it: what was folded up to there may not hold."""
+    """Whether an event beyond `sequence` set aside one up to it, so that a fold up to `sequence` may be wrong."""
     since: bool = await connection.fetchval(_SET_ASIDE_SINCE, tournament_id, sequence)
     return since
 
 
 EFFECTS_EVENTS_MAX: Final = 200_000
-"""Events that are searched at once for those of a competition."""
+"""Events that one query searches for those of a competition."""
 
 
 async def points_of(
     connection: Connection, tournament_id: TournamentId, competition_id: CompetitionId, upto: Sequence
 ) -> AsyncIterator[Recorded]:
-    """Every event up to `upto` by which the competition gave points or had them reversed. Raises LogUnreadable."""
+    """Yields, in order, every event up to `upto` that gave or reversed points of the competition.
+
+    Events that were set aside are left out. Raises LogUnreadable.
+    """
     for after in range(0, upto, EFFECTS_EVENTS_MAX):
         last = min(upto, after + EFFECTS_EVENTS_MAX)
         for row in await connection.fetch(_EFFECTS, tournament_id, after, last, f'"competition_id":{competition_id}'):
@@ -662,8 +671,8 @@ class UsedKey(Struct, frozen=True):
 
 
 class RefusedKey(Struct, frozen=True):
-    """What became of a key that was to be refused. `used`: by this request, so it is not refused. `refusals`: of the
-    tournament, this one included."""
+    """What became of a key that was to be refused. `used`: the request that has used it, so it is not refused.
+    `refusals`: how many refusals the tournament has had, this one included."""
 
     used: UsedKey | None
     refusals: int
@@ -672,11 +681,10 @@ class RefusedKey(Struct, frozen=True):
 async def refuse_keys(
     connection: Connection, tournament_id: TournamentId, idempotency_keys: Items[str]
 ) -> list[RefusedKey]:
-    """Sees to it that nothing is recorded any more that was sent before with one of these keys, which nobody has used;
-    the answers are in their order.
+    """Refuses those keys that no request has used: what was sent with them before is never recorded.
 
-    Waits for the tournament's lock up to the session's lock_timeout. Raises driver errors, and UnconfirmedCommit:
-    perhaps not for ever.
+    Returns what became of each key, in their order. Waits for the tournament's lock, up to the session's lock_timeout.
+    Raises driver errors, and UnconfirmedCommit: the refusals may not last.
     """
     with _noted(connection) as warnings:
         rows = await connection.fetch(_REFUSE_KEYS, tournament_id, idempotency_keys)
@@ -688,23 +696,26 @@ async def refuse_keys(
 
 
 async def refusals(connection: Connection, tournament_id: TournamentId) -> int:
-    """How many refusals the tournament has had; 0 where there is no such tournament."""
+    """How many refusals the tournament has had; 0 if there is no such tournament."""
     return int(await connection.fetchval(_REFUSALS, tournament_id) or 0)
 
 
 KEYS_MAX: Final = 1_000
-"""Keys that are looked up at once."""
+"""Keys that one query looks up."""
 
 
 class Keyed(Struct, frozen=True):
-    """What a request that used a key led to first, and the fingerprint of that request."""
+    """The first event of the request that used a key, and that request's fingerprint."""
 
     fingerprint: bytes
     recorded: Recorded
 
 
 async def keyed(connection: Connection, tournament_id: TournamentId, idempotency_keys: Items[str]) -> dict[str, Keyed]:
-    """What became of those of the keys, at most KEYS_MAX of them, that anybody has used. Raises LogUnreadable."""
+    """What became of each of the keys that a request has used, by key.
+
+    Raises LogUnreadable, and ValueError for more than KEYS_MAX keys.
+    """
     if len(idempotency_keys) > KEYS_MAX:
         raise ValueError(f"{len(idempotency_keys)} keys are more than {KEYS_MAX}")
     rows = await connection.fetch(_KEYED, tournament_id, idempotency_keys)
@@ -728,7 +739,7 @@ _IGNORED: Final = Ignored()
 
 
 class Registered(Struct, frozen=True):
-    """A tournament and how long its log is."""
+    """A tournament, and the last sequence of its log."""
 
     tournament_id: TournamentId
     slug: str
@@ -739,14 +750,14 @@ class Registered(Struct, frozen=True):
 async def open_tournament(
     connection: Connection, tournament_id: TournamentId, *, name: str, slug: str, actor: ActorId
 ) -> bool:
-    """Enters a tournament in the registry and records that it was opened. False: the slug is taken."""
+    """Enters a tournament in the registry and records its opening. Returns False if the slug is taken."""
     kind, body = codec.encode(TournamentOpened(name=name, slug=slug))
     opened: bool = await connection.fetchval(_OPEN, tournament_id, slug, name, uuid4(), actor, kind, body)
     return opened
 
 
 async def tournament_named(connection: Connection, slug: str) -> TournamentId | None:
-    """The tournament whose slug this is."""
+    """The tournament with this slug; None: there is none."""
     tournament_id: TournamentId | None = await connection.fetchval(_BY_SLUG, slug)
     return tournament_id
 
@@ -763,5 +774,5 @@ async def tournaments(connection: Connection) -> list[Registered]:
 
 
 async def next_ids(connection: Connection, count: int) -> list[int]:
-    """`count` ids that nobody else has or will have, ascending."""
+    """`count` ids, ascending, that nothing else has or will have."""
     return [row["id"] for row in await connection.fetch(_NEXT_IDS, count)]

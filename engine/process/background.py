@@ -1,4 +1,4 @@
-"""Tasks that work in the background of a context."""
+"""Background tasks that last as long as a context."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 
 @asynccontextmanager
 async def background() -> AsyncIterator[asyncio.TaskGroup]:
-    """A task group whose body raises what it raises, not a group of it.
+    """A task group that lets an error of its body through as it is, not wrapped in a group.
 
-    A task that fails still ends the body and comes out as a group: a process whose background is broken must not go
-    on as if it were not.
+    A task that fails still ends the body, and its error comes out in a group: a process must not go on with a broken
+    background.
     """
     raised: BaseException | None = None
     try:

@@ -1,10 +1,10 @@
-"""Points at which a process can be told to die: for trying what becomes of the work that it had under way.
+"""Points at which a process can be told to die, to test what becomes of its work under way.
 
-    TALLYBOOK_FAIL_AT=append-sent       dies when it comes to that point
-    TALLYBOOK_FAIL_AT=append-sent:7     dies when it comes there for the 7th time
+    TALLYBOOK_FAIL_AT=append-sent       dies when it reaches that point
+    TALLYBOOK_FAIL_AT=append-sent:7     dies when it reaches that point for the 7th time
 
-It dies by SIGKILL, so that nothing is tidied up. Without the variable a point costs a look at an empty dictionary. The
-processes of a service read it when they begin, nothing else does.
+It dies by SIGKILL, so nothing is tidied up. Without the variable a point costs a look at an empty dictionary. Only the
+processes of a service read the variable, when they start.
 """
 
 import asyncio
@@ -25,25 +25,25 @@ class Point(StrEnum):
     APPEND = "append"
     """Before a batch goes to the database."""
     APPEND_SENT = "append-sent"
-    """When it has gone there, before its answer is read."""
+    """After it has left for the database, before its answer is read."""
     APPEND_COMMITTED = "append-committed"
-    """When the database has answered that it is committed, before anybody is told."""
+    """After the database has confirmed the commit, before any client is answered."""
     FOLD_CLAIMED = "fold-claimed"
-    """When a worker has locked the checkpoints of a batch."""
+    """After a worker has locked the checkpoints of a batch."""
     FOLD_READ = "fold-read"
-    """When it has read what follows them."""
+    """After the worker has read the events that follow them."""
     FOLD_SAVED = "fold-saved"
-    """When it has written rows and checkpoints, before the COMMIT."""
+    """After the worker has written rows and checkpoints, before the COMMIT."""
     FOLD_COMMITTED = "fold-committed"
-    """After the COMMIT."""
+    """After the worker's COMMIT."""
 
 
 _left: dict[Point, int] = {}
-"""How many times a point is still to be reached until the process dies there; empty unless it was armed."""
+"""How many more times the process reaches a point until it dies there; empty unless armed."""
 
 
 def arm() -> None:
-    """Reads the variable. Raises StartupRefused where it names no point."""
+    """Reads the variable. Raises StartupRefused if it names no point, or its N is not a number from 1 on."""
     _left.clear()
     setting = os.environ.get(VARIABLE, "")
     if not setting:
@@ -55,13 +55,13 @@ def arm() -> None:
 
 
 def reached(point: Point) -> None:
-    """The process is at `point`. Does not return where it was told to die there."""
+    """The process is at `point`. Does not return if it was told to die there."""
     if _left:
         _count_down(point)
 
 
 def reached_next(point: Point) -> None:
-    """The process will be at `point` at the next turn of its event loop: when what is written now has left."""
+    """The process will be at `point` in the next turn of its event loop, when what it writes now has left."""
     if _left:
         asyncio.get_running_loop().call_soon(_count_down, point)
 

@@ -11,34 +11,34 @@ Log events (structlog, one JSON object a line; ids as keywords, never bodies or 
     append_rejected       the database refuses a block: a defect
     commit_unconfirmed    the server committed, but a standby did not confirm
     tournament_stopped    an event cannot be folded; its tournament answers 503 (alarm)
-    clock_behind          the time of a log is far ahead of the clock and stands still until that has caught up:
+    clock_behind          the time of a log is far ahead of the clock, and stands still until the clock has caught up:
                           tournament_id, seconds (alarm)
     log_forked            the log is not the one that was read before (alarm)
-    session_refused       a new connection is not what guarantees rest on: reason; it is tried again (alarm)
-    snapshot_ignored      a snapshot that cannot be used: answers about the past fold from an earlier one
+    session_refused       guarantees would not hold on a new connection: reason; another is tried (alarm)
+    snapshot_ignored      a snapshot cannot be used: answers about the past fold from an earlier one
     request_failed        a defect, with its traceback
     worker_failed         a worker could not go on with the tournaments of a batch, and tries each alone, or later
     process_started / process_stopping / process_stopped / process_died
     digests_noted         heads were noted in a file elsewhere: tournaments
-    digests_failed        they could not be; it is tried again
+    digests_failed        heads could not be noted: reason; it is tried again
     tournament_verified   one tournament by `verify --forever`: tournament, sequence, events, milliseconds, differences
     difference_found      something is not what the log, or a digest, says: tournament, sequence, field, message (alarm)
-    verify_failed         a round of `verify --forever` was broken off; it goes on
+    verify_failed         a round of `verify --forever` was broken off: reason; the next one goes on
 
 Metrics (Prometheus; several processes are added up)
 
     tallybook_build_info{version,python,fold_version}: 1
     tallybook_request_seconds{method,route,status}
     tallybook_connections, tallybook_connections_ended_total{why}: silent, unread, crowded_out, refused
-    tallybook_appended_events_total: less tallybook_folded_events_total is how far the workers are behind
+    tallybook_appended_events_total: minus tallybook_folded_events_total, it says how far the workers are behind
     tallybook_clock_behind_seconds: how far the time of a log that was appended to is ahead of this clock
     tallybook_append_seconds, tallybook_append_blocks, tallybook_append_requests, tallybook_appends_resent_total
     tallybook_barrier_seconds, tallybook_waiting_requests, tallybook_live_tournaments, tallybook_live_bytes
     tallybook_lives_loaded_total, tallybook_stopped_total, tallybook_forked_total
     tallybook_pool_connections, tallybook_pool_in_use, tallybook_pool_waiting: connections to the database
-    tallybook_loop_lag_seconds: how much later than it should the event loop of a process came to something
-    process_cpu_seconds_total{pid}, process_resident_memory_bytes{pid} and the others of prometheus_client, of each
-    process of a service that runs, Linux only
+    tallybook_loop_lag_seconds: how late the event loop of a process came to something that was due
+    process_cpu_seconds_total{pid}, process_resident_memory_bytes{pid} and the others of prometheus_client, for each
+    running process of a service, Linux only
     tallybook_folded_events_total, tallybook_rebuilt_events_total, tallybook_fold_seconds
 
     of `verify --forever`, on a port of its own; a service's are 0:
@@ -128,7 +128,8 @@ _observed: Final[dict[Histogram, list[float]]] = {}
 
 
 def observe(histogram: Histogram, value: float) -> None:
-    """Has `histogram` count `value` at the next `settle`: each at once would take longer than to judge a command."""
+    """Has `histogram` count `value` at the next `settle`: counting each at once would take longer than judging a
+    command does."""
     values = _observed.setdefault(histogram, [])
     values.append(value)
     if len(values) >= OBSERVED_MAX:
@@ -136,7 +137,7 @@ def observe(histogram: Histogram, value: float) -> None:
 
 
 def settle() -> None:
-    """Counts what was observed; to be called once in a while, and by whoever shows figures."""
+    """Counts what was observed. Call it once in a while, and before figures are shown."""
     for histogram, values in _observed.items():
         if values:
             observe_all(histogram, values)
@@ -144,9 +145,9 @@ def settle() -> None:
 
 
 def observe_all(histogram: Histogram, values: Items[float]) -> None:
-    """What `observe` would do for each of `values`, at the price of one or two of them.
+    """Does what `Histogram.observe` would do for each of `values`, at the price of one or two of them.
 
-    The library has no such method, so this reaches for what it keeps inside; a test holds it against `observe`.
+    The library has no such method, so this uses its private parts; a test compares it with `Histogram.observe`.
     """
     histogram._sum.inc(sum(values))
     for bucket, count in Counter(bisect_left(histogram._upper_bounds, value) for value in values).items():
@@ -154,11 +155,11 @@ def observe_all(histogram: Histogram, values: Items[float]) -> None:
 
 
 class Lines:
-    """Writes log lines to `stream`, all that come in one turn of the event loop together: a block's requests are
-    answered in one turn. Without a loop each is written at once, and at the exit whatever waits.
+    """Writes log lines to `stream`. All lines of one turn of the event loop go together, because a block's requests are
+    answered in one turn. Without a loop each line is written at once. What still waits is written at exit.
 
-    It is what structlog's loggers write to. `event` is a way past them for the one line that every request pays for:
-    they would take three times as long as the line itself.
+    structlog's loggers write to it. `event` bypasses them for the one line that every request pays for: they would take
+    three times as long as the line itself.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -188,7 +189,7 @@ class Lines:
 
 
 def log_json(stream: BinaryIO | None = None) -> Lines:
-    """Has structlog write one JSON object a line to `stream`, or to standard error; returns what it writes to."""
+    """Has structlog write one JSON object a line to `stream`, or to standard error. Returns the `Lines` in between."""
     lines = Lines(stream or sys.stderr.buffer)
     structlog.configure(
         processors=[_line],

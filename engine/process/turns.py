@@ -1,6 +1,6 @@
 """Turns of the event loop: long work gives way to the rest of the process every few milliseconds.
 
-`Turn` is for one piece of work, where few are under way at once: loading, rebuilding, the worker.
+`Turn` is for one piece of work, if few are under way at once: loading, rebuilding, the worker.
 
     turn = Turn()
     for item in many:
@@ -8,8 +8,8 @@
         if turn.over:
             await turn.give_way()
 
-`Turns` is shared by all answers of a process, however many are made at once: together they have one slice in each round
-of the loop.
+All answers of a process share a `Turns`, however many are made at once: together they have one slice in each round of
+the loop.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ from collections.abc import Iterable
 from typing import Final
 
 SLICE_SECONDS: Final = 0.004
-"""For long work in one go of the event loop; the step that is begun then is done to its end."""
+"""How long the work that shares a `Turns` goes on in one round of the event loop, plus the step it is in then."""
 TURN_SECONDS_MAX: Final = 0.002
-"""Of work in one go, beside the item that is begun then; several who work so at once have a turn each in one round."""
+"""How long work with a `Turn` goes on at once, plus the item it is at then. Each such work has a turn in each round."""
 
 
 class Turn:
-    """Begins when it is made, and anew whenever it gave way."""
+    """Begins when it is made, and again whenever it gave way."""
 
     def __init__(self) -> None:
         self._until = time.perf_counter() + TURN_SECONDS_MAX
@@ -34,17 +34,17 @@ class Turn:
         return time.perf_counter() > self._until
 
     async def give_way(self) -> None:
-        """Returns when everybody else who had something to do has had a turn."""
+        """Returns when all other work that was ready has had a turn."""
         await asyncio.sleep(0)
         self._until = time.perf_counter() + TURN_SECONDS_MAX
 
 
 class Turns:
-    """Lets the long work of a process be done in slices, one slice in each round of the event loop, however many have
-    such work: whoever has it does it `async with` this, step by step, until `over`, and then again.
+    """Divides the long work of a process into slices, one slice in each round of the event loop, however much such work
+    there is. Do the work `async with` this, step by step, until `over`; then leave and enter again.
 
-    The lock is fair, and who waits for it is woken in a later round than the one in which it was let go; so between two
-    slices everybody else has their turn.
+    The lock is fair, and wakes the next waiter in a later round than the one in which it was released. So between two
+    slices all other work has its turn.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Turns:
         return time.perf_counter() > self._until
 
     async def work(self, steps: Iterable[object]) -> None:
-        """Goes through all `steps`, which are small, in as many slices as they take."""
+        """Takes all `steps`, which must be small, in as many slices as they need."""
         walk = iter(steps)
         while True:
             async with self:
