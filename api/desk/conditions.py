@@ -1,12 +1,12 @@
 """Conditional changes: what If-Match demands of the resource that a request addresses.
 
-TAGS. A resource's own tag, `<sequence>.<moment>`, names the last event that changed its own fields, list or unities:
-its sequence, and in hexadecimal the µs since 1970 at which it was recorded. In a log there is one event of a sequence;
-after a restore to an earlier moment another one takes it, but at another time. Points change no tag, and neither does
-what is embedded: that a ranking shows a competitor's new name is no reason to refuse a new list.
+TAGS. A resource's own tag, `<sequence>.<moment>`, names the last event that changed its own fields, list or unities: by
+its sequence, and by the time at which it was recorded, in µs since 1970, in hexadecimal. A log has one event of a
+sequence. After a restore to an earlier moment another event takes that sequence, but at another time. Points change no
+tag, and neither does what is embedded: a ranking that shows a competitor's new name is no reason to refuse a new list.
 
-But a copy that somebody keeps must be the same byte for byte. So the ETag of an answer is the own tag, a dash and a
-digest of its body: If-None-Match compares the whole, If-Match what stands before the dash.
+But a copy that a client keeps must be the same byte for byte. So the ETag of an answer is the own tag, a dash and a
+digest of its body. If-None-Match compares the whole ETag, If-Match the part before the dash.
 """
 
 import re
@@ -30,12 +30,12 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def own_tag(resource: Competitor | Competition | Ranking) -> str:
-    """The tag of its own state, without quotes."""
+    """The resource's own tag, without quotes."""
     return f"{resource.revised}.{(resource.updated_at - _BEGINNING) // _MICROSECOND:x}"
 
 
 class Condition(Struct, frozen=True):
-    """That a resource of the `kind` ranking, competitor or competition still has one of these own tags."""
+    """Demands that a resource still has one of these own tags. `kind` is ranking, competitor or competition."""
 
     kind: str
     resource_id: int
@@ -43,13 +43,13 @@ class Condition(Struct, frozen=True):
 
     @property
     def exact(self) -> bool:
-        """Whether no event at all may lie between the judging and the append. All changes of rankings and of
-        competitors are structural, so that the log itself refuses what was judged before one; a competition's are
-        not."""
+        """Whether no event at all may lie between the judging and the append. Every change of a ranking's or a
+        competitor's tag is structural, so the log itself refuses what was judged before one. A change of a competition
+        is not."""
         return self.kind == "competition"
 
     def refuse_unless_met(self, board: Board) -> None:
-        """Raises PreconditionFailed. What does not exist is left to those who refuse it for that."""
+        """Raises PreconditionFailed. A resource that does not exist passes: the judging refuses it for that."""
         resource = self._resource(board)
         if resource is not None and own_tag(resource) not in self.own_tags:
             raise PreconditionFailed(
@@ -66,10 +66,10 @@ class Condition(Struct, frozen=True):
 
 
 def parse_if_match(values: Iterable[str], ids: Mapping[str, int]) -> Condition | None:
-    """The condition that the values of If-Match make of a request whose path has these `ids`.
+    """The condition that the values of If-Match make of a request whose path has these `ids`, by name.
 
     None for `*`, which demands no more than that the resource exists. Weak tags match nothing, so they are left out.
-    Raises Unreadable.
+    Raises Unreadable, also if there are no `ids`.
     """
     if not ids:
         raise _unreadable("has nothing to be compared with where something is created; leave it out")

@@ -1,8 +1,8 @@
 """What a process remembers of the database that is no fold of a log: ids it has drawn, slugs, refusals.
 
-A fold is tied to its log by digests. These are not: a restored database hands out the same ids again and gives them to
+Digests tie a fold to its log. Nothing ties these: a restored database hands out the same ids again and gives them to
 other tournaments. So they are forgotten at the end of each epoch of the database (`engine/database/pool.py`), which
-costs a query now and then; and each use is checked against something that is tied to the log.
+costs a query now and then. Each use is also checked against something that is tied to the log.
 """
 
 import asyncio
@@ -14,15 +14,15 @@ from engine.domain.terms import TournamentId
 from engine.log import log
 
 IDS_RESERVED: Final = 32
-"""Ids that a process draws at a time; it forgets those left over."""
+"""Ids that a process draws at a time. It forgets those left over."""
 SLUGS_MAX: Final = 100_000
 REFUSALS_MAX: Final = 10_000
-"""Tournaments whose refusals a process knows; beyond them it forgets all of them."""
+"""Tournaments whose refusals a process knows. Beyond them it forgets all of them."""
 
 
 class Ids:
-    """Ids that nothing else in the service has or will have, as long as the database is this one. Whether one exists is
-    judged with the command that brings it, and looked at again by the log."""
+    """Draws ids that nothing else in the service has or will have, as long as the database stays the same. An id that
+    exists already is refused when the command that brings it is judged, and again by the log."""
 
     def __init__(self, database: Database, *, reserved: int = IDS_RESERVED) -> None:
         self._database = database
@@ -41,7 +41,7 @@ class Ids:
             return self._ids.popleft()
 
     def forget(self) -> None:
-        """One of them was taken by somebody else: the others may be as well."""
+        """One of the ids turned out to be taken. The others that were drawn may be taken as well."""
         self._ids.clear()
 
 
@@ -54,7 +54,7 @@ class Slugs:
         self._ids: dict[str, TournamentId] = {}
 
     async def tournament_id(self, slug: str) -> TournamentId | None:
-        """None: there is no such tournament. Raises DatabaseUnavailable."""
+        """The tournament of this slug; None: there is none. Raises DatabaseUnavailable."""
         known = self._ids.get(slug)
         if known is not None and self._epoch == self._database.epoch.number:
             return known
@@ -70,16 +70,16 @@ class Slugs:
         return tournament_id
 
     def forget(self, slug: str) -> None:
-        """It turned out to mean another tournament, or none."""
+        """The slug turned out to mean another tournament, or none."""
         self._ids.pop(slug, None)
 
 
 class Refusals:
-    """How many refusals of keyed requests each tournament had when this process looked last: never more than it has.
+    """How many refusals of keyed requests each tournament had when this process last looked: never more than it has.
 
-    A request brings along how many were known when it was taken (`Stamp`); the log does not record it where one of its
-    key has come since, because whoever sent it has been told that it is not done. So a count that is too low is safe:
-    at worst, a request is not recorded although it came after the refusal, and may be sent again.
+    A request brings along how many were known when it was taken (`Stamp`). The log does not record the request if its
+    key has been refused since then, because the client has been told that it was not applied. So a count that is too
+    low is safe: at worst, a request is not recorded although it came after the refusal, and may be sent again.
     """
 
     Stamp = tuple[int, int]
@@ -95,12 +95,12 @@ class Refusals:
         return self._epoch, self._counts.get(tournament_id, 0)
 
     def known_at(self, stamp: Stamp) -> int:
-        """How many were known when the request of this stamp was taken; none where that was another epoch."""
+        """How many were known when the request of this stamp was taken; 0 if that was in another epoch."""
         epoch, count = stamp
         return count if epoch == self._database.epoch.number else 0
 
     def learn(self, tournament_id: TournamentId, count: int, *, epoch: int) -> None:
-        """The tournament has had so many; the database said so in that epoch."""
+        """Notes that the tournament has had `count` refusals, as the database said in this epoch."""
         self._renew()
         if epoch != self._epoch:
             return

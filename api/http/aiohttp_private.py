@@ -1,7 +1,7 @@
-"""Everything of aiohttp's that we use and it does not document: here alone, under names of our own.
+"""What we use of aiohttp although it does not document it: only here, under names of our own.
 
-`PRIVATE` lists the names. aiohttp is bounded in pyproject.toml to the minor version that has them; a test says which of
-them another version lacks.
+`PRIVATE` lists the names. pyproject.toml bounds aiohttp to the minor version that has them. A test says which of them
+another version lacks.
 """
 
 import asyncio
@@ -20,16 +20,16 @@ PRIVATE: Final = {
 
 
 class Server(web.Server):
-    """aiohttp's server, which makes a handler of each connection."""
+    """aiohttp's server, which makes a handler for each connection."""
 
     @property
     def open_count(self) -> int:
-        """Connections that there are, with those whose last request is still being worked at."""
+        """Open connections, and closed ones whose last request is still being worked on."""
         return len(self._connections)
 
     @property
     def handler_settings(self) -> dict[str, Any]:
-        """What it makes handlers with."""
+        """The keyword arguments that it makes handlers with."""
         return self._kwargs
 
 
@@ -48,34 +48,34 @@ class RequestHandler(web.RequestHandler):
         return self._waiter
 
     def answer_unread(self, error: BaseException, message: str) -> None:
-        """Has `handle_error` answer instead of a head, as aiohttp does where a head cannot be read. Only while a head
-        is awaited."""
+        """Has `handle_error` answer with `error`, as aiohttp does for a head that it cannot read. Call it only while a
+        head is awaited."""
         assert self._waiter is not None
         self._messages.append((_ErrInfo(status=400, exc=error, message=message), EMPTY_PAYLOAD))
         self._waiter.set_result(None)
 
     def body_error(self) -> BaseException | None:
-        """Why the body of the request under way cannot be read on; None: it can."""
+        """The error that broke the body of the request under way; None: it is not broken."""
         last = self._messages[-1][0] if self._messages else None
         return last.exc if isinstance(last, _ErrInfo) else None
 
     def break_body(self, error: BaseException) -> None:
-        """Raises `error` where the body of the request under way is read; aiohttp would let the reader wait."""
+        """Raises `error` in the reader of the body of the request under way. aiohttp would let that reader wait."""
         request = self._current_request
         if request is not None and not request.content.is_eof():
             request.content.set_exception(error)
 
     async def drained(self) -> None:
-        """Returns when there is room to write again. Raises ConnectionError where the connection is lost."""
+        """Returns when there is room to write again. Raises ConnectionError if the connection is lost."""
         await self._drain_helper()
 
 
 receive: Final = web.RequestHandler.data_received
-"""For every piece of every request: `super()` takes as long again."""
+"""Called directly for every piece of every request: `super()` takes as long again."""
 
 
 def body_is_read(request: web.BaseRequest) -> bool:
-    """Whether nothing of its body is left. (`request.content` says the same and takes longer.)"""
+    """Whether nothing of the body is left. (`request.content` says the same and takes longer.)"""
     return request._payload.is_eof()
 
 

@@ -1,9 +1,9 @@
 """Tokens: who may ask what. The only SQL on the table `token`.
 
-A token's text is shown once, when it is made; what is kept, in the table as in memory, is its SHA-256. The text
-carries a checksum, so that a typing error or a guess is refused before it costs a query.
+A token's text is shown once, when the token is made. The table and the memory keep only its SHA-256. The text carries a
+checksum, so a typing error or a guess is refused before it costs a query.
 
-Times are UTC. Functions take a connection of the service's; driver errors come through as they are.
+Times are UTC. Functions take a connection of the service. The driver's errors pass through unchanged.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ from engine.domain.terms import ID_MAX, ActorId, TournamentId, name_fault
 
 KEPT_SECONDS_MAX: Final = 4.0  # from the start of the look-up; revocation may take a second more
 TOKENS_KEPT_MAX: Final = 10_000
-LOOKUPS_AT_ONCE_MAX: Final = 2  # of a process, so that guessing cannot take all connections from the others
+LOOKUPS_AT_ONCE_MAX: Final = 2  # per process, so that guesses cannot take all connections
 EXPIRES_IN_DAYS_MAX: Final = 36_500
 
 BASE62: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
-SECRET_CHARACTERS: Final = 30  # 178 bits: nobody guesses them, so a fast hash protects them as well as a slow one
+SECRET_CHARACTERS: Final = 30  # 178 bits cannot be guessed, so a fast hash protects them as well as a slow one
 CHECKSUM_CHARACTERS: Final = 6
 _SHAPE: Final = re.compile(r"tb_[0-9A-Za-z]{36}")
 _HEADER: Final = re.compile(r"(?i:bearer) (tb_[0-9A-Za-z]{36})", re.ASCII)
@@ -59,7 +59,7 @@ _REVOKE: Final = "UPDATE token SET revoked_at = now() WHERE token_id = $1 AND re
 
 
 class Scope(IntEnum):
-    """What a token may do; each scope may do all that the smaller ones may."""
+    """What a token may do. Each scope includes the smaller ones."""
 
     READ = 1
     WRITE = 2
@@ -67,12 +67,12 @@ class Scope(IntEnum):
 
     @property
     def text(self) -> str:
-        """As people and the table write it: `read`, `write`, `admin`."""
+        """The scope as people and the table write it: `read`, `write`, `admin`."""
         return self.name.lower()
 
 
 class Token(Struct, frozen=True):
-    """What is known of a token, its text excepted. `tournament_ids` None: all, those to come too."""
+    """What is known of a token, except its text. `tournament_ids` None: all tournaments, future ones too."""
 
     token_id: ActorId
     name: str
@@ -83,7 +83,7 @@ class Token(Struct, frozen=True):
     revoked_at: datetime | None
 
     def allows(self, tournament_id: TournamentId) -> bool:
-        """Whether it is for this tournament; its scope and its end are other questions."""
+        """Whether the token is for this tournament. Its scope and its end are checked elsewhere."""
         return self.tournament_ids is None or tournament_id in self.tournament_ids
 
 
@@ -95,10 +95,10 @@ async def create(
     tournament_ids: Iterable[TournamentId] | None,
     expires_in_days: int | None,
 ) -> tuple[Token, str]:
-    """A new token, and its text, which nobody can learn again.
+    """Makes a token. Returns it with its text, which is never shown again.
 
-    `tournament_ids` empty: for none; None: for all. `expires_in_days` None: never, else 1 … EXPIRES_IN_DAYS_MAX.
-    Raises Unacceptable, naming every fault.
+    `tournament_ids` empty: for none; None: for all. `expires_in_days` None: never, else 1 … EXPIRES_IN_DAYS_MAX. Raises
+    Unacceptable, naming every fault.
     """
     name = name.strip()
     _refuse_faults(name, expires_in_days)
@@ -109,7 +109,7 @@ async def create(
 
 
 async def listed(connection: Connection) -> list[Token]:
-    """Every token there has ever been, oldest first."""
+    """Every token ever made, oldest first."""
     return [_token(row) for row in await connection.fetch(_LIST)]
 
 
@@ -154,9 +154,9 @@ def _token(row: Any) -> Token:
 class Guard:
     """Knows the tokens that requests bring; one per process.
 
-    Good answers are kept by the token's hash for KEPT_SECONDS_MAX of one epoch of the database's, the oldest giving way
-    beyond TOKENS_KEPT_MAX; bad ones never, so that guesses cannot fill the memory. `clock` counts seconds, `now` tells
-    the time of day in UTC.
+    A good token is trusted for KEPT_SECONDS_MAX from the start of its look-up, within one epoch of the database. Beyond
+    TOKENS_KEPT_MAX the oldest are forgotten. A bad token is never kept, so guesses cannot fill the memory. `clock`
+    counts seconds; `now` returns the time in UTC.
     """
 
     def __init__(
@@ -170,10 +170,8 @@ class Guard:
         self._turns = asyncio.Semaphore(LOOKUPS_AT_ONCE_MAX)
 
     async def token_of(self, authorization: str | None) -> Token:
-        """The good token in an Authorization header.
-
-        Raises Unauthenticated, in the same words whatever is wrong with the token, and DatabaseUnavailable.
-        """
+        """Returns the good token in an Authorization header. Raises DatabaseUnavailable, and Unauthenticated with the
+        same message whatever is wrong with the token."""
         match = _HEADER.fullmatch(authorization or "")
         if match is None or not well_formed(match[1]):
             raise Unauthenticated(_NOT_ACCEPTED)
@@ -184,13 +182,13 @@ class Guard:
         return token
 
     def kept(self, authorization: str | None) -> Token | None:
-        """What token_of would return, if that is known without a query; None says nothing about the token."""
+        """What `token_of` would return, if that is known without a query. None says nothing about the token."""
         if authorization is None or not authorization.startswith(_BEARER):
             return None
         return self._kept_token(_hash(authorization[len(_BEARER) :]))
 
     def knew(self, authorization: str | None) -> bool:
-        """Whether it was good when it was last looked up, and is not forgotten; it may have ended since."""
+        """Whether the token was good at its last look-up and is still kept. It may have ended since."""
         match = _HEADER.fullmatch(authorization or "")
         return match is not None and _hash(match[1]) in self._kept
 
@@ -203,7 +201,7 @@ class Guard:
         return token.revoked_at is None and (token.expires_at is None or self._now() < token.expires_at)
 
     async def _looked_up(self, digest: bytes) -> Token | None:
-        """The answer of a look-up that all who ask meanwhile share; none of them ends it by going away."""
+        """The answer of a look-up. All requests that ask meanwhile share it, and one that goes away does not end it."""
         task = self._under_way.get(digest)
         if task is None:
             task = self._under_way[digest] = asyncio.create_task(self._look_up(digest, self._clock()))
@@ -213,15 +211,15 @@ class Guard:
     def _settle(self, digest: bytes, task: asyncio.Task[Token | None]) -> None:
         del self._under_way[digest]
         if not task.cancelled():
-            task.exception()  # Taken note of: asyncio would complain where all who asked have gone.
+            task.exception()  # marks it as seen: asyncio would complain if all who asked have gone
 
     async def _look_up(self, digest: bytes, began: float) -> Token | None:
-        with unavailable():  # The limit of time is for those who join late: their answer is no older than a kept one.
+        with unavailable():  # The time limit is for requests that join late: their answer is no older than a kept one.
             async with asyncio.timeout(KEPT_SECONDS_MAX), self._turns, self._database.connection() as connection:
                 epoch = self._database.epoch.number
                 row = await connection.fetchrow(_BY_HASH, digest)
         token = None if row is None else _token(row)
-        self._kept.pop(digest, None)  # so that what is kept stands in the order of its answers
+        self._kept.pop(digest, None)  # so that the dict stays in the order of answers
         if token is not None and self._is_good(token):
             self._kept[digest] = (token, began, epoch)
             if len(self._kept) > TOKENS_KEPT_MAX:

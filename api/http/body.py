@@ -1,4 +1,4 @@
-"""The body of a request: bounded in size and time, of the one media type there is."""
+"""The body of a request: bounded in size and time, and of the only media type there is."""
 
 import asyncio
 from typing import Final
@@ -10,7 +10,7 @@ from engine.domain.errors import BodyTooLarge, BodyTooSlow, MediaTypeUnsupported
 
 BODY_SECONDS_MAX: Final = 10.0
 AWAITED_BYTES_MAX: Final = 134_217_728
-"""Of all bodies together that are on their way to a process; who announces more than there is room for is told 503."""
+"""Bytes of all bodies together that are on their way to one process. A body that finds no room is answered 503."""
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _FORM: Final = "application/x-www-form-urlencoded"
 
@@ -19,10 +19,11 @@ class Bodies:
     """Reads the bodies that come to one process."""
 
     def __init__(self) -> None:
-        self._awaited_bytes = 0  # announced, of bodies that are not here yet
+        self._awaited_bytes = 0  # that bodies on their way have announced
 
     async def form(self, request: web.BaseRequest) -> Form:
-        """The decoded fields of the body. Raises an Unreadable of the kind that fits, and QueueFull."""
+        """Returns the decoded fields of the body. Raises an Unreadable of the kind that fits, Unacceptable for repeated
+        fields, and QueueFull."""
         if request.headers.get("Content-Type") != _FORM or "Content-Encoding" in request.headers:
             _refuse_other_media(request)
         if request.content.is_eof():  # it is here already, as bodies of ordinary size are
@@ -45,12 +46,12 @@ class Bodies:
 
 
 async def _read(request: web.BaseRequest, length: int | None) -> bytes:
-    """The body, of `length` bytes, or, where that is not known, in chunks."""
+    """Reads a body of `length` bytes; None: it comes in chunks."""
     content = request.content
     if length is not None:
-        content.set_read_chunk_size(max(1, length))  # it comes whole, without being stopped on its way
+        content.set_read_chunk_size(max(1, length))  # the buffer takes all of it without a pause
     if "Expect" in request.headers and request.version >= HttpVersion11:
-        await request.writer.write(_CONTINUE)  # only now: of what is refused anyway, the body need not be sent
+        await request.writer.write(_CONTINUE)  # only now: a client that was refused need not send its body
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS_MAX):
@@ -59,7 +60,7 @@ async def _read(request: web.BaseRequest, length: int | None) -> bytes:
                 if len(body) > BODY_BYTES_MAX:
                     raise _too_large()
                 if length is None:
-                    await asyncio.sleep(0)  # or who sends tiny chunks would have the event loop for itself
+                    await asyncio.sleep(0)  # or a client that sends tiny chunks would keep the event loop
     except TimeoutError as error:
         raise BodyTooSlow(f"The body did not come within {BODY_SECONDS_MAX:.0f} seconds; send it again.") from error
     except _BROKEN as error:
@@ -71,8 +72,8 @@ _BROKEN: Final = (ConnectionError, web.RequestPayloadError)
 
 
 def _broken_off(error: BaseException) -> Unreadable:
-    # The stream keeps the error, and that would keep the frames that it has passed, with all that was read, until
-    # somebody collects garbage.
+    # The stream keeps the error. Its traceback would keep the frames it has passed, with all that was read, until the
+    # next garbage collection.
     error.__traceback__ = None
     return Unreadable("The body is not what its headers announce; send it again.")
 

@@ -1,8 +1,8 @@
 """The connections of one process: how many there may be, and how long each may take for what.
 
-aiohttp has no limit of time for a head, and none for a client that does not read its answers. Both are here, and the
-answers to what is not HTTP. A request that comes in one piece pays for a few comparisons; whoever makes us wait is
-entered in a list that is in the order of time, so that looking after all of them once a second costs next to nothing.
+aiohttp limits neither how long a head takes nor how long a client leaves its answers unread. This module limits both,
+and answers what is not HTTP. A request that comes in one piece costs a few comparisons. A connection that makes us wait
+is entered in a list in the order of time, so checking all of them once a second costs next to nothing.
 """
 
 import asyncio
@@ -22,34 +22,36 @@ from engine.domain.errors import HeadTooLarge, HeadTooSlow, StartupRefused, Tall
 from engine.process.telemetry import CONNECTIONS, CONNECTIONS_ENDED
 
 HEAD_SECONDS_MAX: Final = 10.0
-"""For a head to come whole, from its first byte; the first of a connection, from its being made."""
+"""Time for a whole head, from its first byte; for the first head of a connection, from when the connection was made."""
 HEAD_BYTES_MAX: Final = 65_536
-"""Of a head that does not come in one piece: no more is waited for."""
+"""Bytes of a head that comes in several pieces; no more are waited for."""
 TARGET_BYTES_MAX: Final = 8_000
 FIELD_BYTES_MAX: Final = 8_190
-"""Of the name of a header, and of what it says."""
+"""Bytes of the name of a header, and of its value."""
 FIELDS_MAX: Final = 128
 UNREAD_SECONDS_MAX: Final = 30.0
-"""For a client to take answers for which there is no more room on the way to it."""
+"""Time for a client to read once there is no more room for answers on the way to it."""
 UNREAD_BYTES_MAX: Final = 16_384
-"""What one connection may have that is not read, and go on to the next request; a portion more if it is one of them."""
+"""Unread bytes with which a connection may go on to its next request. While an answer is being sent, the piece written
+last may wait beyond them."""
 READ_BYTES_PER_SECOND_MIN: Final = 65_536
-"""Whoever is sent a long answer may let us wait UNREAD_SECONDS_MAX, and a second more for so much of it."""
+"""A client that reads a long answer may let us wait UNREAD_SECONDS_MAX in all, and a second more for each so many bytes
+sent."""
 LINGER_SECONDS_MAX: Final = 2.0
 LINGER_BYTES_MAX: Final = 4_194_304
-"""What a client may still send that is being hung up on. Hanging up at once could cost it our last answer."""
+"""Bytes that a client may still send while it is being hung up on. Hanging up at once could cost it our last answer."""
 WATCH_SECONDS: Final = 1.0
 READ_BYTES: Final = 32_768
-"""Of a body that waits to be read; twice as many stop its connection. It also bounds how many chunks of a body are
-taken apart at once, of which each costs as much as the next, however small: to one for 16 bytes."""
+"""Bytes of a body that may wait to be read; twice as many pause its connection. It also bounds the chunks of a body
+that are taken apart at once, to one for 16 bytes: each costs as much as the next, however small."""
 
 Misread = Callable[[web.BaseRequest, TallybookError], web.StreamResponse]
-"""Makes the answer to what is no request."""
+"""Makes the answer to what is not a request."""
 
 
 def refuse_lax_parser() -> None:
-    """Raises StartupRefused where aiohttp has only its parser in Python: it takes for a request what is none, and
-    proxies and it can differ about where one ends."""
+    """Raises StartupRefused if aiohttp has only its parser in Python. That parser accepts what is not a request, and
+    can disagree with a proxy about where a request ends."""
     if not parser_is_in_c():
         raise StartupRefused(
             "aiohttp has come without its HTTP parser in C; install its wheel, and unset AIOHTTP_NO_EXTENSIONS."
@@ -57,7 +59,7 @@ def refuse_lax_parser() -> None:
 
 
 class Connections(Server):
-    """Makes a Connection of each that is accepted. `watch` must run beside."""
+    """Makes a Connection for each connection that is accepted. `watch` must run beside it."""
 
     def __init__(
         self,
@@ -73,15 +75,16 @@ class Connections(Server):
         outgoing.relieve = self._relieve
         self.misread = misread
         self.connections_max = connections_max
-        self.unheard: dict[Connection, float] = {}  # whose head is awaited, with the time since when, in its order
-        self.unread: dict[Connection, float] = {}  # who do not read their answers, likewise
+        self.unheard: dict[Connection, float] = {}  # those that owe us a head, and since when, in order of time
+        self.unread: dict[Connection, float] = {}  # those that do not read their answers, likewise
         self._time = asyncio.get_running_loop().time
 
     def __call__(self) -> "Connection":
         return Connection(self, loop=asyncio.get_running_loop(), **self.handler_settings)
 
     def has_room(self) -> bool:
-        """Whether there may be one more; who has waited longest without asking anything is sent away for it."""
+        """Whether there may be one more connection. If there is no room, the one that has waited longest without asking
+        anything is closed for it."""
         if self.open_count < self.connections_max:
             return True
         for silent in self.unheard:
@@ -97,7 +100,7 @@ class Connections(Server):
             return
 
     async def watch(self) -> None:
-        """Ends, for ever, what takes too long."""
+        """Ends what takes too long, until it is cancelled."""
         while True:
             now = self._time()
             while self.unheard and now - next(iter(self.unheard.values())) > HEAD_SECONDS_MAX:
@@ -109,7 +112,7 @@ class Connections(Server):
 
 
 class Connection(RequestHandler):
-    """aiohttp's handler, which gives up on a client in the end."""
+    """aiohttp's handler, which gives up on a client that takes too long."""
 
     __slots__ = (
         "_awaited",
@@ -129,18 +132,18 @@ class Connection(RequestHandler):
         self._head_bytes = 0
         self._end: asyncio.Future[None] | None = None  # while it lingers
         self._ignored_bytes = 0
-        self._unread_bytes = 0  # of what waits in the transport's buffer, what has been counted
+        self._unread_bytes = 0  # in the transport's buffer, as counted by `outgoing`
 
     @property
     def outgoing(self) -> Outgoing:
         return self._connections.outgoing
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport = cast(asyncio.Transport, transport)  # uvloop's is one by its methods, and not by its class
+        transport = cast(asyncio.Transport, transport)  # uvloop's has its methods, but not its class
         if not self._connections.has_room():
             CONNECTIONS_ENDED.labels("refused").inc()
             self.force_close()
-            transport.abort()  # to say why would cost more than it takes to refuse the next
+            transport.abort()  # saying why would cost more than refusing the next one
             return
         transport.set_write_buffer_limits(UNREAD_BYTES_MAX)
         super().connection_made(transport)
@@ -161,7 +164,7 @@ class Connection(RequestHandler):
         if waiter is None:  # a request is under way
             error = self.body_error()
             if error is not None:
-                error.__traceback__ = None  # or it and this connection would keep each other, and what was read
+                error.__traceback__ = None  # or it and this connection would keep each other, with what was read
                 self.break_body(web.RequestPayloadError(str(type(error))))
         elif waiter.done():  # a head has come
             if self._awaited:
@@ -188,7 +191,8 @@ class Connection(RequestHandler):
             self.give_up_on_the_head(HeadTooLarge())
 
     def give_up_on_the_head(self, error: TallybookError) -> None:
-        """The head that is awaited is answered with `error` as it is; who has sent nothing is not answered."""
+        """Answers the awaited head with `error`, incomplete as it is. A client that has sent nothing gets no answer:
+        its connection is closed."""
         self._connections.unheard.pop(self, None)
         self._awaited = False
         waiter = self.head_waiter
@@ -206,7 +210,7 @@ class Connection(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """The answer to what is not HTTP. aiohttp's would cite it, in the log as well, and a token with it."""
+        """Answers what is not HTTP. aiohttp's answer would quote it, and a token with it, in the log as well."""
         if isinstance(exc, HttpProcessingError):
             exc.__traceback__ = None  # as above
         match exc:
@@ -242,8 +246,9 @@ class Connection(RequestHandler):
             self._unread_bytes = 0
 
     async def read_up(self, seconds_max: float = math.inf) -> float:
-        """Returns when the client has read so much that there is room for more, and how many seconds that took. It is
-        hung up on after `seconds_max`, as after UNREAD_SECONDS_MAX. Raises ConnectionError where it has gone."""
+        """Waits until the client has read enough to make room for more. Returns the seconds that it took. Hangs up on
+        the client after `seconds_max` or UNREAD_SECONDS_MAX, whichever is less. Raises ConnectionError if it has gone
+        or was hung up on."""
         began_at = self.loop.time()
         try:
             async with asyncio.timeout(seconds_max if seconds_max < UNREAD_SECONDS_MAX else None):
@@ -252,8 +257,8 @@ class Connection(RequestHandler):
             self.end("unread", at_once=True)
             raise ClientConnectionResetError("the client does not read") from None
         except ConnectionError as error:
-            # The future that was waited for keeps the error, and that would keep the frames that it has passed, with
-            # all that was to be sent, until somebody collects garbage.
+            # The future that was awaited keeps the error. Its traceback would keep the frames it has passed, with all
+            # that was to be sent, until the next garbage collection.
             error.__traceback__ = None
             raise ClientConnectionResetError("the client has gone") from None
         return self.loop.time() - began_at
@@ -261,7 +266,7 @@ class Connection(RequestHandler):
     # ── The end ─────────────────────────────────────────────────────────────────────────────────────────
 
     def end(self, reason: str, *, at_once: bool = False) -> None:
-        """Closes it; `at_once`: what has not been sent is thrown away."""
+        """Closes the connection, and counts it under `reason`. `at_once`: what has not been sent is thrown away."""
         CONNECTIONS_ENDED.labels(reason).inc()
         self._connections.unheard.pop(self, None)
         self._is_read()
@@ -270,10 +275,9 @@ class Connection(RequestHandler):
         self.force_close()
 
     async def linger(self) -> None:
-        """Hangs up, but gives a client that is still sending the time to read what it was answered.
+        """Hangs up, but gives a client that is still sending time to read its answer.
 
-        What it sends is not looked at any more. Ends when it hangs up as well, or has taken LINGER_SECONDS_MAX, or
-        has sent LINGER_BYTES_MAX.
+        What it sends is ignored. Ends when the client hangs up too, after LINGER_SECONDS_MAX or after LINGER_BYTES_MAX.
         """
         transport = self.transport
         if transport is None or self._end is not None:

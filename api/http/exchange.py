@@ -1,7 +1,7 @@
 """One request and its answer, as the operations see them.
 
-Every request pays for these, so an answer is leaner than aiohttp's: written as the bytes it consists of, which many
-share and nobody copies, instead of being assembled from maps of headers and cookies.
+Every request pays for these, so an answer is leaner than aiohttp's. It is written as the bytes it consists of, which
+are shared and never copied, instead of assembled from maps of headers and cookies.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ from api.http.outgoing import Long
 
 JSON: Final = "application/json"
 WHOLE_BYTES_MAX: Final = 524_288
-"""Of a body that is sent at once; of a longer one so much at a time."""
+"""A body of up to this size is sent at once, a longer one this much at a time."""
 LEFT_UNREAD_BYTES_MAX: Final = 65_536
-"""Of the rest of a refused request: its connection is kept if it announces no more than this."""
+"""A refused request may leave this much of its body unread: if it announces more, its connection is closed."""
 
 
 class Visit:
-    """A request on its way. `parameters` are the variable parts of its path, by name; `facts` is what its canonical
-    line says beyond what every line does."""
+    """A request on its way. `parameters` are the variable parts of its path, by name; `facts` are what its canonical
+    line adds to what every line says."""
 
     __slots__ = ("facts", "parameters", "path", "request", "request_id")
 
@@ -41,17 +41,19 @@ class Visit:
 
 
 def header(name: str, value: object) -> str:
-    """A line of a Reply's head. `value` is nothing that a client could have written as it likes."""
+    """One line of a Reply's head. `value` must not be text that a client is free to choose."""
     return f"{name}: {value}\r\n"
 
 
 class Reply(web.StreamResponse):
-    """An answer, short or long. `headers` are its own lines, as `header` makes them, beyond those that all have;
-    `closing`: its connection is not used any further; `deaf`: what else the client sends cannot be understood; `left`
-    is called when it has left, or could not.
+    """An answer, short or long.
 
-    Of a StreamResponse it is only what aiohttp's server asks for: `prepare`, `write_eof` and `keep_alive`. The rest,
-    and with it the constructor, is not used.
+    `headers` are its own lines, as `header` makes them, beyond those of every answer. `closing`: its connection takes
+    no further request. `deaf`: what else the client sends cannot be understood. `left` is called when the answer has
+    left, or could not.
+
+    aiohttp's server needs only `prepare`, `write_eof` and `keep_alive` of a StreamResponse. The rest, and with it the
+    constructor, is not used.
     """
 
     def __init__(self, body: bytes | Long, *, code: int = 200, media_type: str = JSON, headers: str = "") -> None:
@@ -91,7 +93,7 @@ class Reply(web.StreamResponse):
             if request.version >= HttpVersion11:
                 content += "Transfer-Encoding: chunked\r\n"
             elif not self.closing:
-                self.closing, connection = True, "Connection: close\r\n"  # that is how it ends
+                self.closing, connection = True, "Connection: close\r\n"  # which marks the end of the answer
         head = (
             f"HTTP/1.1 {_STATUSES[self.code]}\r\n{content}{self.headers_sent}{connection}"
             f"X-Request-Id: {self.request_id}\r\nDate: {_date(int(time.time()))}\r\n\r\n"
@@ -110,7 +112,7 @@ class Reply(web.StreamResponse):
                 assert isinstance(request.protocol, Connection)
                 await request.protocol.read_up()
         finally:
-            self.body = b""  # or what is in it would be held for as long as somebody looks at the request
+            self.body = b""  # or it would be held as long as anything refers to the request
             self.left()
         if self.deaf:
             assert isinstance(request.protocol, Connection)
@@ -118,8 +120,9 @@ class Reply(web.StreamResponse):
         return request.writer
 
     def _leave_unread(self, request: web.BaseRequest) -> None:
-        """Of the body of a refused request a little is read, so that the connection can be used for the next; but not
-        where the client waits to be told to send it: nobody knows whether it will."""
+        """Leaves a short rest of a refused request's body to aiohttp, which reads it so that the connection can take
+        the next request. Closes the connection if that is too long or of unknown length, or if the client waits to be
+        told to send it: nobody knows whether it will."""
         length = request.content_length
         if self.closing or length is None or length > LEFT_UNREAD_BYTES_MAX or "Expect" in request.headers:
             self.closing = self.deaf = True
@@ -131,13 +134,13 @@ class Reply(web.StreamResponse):
 async def _send_in_portions(
     connection: web.RequestHandler, transport: asyncio.Transport, head: bytes, body: bytes | Long, version: HttpVersion
 ) -> None:
-    """Sends what is too much for the transport's buffer, as the client reads it. Raises ConnectionError."""
+    """Sends a body that is too large for the transport's buffer, as the client reads it. Raises ConnectionError."""
     assert isinstance(connection, Connection)
     transport.write(head)
     if isinstance(body, bytes):
         connection.outgoing.hold(body)
         try:
-            shared = memoryview(body)  # of which a slice is no copy
+            shared = memoryview(body)  # a slice of it is no copy
             for start in range(0, len(body), WHOLE_BYTES_MAX):
                 transport.write(shared[start : start + WHOLE_BYTES_MAX])
                 if connection.writing_paused:
@@ -153,7 +156,7 @@ async def _send_in_portions(
         is_whole = True
     finally:
         if not is_whole:
-            transport.abort()  # where an answer ends with its connection, it must not look as if it were all
+            transport.abort()  # or an answer that ends with its connection would look complete
 
 
 async def _send_long(connection: Connection, transport: asyncio.Transport, body: Long, *, is_chunked: bool) -> None:
@@ -191,5 +194,5 @@ _STATUSES: Final = {status.value: f"{status.value} {status.phrase}" for status i
 
 @lru_cache(maxsize=1)
 def _date(second: int) -> str:
-    """The second since 1970 as the Date header has it."""
+    """`second`, counted since 1970, in the form of the Date header."""
     return formatdate(second, usegmt=True)

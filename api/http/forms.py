@@ -1,8 +1,8 @@
 """The form of a request: bytes become named texts, and named texts become ids, integers and times.
 
-Pure. Strict and within bounds. What cannot be read at all is `Unreadable`; what can be read but is unknown,
-missing or of the wrong type is `Unacceptable`, and each fault found is listed under the name of its form field.
-An empty field is as absent, except where an operation says otherwise.
+Pure. Strict and within bounds. A form that cannot be read at all is `Unreadable`. A field that is unknown, missing or
+of the wrong type is `Unacceptable`; each fault is listed under the name of its form field. An empty field counts as
+absent, unless an operation says otherwise.
 """
 
 import re
@@ -55,21 +55,21 @@ def parse_form(body: bytes) -> dict[str, str]:
 
 
 def fingerprint(method: str, path: str, form: Form) -> bytes:
-    """What tells one request from another under the same idempotency key: 32 bytes, for ever the same.
+    """32 bytes that tell requests with the same idempotency key apart. They must stay the same for ever.
 
-    SHA-256 of method, path, and names and values of the fields in the order of their names; each as UTF-8
-    after its length in bytes as a big-endian int32.
+    SHA-256 of method, path, and the names and values of the fields in the order of their names. Each is UTF-8 after its
+    length in bytes as a big-endian int32.
     """
     parts = [method, path]
     for name in sorted(form):
         parts += name, form[name]
-    # "surrogatepass": a path may hold what is no UTF-8, and that is not for this function to refuse.
+    # "surrogatepass": a path may hold what is not UTF-8, and this function is not the one to refuse it.
     encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
     return sha256(b"".join([struct.pack(">i", len(part)) + part for part in encoded])).digest()
 
 
 def parse_id(text: str) -> int | None:
-    """The id that `text` is, or None. An id has one spelling: ASCII digits without a leading zero."""
+    """`text` as an id, or None. An id has one spelling: ASCII digits without a leading zero."""
     if not 0 < len(text) <= _ID_DIGITS_MAX or not text.isascii() or not text.isdigit() or text[0] == "0":
         return None
     number = int(text)
@@ -83,9 +83,9 @@ _CommandT = TypeVar("_CommandT", bound=Order)
 
 
 class Fields:
-    """A form that is being read: each method answers one field, or a stand-in for it and a fault.
+    """A form while it is read. Each method returns one field, or notes a fault and returns a stand-in.
 
-    The fields that were asked for until `accept` are those that the operation takes.
+    The operation takes the fields that were asked for before `accept`.
     """
 
     def __init__(self, form: Form) -> None:
@@ -95,10 +95,8 @@ class Fields:
         self._indexed: set[str] = set()
 
     def accept(self, command: _CommandT) -> _CommandT:
-        """`command`, if nothing is wrong with the fields that it was made of, and there are no others.
-
-        Raises `Unacceptable` with every fault, else.
-        """
+        """Returns `command` if its fields have no fault and the form has no others. Else raises `Unacceptable` with
+        every fault."""
         for name in self._form:
             if name not in self._taken and name not in self._indexed:
                 takes = f"it takes {', '.join(self._taken)}" if self._taken else "it takes none"
@@ -115,7 +113,7 @@ class Fields:
         return self._form.get(name) or None
 
     def required(self, name: str) -> str:
-        """The empty string, and a fault, if it is missing."""
+        """The text of the field; the empty string, and a fault, if it is missing."""
         text = self.optional(name)
         if text is None:
             self.fault(name, "is required")
@@ -131,7 +129,7 @@ class Fields:
         return None if text is None else self.as_id(name, text, kind)
 
     def as_id(self, name: str, text: str, kind: Callable[[int], _IdT]) -> _IdT | None:
-        """The id that `text`, a part of the field, is."""
+        """`text`, a part of the field, as an id; None, and a fault, if it is not one."""
         number = parse_id(text)
         if number is None:
             self.fault(name, f"{cited(text)} must be an id: a whole number from 1 up, in digits only")
@@ -139,7 +137,7 @@ class Fields:
         return kind(number)
 
     def required_integer(self, name: str) -> int:
-        """A signed 64-bit integer."""
+        """A signed 64-bit integer; 0, and a fault, if the field is missing or not one."""
         text = self.required(name)
         number = int(text) if _INTEGER.fullmatch(text) else None
         if text and (number is None or not -ID_MAX - 1 <= number <= ID_MAX):
@@ -147,7 +145,7 @@ class Fields:
         return number or 0
 
     def moment(self, name: str) -> datetime | None:
-        """A time in UTC, written as yyyy-mm-dd HH:ii:ss."""
+        """A time in UTC, written as yyyy-mm-dd HH:ii:ss; None if it is absent, and with a fault if it is not one."""
         text = self.optional(name)
         if text is None:
             return None
@@ -159,7 +157,7 @@ class Fields:
         return None
 
     def items(self, name: str, text: str, items_max: int) -> list[str]:
-        """What the commas in `text` separate, without the white space around it; nothing in an empty text."""
+        """The items that commas separate in `text`, without white space around them; none in an empty text."""
         if not text:
             return []
         if text.count(",") >= items_max:  # judging would find this too, but only after work on every item
@@ -194,8 +192,8 @@ def _decoded(encoded: bytes) -> str:
     decoded = encoded.replace(b"+", b" ")
     try:
         if b"%" in decoded:
-            # Python's own escapes \xHH are exactly as strict as %HH must be, and they are read in C: some three
-            # times as fast as `urllib.parse.unquote_to_bytes`, which lets bad ones pass.
+            # Python's escapes \xHH are exactly as strict as %HH must be. They are read in C, some three times as fast
+            # as by `urllib.parse.unquote_to_bytes`, which lets bad ones pass.
             escaped = decoded.replace(b"\\", b"\\\\").replace(b"%", b"\\x")
             decoded = escaped.decode("unicode_escape").encode("latin-1")
         text = decoded.decode()

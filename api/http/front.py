@@ -1,7 +1,7 @@
-"""Around every request: a bound on how many there are, errors as answers, one canonical line, metrics.
+"""What surrounds every request: a bound on their number, errors as answers, one canonical line, metrics.
 
-One of the two places that catch every exception (the worker's loop is the other): here, so that a defect is answered
-as what it is, an unknown outcome, and stands in the log with its traceback.
+This is one of the two places that catch every exception; the other is the worker's loop. A defect is answered as what
+it is, an unknown outcome, and logged with its traceback.
 """
 
 import re
@@ -25,13 +25,13 @@ from engine.process.telemetry import REQUEST_SECONDS, Lines, observe
 REQUESTS_MAX: Final = 5_000
 """Requests under way in one process; further ones are answered 503 at once."""
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
-"""That are told apart in figures."""
+"""Methods that the figures tell apart."""
 _REQUEST_ID: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _logger = structlog.get_logger()
 
 
 class Front:
-    """The front of one process: `answer` is what its HTTP server asks for everything. `lines` is where it says so."""
+    """The front of one process: its HTTP server calls `answer` for every request. The canonical lines go to `lines`."""
 
     def __init__(self, router: Router, lines: Lines, outgoing: Outgoing) -> None:
         self.outgoing = outgoing
@@ -42,7 +42,7 @@ class Front:
         self._request_numbers = count(1)
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Raises nothing but its being cancelled."""
+        """Answers a request. Raises nothing but CancelledError."""
         started_at = time.perf_counter()
         visit = Visit(request, self._request_id(request))
         self._under_way += 1
@@ -61,7 +61,7 @@ class Front:
         return reply
 
     def misread(self, request: web.BaseRequest, error: TallybookError) -> Reply:
-        """The answer to what is no request, or not in time. Nothing else is heard on its connection."""
+        """Answers what is not a request, or came too slowly. Its connection is ended: nothing else on it is read."""
         started_at = time.perf_counter()
         visit = Visit(request, self._request_id(request))
         reply = _problem(visit, error)
@@ -97,7 +97,7 @@ class Front:
         )
 
     def _request_id(self, request: web.BaseRequest) -> str:
-        """The client's, or one of ours: random for the process, counted for the request."""
+        """The client's id, or one of ours: random for the process, then a count of its requests."""
         given = request.headers.get("X-Request-Id")
         if given is not None and _REQUEST_ID.fullmatch(given):
             return given
@@ -114,11 +114,11 @@ def _problem(visit: Visit, error: TallybookError) -> Reply:
 
 
 def _method(method: str) -> str:
-    """What is asked for, as a label: a client can make up methods, and each would be another series of figures."""
+    """The method as a label. Clients can invent methods, and each would be another series of figures."""
     return method if method in METHODS else "other"
 
 
 @cache
 def _figures(method: str, path: str, status: int) -> Histogram:
-    """Of the few of these there are; to find them by their labels each time takes longer than to count."""
+    """The histogram with these labels. There are few, and looking one up each time takes longer than observing."""
     return REQUEST_SECONDS.labels(method, path, status)

@@ -1,9 +1,9 @@
-"""What is on its way out of a process: long answers, and how much of all of it is held in memory.
+"""What is on its way out of a process: long answers, and how much of everything is held in memory.
 
-A short answer is bytes, made in one go and shared by all who ask. A long one is made step by step while it is sent,
-from what it took hold of when it began: so nothing of its size is ever made in one turn of the event loop, and of those
-who do not read none has more of it than a portion. What it took hold of, its parts, is shared by all who asked for the
-same at the same head; they are counted here, each once, as are the answers and portions that wait to be read.
+A short answer is bytes, made in one go and shared by all who ask. A long answer is made step by step while it is sent,
+from the parts it took hold of when it began. So nothing of its size is ever made in one turn of the event loop, and a
+client that does not read holds no more of it than a portion. All who ask for the same at the same head share its parts.
+Each part is counted here once, as are the answers and portions that wait to be read.
 """
 
 import asyncio
@@ -19,37 +19,37 @@ from engine.log.log import Head
 from engine.process.turns import Turns
 
 LONG_BYTES: Final = 1_048_576
-"""An answer, or a list in it, of more than this is a long one."""
+"""An answer is long if it, or a list in it, is larger than this."""
 PORTION_BYTES: Final = 65_536
-"""Of a long answer, what is made and sent at a time: as many pieces as first exceed it."""
+"""A long answer is made and sent a portion at a time: as many pieces as first exceed this."""
 UNSENT_BYTES_MAX: Final = 134_217_728
-"""Of all answers together that a process holds because they have not been read yet. Beyond it, the client that has not
-read for longest is hung up on; a long answer that there is no room for waits."""
+"""Bytes of all answers that a process holds because they have not been read yet. Beyond it, the client that has not
+read for longest is hung up on, and a long answer waits for room."""
 ROOM_SECONDS_MAX: Final = 5.0
-"""For a long answer to wait for room. Then it is not begun."""
+"""A long answer waits for room this long. Then it is not begun."""
 STUCK_SECONDS: Final = 1.0
-"""Who has not read for so long makes room for a long answer that waits."""
+"""While a long answer waits for room, a client that has not read for this long is hung up on."""
 RENDERING: Final = 1
-"""Grows whenever a long answer to the same question at the same head would be of other bytes: part of its ETag."""
+"""Part of the ETag of a long answer. Raise it whenever the same question at the same head gives other bytes."""
 
 
 class Part(Protocol):
-    """What long answers hold while they are under way: `size_bytes` in memory."""
+    """What long answers hold while they are under way. It takes `size_bytes` in memory."""
 
     @property
     def size_bytes(self) -> int: ...
 
 
 class Taken:
-    """A part that nothing is made from but what it is."""
+    """A part that only says how much memory an answer holds."""
 
     def __init__(self, size_bytes: int) -> None:
         self.size_bytes = size_bytes
 
 
 class Long:
-    """A long answer that has begun: `portions` makes it. Several may go through it at once, at their own pace. It
-    shows the state at `head`; `etag` is strong."""
+    """A long answer that has begun. It shows the state at `head`; `etag` is strong. Several requests may go through its
+    `portions` at once, each at its own pace."""
 
     def __init__(
         self,
@@ -71,25 +71,25 @@ class Long:
         return self
 
     def portions(self) -> Iterator[bytes]:
-        """The body, in pieces that each take no time to speak of; empty ones are steps of the work before it."""
+        """The body in pieces, each made in next to no time. Empty pieces are steps of the work before it."""
         return chain(self._make(), (self._end,))
 
     def ending(self, end: bytes, etag: str) -> "Long":
-        """The same, but for how it ends."""
+        """The same answer with another end and ETag."""
         return Long(self._make, self.parts, end=end, etag=etag, head=self.head)
 
     def with_etag(self, etag: str) -> "Long":
-        """The same, under another name."""
+        """The same answer with another ETag."""
         return self.ending(self._end, etag)
 
 
 Later = Callable[[], Long]
-"""A long answer that has not begun: begins it, with the state as it is then."""
+"""A long answer that has not begun. A call begins it, with the state at that moment."""
 
 
 class Made:
-    """A part that is made once, a portion at a time, by whoever needs the next one first. `size_bytes` is what it
-    takes, estimated as long as it is not made to its end."""
+    """A part that is made once, a portion at a time, by the answer that needs the next portion first. `size_bytes` is
+    an estimate until the last one is made."""
 
     def __init__(self, portions: Iterator[bytes], size_bytes: int) -> None:
         self.size_bytes = size_bytes
@@ -98,7 +98,7 @@ class Made:
         self._broken = False
 
     def portions(self) -> Iterator[bytes]:
-        """What is made already, and then what is not, step by step."""
+        """The portions made already, then the others as they are made, step by step."""
         made = self._made
         number = 0
         while True:
@@ -120,7 +120,7 @@ class Made:
         if portion:
             self._made.append(portion)
         elif portion is None:
-            self._making = None  # and with it goes what it was made from
+            self._making = None  # frees what the portions were made from
             self.size_bytes = sum(map(len, self._made)) + _PORTION_OVERHEAD_BYTES * len(self._made)
 
 
@@ -128,7 +128,7 @@ _PORTION_OVERHEAD_BYTES: Final = 50
 
 
 def joined(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces with commas between them, in portions. Empty ones, the steps before a piece, are passed on."""
+    """The pieces with commas between them, in portions. Empty pieces, which are steps, are passed on."""
     portion: list[bytes] = []
     size = 0
     first = b""
@@ -146,7 +146,8 @@ def joined(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def regrouped(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces one after the other, the small ones put together in portions. Steps are passed on."""
+    """The pieces one after the other, small ones put together in portions. Empty pieces, which are steps, are passed
+    on."""
     portion: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -162,20 +163,20 @@ def regrouped(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def tag(*question: object) -> str:
-    """An ETag for the answer to a question, which names everything that the answer depends on."""
+    """An ETag for the answer to `question`, which must name everything that the answer depends on."""
     return hashlib.sha256(repr((RENDERING, *question)).encode()).hexdigest()[:32]
 
 
 class Outgoing:
-    """The account of one process. `turns` are for its long work; `relieve` hangs up on the client that has not read
-    for longest, if for so many seconds."""
+    """The account of what one process holds. `turns` are for its long work. `relieve(seconds)` hangs up on the client
+    that has not read for longest, if it has not read for that many seconds."""
 
     def __init__(self, turns: Turns, *, bytes_max: int = UNSENT_BYTES_MAX) -> None:
         self.turns = turns
         self.held_bytes = 0
         self.relieve: Callable[[float], None] = _nobody
         self._bytes_max = bytes_max
-        self._held: dict[int, _Held] = {}  # by its identity
+        self._held: dict[int, _Held] = {}  # by the identity of the part
         self._begun: weakref.WeakSet[Long] = weakref.WeakSet()
         self._less = asyncio.Event()
 
@@ -184,9 +185,9 @@ class Outgoing:
         return self.held_bytes > self._bytes_max
 
     async def begun(self, later: Later) -> Long:
-        """The long answer, begun when there is room. Raises QueueFull where there is none for too long.
+        """Begins the long answer when there is room. Raises QueueFull if there is none for ROOM_SECONDS_MAX.
 
-        The last one that is let in may take more than there is left; so nothing is too long to be sent at all.
+        The last answer that is let in may take more room than is left. So no answer is too long to be sent.
         """
         if self.full:
             await self._room()
@@ -198,14 +199,15 @@ class Outgoing:
         return long
 
     async def begun_after_all(self, later: Later) -> Long:
-        """As `begun`, for what has been done already: there being no room does not say that it has not."""
+        """As `begun`, for a change that is made already. Raises OutcomeUnknown instead of QueueFull, which would say
+        that the change was not made."""
         try:
             return await self.begun(later)
         except QueueFull:
             raise OutcomeUnknown from None
 
     def hold(self, *parts: Part | bytes) -> None:
-        """Counts what somebody holds who will `let_go` of it, unless others hold it already."""
+        """Counts the parts until they are `let_go`. A part that another answer holds is not counted again."""
         for part in parts:
             held = self._held.get(id(part))
             if held is None:
@@ -223,8 +225,8 @@ class Outgoing:
         self._less.set()
 
     def wait_to_be_read(self, size_bytes: int) -> None:
-        """Counts what waits in the buffer of one connection until `was_read`. Who has not read for longest makes room
-        for it."""
+        """Counts bytes that wait in the buffer of one connection until `was_read`. If there are too many, the client
+        that has not read for longest is hung up on."""
         self.held_bytes += size_bytes
         if self.full:
             self.relieve(0.0)
@@ -250,7 +252,7 @@ class _Held:
     __slots__ = ("holders", "part", "size_bytes")
 
     def __init__(self, part: Part | bytes, size_bytes: int) -> None:
-        self.part = part  # or its identity could become another's
+        self.part = part  # held, or another object could get its identity
         self.size_bytes = size_bytes
         self.holders = 0
 

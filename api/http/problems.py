@@ -41,7 +41,7 @@ DEFECT_MESSAGE: Final = "Something went wrong that should not have; it is not kn
 
 
 class Problem(Struct, kw_only=True):
-    """What every refusal and failure is answered with; `message` says what to do, `errors` lists each fault."""
+    """The body of every refusal and failure. `message` says what to do; `errors` lists each fault."""
 
     status: int
     message: str
@@ -54,7 +54,7 @@ def body(status: int, message: str, faults: tuple[Fault, ...] = ()) -> bytes:
 
 
 def headers(error: TallybookError) -> str:
-    """What a client needs to do the right thing about it."""
+    """The header lines that tell a client what to do about `error`; empty for most errors."""
     match error:
         case errors.Unauthenticated():
             return header("WWW-Authenticate", 'Bearer realm="tallybook"')

@@ -1,4 +1,4 @@
-"""Which handler answers a request: by the template that its path fits, and by its method."""
+"""Finds the handler of a request, by the template that its path matches and by its method."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,13 +12,14 @@ from engine.domain.errors import MethodNotAllowed, NotFound
 
 PATHS_KEPT_MAX: Final = 10_000
 PATH_KEPT_CHARACTERS_MAX: Final = 300
-"""What a process remembers of the paths it was asked for; longer ones are looked up each time."""
+"""A process remembers so many paths that it was asked for, of up to so many characters; longer ones are looked up each
+time."""
 
 Handler = Callable[[Visit], Awaitable[Reply]]
 
 
 class Found(Struct, frozen=True):
-    """What a request is answered by. `path` is the template, `parameters` its variable parts, decoded."""
+    """How a request is answered. `path` is the template, `parameters` its variable parts, decoded."""
 
     path: str
     handler: Handler
@@ -26,7 +27,7 @@ class Found(Struct, frozen=True):
 
 
 class Router:
-    """Templates are written like /tournament/{tournament}/rankings.json; those added first are tried first."""
+    """Templates are written like /tournament/{tournament}/rankings.json. Those added first are tried first."""
 
     def __init__(self) -> None:
         self._handlers: dict[str, dict[str, Handler]] = {}  # by template and method
@@ -34,7 +35,7 @@ class Router:
         self._found: dict[tuple[str, str], Found] = {}
 
     def add(self, method: str, path: str, handler: Handler) -> None:
-        """`handler` answers `method` at the template `path`; who answers GET is asked by HEAD as well."""
+        """Has `handler` answer `method` at the template `path`. A handler of GET answers HEAD as well."""
         handlers = self._handlers.setdefault(path, {})
         handlers[method] = handler
         if method == "GET":
@@ -42,7 +43,7 @@ class Router:
         self._patterns[path] = re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path)))
 
     def resolve(self, method: str, path: str) -> Found:
-        """For a path as it was sent, percent-encoded. Raises NotFound and MethodNotAllowed."""
+        """Finds what answers `path`, percent-encoded as it was sent. Raises NotFound and MethodNotAllowed."""
         found = self._found.get((method, path))
         if found is None:
             found = self._look_up(method, path)

@@ -1,4 +1,4 @@
-"""What an operator chooses of the HTTP front, and its limits. Imports no HTTP: the command line starts faster."""
+"""What an operator chooses about the HTTP front, and its limits. Imports no HTTP, so the command line starts faster."""
 
 from typing import Final
 
@@ -7,16 +7,17 @@ from msgspec import Struct
 from api.http.outgoing import UNSENT_BYTES_MAX
 
 CONNECTIONS_MAX: Final = 10_000
-"""Of one process, if it may have so many files open. Beyond them, a client that has asked nothing yet gives way."""
+"""Connections of one process, if it may have so many files open. Beyond them, a client that has asked nothing yet gives
+way."""
 FAILURES_AT_ONCE_MAX: Final = 60
-"""Failed authentications by one address, before it has to wait."""
+"""Failed authentications by one address before it has to wait."""
 REQUESTS_PER_SECOND_MAX: Final = 1_000_000
 PROXIES_MAX: Final = 10
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """`requests_per_second`: of each token, None: as many as it likes; `proxies`: how many there are in front that can
-    be believed, see `throttle.address_of`."""
+    """`requests_per_second`: for each token; None: no limit. `proxies`: how many proxies in front of the service can be
+    believed, see `throttle.address_of`."""
 
     open_metrics: bool = False
     requests_per_second: int | None = None

@@ -1,7 +1,8 @@
-"""How often somebody may do something: 429 for what is more. In memory, so each process of a service counts for itself.
+"""How often a client may do something; beyond that it is answered 429. Each process of a service counts in its own
+memory.
 
-Two things are counted: failed authentication by the client's address, because each guess of a token that has the
-right checksum costs a query; and, where the operator asks for it, the requests of each token.
+Two things are counted: failed authentication, by the client's address, because each guess of a token that has the right
+checksum costs a query; and the requests of each token, if the operator asks for it.
 """
 
 import math
@@ -18,18 +19,18 @@ from engine.domain.errors import TooManyRequests
 FAILURES_PER_SECOND_MAX: Final = 1.0
 """Failed authentications by one address, after FAILURES_AT_ONCE_MAX."""
 WAIT_SECONDS_MAX: Final = 60.0
-"""Nobody has to wait longer, however much was too much."""
+"""No client has to wait longer, however far it went beyond the limit."""
 KEYS_MAX: Final = 10_000
-"""Who is remembered at once by a throttle; beyond them the one seen first is forgotten, and begins anew."""
+"""Keys that a throttle remembers at once. Beyond them it forgets the key seen first, which begins anew."""
 _IPV6_PREFIX_BITS: Final = 64
-"""Of an IPv6 address, what one client is given as a whole."""
+"""One client is given all IPv6 addresses that share so many bits."""
 
 
 class Throttle:
     """Lets each key do something `at_once` times, and then `per_second` times a second. `clock` counts seconds.
 
-    This is the generic cell rate algorithm (ITU-T I.371): of a key only the time is kept at which all that it has done
-    will have been paid for. A key that has paid is as one that was never seen.
+    This is the generic cell rate algorithm (ITU-T I.371). It keeps one time per key, at which all that the key has done
+    will have been paid for. A key that has paid is like one never seen.
     """
 
     def __init__(
@@ -49,18 +50,18 @@ class Throttle:
         self._paid_at: dict[Hashable, float] = {}
 
     def take(self, key: Hashable) -> None:
-        """Counts one more. Raises TooManyRequests, and counts nothing, where it is one too many."""
+        """Counts one more. If it is one too many, raises TooManyRequests and counts nothing."""
         self.refuse(key)
         self.count(key)
 
     def refuse(self, key: Hashable) -> None:
-        """Raises TooManyRequests where one more would be one too many."""
+        """Raises TooManyRequests if one more would be one too many."""
         too_early_seconds = self._paid_at.get(key, 0.0) - self._clock() - self._debt_seconds_max
         if too_early_seconds > _ROUNDING_SECONDS:
             raise TooManyRequests(self._message, math.ceil(too_early_seconds))
 
     def count(self, key: Hashable) -> None:
-        """Counts one more, whether it may be or not: many can be under way before the first of them is counted."""
+        """Counts one more, even beyond the limit: many can be under way before the first of them is counted."""
         now = self._clock()
         paid_at = max(now, self._paid_at.get(key, now)) + self._seconds_each
         if key not in self._paid_at and len(self._paid_at) >= self._keys_max:
@@ -72,23 +73,23 @@ _ROUNDING_SECONDS: Final = 1e-9
 
 
 def failures(*, at_once: int = FAILURES_AT_ONCE_MAX) -> Throttle:
-    """For failed authentication, by address."""
+    """The throttle of failed authentication, by address."""
     message = "Too many requests without a good token came from your address; wait before you send another."
     return Throttle(message, at_once=at_once, per_second=FAILURES_PER_SECOND_MAX)
 
 
 def requests(per_second: int) -> Throttle:
-    """For the requests of each token."""
+    """The throttle of the requests of each token."""
     message = f"This token may send {per_second} requests a second; wait before you send another."
     return Throttle(message, at_once=per_second, per_second=per_second)
 
 
 def address_of(request: web.BaseRequest, *, proxies: int) -> str:
-    """The address that a request comes from, as far as it is the same client's; the first 64 bits of an IPv6 one.
+    """The address of the client that sent a request; of an IPv6 address only its first 64 bits, in hexadecimal.
 
-    `proxies` is how many there are in front of the service that add the address they see to X-Forwarded-For: so many
-    of its entries, from the right, can be believed, and the leftmost of these is the client. A header that is shorter,
-    or holds something else there, is not believed at all.
+    `proxies`: how many proxies in front of the service add the address they see to X-Forwarded-For. So many of its
+    entries, from the right, can be believed, and the leftmost of these is the client. A header that has fewer entries,
+    or something else in that place, is ignored.
     """
     address = request.remote or ""
     if proxies:

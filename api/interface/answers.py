@@ -1,9 +1,9 @@
 """What goes out over HTTP: the shapes of the interface, rendered from a board.
 
-Rendering happens once per change, not once per request: each piece is kept with its live until what it shows has
-changed, so all requests of a batch share the same bytes. The functions return the whole body of an answer, or, where
-that is long, how to begin it: a long answer takes hold of what it shows (the board is folded in place while others have
-their turn; what is frozen is taken as it is, totals are copied), and is rendered step by step while it is sent.
+Each piece is rendered once per change, not once per request. It is kept with its live until what it shows has changed,
+so all requests of a batch share the same bytes. The functions return the whole body of an answer, or, if that is long,
+how to begin it. The board is folded in place while others have their turn. So a long answer first takes hold of what it
+shows (frozen values as they are, copies of totals), and is then rendered step by step while it is sent.
 """
 
 import hashlib
@@ -30,7 +30,8 @@ from projections.live.live import Live
 LINES_AT_ONCE_MAX: Final = 4_000
 """Competitors and lines of standings that are rendered in one go; each takes 1 to 2 µs."""
 PIECES_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Of the shapes of single competitors that are kept for one tournament; others are rendered when they are shown."""
+"""Bytes of the shapes of single competitors that are kept for one tournament. Others are rendered when they are
+shown."""
 LINES_OF_PORTION: Final = 1_000
 """Lines of a standing that are rendered as one step of a long answer."""
 
@@ -39,7 +40,7 @@ _T = TypeVar("_T")
 
 
 def whole(body: "bytes | Listing | Later") -> bytes:
-    """The body of an answer in one piece, for who need not let others have their turn."""
+    """The body of an answer in one piece, for callers that need not give way to others."""
     if isinstance(body, bytes):
         return body
     return body.body if isinstance(body, Listing) else b"".join(body().portions())
@@ -151,7 +152,7 @@ def competitions(live: Live, page: Page) -> Listing | Later:
 
 
 def _is_past_the_end(page: Page, total: int) -> bool:
-    """Then it is not worth keeping, and there is no end to the number of such pages."""
+    """Whether the page lies past the end. Such a page is not kept: there is no end to their number."""
     return (page.page - 1) * page.per_page >= total
 
 
@@ -160,7 +161,7 @@ def _listing(body: bytes) -> Listing:
 
 
 def _on_page(items: Collection[_T], page: Page) -> list[_T]:
-    """Of a page that is not past the end: there, it may be any number, also one that islice would not take."""
+    """The items of a page that is not past the end. Beyond it, the start may be a number that islice does not take."""
     start = (page.page - 1) * page.per_page
     return list(islice(items, start, start + page.per_page))
 
@@ -270,11 +271,11 @@ def one_competition(live: Live, message: str, competition_id: CompetitionId) -> 
 # ── Long answers ────────────────────────────────────────────────────────────────────────────────────────
 
 _Taking = tuple[Callable[[], Iterator[bytes]], tuple[Part, ...], bytes]
-"""What a long answer has taken hold of: how to make it, from which parts, and how it ends."""
+"""What a long answer has taken hold of: how to make it, its parts, and its last bytes."""
 
 
 def _later(live: Live, question: tuple[object, ...], take: Callable[[Live], _Taking]) -> Later:
-    """The long answer to a question. All who begin it at the same head share what it takes."""
+    """The long answer to `question`. All who begin it at the same head share it."""
 
     def begin() -> Long:
         make, parts, end = take(live)
@@ -286,7 +287,7 @@ def _later(live: Live, question: tuple[object, ...], take: Callable[[Live], _Tak
 
 
 def _take_rankings(live: Live, only: RankingId | None = None, message: str = "ok") -> _Taking:
-    """All in a list, or one by itself. Of a ranking and its unities everything that may change is taken."""
+    """All rankings in a list, or one by itself. Takes everything of a ranking and its unities that may change."""
     pieces = _competitor_pieces(live).frozen()
     taken = [
         (
@@ -385,11 +386,11 @@ def _standing_part(participants: tuple[CompetitorId, ...], unity: Unity) -> Made
 
 
 _STANDING_BYTES: Final = 64
-"""Of a line of a standing, and, before it is made, of what it is made from."""
+"""Bytes of a line of a standing, or, before it is made, of what it is made from."""
 
 
 def _listed(items: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
-    """Items that are themselves made piece by piece, with commas between them."""
+    """The items with commas between them; each is itself made piece by piece."""
     comma = b""
     for item in items:
         if comma:
@@ -402,7 +403,7 @@ def _listed(items: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
 
 
 def _before_unities(live: Live, ranking_id: RankingId, ranking: Ranking) -> bytes:
-    """The modification shape up to its unities, which come last: points change nothing of it. Empty: it is long."""
+    """The modification shape up to its unities, which come last. Points change nothing in it. Empty: it is long."""
 
     def render() -> bytes:
         enrolled = _enrolled(live, ranking_id, ranking)
@@ -449,7 +450,7 @@ def _listed_unity(unity_id: UnityId, unity: Unity, name: str) -> shapes.ListedUn
 
 
 def _standing_unity(live: Live, ranking: Ranking, unity_id: UnityId, unity: Unity) -> bytes:
-    """Whatever this shows grows the version, so the version tells whether it still holds."""
+    """Every change of what this shows raises the version, so the version tells whether it still holds."""
 
     def render() -> bytes:
         lines = standings(ranking.participants, unity.totals, unity.sort)
@@ -460,12 +461,12 @@ def _standing_unity(live: Live, ranking: Ranking, unity_id: UnityId, unity: Unit
         )
 
     if len(ranking.unities) == 1:
-        return render()  # it is what has changed: there is nothing to be gained by keeping it beside the whole
+        return render()  # it is what has changed: keeping it beside the whole gains nothing
     return live.rendered(("unity", unity_id), unity.version, render, len)
 
 
 def _enrolled(live: Live, ranking_id: RankingId, ranking: Ranking) -> bytes:
-    """The list of its competitors. Empty: it is long."""
+    """The list of the ranking's competitors. Empty: it is long."""
 
     def render() -> bytes:
         pieces = _competitor_pieces(live)
@@ -484,8 +485,8 @@ def _enrolled(live: Live, ranking_id: RankingId, ranking: Ranking) -> bytes:
 
 
 class _Pieces(dict[CompetitorId, bytes]):
-    """Every competitor's shape, each rendered when it is first asked for: beside thousands it may be the only one.
-    Where it is not `ready`, the `steps` before that have to be gone through."""
+    """The shapes of all competitors, each rendered when it is first asked for: of thousands, it may be the only one. If
+    they are not `ready`, go through the `steps` first."""
 
     def __init__(self, live: Live) -> None:
         self._competitors = live.board.competitors
@@ -504,21 +505,21 @@ class _Pieces(dict[CompetitorId, bytes]):
         return self._walk is None
 
     def steps(self) -> Iterator[bytes]:
-        """Empty portions; whoever else goes through them at the same time does some of them."""
+        """Empty portions, one for each step. Others who go through them at the same time do some of the steps."""
         while self._walk is not None:
             if next(self._walk, True):
                 self._walk = None
             yield b""
 
     def frozen(self) -> "_Pieces":
-        """These, which will stay as they are, whatever the board is folded to."""
+        """These pieces, which now stay as they are, whatever is folded into the board."""
         if not self._is_frozen:
             self._competitors = dict(self._competitors)
             self._is_frozen = True
         return self
 
     def of(self, competitor_ids: Iterable[CompetitorId]) -> Iterator[bytes]:
-        """The pieces of these, after the steps."""
+        """The steps, then the pieces of these competitors."""
         yield from self.steps()
         for competitor_id in competitor_ids:
             yield self[competitor_id]
@@ -547,21 +548,21 @@ class _Pieces(dict[CompetitorId, bytes]):
 
     @property
     def size_bytes(self) -> int:
-        """As if all had been asked for."""
+        """Bytes in memory, as if all pieces had been asked for."""
         number = len(self._competitors)
         pieces = min(PIECES_BYTES_MAX, max(self._kept_bytes, _PIECE_BYTES * number))
         return pieces + number * (_FROZEN_BYTES * self._is_frozen + _BOUNDS_BYTES * bool(self._bounds or self._walk))
 
 
 _PIECE_BYTES: Final = 400
-"""Of a competitor with an ordinary name and few tags."""
+"""Bytes of the piece of a competitor with an ordinary name and few tags."""
 _PIECE_OVERHEAD_BYTES: Final = 120
 _FROZEN_BYTES: Final = 50
 _BOUNDS_BYTES: Final = 250
 
 
 def _competitor_pieces(live: Live) -> _Pieces:
-    """Anew after a change of one competitor, which may move the bounds of all."""
+    """The pieces of all competitors, made anew after a change of one: it may move the bounds of all."""
     return live.part("pieces", live.revisions.competitors, lambda: _Pieces(live))
 
 
@@ -611,7 +612,7 @@ def _envelope(message: str, key: str, payload: bytes) -> bytes:
 
 
 def _around(key: str, shape: Struct, empty: str) -> tuple[bytes, bytes]:
-    """What comes before and after the items of the list `empty` in a shape that has none yet."""
+    """What comes before and after the items of the list named `empty`, which has no items in `shape`."""
     before, mark, after = _envelope("ok", key, _encode(shape)).partition(b'"%b":[' % empty.encode())
     return before + mark, after
 

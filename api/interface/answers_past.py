@@ -28,8 +28,8 @@ def as_it_was(tournament_id: TournamentId, then: Then) -> Live:
 
 
 def standings(body: bytes | Long, sequence: Sequence, recorded_at: datetime, head: Head) -> Listing | Long:
-    """`body`, a ranking in the modification shape, with the sequence it is of and the time of that event, which is
-    of the log that ends at `head`."""
+    """Adds to `body`, a ranking in the modification shape, the sequence that it shows and the time of that event. The
+    event is of the log that ends at `head`."""
     end = b',"sequence":%d,"recorded_at":"%b"}}' % (sequence, timestamp(recorded_at).encode())
     if isinstance(body, bytes):
         return _listing(b"%b%b" % (body.removesuffix(b"}}"), end))
@@ -37,7 +37,7 @@ def standings(body: bytes | Long, sequence: Sequence, recorded_at: datetime, hea
 
 
 def history(page: Page) -> Listing:
-    """A page of lines; `next` is what to send as `after` for the one that follows."""
+    """A page of lines. `next` is what to send as `after` for the following page."""
     following = None if page.next is None else cursor_text(page.next)
     lines = _encode([line_shape(line) for line in page.lines])
     return _listing(b'{"status":200,"message":"ok","history":%b,"next":%b}' % (lines, _encode(following)))

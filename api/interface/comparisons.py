@@ -1,4 +1,4 @@
-"""What is shown of two states of rankings side by side, over HTTP and on the command line."""
+"""Shows two states of rankings side by side, over HTTP and on the command line."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -18,7 +18,7 @@ from projections.past.comparison import Move, copied, foreseen, move_steps, move
 def compared(
     board: Board, after: Mapping[RankingId, Ranking], only: UnityId | None = None
 ) -> list[shapes.ComparedRanking]:
-    """The rankings of `board` beside those `after`, which are all of its own; of all their unities, or of one."""
+    """The rankings of `board` beside those in `after`, all of which it has; with all their unities, or `only` one."""
     return [
         shapes.ComparedRanking(
             id=ranking_id,
@@ -34,7 +34,8 @@ def compared(
 
 
 def preview(live: Live, decided: Iterable[Event]) -> bytes | Long:
-    """The body of an answer that says what `decided` would lead to. Raises Unacceptable where it is too much to say."""
+    """The body of an answer that shows what `decided` would lead to. Raises Unacceptable if that is more than
+    PREVIEW_LINES_MAX."""
     after = foreseen(live.board, decided)
     lines = sum([len(ranking.participants) * len(ranking.unities) for ranking in after.values()])
     if lines <= PREVIEW_AT_ONCE_MAX:
@@ -70,7 +71,7 @@ def preview(live: Live, decided: Iterable[Event]) -> bytes | Long:
 PREVIEW_AT_ONCE_MAX: Final = 2_000
 """Lines that are compared and rendered in one go; each takes some microseconds."""
 PREVIEW_LINES_MAX: Final = 400_000
-"""Of the standings that a preview shows."""
+"""Lines of standings that a preview shows at most."""
 _MOVES_OF_PORTION: Final = 500
 _LINE_BYTES: Final = 60
 _BEFORE: Final = b'{"status":200,"message":"preview","rankings":['

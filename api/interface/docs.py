@@ -1,7 +1,7 @@
-"""The description of the interface for people: one page, made of the OpenAPI document.
+"""The description of the interface for people: one page, made from the OpenAPI document.
 
-It loads nothing, from here or elsewhere, and runs nothing: there is no script in it, and its Content-Security-Policy
-allows none. So nothing that a library of scripts could be tricked into can happen to whoever has a token.
+It loads nothing, from here or elsewhere, and runs nothing: it has no script, and its Content-Security-Policy allows
+none. So no script can be tricked into misusing the token of a reader.
 """
 
 import hashlib
@@ -94,7 +94,7 @@ def _operation(method: str, path: str, operation: dict[str, Any], schemas: dict[
 
 
 def _sketch(schema: dict[str, Any], schemas: dict[str, Any], indent: str = "") -> str:
-    """What a value looks like, in the manner of JSON with types for values."""
+    """What a value of `schema` looks like: JSON with types in place of values."""
     if reference := schema.get("$ref"):
         return _sketch(schemas[reference.rpartition("/")[2]], schemas, indent)
     if alternatives := schema.get("anyOf"):

@@ -1,4 +1,4 @@
-"""What a question names must be there: else it is a 404 that says what is missing."""
+"""Looks up what a question names. If it is not there, the answer is a 404 that says what is missing."""
 
 from engine.domain.errors import NotFound
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
@@ -32,7 +32,7 @@ def competition_of(live: Live, competition_id: CompetitionId) -> Competition:
 
 
 def unity_of(live: Live, ranking_id: RankingId, unity_id: UnityId | None) -> UnityId:
-    """The unity, or the ranking's main one. Raises NotFound."""
+    """The unity; None: the ranking's main one. Raises NotFound."""
     unities = ranking_of(live, ranking_id).unities
     if unity_id is None:
         return next(iter(unities))
@@ -50,7 +50,8 @@ def unity_named(live: Live, ranking_id: RankingId, name: str) -> UnityId:
 
 
 def refuse_unknown(live: Live, ranking_id: RankingId, asked: Filter) -> None:
-    """Raises NotFound for the first thing that is named and is not there. Actors are not the tournament's."""
+    """Raises NotFound for the first thing named in `asked` that is not there. Actors are not looked up: they do not
+    belong to a tournament."""
     if asked.unity_id is not None:
         unity_of(live, ranking_id, asked.unity_id)
     if asked.competitor_id is not None:

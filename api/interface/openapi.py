@@ -1,9 +1,9 @@
 """The description of the interface for machines, as OpenAPI 3.1.
 
-What is answered is derived from the shapes, statuses from the table of errors, operations from the table of routes.
-What is taken, forms and queries, is written down here and nowhere else: the readers in `wire.py` and `queries.py` are
-not made of it, but a test asks the running service for the fields that each operation takes and needs, and holds them
-against these.
+Answers are derived from the shapes, statuses from the table of errors, operations from the table of routes. The forms
+and queries that operations take are described here and nowhere else. The readers in `wire.py` and `queries.py` are not
+made from this description. But a test asks the running service which fields each operation takes and needs, and
+compares them with it.
 """
 
 from collections.abc import Mapping
@@ -50,8 +50,8 @@ Fields = Mapping[str, Field]
 
 
 class Operation(Struct, frozen=True):
-    """What is not to be derived from a route. `payload` is the key and the type of what a 200 holds beside status and
-    `message`; `more` are keys beside that."""
+    """What cannot be derived from a route. `payload`: the key and the type of what a 200 holds beside `status` and
+    `message`. `more`: further keys and their types."""
 
     summary: str
     message: str
@@ -61,7 +61,7 @@ class Operation(Struct, frozen=True):
 
 
 def name_of(route: Route) -> str:
-    """As `OPERATIONS` calls it: its method, and its path in the tournament."""
+    """The key of a route in `OPERATIONS`: its method, and its path in the tournament."""
     method = route.method if isinstance(route, Write) else "GET"
     return f"{method} {route.path.removeprefix(TOURNAMENT)}"
 
@@ -287,7 +287,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     ),
 }
 INDEXED: Final = {"result": r"^result\[[1-9][0-9]{0,17}\]$"}
-"""Fields that may be sent as several as well, each named with an id."""
+"""Fields that may also be sent as several, each named with an id; with the pattern of these names."""
 
 
 # ── The document ────────────────────────────────────────────────────────────────────────────────────────
@@ -449,7 +449,7 @@ def _refusal(status: int) -> Schema:
 
 
 def _open_paths() -> dict[str, Schema]:
-    """What is not about a tournament."""
+    """The paths that are not about a tournament."""
     ok = {"type": "object", "properties": {"status": {"const": 200}, "message": {"const": "ok"}}}
     stopped = {"stopped": {"type": "integer", "description": "tournaments that the operator must repair"}}
     ready = {**ok, "properties": ok["properties"] | stopped}  # type: ignore[operator]

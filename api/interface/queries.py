@@ -1,9 +1,9 @@
-"""What is asked of the past: the parameters of a query become moments, filters and cursors.
+"""Queries about the past: their parameters become moments, filters and cursors.
 
-Pure. Every fault that is found is listed under the name of its parameter, in one `Unreadable`.
+Pure. One `Unreadable` lists every fault under the name of its parameter.
 
-A time is as exact as it is written: 12:30:00 is the whole of that second, and an event is shown with the second that it
-was recorded in. So whoever asks for the time that an answer shows is told of that event too.
+A time is as exact as it is written: 12:30:00 is the whole of that second. Answers show an event with the second that it
+was recorded in. So a query for the time that an answer shows includes that event.
 """
 
 import re
@@ -22,10 +22,10 @@ from projections.past.past import AtSequence, AtTime, AtVersion, Bounds, Cursor,
 
 LINES_DEFAULT: Final = 100
 LINES_MAX: Final = 1_000
-"""Of one page of history."""
+"""Lines of one page of history."""
 STEPS_DEFAULT: Final = 50
 STEPS_MAX: Final = 200
-"""Of one page of an explanation."""
+"""Steps of one page of an explanation."""
 SECOND: Final = timedelta(seconds=1)
 _TICK: Final = timedelta(microseconds=1)
 
@@ -41,7 +41,7 @@ class HistoryQuery(Struct, frozen=True, kw_only=True):
 
 
 class ExplainQuery(Struct, frozen=True, kw_only=True):
-    """From after the event `start` to after the event `end`, which is the last one where it is None."""
+    """From after the event `start` (0: from the beginning) to after the event `end` (None: the last one)."""
 
     competitor_id: CompetitorId
     unity_id: UnityId | None
@@ -51,7 +51,7 @@ class ExplainQuery(Struct, frozen=True, kw_only=True):
 
 
 def parse_moment(query: Iterable[tuple[str, str]]) -> Moment | None:
-    """The one moment that is asked for; None: now. Raises `Unreadable`, also for more than one."""
+    """The one moment that is asked for; None: now. Raises `Unreadable`, also for more than one moment."""
     parameters = _Parameters(query)
     sequence = parameters.of("at_sequence", _sequence)
     time = parameters.of("at_time", end_of_time)
@@ -71,7 +71,7 @@ def parse_moment(query: Iterable[tuple[str, str]]) -> Moment | None:
 
 
 def parse_history(query: Iterable[tuple[str, str]]) -> HistoryQuery:
-    """Which lines are asked for; LINES_MAX where it is more at a time. Raises `Unreadable`."""
+    """Which lines are asked for; a `limit` above LINES_MAX means LINES_MAX. Raises `Unreadable`."""
     parameters = _Parameters(query)
     asked = HistoryQuery(
         asked=Filter(
@@ -94,7 +94,7 @@ def parse_history(query: Iterable[tuple[str, str]]) -> HistoryQuery:
 
 
 def parse_explain(query: Iterable[tuple[str, str]]) -> ExplainQuery:
-    """Whose way is asked for; STEPS_MAX where it is more steps at a time. Raises `Unreadable`."""
+    """Whose steps are asked for, and which; a `limit` above STEPS_MAX means STEPS_MAX. Raises `Unreadable`."""
     parameters = _Parameters(query)
     competitor_id = parameters.id("competitor", CompetitorId)
     unity_id = parameters.id("unity", UnityId)
@@ -118,7 +118,7 @@ def cursor_text(cursor: Cursor) -> str:
 
 
 class _Parameters:
-    """A query that is being read: each method answers one parameter, or None and perhaps a fault."""
+    """A query while it is read. Each method returns one parameter, or None; what cannot be read is noted as a fault."""
 
     def __init__(self, query: Iterable[tuple[str, str]]) -> None:
         self._given: dict[str, str] = {}
@@ -137,7 +137,7 @@ class _Parameters:
         self._faults.append(Fault(shortened(name), message))
 
     def of(self, name: str, parse: Callable[[str], _T]) -> _T | None:
-        """What `parse` makes of it; its ValueError says what it must be."""
+        """The parameter as `parse` reads it. The ValueError that `parse` raises says what the text must be."""
         self._taken.append(name)
         text = self._given.get(name)
         if text is None:
@@ -152,11 +152,12 @@ class _Parameters:
         return self.of(name, lambda text: kind(_id(text)))
 
     def limit(self, default: int, most: int) -> int:
-        """The number of things asked for, `most` where it is more."""
+        """How many things are asked for, `most` at most."""
         return min(self.of("limit", _count) or default, most)
 
     def close(self) -> None:
-        """Raises `Unreadable` with every fault, parameters that nobody asked for included."""
+        """Raises `Unreadable` with every fault, if there is any. A parameter that no method has asked for is a fault
+        too."""
         for name in self._given:
             if name not in self._taken:
                 self.fault(name, f"is not a parameter of this operation; it takes {', '.join(self._taken)}")
@@ -221,12 +222,12 @@ def _cursor(text: str) -> Cursor:
 
 
 def begin_of_time(text: str) -> datetime:
-    """The first moment of the time in UTC that is written: a day, a minute, a second, or a fraction of one."""
+    """The first moment of the day, minute, second or fraction of a second that `text` names, in UTC."""
     return _time(text)[0]
 
 
 def end_of_time(text: str) -> datetime:
-    """The last moment of it."""
+    """The last moment of it, to the µs."""
     begin, length = _time(text)
     with suppress(OverflowError):
         return begin + length - _TICK
@@ -234,7 +235,7 @@ def end_of_time(text: str) -> datetime:
 
 
 def _time(text: str) -> tuple[datetime, timedelta]:
-    """When the time that is written begins, and for how long it lasts."""
+    """When the time in `text` begins, and how long it lasts."""
     if written := _TIME.fullmatch(text):
         year, month, day, hour, minute, second, fraction = written.groups()
         with suppress(ValueError):  # the 30th of February, 24 o'clock

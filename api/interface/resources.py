@@ -1,7 +1,7 @@
-"""One ranking, competitor or competition, as it is now, with the ETag that a conditional change of it names.
+"""One ranking, competitor or competition as it is now, with the ETag that a conditional change of it names.
 
-A ranking has the list and creation shape: all that a change of it needs, and nothing that points change, so it can be
-kept while they are added. Its standings are to be had at `standings.json`.
+A ranking has the list and creation shape: all that a change of it needs, and nothing that points change. So a client
+can keep it while points are added. `standings.json` has its standings.
 """
 
 import hashlib
@@ -18,7 +18,8 @@ from projections.board.board import Competition, Competitor, Ranking
 from projections.live.live import Live
 
 DIGEST_CHARACTERS: Final = 16
-"""Of the digest in an ETag: 64 bits tell the bodies apart that a resource has in one state of its own."""
+"""Hexadecimal digits of the digest in an ETag: 64 bits tell apart the bodies of a resource whose own state is the
+same."""
 
 
 def ranking(live: Live, ranking_id: RankingId) -> Listing | Later:
@@ -51,7 +52,8 @@ def _shown(
     found: Competitor | Competition | Ranking,
     make: Callable[[], bytes | Later],
 ) -> Listing | Later:
-    """What `make` makes, with its ETag; kept where it is short. The own tag of a long one is that of its beginning."""
+    """What `make` makes, with its ETag; kept if it is short. A long one may begin later: its own tag is never newer
+    than what it shows."""
 
     def render() -> Listing | Later:
         made = make()

@@ -41,29 +41,29 @@ Recalling = Callable[[Outgoing, Past, Live, RankingId], Awaitable[Listing | Long
 
 
 class Read(Struct, frozen=True):
-    """A list: what is to be rendered, once the query has been understood."""
+    """A list. `answer` reads the query, and returns what renders the list."""
 
     path: str
     answer: Callable[[Query], Callable[[Live], Listing | Later]]
 
 
 class Show(Struct, frozen=True):
-    """A single resource: what is to be rendered. `ids` are those of the path, by name."""
+    """A single resource. `answer` renders it; the ids are those of the path, by name."""
 
     path: str
     answer: Callable[[Live, Ids], Listing | Later]
 
 
 class Recall(Struct, frozen=True):
-    """A look at the past of a ranking: what is to be read and rendered, once the query has been understood. The live
-    is current; it knows the head, and what there is by now."""
+    """A look at the past of a ranking. `answer` reads the query, and returns what reads the log and renders it. The
+    live that this is given is current: it knows the head, and what exists by now."""
 
     path: str
     answer: Callable[[Query], Recalling]
 
 
 class Write(Struct, frozen=True):
-    """A change: the command that a form asks for. `ids` are those of the path, by name."""
+    """A change. `command` makes the command that a form asks for; the ids are those of the path, by name."""
 
     method: str
     path: str
@@ -72,7 +72,7 @@ class Write(Struct, frozen=True):
 
 
 class Preview(Struct, frozen=True):
-    """What a change would lead to: the standings before and after, and nothing is recorded."""
+    """Shows what a change would lead to: the standings before and after. Nothing is recorded."""
 
     path: str
     command: type[VoidCompetition | UnvoidCompetition]
@@ -222,7 +222,7 @@ ROUTES: Final[tuple[Read | Show | Recall | Write | Preview, ...]] = (
     Read(_TOURNAMENT + "/competitions.json", _list_competitions),
     Write("POST", _TOURNAMENT + "/competitions.json", _add_competition),
     Read(_TOURNAMENT + "/competitors.json", _list_competitors),
-    # Ours, in the manner of the interface's seven.
+    # Ours, in the style of the interface's seven.
     Show(_TOURNAMENT + "/rankings/{ranking_id}.json", _show_ranking),
     Show(_TOURNAMENT + "/competitions/{competition_id}.json", _show_competition),
     Show(_TOURNAMENT + "/competitors/{competitor_id}.json", _show_competitor),
@@ -252,7 +252,7 @@ _IDEMPOTENCY_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 class Operations:
-    """Answers the routes of ROUTES with one desk. Errors are raised, see `front.py`."""
+    """Answers the routes of ROUTES with one desk. Raises errors; `front.py` answers them."""
 
     def __init__(
         self,
@@ -289,9 +289,9 @@ class Operations:
                     router.add("GET", route.path, self._preview_handler(route))
 
     async def authenticated(self, visit: Visit, scope: Scope) -> Token:
-        """Whoever asks, if their token reaches as far as `scope`.
+        """Returns the token of a request if it reaches as far as `scope`, and counts the request.
 
-        Raises Unauthenticated, Forbidden and TooManyRequests.
+        Raises Unauthenticated, Forbidden, TooManyRequests and DatabaseUnavailable.
         """
         authorization = visit.request.headers.get("Authorization")
         token = self._guard.kept(authorization) or await self._looked_up(visit.request, authorization)
@@ -303,8 +303,8 @@ class Operations:
         return token
 
     async def _looked_up(self, request: web.BaseRequest, authorization: str | None) -> Token:
-        """The token that is not known, or not any more. Who was good a moment ago has nothing to do with how often
-        others at their address fail."""
+        """Looks up a token that is not known, or no longer. If it was good a moment ago, the failures of others at its
+        address do not hold it up."""
         if self._guard.knew(authorization):
             return await self._guard.token_of(authorization)
         address = address_of(request, proxies=self._proxies)
@@ -316,7 +316,8 @@ class Operations:
             raise
 
     async def _tournament(self, visit: Visit, token: Token) -> TournamentId:
-        """The tournament of the path, the same 404 where it does not exist and where the token is not for it."""
+        """The tournament of the path. Raises the same NotFound if it does not exist and if the token is not for it, and
+        DatabaseUnavailable."""
         slug = visit.parameters["tournament"]
         visit.facts["tournament"] = slug[:SLUG_CHARACTERS_LOGGED]
         tournament_id = await self._slugs.tournament_id(slug)
@@ -325,10 +326,11 @@ class Operations:
         return tournament_id
 
     async def _pin(self, visit: Visit, token: Token, tournament_id: TournamentId) -> Live:
-        """The live of the tournament, once it is sure that it is that of the path; whoever calls must unpin it.
+        """Pins the live of the tournament, once it is sure to be that of the path. The caller must unpin it.
 
-        After a restore a slug can mean another tournament than before, and an id belong to another: the live has its
-        slug from the same moment as its log. Raises as `_tournament`, and HistoryReplaced.
+        After a restore a slug can mean another tournament than before, and an id can belong to another one. So the slug
+        of the live decides: it is from the same moment as its log. Raises as `_tournament`, `Lives.pin` and
+        `Lives.current`.
         """
         slug = visit.parameters["tournament"]
         live = await self._desk.lives.pin(tournament_id)
@@ -347,7 +349,7 @@ class Operations:
 
     @asynccontextmanager
     async def _pinned(self, visit: Visit, token: Token, tournament_id: TournamentId) -> AsyncIterator[Live]:
-        """As `_pin`, and unpinned at the end, for requests that are rare enough."""
+        """As `_pin`, and unpins it at the end. For requests that are rare enough for what this costs."""
         live = await self._pin(visit, token, tournament_id)
         try:
             yield live
@@ -355,7 +357,7 @@ class Operations:
             self._desk.lives.unpin(live)
 
     def _read_handler(self, route: Read) -> Handler:
-        understood: dict[str, Callable[[Live], Listing | Later]] = {}  # queries, which are much the same all the time
+        understood: dict[str, Callable[[Live], Listing | Later]] = {}  # by query: mostly the same few come again
 
         def answering(request: web.BaseRequest) -> Callable[[Live], Listing | Later]:
             query = request.rel_url.raw_query_string
@@ -464,7 +466,7 @@ def _begun(long: Long) -> Long:
 
 
 def _ids(parameters: Mapping[str, str]) -> Ids:
-    """The ids among the parameters of a path. What cannot be an id is the id of nothing."""
+    """The ids among the parameters of a path, by name. Raises NotFound for a text that cannot be an id."""
     ids = {}
     for name, text in parameters.items():
         if name != "tournament":
@@ -495,7 +497,7 @@ def _condition(request: web.BaseRequest, ids: Ids) -> Condition | None:
 
 
 def _list_reply(request: web.BaseRequest, listing: Listing | Long) -> Reply:
-    """What was asked for, or, where the client has just these bytes already, 304."""
+    """The listing, or 304 if the client has just these bytes already."""
     headers = header("ETag", f'"{listing.etag}"')
     if "If-None-Match" in request.headers:
         asked = request.if_none_match or ()

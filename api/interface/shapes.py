@@ -1,7 +1,7 @@
 """The shapes of what goes out over HTTP, field for field as the interface has them.
 
-A field of type `Raw` holds the finished JSON of the shape that its type's name says, so that pieces are rendered once
-and put together many times. Timestamps are `yyyy-mm-dd HH:ii:ss` in UTC. `openapi.py` describes answers by these.
+A field of type `Raw` holds finished JSON, of the shape that the name of its type says. So pieces are rendered once and
+put together many times. Timestamps are `yyyy-mm-dd HH:ii:ss` in UTC. `openapi.py` describes answers by these shapes.
 """
 
 from typing import Annotated, Final
@@ -43,7 +43,7 @@ class Participant(Struct, kw_only=True):
 
 
 class Competition(Struct, kw_only=True):
-    """`voided_at`, which is ours: since when it does not count; null: it does."""
+    """`voided_at` is ours: since when the competition does not count; null: it counts."""
 
     id: int
     group_id: int
@@ -86,7 +86,7 @@ class StandingUnity(Struct, kw_only=True):
 
 
 class RankingBeforeUnities(Struct, kw_only=True):
-    """The modification shape, which has `unities` (a list of StandingUnity) after these."""
+    """The fields of the modification shape before its last, `unities`."""
 
     id: int
     name: str
@@ -128,7 +128,7 @@ class Competitions(Paged, kw_only=True):
 
 
 class Move(Struct, kw_only=True):
-    """Positions and totals are null where the competitor is not in the list."""
+    """Positions and totals are null if the competitor is not in the list."""
 
     competitor_id: int
     name: str
@@ -176,7 +176,7 @@ class Stand(Struct, kw_only=True):
 
 
 class Step(Struct, kw_only=True):
-    """An event that changed something for a competitor; `delta` null: it gave her nothing, others moved."""
+    """An event that changed something for a competitor. `delta` null: it gave the competitor nothing, others moved."""
 
     sequence: int
     recorded_at: str

@@ -1,7 +1,7 @@
 """What comes in over HTTP: a form body becomes a command, a query becomes a page.
 
-Pure. Text becomes well-typed frozen values here; whether what they ask for is allowed is decided in
-`engine/domain/tournament.py`. How a form is taken apart, and what its refusals have in common, is `forms.py`'s matter.
+Pure. Here text becomes well-typed frozen values. `engine/domain/tournament.py` decides whether what they ask for is
+allowed. `forms.py` takes forms apart, and has what their refusals share.
 """
 
 import re
@@ -37,7 +37,7 @@ PER_PAGE_MAX: Final = 200
 
 
 class Page(Struct, frozen=True):
-    """Which part of a list is asked for: `page` counts from 1, `per_page` is within 1 and PER_PAGE_MAX."""
+    """Which part of a list is asked for: `page` counts from 1, `per_page` is from 1 to PER_PAGE_MAX."""
 
     page: int
     per_page: int
@@ -47,9 +47,10 @@ _COUNT: Final = re.compile(r"[0-9]{1,18}")
 
 
 def parse_page(query: Iterable[tuple[str, str]]) -> Page:
-    """The page that the decoded `query` parameters ask for; PER_PAGE_MAX where they ask for more at a time.
+    """The page that the decoded `query` parameters ask for; a `per_page` above PER_PAGE_MAX means PER_PAGE_MAX.
 
-    Raises `Unreadable` for unknown or repeated parameters and for what is not a positive integer.
+    Raises `Unreadable` for unknown or repeated parameters, and for what is not a whole number from 1 of at most 18
+    digits.
     """
     given: dict[str, int] = {}
     faults: list[Fault] = []
@@ -79,7 +80,7 @@ def parse_no_query(query: Iterable[tuple[str, str]]) -> None:
 
 
 def register_competitor(form: Form, competitor_id: CompetitorId) -> commands.RegisterCompetitor:
-    """Of name; tags, color and parent are optional."""
+    """Takes name; tags, color and parent are optional."""
     fields = Fields(form)
     return fields.accept(
         commands.RegisterCompetitor(
@@ -93,7 +94,7 @@ def register_competitor(form: Form, competitor_id: CompetitorId) -> commands.Reg
 
 
 def change_competitor(form: Form, competitor_id: CompetitorId) -> commands.ChangeCompetitor:
-    """Of name, tags, color and parent, all optional; what is absent stays as it is."""
+    """Takes name, tags, color and parent, all optional. What is absent stays as it is."""
     fields = Fields(form)
     return fields.accept(
         commands.ChangeCompetitor(
@@ -107,7 +108,8 @@ def change_competitor(form: Form, competitor_id: CompetitorId) -> commands.Chang
 
 
 def add_competition(form: Form, competition_id: CompetitionId) -> commands.AddCompetition:
-    """Of group_id; started_at, location, participants, result (or result[<competitor id>]…) and winner are optional."""
+    """Takes group_id; started_at, location, participants, result (or result[<competitor id>]…) and winner are
+    optional."""
     fields = Fields(form)
     return fields.accept(
         commands.AddCompetition(
@@ -123,7 +125,8 @@ def add_competition(form: Form, competition_id: CompetitionId) -> commands.AddCo
 
 
 def change_competition(form: Form, competition_id: CompetitionId) -> commands.ChangeCompetition:
-    """Of started_at, location, result (or result[<competitor id>]…) and winner; what is absent stays as it is."""
+    """Takes started_at, location, result (or result[<competitor id>]…) and winner, all optional. What is absent stays
+    as it is."""
     fields = Fields(form)
     return fields.accept(
         commands.ChangeCompetition(
@@ -137,7 +140,7 @@ def change_competition(form: Form, competition_id: CompetitionId) -> commands.Ch
 
 
 def create_ranking(form: Form, ranking_id: RankingId, main_unity_id: UnityId) -> commands.CreateRanking:
-    """Of name, main_unity_name and participants; description is optional."""
+    """Takes name, main_unity_name and participants; description is optional."""
     fields = Fields(form)
     return fields.accept(
         commands.CreateRanking(
@@ -152,7 +155,7 @@ def create_ranking(form: Form, ranking_id: RankingId, main_unity_id: UnityId) ->
 
 
 def modify_ranking(form: Form, ranking_id: RankingId) -> commands.ModifyRanking:
-    """Of main_unity_name and participants; name and description are optional. An empty description takes it away."""
+    """Takes main_unity_name and participants; name and description are optional. An empty description takes it away."""
     fields = Fields(form)
     return fields.accept(
         commands.ModifyRanking(
@@ -166,7 +169,7 @@ def modify_ranking(form: Form, ranking_id: RankingId) -> commands.ModifyRanking:
 
 
 def add_unity(form: Form, ranking_id: RankingId, unity_id: UnityId) -> commands.AddUnity:
-    """Of name; sort is optional."""
+    """Takes name; sort is optional."""
     fields = Fields(form)
     return fields.accept(
         commands.AddUnity(ranking_id=ranking_id, unity_id=unity_id, name=fields.required("name"), sort=_sort(fields))
@@ -174,7 +177,7 @@ def add_unity(form: Form, ranking_id: RankingId, unity_id: UnityId) -> commands.
 
 
 def add_points(form: Form, ranking_id: RankingId) -> commands.AddPoints:
-    """Of participants_delta (JSON text); competition_id is optional. The deltas are flat and in the order sent.
+    """Takes participants_delta (JSON text); competition_id is optional. The deltas are flat and in the order sent.
 
     Raises `Unreadable` if participants_delta is not JSON.
     """
@@ -189,22 +192,22 @@ def add_points(form: Form, ranking_id: RankingId) -> commands.AddPoints:
 
 
 def void_competition(form: Form, competition_id: CompetitionId) -> commands.VoidCompetition:
-    """Of no fields."""
+    """Takes no fields."""
     return Fields(form).accept(commands.VoidCompetition(competition_id=competition_id))
 
 
 def unvoid_competition(form: Form, competition_id: CompetitionId) -> commands.UnvoidCompetition:
-    """Of no fields."""
+    """Takes no fields."""
     return Fields(form).accept(commands.UnvoidCompetition(competition_id=competition_id))
 
 
 def close_ranking(form: Form, ranking_id: RankingId) -> commands.CloseRanking:
-    """Of no fields."""
+    """Takes no fields."""
     return Fields(form).accept(commands.CloseRanking(ranking_id=ranking_id))
 
 
 def reopen_ranking(form: Form, ranking_id: RankingId) -> commands.ReopenRanking:
-    """Of no fields."""
+    """Takes no fields."""
     return Fields(form).accept(commands.ReopenRanking(ranking_id=ranking_id))
 
 
@@ -243,7 +246,8 @@ def _result(fields: Fields) -> Result | None:
 
 _DELTA_DIGITS_MAX: Final = 10
 _DELTA_CHARACTERS_MAX: Final = 64
-"""Of a text that is looked at as a delta at all; more digits than _DELTA_DIGITS_MAX are refused by name."""
+"""A longer text is not looked at as a delta at all. A shorter one of more than _DELTA_DIGITS_MAX digits is refused by
+name."""
 
 
 class UnityLine(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -264,7 +268,7 @@ _DELTAS: Final = "participants_delta"
 
 def _deltas(fields: Fields, text: str) -> tuple[Delta, ...]:
     lines = _decoded_lines(fields, text) if text else []
-    count = sum([len(line.unities) or 1 for line in lines])  # what holds none counts as one: it is a fault
+    count = sum([len(line.unities) or 1 for line in lines])  # a line without any counts as one: it is a fault
     if count > DELTAS_MAX:  # before there is work, and a fault, for each
         fields.fault(_DELTAS, f"must hold at most {DELTAS_MAX} deltas")
         return ()
@@ -284,9 +288,9 @@ def _deltas(fields: Fields, text: str) -> tuple[Delta, ...]:
 def _drops_keys(text: str, *, keys: int) -> bool:
     """Whether decoding the JSON `text` into `keys` keys has lost some, and points with them.
 
-    JSON lets an object repeat a key, and decoders keep the last one without a word. But each key brings a colon,
-    however its letters are escaped, and none of the strings that were decoded (four known keys, signs and digits)
-    holds one: so there are as many colons as keys were decoded, or more keys than that were sent.
+    JSON lets an object repeat a key, and decoders silently keep the last one. But each key brings a colon, however its
+    letters are escaped, and no string that was decoded (four known keys, signs and digits) holds one. So more colons
+    than decoded keys mean that more keys were sent.
     """
     return text.count(":") != keys
 
@@ -309,7 +313,7 @@ def _decoded_lines(fields: Fields, text: str) -> list[CompetitorLines]:
 
 
 def _mismatch_fault(mismatch: msgspec.ValidationError) -> str:
-    """`mismatch` ("Expected `int`, got `str` - at `$[0].competitor_id`", or without a place) in a sentence."""
+    """`mismatch` ("Expected `int`, got `str` - at `$[0].competitor_id`", or without a place) as a sentence."""
     what, at, place = str(mismatch).rpartition(" - at `$")
     where = f"at {shortened(place.rstrip('`'))}" if at else "at its top"
     form = '[{"competitor_id": 1, "unities": [{"unity_id": 1, "delta": "5"}]}]'
@@ -318,10 +322,11 @@ def _mismatch_fault(mismatch: msgspec.ValidationError) -> str:
 
 @lru_cache(maxsize=1_024)
 def _amount(delta: int | str) -> int | None:
-    """The amount that `delta` is, or None: an integer, or a string ^[+-]?[0-9]{1,10}$ of ASCII, within ±DELTA_MAX.
+    """`delta` as an amount: an integer, or a string ^[+-]?[0-9]{1,10}$ of ASCII, within ±DELTA_MAX. None: it is
+    neither.
 
-    Cached, for points are small numbers that come again and again: a thousand of them take a third of the time. What
-    is kept is short: the decoder lets no long text through, and no integer of more than some thousand digits.
+    Cached, because points are small numbers that come again and again: a thousand of them take a third of the time.
+    What is kept is short: the decoder lets no long text through, and no integer of more than some thousand digits.
     """
     if isinstance(delta, str):
         digits = delta[1:] if delta.startswith(("+", "-")) else delta

@@ -26,9 +26,10 @@ from engine.process.background import background
 from engine.process.telemetry import Lines, log_json
 
 GC_THRESHOLDS: Final = (10_000, 20, 50)
-"""Python's own, 700, has it look some hundred times a second at requests under way, which are no garbage."""
+"""Python's default of 700 would have the collector look some hundred times a second at requests under way, which are
+not garbage."""
 DESCRIPTORS_KEPT: Final = 128
-"""Of those that a process may have open, for others than clients: the database, files, connections that are ending."""
+"""File descriptors kept for others than clients: the database, files, connections that are ending."""
 _logger = structlog.get_logger()
 
 
@@ -43,7 +44,7 @@ def main() -> int:
 
 
 def connections_with(descriptors: int, wanted: int) -> int:
-    """How many clients a process takes that may have so many descriptors open."""
+    """How many clients a process takes that may have `descriptors` file descriptors open; at least 1."""
     return max(1, min(wanted, descriptors - DESCRIPTORS_KEPT))
 
 

@@ -26,14 +26,14 @@ from engine.process.turns import Turns
 
 KEEPALIVE_SECONDS: Final = 75.0
 SHUTDOWN_SECONDS_MAX: Final = 10.0
-"""For requests under way, when the process ends; aiohttp waits that long twice."""
+"""Time for requests under way when the process ends. aiohttp waits that long twice."""
 
 
 AS_USUAL: Final = Settings()
 
 
 def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL) -> Front:
-    """The front that answers with `desk` and says so on `lines`."""
+    """Makes the front that answers with `desk` and writes its canonical lines to `lines`."""
     router = Router()
     outgoing = Outgoing(Turns(), bytes_max=settings.unsent_bytes)
     handlers = Operations(
@@ -51,7 +51,7 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL) -> Front
 
 @asynccontextmanager
 async def serving(front: Front, listener: socket, *, connections_max: int = CONNECTIONS_MAX) -> AsyncIterator[None]:
-    """Has `front` answer on a listening socket. Leaving it finishes the requests that were taken."""
+    """Has `front` answer on a listening socket. Leaving the context finishes the requests that were taken."""
     connections = Connections(
         front.answer,
         front.misread,
@@ -78,5 +78,5 @@ async def serving(front: Front, listener: socket, *, connections_max: int = CONN
 
 
 def _request_factory() -> Callable[..., web.BaseRequest]:
-    """Makes the requests of the running loop, which to ask for at each one takes a call of the system."""
+    """Makes requests with the running loop. Asking for the loop at each request would take a system call."""
     return partial(web.BaseRequest, loop=asyncio.get_running_loop())

@@ -1,4 +1,4 @@
-"""Figures that nobody counts as things happen: looked at once in a while, or when somebody asks for figures."""
+"""Figures that are not counted as things happen, but looked at once in a while, or when figures are asked for."""
 
 import asyncio
 import os
@@ -22,7 +22,8 @@ from engine.process.telemetry import BUILD_INFO, LOOP_LAG
 from projections.board.board import FOLD_VERSION
 
 LOOK_SECONDS: Final = 0.1
-"""Between two looks at the event loop; what holds it for longer is seen each time, what is shorter now and then."""
+"""Time between two looks at the event loop. Work that holds the loop for longer is seen each time, shorter work now and
+then."""
 FIGURES_DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 _LIVE: Final = re.compile(r"gauge_live\w+_(\d+)\.db")
 
@@ -39,7 +40,7 @@ async def watch(database: Database) -> None:
 
 
 def registry() -> CollectorRegistry:
-    """The figures of all processes that share a directory for them, or of this one."""
+    """The figures of all processes that share a directory for them; without one, those of this process."""
     directory = os.environ.get(FIGURES_DIRECTORY)
     if directory is None:
         return REGISTRY
@@ -50,7 +51,8 @@ def registry() -> CollectorRegistry:
 
 
 class _Processes(Collector):
-    """The `process_*` of each process at work, by its `pid`; prometheus_client's collector is of one process alone."""
+    """The `process_*` figures of each process at work, by its `pid`. prometheus_client's collector knows one process
+    alone."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

@@ -1,4 +1,5 @@
-"""What is not about a tournament: is it alive, is it ready, what are its figures; and how the rest is asked."""
+"""What is not about a tournament: whether the service is alive, whether it is ready, its figures, and its
+documentation."""
 
 from typing import Final
 
@@ -23,13 +24,15 @@ DOCUMENTATION: Final = "/docs"
 
 
 def add_to(router: Router, *, operations: Operations, database: Database, open_metrics: bool) -> None:
-    """Adds them. All but the figures are open and name no tournament."""
+    """Adds these operations. Only the figures need a token, of scope admin, unless `open_metrics`. The others name no
+    tournament."""
 
     async def healthy(_: Visit) -> Reply:
         return Reply(b'{"status":200,"message":"ok"}')
 
     async def ready(_: Visit) -> Reply:
-        """200 also where tournaments are stopped: a balancer must not take all away for one. 503 without database."""
+        """200 even if tournaments are stopped: a balancer must not take all away because of one. 503 without a
+        database."""
         async with database.connection() as connection:
             stopped = await tables.stopped_count(connection)
         return Reply(msgspec.json.encode({"status": 200, "message": "ok", "stopped": stopped}))
@@ -51,5 +54,5 @@ def add_to(router: Router, *, operations: Operations, database: Database, open_m
     router.add("GET", METRICS, metrics)
     router.add("GET", DESCRIPTION, description)
     router.add("GET", DOCUMENTATION, documentation)
-    openapi.document()  # not when somebody asks for it: that takes longer than a request may
+    openapi.document()  # now, and not for a request: it takes longer than one may
     docs.page()

@@ -3,8 +3,8 @@
     python -m tallybook_command api FD SETTINGS        api_process.py
     python -m tallybook_command worker                 worker_process.py
 
-The database's address comes in the environment, where it is not shown to other users. A process says `ready` on
-standard output, works until SIGTERM or until its standard input ends (the process that started it is gone), finishes
+The database's address comes in the environment, where other users cannot see it. A process writes `ready` to standard
+output, and works until SIGTERM or until its standard input ends (the process that started it is gone). Then it finishes
 what it has taken, and ends with code 0.
 """
 
@@ -25,7 +25,7 @@ READY: Final = b"ready\n"
 
 
 def run(work: Callable[[str], Coroutine[None, None, None]]) -> int:
-    """Has `work` done, which is given the database's address; returns the exit code."""
+    """Runs `work` with the database's address. Returns the exit code: 0, or 1 if it raised StartupRefused."""
     try:
         uvloop.run(work(os.environ[DSN_VARIABLE]))
     except StartupRefused as refused:
@@ -35,16 +35,16 @@ def run(work: Callable[[str], Coroutine[None, None, None]]) -> int:
 
 
 def say_ready() -> None:
-    """Raises StartupRefused where nobody is there to hear it."""
+    """Says that the process is ready. Raises StartupRefused if nobody is there to hear it."""
     try:
-        os.write(sys.stdout.fileno(), READY)  # at once: what a buffer kept would be tried again at the exit
+        os.write(sys.stdout.fileno(), READY)  # without a buffer, which would try again at the exit
     except BrokenPipeError as error:
         raise StartupRefused("The process that started this one is gone, and so it ends.") from error
 
 
 @contextmanager
 def lifeline() -> Iterator[asyncio.Event]:
-    """An event that SIGTERM sets, and the end of standard input; of a process that `processes.py` started."""
+    """An event that SIGTERM, Ctrl-C and the end of standard input set. For a process that `processes.py` started."""
     loop = asyncio.get_running_loop()
     with stop_on_signals() as stop:
         loop.add_reader(sys.stdin.fileno(), _stop_at_end, stop)

@@ -28,7 +28,7 @@ READY_SECONDS_MAX: Final = 30.0
 STOP_SECONDS_MAX: Final = 30.0
 RESTART_SECONDS: Final = 1.0
 Beside = Callable[[], Coroutine[object, object, None]]
-"""Something small that goes on until it is cancelled; what can fail in it, it sees to itself."""
+"""Something small that goes on until it is cancelled. It sees to its own failures."""
 
 _logger = structlog.get_logger()
 
@@ -47,8 +47,8 @@ async def run_service(
 ) -> None:
     """Runs the service until `stop` is set, then stops all of it cleanly.
 
-    `port` 0: any free one. `on_ready` is told the address when every process is ready; `beside` runs in this one
-    meanwhile. Raises StartupRefused where the port is taken, or where a process does not come up.
+    `port` 0: any free one. `on_ready` is given the address when every process is ready. From then on `beside` runs in
+    this process. Raises StartupRefused if it cannot listen on the port, or if a process does not come up.
     """
     with ExitStack() as stack:
         listeners = [stack.enter_context(listener) for listener in _listen(host, port, processes)]
@@ -81,12 +81,13 @@ class _Child:
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
-        """Raises StartupRefused when the process ends, or says nothing for too long, instead of being ready."""
+        """Starts the process. Raises StartupRefused if it ends, or says nothing for READY_SECONDS_MAX, instead of being
+        ready."""
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",  # or folders of the current directory could be taken for our packages
             "-m",
-            "tallybook_command",  # which makes sure that our packages are
+            "tallybook_command",  # which makes sure that our packages are taken
             *self._arguments,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -117,7 +118,7 @@ class _Child:
                 _logger.error("process_died", kind=self.kind, reason=str(error))
 
     async def stop(self) -> None:
-        """Has it finish what it has taken; after STOP_SECONDS_MAX it is killed."""
+        """Has the process finish what it has taken. After STOP_SECONDS_MAX it is killed."""
         if self._process is None or self._process.returncode is not None:
             return
         self._process.terminate()
@@ -131,7 +132,7 @@ class _Child:
         self._forget_figures()
 
     def _forget_figures(self) -> None:
-        """What a dead process counted stays; what it had under way does not."""
+        """Keeps what a dead process counted, and forgets what it had under way."""
         if self._process is not None:
             mark_process_dead(self._process.pid, self._environment["PROMETHEUS_MULTIPROC_DIR"])  # type: ignore[no-untyped-call]
 

@@ -27,7 +27,7 @@ async def _work(dsn: str) -> None:
 
 
 async def work(dsn: str, stop: asyncio.Event, *, on_ready: Callable[[], None]) -> None:
-    """A worker, until `stop` is set; `on_ready` is called when it begins."""
+    """Runs a worker until `stop` is set. Calls `on_ready` when it begins. Raises what the worker fails with."""
     failpoints.arm()
     async with open_database(dsn, name="tallybook worker", connections_max=4) as database:
         working = asyncio.create_task(Worker(database).run())
