@@ -126,7 +126,7 @@ class Explanation(Struct, frozen=True):
 
 
 class Past:
-    """The past of all tournaments, as one process tells it.
+    """The past of all tournaments, for one process.
 
     Its methods raise TournamentStopped, HistoryReplaced, DatabaseUnavailable and, if too many ask, QueueFull.
     """
@@ -328,7 +328,7 @@ class Past:
         span: Span,
         slices: Callable[[TournamentId, Sequence, Sequence], AsyncIterator[list[Recorded]]],
     ) -> AsyncIterator[list[tuple[Sequence, Items[Line]]]]:
-        """The lines of each event of `span`, by slices."""
+        """The lines of each event of `span`, slice by slice."""
         if span.last < span.first:
             return
         historian = Historian(await self._board_at(tournament_id, Sequence(span.first - 1)), ranking_id)
@@ -412,7 +412,7 @@ def _tell(
     events: Iterable[Recorded],
     told: list[tuple[Sequence, Items[Line]]],
 ) -> Iterator[None]:
-    """Adds the lines of each event to `told`, step by step."""
+    """Adds the lines of each event to `told`, step by step. Raises LogUnreadable."""
     for recorded in events:
         try:
             told.append((recorded.sequence, (yield from historian.steps(recorded))))
@@ -429,7 +429,8 @@ def _explain(
     steps: list[Step],
     seen: list[Recorded],
 ) -> Iterator[None]:
-    """Adds steps to `steps` until they fill a page, and the events that were gone through to `seen`."""
+    """Adds steps to `steps` until they fill a page, and the events that were gone through to `seen`. Raises
+    LogUnreadable."""
     for recorded in events:
         try:
             step = yield from explainer.steps(recorded)

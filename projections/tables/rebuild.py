@@ -108,7 +108,7 @@ async def _switch(connection: Connection, anew: "_Anew") -> Rebuilt | None:
 
 
 def _told(expected: Board, found: Board) -> list[str]:
-    """The first DIFFERENCES_MAX differences. For a thread: it takes long, and nobody changes these boards."""
+    """The first DIFFERENCES_MAX differences. Call it in a thread: it takes long, and nobody changes these boards."""
     return [str(unlike) for unlike in islice(differences(expected, found, unordered=("totals",)), DIFFERENCES_MAX)]
 
 

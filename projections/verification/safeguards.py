@@ -296,7 +296,7 @@ async def _broken_views(connection: Connection) -> list[Broken]:
             broken.append(Broken(f"view.{name}", "has options, or does not belong to the owner of the schema"))
         else:
             try:
-                async with connection.transaction():  # so that an error leaves us the moment
+                async with connection.transaction():  # a savepoint: an error does not end the moment
                     plans = [
                         [row[0] for row in await connection.fetch(_PLAN_OF.format(what, name))]
                         for what in (f"tallybook.{name}", f"({query})")

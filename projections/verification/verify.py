@@ -270,7 +270,7 @@ class Verification:
                 progress.foldable = False
             else:
                 if isinstance(event, _POINTS):
-                    for delta in event.deltas:  # counted without the fold
+                    for delta in event.deltas:  # counted apart from the fold
                         of_unity = sums.get(delta.unity_id)
                         if of_unity is None:
                             of_unity = sums[delta.unity_id] = {}
@@ -464,8 +464,7 @@ class Verification:
             await self._compare()
 
     def _begin_anew(self) -> None:
-        """Begins from the first event again, because one was set aside after it was folded. What has been found stays
-        found."""
+        """Begins anew, because an event was set aside after it was folded. What has been found stays found."""
         anew = beginning(self.progress.tournament_id, self.progress.slug)
         anew.differences, anew.differences_count = self.progress.differences, self.progress.differences_count
         for name in anew.__struct_fields__:
@@ -563,7 +562,7 @@ class Verification:
     async def _compare_view(self, at: Sequence) -> None:
         """Compares the view, which PostgreSQL computes, with the positions that answers show."""
         try:
-            async with self._connection.transaction():  # so that an error leaves us the moment
+            async with self._connection.transaction():  # a savepoint: an error does not end the moment
                 rows = await table_checks.standing_rows(self._connection, self.progress.tournament_id)
         except DATABASE_TROUBLE:
             raise
