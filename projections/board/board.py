@@ -1,16 +1,16 @@
 """The board: the fold that answers are made from. Names, lists, totals and versions of one tournament.
 
-Pure: no clock, no I/O. The board is folded in place, because it has one owner; competitors and competitions are
-frozen and replaced. No cycle can lead through these, so they are no business of the garbage collector, which would take
-long for a million of them. Whatever order things are kept in is the order of their creation, which is that of the log.
+Pure: no clock, no I/O. The board is folded in place, because it has one owner; competitors and competitions are frozen
+and replaced. No cycle can lead through these, so the garbage collector is kept from them: it would take long for a
+million of them. Dictionaries keep the order of creation, which is that of the log.
 
-VERSIONS. A unity's version is 1 when it is created and grows by one with every event that names it in a delta or
-changes its name, its sort or its ranking's list of competitors; never by more than one with one event, and not by
-a modification that leaves all of that as it was.
+VERSIONS. A unity's version is 1 when it is created. Every event that names the unity in a delta, or changes its name or
+its ranking's list of competitors, raises it by one. No event raises it by more, and a modification that leaves all of
+that as it was does not raise it.
 
 REVISED. A competitor, a competition and a ranking each know the last event that changed what is their own: fields, list
 and unities, never points, and never what is embedded in them when they are shown. A change that leaves everything as it
-was counts: whoever asks whether a thing is still what they have seen is answered by its events, without comparing.
+was counts. So events alone, without comparing, tell a client whether a thing is still what it has seen.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,8 +30,8 @@ FOLD_VERSION: Final = 2
 
 
 class Competitor(Struct, frozen=True, kw_only=True, gc=False):
-    """`revised` is the sequence of the last event that changed it, `updated_at` when that was recorded; so with the
-    others."""
+    """`revised` is the sequence of the last event that changed it, `updated_at` when that was recorded. The same holds
+    for the others."""
 
     number: int
     name: str
@@ -44,7 +44,7 @@ class Competitor(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Competition(Struct, frozen=True, kw_only=True, gc=False):
-    """`result` is a score, or with more than two participants the performance of each who has one, in their order."""
+    """`result` is a score; with more than two participants, the performance of each who has one, in their order."""
 
     number: int
     group_id: int
@@ -60,7 +60,7 @@ class Competition(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Unity(Struct, kw_only=True):
-    """`totals` holds the sum of each competitor that ever had a delta here, whether enrolled or departed."""
+    """`totals` holds the sum of each competitor that ever had a delta here, enrolled or not."""
 
     number: int
     name: str
@@ -83,18 +83,18 @@ class Ranking(Struct, kw_only=True):
 
 
 class Revisions(Struct):
-    """How often each list changed since this board was made: tells whether what was rendered still holds.
+    """How often each list changed since this board was made. It tells whether what was rendered still holds.
 
-    Not part of the fold's result: they count from the moment the board came into memory.
+    Not part of the fold's result: it counts from the moment the board came into memory.
     """
 
     competitors: int = 0
     competitions: int = 0
     rankings: int = 0
     ignored: set[Sequence] = field(default_factory=set)
-    """Events that were set aside when they were folded."""
+    """Sequences of the events that were folded as set aside."""
     set_aside: set[Sequence] = field(default_factory=set)
-    """Events that were named as set aside by those that were folded."""
+    """Sequences that the folded events named as set aside."""
 
 
 class Board(Struct, kw_only=True):
@@ -104,7 +104,7 @@ class Board(Struct, kw_only=True):
 
 
 def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
-    """Folds one event into `board`, in place. Raises KeyError where it names what does not exist."""
+    """Folds one event into `board`, in place. Raises KeyError if it names what does not exist."""
     event, now = recorded.event, recorded.recorded_at
     match event:
         case events.PointsAdded() | events.PointsReversed():
@@ -206,7 +206,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
 def folding(tournament_id: TournamentId, board: Board, run: Iterable[Recorded]) -> Iterator[Recorded]:
     """Folds a run of events into `board`, in place, and yields each when the board shows it. Raises LogUnreadable.
 
-    For those who keep nothing rendered.
+    For callers that keep nothing rendered.
     """
     revisions = Revisions()
     for recorded in run:
@@ -224,7 +224,7 @@ def fold_all(tournament_id: TournamentId, board: Board, run: Iterable[Recorded])
 
 
 def add_points(board: Board, event: events.Points) -> None:
-    """What `fold` does with points, which needs no more of the board than their ranking."""
+    """Does what `fold` does with points. Of the board it needs only their ranking."""
     unities = board.rankings[event.ranking_id].unities
     for delta in event.deltas:
         totals = unities[delta.unity_id].totals
@@ -237,7 +237,7 @@ def add_points(board: Board, event: events.Points) -> None:
 
 
 def _revised(board: Board, ranking_id: RankingId, recorded: Recorded) -> Ranking:
-    """The ranking, which `recorded` changes."""
+    """The ranking that `recorded` changes, noted as revised by it."""
     ranking = board.rankings[ranking_id]
     ranking.revised, ranking.updated_at = recorded.sequence, recorded.recorded_at
     return ranking
@@ -275,5 +275,5 @@ _T = TypeVar("_T")
 
 
 def _or(said: _T | None, before: _T) -> _T:
-    """What was said, or, where nothing was, how it was before."""
+    """`said`, or `before` if nothing was said."""
     return before if said is None else said

@@ -1,7 +1,7 @@
 """Where two values of one kind differ: the paths to every part that is not the same.
 
-Pure. Compares structs by fields, dictionaries by keys and tuples by places, as deep as they go, so whoever adds a field
-to what is compared has it compared. A path reads as Python would: `rankings[7].unities[9].totals[3]`.
+Pure. Compares structs by fields, dictionaries by keys and tuples by places, as deep as they go. So a new field is
+compared as well. A path reads as Python would: `rankings[7].unities[9].totals[3]`.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -14,7 +14,7 @@ SHOWN_CHARACTERS_MAX: Final = 80
 
 
 class Unlike(Struct, frozen=True):
-    """One part that differs, and what it is on both sides, as text; "nothing": it is not there."""
+    """One part that differs, and what it is on both sides, as text. "nothing": it is not there."""
 
     path: str
     expected: str
@@ -79,7 +79,8 @@ def _of_tuples(
 
 
 def _simply_same(ours: object, theirs: object) -> bool:
-    """Whether there is no need to look into them: nearly all, of which a board has many."""
+    """Whether they are equal and hold no mapping, whose order would need a look: so with nearly all of a board's many
+    values."""
     if ours != theirs or type(ours) is not type(theirs):
         return False
     return not isinstance(ours, Mapping) and not (isinstance(ours, Struct) and any(map(_has_order, astuple(ours))))

@@ -12,7 +12,7 @@ from engine.domain.terms import CompetitorId
 
 
 class Bounds(Struct, frozen=True):
-    """`level` is 0 for a root. All that is below a competitor has its bounds within `lft` and `rgt`."""
+    """`level` is 0 for a root. Everything below a competitor has its bounds within `lft` and `rgt`."""
 
     level: int
     lft: int
@@ -28,7 +28,7 @@ def bounds(parents: Mapping[CompetitorId, CompetitorId | None]) -> dict[Competit
 
 
 def walk(parents: Mapping[CompetitorId, CompetitorId | None], found: dict[CompetitorId, Bounds]) -> Iterator[None]:
-    """Enters the `bounds` of each in `found`, as its steps are gone through, each of some hundred competitors.
+    """Enters the bounds of each competitor in `found`, in steps of some hundred competitors.
 
     Walks without recursion: a hierarchy may be as deep as it is long.
     """

@@ -1,8 +1,8 @@
-"""What a competition has caused: its points that nothing has reversed, followed from the log into the live.
+"""The points that a competition has caused and nothing has reversed: read from the log, then kept current.
 
 Voiding must know every one of them at the very sequence that it is judged at. No state keeps them, because hardly any
-competition is ever voided: they are looked up in the log, and from then on the live tells of those that come, for as
-long as the voiding may still be judged, also where nobody waits for its answer any more.
+competition is ever voided. So they are looked up in the log. From then on the live passes on what it folds, for as long
+as the voiding may still be judged, even if nobody waits for its answer any more.
 """
 
 from engine.domain.commands import Effects
@@ -13,13 +13,13 @@ from projections.live.lives import Lives
 
 
 class Following:
-    """The effects of a competition at the live's head, wherever that moves, until it is closed."""
+    """The effects of a competition at the live's head, kept current until `close`."""
 
     def __init__(self, live: Live, competition_id: CompetitionId) -> None:
         self.competition_id = competition_id
         self._live = live
         self._effects: dict[Sequence, Points] = {}
-        self._since: list[Recorded] | None = []  # folded by the live while its past is read; None: it has been read
+        self._since: list[Recorded] | None = []  # folded by the live while the past is read; None: it has been read
         live.followers.append(self._follow)
 
     async def look_up(self, lives: Lives) -> None:
@@ -31,12 +31,12 @@ class Following:
             self._take(recorded)
 
     def now(self) -> Effects:
-        """Those at the live's head, as a value of their own; once they have been looked up."""
+        """The effects at the live's head, in a dictionary of their own. Call `look_up` first."""
         assert self._since is None
         return dict(self._effects)
 
     def close(self) -> None:
-        """Ends the following; once is enough."""
+        """Stops following. It does no harm to call it again."""
         if self._follow in self._live.followers:
             self._live.followers.remove(self._follow)
 

@@ -1,8 +1,8 @@
 """One tournament in memory: what commands are judged against and what answers are made from, at one head.
 
-A live is a cache of the log: it holds nothing that a replay would not give. It is folded strictly in the order of
-sequences, by whoever has the next events, and remembers the digest it stands at, so that a log which does not
-continue from there (restored, failed over) is noticed instead of being mixed into what was read before.
+A live is a cache of the log: it holds nothing that a replay would not give. Whoever has the next events folds them,
+strictly in the order of sequences. The live remembers the digest it stands at. So a log that does not continue from
+there (restored, failed over) is noticed, instead of being mixed into what was read before.
 """
 
 import asyncio
@@ -29,20 +29,20 @@ from projections.tables.sizes import board_bytes
 from projections.tables.snapshots import Snapshot
 
 RENDERED_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Of the pieces of answers that are kept for one tournament."""
+"""Rendered pieces of answers that are kept for one tournament."""
 KEPT_BYTES_MAX: Final = RENDERED_BYTES_MAX // 4
-"""Of one such piece: what takes more is made and not kept, so that it does not drive out all others."""
+"""One such piece. A larger one is made but not kept, so that it does not drive out all others."""
 
 BEHIND_EVENTS_MAX: Final = 20_000
-"""Of the log beyond a live, that are folded into it; where more are missing, it is made anew from the tables if they
-have them. To fold so many takes some tenths of a second."""
+"""A live that lacks more events than these is made anew from the tables, if they are that far ahead of it. Folding so
+many takes some tenths of a second."""
 
 _RENDERED_BYTES: Final = 800
-"""Of a piece that is kept, beside its bytes: its key and stamp, their places in dictionaries, the objects around."""
+"""What a kept piece takes beside its own bytes: key, stamp, places in dictionaries, the objects around."""
 _SIZED_EVERY_EVENTS: Final = 256
 _ANY_SEQUENCE: Final = Sequence(2**63 - 1)
 FOLDED_AT_ONCE: Final = 100
-"""Events, before whoever loads a tournament looks whether it is others' turn."""
+"""Events that the loading of a tournament folds before it checks whether it is others' turn."""
 
 _logger = structlog.get_logger()
 _T = TypeVar("_T")
@@ -58,9 +58,9 @@ _P = TypeVar("_P", bound=_Part)
 
 
 class Live:
-    """`slug`: the registry's when the live was loaded; None: it had no such tournament. `pins`: for how many reasons it
-    must stay in memory. `dropped`: it is no longer the truth; load another. `followers` are told of every event that
-    it folds."""
+    """One tournament in memory. `slug`: the registry's when the live was loaded; None: the registry had no such
+    tournament. `pins`: for how many reasons it must stay in memory. `dropped`: it is no longer the truth; load another.
+    `followers` are called with every event that it folds."""
 
     def __init__(
         self,
@@ -82,16 +82,17 @@ class Live:
         self.catching_up = asyncio.Lock()
         self.followers: list[Callable[[Recorded], None]] = []
         self._sized_at = head.sequence
-        self._one_moment = True  # everything up to the head was read as of one
+        self._one_moment = True  # everything up to the head was read as of one moment
         self._board_bytes = 0
         self._rendered: dict[Hashable, _Rendered] = {}
         self._rendered_bytes = 0
         self._shared: WeakValueDictionary[Hashable, object] = WeakValueDictionary()
 
     def fold(self, events: Iterable[Recorded], head: Head) -> None:
-        """Folds those of `events` that lie beyond the live, which then stands at `head`.
+        """Folds those of `events` that lie beyond the live, and moves the live to `head`, if that lies beyond it.
 
-        They must follow it without a gap. Raises LogUnreadable; the live must be dropped then.
+        They must follow it without a gap. Raises LogUnreadable, and LogForked if an event that it has folded was set
+        aside; the live must be dropped then.
         """
         sequence = self.head.sequence
         for recorded in events:
@@ -111,23 +112,23 @@ class Live:
             self.head = head
 
     def _look_at_set_aside(self) -> None:
-        """Raises LogForked where an event has been set aside that this live has folded: the log means something else
-        now. (To another version of Tallybook it is one that cannot be folded.)"""
+        """Raises LogForked if an event was set aside that this live has folded: the log means something else now.
+        (Another version of Tallybook could not fold that event.)"""
         named = self.revisions.set_aside - self.revisions.ignored
         self.revisions.set_aside.clear()
         if named and not self._one_moment:
             raise LogForked(self.tournament_id, self.head.sequence)
 
     def fold_appended(self, block: Block, appended: Appended) -> bool:
-        """Folds a block of ours that was just appended. False where it does not tell enough: others' events lie
-        between or behind, or it held nothing but repeats. Then catch up instead.
+        """Folds a block of ours that was just appended. Returns False if the block does not tell enough: others' events
+        lie between or behind, or it held nothing but repeats. Then catch up instead.
 
-        Raises LogForked where the block follows another digest than the live stands at.
+        Raises LogForked if the block follows another digest than the live's, and as `fold`.
         """
         if appended.first_sequence is None or appended.last_sequence is None or appended.digest is None:
             return False
         if appended.last_sequence <= self.head.sequence:
-            # Somebody who caught up has read it already, unless this is another log, which was shorter.
+            # A catch-up has read it already, unless this is another log, which was shorter.
             return Head(appended.last_sequence, appended.digest) == self.head
         if appended.first_sequence != self.head.sequence + 1 or appended.previous_digest is None:
             return False
@@ -137,14 +138,14 @@ class Live:
         return True
 
     def loaded(self) -> None:
-        """It stands at the log's head; whatever it folds from now on is of a later moment."""
+        """Notes that it stands at the log's head: what it folds from now on is of a later moment."""
         self._one_moment = False
 
     async def catch_up(self, connection: Connection, to: Sequence) -> None:
         """Folds from the log until the live stands at `to` or beyond.
 
-        Appends may be folded meanwhile; what has been folded is not folded again. Two had better not do this at the
-        same time, that is what `catching_up` is for. Raises LogForked and LogUnreadable; the live must be dropped then.
+        Appends may be folded meanwhile; nothing is folded twice. Hold `catching_up`, because two should not do this at
+        the same time. Raises LogForked and LogUnreadable; the live must be dropped then.
         """
         while self.head.sequence < to:
             tail = await log.tail(connection, self.tournament_id, self.head)
@@ -153,10 +154,10 @@ class Live:
             self.fold(tail.events, tail.head)
 
     async def catch_up_by_tables(self, connection: Connection, to: Sequence) -> None:
-        """Goes on from the tables, where they are so far ahead that to fold up to there would take longer.
+        """Goes on from the tables if they are more than BEHIND_EVENTS_MAX ahead: to fold up to there would take longer.
 
-        Does nothing while somebody follows, who must be told of every event. Raises LogForked where the live's head is
-        none of the log's; the live must be dropped then.
+        Does nothing while there are followers, who must be told of every event. Raises LogForked if the log does not
+        have the live's head; the live must be dropped then.
         """
         began_at = self.head
         if to - began_at.sequence <= BEHIND_EVENTS_MAX or self.followers:
@@ -170,7 +171,7 @@ class Live:
             anew = await _from_tables(connection, self.tournament_id)
         if anew.head.sequence <= self.head.sequence + BEHIND_EVENTS_MAX or self.followers:
             return
-        # At most our own appends have been folded meanwhile, and each of them followed the one before.
+        # Only our own appends can have been folded meanwhile, and each of them followed the one before.
         self.head, self.tournament, self.board = anew.head, anew.tournament, anew.board
         then = self.revisions
         self.revisions = msgspec.structs.replace(
@@ -181,16 +182,18 @@ class Live:
         )
 
     def size_bytes(self) -> int:
-        """What the live takes in memory, estimated; counted anew once in a while."""
+        """What the live takes in memory, in bytes, estimated. The board is measured anew after _SIZED_EVERY_EVENTS
+        events."""
         if self.head.sequence >= self._sized_at + _SIZED_EVERY_EVENTS or self._board_bytes == 0:
             self._sized_at = self.head.sequence
             self._board_bytes = board_bytes(self.board)
         return self._board_bytes + self._rendered_bytes
 
     def rendered(self, key: Hashable, stamp: object, render: Callable[[], _T], size_bytes: Callable[[_T], int]) -> _T:
-        """What `render` makes of the board: made once for `key`, and again when `stamp` is another.
+        """What `render` makes of the board: made once for `key`, and again when `stamp` has changed.
 
-        Up to RENDERED_BYTES_MAX are kept, those first made going first; none that takes more than KEPT_BYTES_MAX.
+        Up to RENDERED_BYTES_MAX are kept; the keys that came first go first. A piece that takes more than
+        KEPT_BYTES_MAX is not kept.
         """
         kept = self._rendered.get(key)
         if kept is not None and kept.stamp == stamp:
@@ -200,7 +203,7 @@ class Live:
         return value
 
     def part(self, key: Hashable, stamp: object, make: Callable[[], _P]) -> _P:
-        """As `rendered`, of what knows its size, which may become another while it is kept."""
+        """As `rendered`, for a value that knows its size. The size may change while the value is kept."""
         kept = self._rendered.get(key)
         if kept is None or kept.stamp != stamp:
             value = make()
@@ -224,7 +227,7 @@ class Live:
             self._rendered_bytes -= self._rendered.pop(next(iter(self._rendered))).size_bytes
 
     def shared(self, key: Hashable, make: Callable[[], _S]) -> _S:
-        """What `make` makes of the live at this head: the same for all who ask while somebody still has it."""
+        """What `make` makes of the live at this head. All who ask get the same value while somebody still has it."""
         at = key, self.head
         found = self._shared.get(at)
         if found is None:
@@ -239,11 +242,13 @@ class _Rendered(Struct):
 
 
 async def load(connection: Connection, tournament_id: TournamentId) -> Live:
-    """The tournament as it is in the log: from its tables at their checkpoint plus what the log has beyond, or,
-    where the tables are of another version of the fold, from the last snapshot of this one or from the log alone; all
-    seen in one snapshot of the database, and read and folded turn by turn.
+    """Returns the tournament as the log has it.
 
-    Raises LogForked where the tables stand at a block the log does not have, and LogUnreadable.
+    Starts from the tables at their checkpoint. If these are of another version of the fold, or an event up to there was
+    set aside since, it starts from the last snapshot of this version or else from the beginning of the log. All is seen
+    in one snapshot of the database, and read and folded turn by turn.
+
+    Raises LogForked if the tables stand at a block that the log does not have, and LogUnreadable.
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         live = await _from_tables(connection, tournament_id)
@@ -256,7 +261,7 @@ async def load(connection: Connection, tournament_id: TournamentId) -> Live:
 
 
 async def _fold_in_turns(live: Live, tail: Tail) -> None:
-    """Folds into a live that nobody else has yet: meanwhile it stands between two blocks."""
+    """Folds a tail into a live that nobody else has yet: meanwhile the state is ahead of the head."""
     turn = Turn()
     for n in range(0, len(tail.events), FOLDED_AT_ONCE):
         live.fold(tail.events[n : n + FOLDED_AT_ONCE], live.head)
@@ -281,7 +286,7 @@ async def _from_tables(connection: Connection, tournament_id: TournamentId) -> L
 
 
 async def _last_snapshot(connection: Connection, tournament_id: TournamentId) -> Snapshot | None:
-    """The last snapshot of this fold's version, if there is one that can be used."""
+    """The last snapshot of this fold's version, if it can be used."""
     try:
         kept = await snapshots.nearest(connection, tournament_id, _ANY_SEQUENCE)
     except snapshots.Undecodable as error:
@@ -293,7 +298,7 @@ async def _last_snapshot(connection: Connection, tournament_id: TournamentId) ->
 
 
 async def judged(board: Board) -> Tournament:
-    """The tournament state that belongs to `board`: both are folds of the same events. Nobody may change it
+    """The tournament state that belongs to `board`: both are folds of the same events. The board must not change
     meanwhile."""
     state, turn = Tournament(), Turn()
     for competitor_id, competitor in board.competitors.items():

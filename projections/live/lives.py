@@ -1,11 +1,11 @@
 """The tournaments of one process: brought into memory when asked for, kept current, bounded in size.
 
-THE READ BARRIER. An answer must show everything that was acknowledged, by whichever process, before the answer
-was asked for. So whoever reads waits until the live stands at a head that PostgreSQL reported to a query *sent after
-the request had come in*. One query serves all the requests that gathered before it was sent; a request that comes
-while a query is under way waits for the next one, because the one under way may have looked before something was
-acknowledged elsewhere that this request's sender already knows of. So reads are linearizable across any number of
-processes, for one shared round trip of a fraction of a millisecond.
+THE READ BARRIER. An answer must show everything that any process acknowledged before the answer was asked for. So a
+read waits until the live stands at a head that PostgreSQL reported to a query *sent after the request came in*. One
+query serves all the requests that gathered before it was sent. A request that comes while a query is under way waits
+for the next one: the query under way may have looked before another process acknowledged something that this request's
+sender already knows of. So reads are linearizable across any number of processes, for one shared round trip of a
+fraction of a millisecond.
 """
 
 import asyncio
@@ -46,17 +46,17 @@ from projections.live.live import Live, load
 from projections.tables import tables
 
 READERS_MAX: Final = 5
-"""Connections of a process that read logs at the same time; the others are for those who append or ask for heads."""
+"""Connections of a process that read logs at the same time. The others are for appends and for barriers."""
 LIVE_BYTES_MAX: Final = 512 * 1024 * 1024
-"""Of all lives of a process, estimated; those in use may exceed it."""
+"""What the lives of one process take in memory, estimated. Pinned lives stay, even beyond this."""
 STOPPED_SECONDS: Final = 1.0
-"""For so long a tournament that could not be folded is not tried again."""
+"""A tournament that could not be folded is not tried again for so long."""
 
 _logger = structlog.get_logger()
 
 
 class Lives:
-    """Use within `open_lives`."""
+    """All lives of a process. `open_lives` opens them."""
 
     def __init__(self, database: Database, tasks: asyncio.TaskGroup, *, bytes_max: int) -> None:
         self._database = database
@@ -79,7 +79,7 @@ class Lives:
     async def pinned(self, tournament_id: TournamentId) -> AsyncIterator[Live]:
         """The live of a tournament that exists, kept in memory for as long as the context lasts.
 
-        Raises TournamentStopped and DatabaseUnavailable.
+        Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable.
         """
         live = await self.pin(tournament_id)
         try:
@@ -88,7 +88,7 @@ class Lives:
             self.unpin(live)
 
     async def pin(self, tournament_id: TournamentId) -> Live:
-        """As `pinned`; whoever calls must `unpin`."""
+        """As `pinned`, but the caller must `unpin`."""
         while tournament_id not in self._lives:
             await self._loaded(tournament_id)
         live = self._lives[tournament_id]
@@ -104,7 +104,7 @@ class Lives:
                 self._evict()
 
     async def _loaded(self, tournament_id: TournamentId) -> None:
-        """Loads once for all who wait; who goes away does not take the loading with him."""
+        """Loads once for all who wait; if one of them is cancelled, the loading goes on. Raises as `pinned`."""
         if time.monotonic() < self._stopped_at.get(tournament_id, -STOPPED_SECONDS) + STOPPED_SECONDS:
             raise TournamentStopped
         loading = self._loading.get(tournament_id)
@@ -117,7 +117,7 @@ class Lives:
     def _settle(self, tournament_id: TournamentId, loading: asyncio.Task[None]) -> None:
         del self._loading[tournament_id]
         if not loading.cancelled():
-            loading.exception()  # Taken note of: asyncio would complain where all who waited have gone.
+            loading.exception()  # Retrieved: asyncio would complain if all who waited have gone.
 
     async def _load(self, tournament_id: TournamentId) -> None:
         LIVES_LOADED.inc()
@@ -130,7 +130,7 @@ class Lives:
         except LogUnreadable as cause:
             await self._alarm_stop(cause)
             raise TournamentStopped from cause
-        async with self._database.connection() as connection:  # perhaps somebody who could not read it noted a stop
+        async with self._database.connection() as connection:  # a process that could not read it may have noted a stop
             await tables.resume(connection, tournament_id, live.head)
         self._stopped_at.pop(tournament_id, None)
         self._lives[tournament_id] = live
@@ -138,7 +138,7 @@ class Lives:
 
     @asynccontextmanager
     async def _reading(self) -> AsyncIterator[Connection]:
-        """A connection for reading a log, when it is one's turn."""
+        """A connection for reading a log. At most READERS_MAX are out at a time. Raises DatabaseUnavailable."""
         with unavailable():
             async with asyncio.timeout(ACQUIRE_SECONDS_MAX):
                 await self._readers.acquire()
@@ -155,12 +155,12 @@ class Lives:
         self._sizes[tournament_id] = size_bytes
 
     def show_size(self) -> None:
-        """Sets the gauges; once in a while, because it takes as long as to account for a live."""
+        """Sets the gauges. Call it once in a while: it takes as long as accounting for a live."""
         LIVE_BYTES.set(self._bytes)
         LIVE_TOURNAMENTS.set(len(self._lives))
 
     def _evict(self) -> None:
-        """Forgets as many unpinned lives as are too many, those first that nobody has asked for longest."""
+        """Forgets unpinned lives until the others fit, least recently used first."""
         excess_bytes = self._bytes - self._bytes_max
         leaving = []
         for live in self._lives.values():
@@ -181,7 +181,7 @@ class Lives:
     # ── The read barrier ────────────────────────────────────────────────────────────────────────────────
 
     async def current(self, live: Live) -> None:
-        """Returns when `live` shows everything acknowledged anywhere before the call.
+        """Returns when `live` shows everything that was acknowledged anywhere before the call.
 
         Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and ShuttingDown.
         """
@@ -240,10 +240,11 @@ class Lives:
             _release(waiters)
 
     async def catch_up(self, live: Live, to: Sequence, over: Connection | None = None) -> None:
-        """Folds what others appended until `live` stands at `to`; errors as `current`.
+        """Folds what others appended until `live` stands at `to`.
 
-        Whoever has to wait for the turn does so without a connection, or one slow tournament would take them all;
-        but for who has one already, to read `over`.
+        It takes a connection only when it is its turn, because waiters for one slow tournament would otherwise take
+        them all. A caller that has a connection already passes it as `over`; its driver errors come through as they
+        are. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable.
         """
         with self._watched(live):
             async with live.catching_up:
@@ -257,7 +258,7 @@ class Lives:
                     await live.catch_up(connection, to)
 
     async def points_of(self, live: Live, competition_id: CompetitionId) -> AsyncIterator[Recorded]:
-        """As `log.points_of`, of all that the live shows when it is asked for; errors as `current`."""
+        """As `log.points_of`, up to the head that the live has when this is called; errors as `catch_up`."""
         upto = live.head.sequence
         with self._watched(live):
             async with self._reading() as connection:
@@ -265,7 +266,7 @@ class Lives:
                     yield recorded
 
     def fold_appended(self, live: Live, block: Block, appended: Appended) -> bool:
-        """As `Live.fold_appended`; errors as `current`."""
+        """As `Live.fold_appended`. Raises TournamentStopped and HistoryReplaced."""
         try:
             return live.fold_appended(block, appended)
         except (LogForked, LogUnreadable) as fault:
@@ -275,14 +276,15 @@ class Lives:
 
     @contextmanager
     def _watched(self, live: Live) -> Iterator[None]:
-        """Drops `live` where its log turns out to be unreadable or another one."""
+        """Drops `live` if its log turns out to be unreadable or another one. Raises TournamentStopped or
+        HistoryReplaced then."""
         try:
             yield
         except (LogForked, LogUnreadable) as fault:
             raise self._alarmed(live, fault) from fault
 
     def _alarmed(self, live: Live, fault: LogForked | LogUnreadable) -> TallybookError:
-        """What is to be raised for a live that is dropped because of `fault`."""
+        """Drops a live because of `fault`, raises the alarm, and returns the error for the caller to raise."""
         self.drop(live)
         if isinstance(fault, LogForked):
             self._alarm_fork(fault)
@@ -291,7 +293,7 @@ class Lives:
         return TournamentStopped()
 
     def drop(self, live: Live) -> None:
-        """Takes a live that is no longer the truth out of use; who still has it sees `dropped`."""
+        """Takes a live that is no longer the truth out of use. Those who still have it see `dropped`."""
         live.dropped = True
         self._forget(live)
 
@@ -315,7 +317,7 @@ class Lives:
 
 @asynccontextmanager
 async def open_lives(database: Database, *, bytes_max: int = LIVE_BYTES_MAX) -> AsyncIterator[Lives]:
-    """The lives of this process, kept current for as long as the context lasts."""
+    """The lives of this process, with their barriers for as long as the context lasts."""
     async with background() as tasks:
         lives = Lives(database, tasks, bytes_max=bytes_max)
         barriers = tasks.create_task(lives._barriers())
@@ -324,7 +326,7 @@ async def open_lives(database: Database, *, bytes_max: int = LIVE_BYTES_MAX) -> 
 
 
 def _continues(stood_at: Head, head: Head) -> bool:
-    """Whether a log with this head can be the one that stood there when the head was asked for."""
+    """Whether a log with this head can be the one whose head was `stood_at`."""
     if head.sequence == stood_at.sequence:
         return head.digest == stood_at.digest
     return head.sequence > stood_at.sequence

@@ -1,6 +1,6 @@
 """Two states of a ranking side by side: who would stand where.
 
-Pure. Used for what a change would lead to, and for how things would stand had something not been.
+Pure. It shows what a change would lead to, and how things would stand if something had not been.
 """
 
 from collections.abc import Collection, Generator, Iterable
@@ -17,7 +17,7 @@ from projections.past.history import finished
 
 
 class Move(Struct, frozen=True):
-    """One competitor's standing in the first state and in the second; None where they are not in the list."""
+    """One competitor's standing in the first state and in the second; None: they are not in that list."""
 
     competitor_id: CompetitorId
     before: Standing | None
@@ -25,7 +25,8 @@ class Move(Struct, frozen=True):
 
 
 def moves(before: Ranking, after: Ranking) -> dict[UnityId, list[Move]]:
-    """Of each unity that both have: every competitor, in the order of the second standing; then who is not in it."""
+    """The moves in each unity that both states have: every competitor in the order of the second standing, then those
+    who are not in it."""
     return {u: finished(move_steps(before, after, u)) for u in after.unities if u in before.unities}
 
 
@@ -44,7 +45,7 @@ def move_steps(before: Ranking, after: Ranking, unity_id: UnityId) -> Generator[
 
 
 def copied(ranking: Ranking) -> Ranking:
-    """One that stays as it is when `ranking` is folded further."""
+    """A copy that stays as it is when `ranking` is folded further."""
     unities = {u: msgspec.structs.replace(unity, totals=dict(unity.totals)) for u, unity in ranking.unities.items()}
     return msgspec.structs.replace(ranking, unities=unities)
 
@@ -63,8 +64,8 @@ def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]
 def without(
     event: Event, competitions: Collection[CompetitionId], competitors: Collection[CompetitorId]
 ) -> Event | None:
-    """`event` as it would have been without these: no points of the competitions, nor the reversals of those; no
-    points of the competitors, and their names in no list. None: nothing of it is left."""
+    """`event` as it would have been without these: no points of the competitions nor reversals of such points, no
+    points of the competitors, and no list with their names. None: nothing of it is left."""
     match event:
         case events.PointsAdded() | events.PointsReversed():
             deltas = tuple([delta for delta in event.deltas if delta.competitor_id not in competitors])

@@ -1,8 +1,8 @@
-"""The course of a unity: who stood where, at so many moments that one can look at them.
+"""The course of a unity: who stood where, at as many moments as a picture has room for.
 
-Pure. Moments are those after points were given in the unity. While there are few, each is kept; when there are too
-many, every second one goes, and from then on only every second one is taken, and so on: however long the log is, the
-course has as many moments as there are places for them on a picture.
+Pure. A moment is taken after each event that gave points in the unity. When there are more than MOMENTS_MAX, every
+second one goes, and from then on only every second one is taken, and so on. So the course stays that short, however
+long the log is.
 """
 
 from datetime import datetime
@@ -19,7 +19,7 @@ MOMENTS_MAX: Final = 800
 
 
 class Moment(Struct, frozen=True):
-    """`at`: when the competition that caused it began, or else when it was recorded."""
+    """`at`: when the competition that caused it began; without a competition, when the event was recorded."""
 
     sequence: Sequence
     at: datetime
@@ -27,19 +27,19 @@ class Moment(Struct, frozen=True):
 
 
 class Course:
-    """Use `follow` for each event of the log; `moments` is the course so far. The last one has the list and the totals
-    of now, also where nothing but the list has changed since points were given."""
+    """Use `follow` for each event of the log; `moments` is the course so far. Its last moment has the list and the
+    totals of now, even if only the list has changed since points were given."""
 
     def __init__(self, ranking_id: RankingId, unity_id: UnityId) -> None:
         self._ranking_id = ranking_id
         self._unity_id = unity_id
         self._kept: list[Moment] = []
         self._stride = 1
-        self._since = 0  # moments that were not kept, since the last one that was
+        self._since = 0  # moments since the last one that was kept
         self._last: tuple[Board, Recorded] | None = None
 
     def follow(self, board: Board, recorded: Recorded) -> None:
-        """`board` has the event folded."""
+        """Takes an event that `board` has folded already."""
         event = recorded.event
         if not isinstance(event, Points) or event.ranking_id != self._ranking_id:
             return

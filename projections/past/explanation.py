@@ -1,11 +1,12 @@
 """Explanation: how a competitor came from one position and total to another.
 
-Pure. A step is an event that changed something for her: a delta of hers, somebody who passed her or whom she passed,
-whoever moved, or another list of competitors. (Competitors are *she* here, so that it is plain who is meant.)
+Pure. A step is an event that changed something for her: it gave her a delta, she passed somebody or somebody passed
+her, no matter who of them moved, or the list of competitors changed. (A competitor is *she* here, so that it is plain
+who is meant.)
 
-OVERTAKING. Two competitors who are both in the list stand to each other in one of three ways: one is better, the other
-is, or they are level. Whoever stands better towards the other after an event than before has passed the other, or,
-where they are level now, drawn level. What happened within the event is nobody's business: it counts as a whole.
+OVERTAKING. Of two competitors in the list, one is better, or they are level. A competitor who stands better towards the
+other after an event than before has passed her, or drawn level if they are level now. An event counts as a whole: what
+happened within it does not matter.
 """
 
 from collections.abc import Generator
@@ -22,14 +23,14 @@ from projections.past.history import changes_list, finished
 
 
 class Place(Struct, frozen=True, gc=False):
-    """`position` None: she was not in the list."""
+    """Where she stood. `position` None: she was not in the list."""
 
     position: int | None
     total: int
 
 
 class Overtaking(Struct, frozen=True, kw_only=True, gc=False):
-    """`who` passed `whom`, or, if they are `level` now, drew level; with their totals after the event."""
+    """`who` passed `whom`, or drew level with her if `level`. The totals are those after the event."""
 
     who: CompetitorId
     whom: CompetitorId
@@ -43,13 +44,13 @@ class Cause(StrEnum):
 
     POINTS = "points"
     REVERSAL = "reversal"
-    """Points were taken back, or given back, because a competition was voided, or unvoided."""
+    """Points were taken back because a competition was voided, or given back because it was unvoided."""
     LIST = "list"
-    """The list of competitors became another, or the unity came to be."""
+    """The list of competitors changed, or the unity was created."""
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """`delta` is the sum of her deltas in the event; None: it gave her none, others moved."""
+    """One step. `delta` is the sum of her deltas in the event; None: it gave her none."""
 
     recorded: Recorded
     cause: Cause
@@ -65,8 +66,8 @@ _STEP_OTHERS: Final = 500
 
 
 class Explainer:
-    """Goes through a log from where `board` stands, and tells the steps of one competitor in one unity. Owns the
-    board. There need be no such ranking or unity yet."""
+    """Goes through a log from where `board` stands, and makes the steps of one competitor in one unity. Owns the board.
+    The ranking and the unity need not exist yet."""
 
     def __init__(self, board: Board, ranking_id: RankingId, unity_id: UnityId, competitor_id: CompetitorId) -> None:
         self.board = board
@@ -86,11 +87,12 @@ class Explainer:
         return Place(self._order.position(self._her_id, total), total)
 
     def step(self, recorded: Recorded) -> Step | None:
-        """Folds the next event; None where it changed nothing for her. Raises KeyError as the fold does."""
+        """Folds the next event, and returns its step; None: it changed nothing for her. Raises KeyError as the fold
+        does."""
         return finished(self.steps(recorded))
 
     def steps(self, recorded: Recorded) -> Generator[None, None, Step | None]:
-        """As `step`, in smaller ones: of thousands whom she passes each takes a microsecond."""
+        """As `step`, bit by bit: she may pass thousands, and each takes a microsecond."""
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id:
             return (yield from self._after_points(recorded, event))
@@ -146,7 +148,8 @@ class Explainer:
     def _overtakings(
         self, order: Order, old: dict[CompetitorId, int], total: int, total_before: int
     ) -> Generator[None, None, list[Overtaking]]:
-        """Of her and those whose relation to her can be another: who moved, and whom her own move went over."""
+        """The overtakings between her and those who may stand otherwise towards her now: those who moved, and those
+        whom her own move went over."""
         assert self._unity is not None
         if self._her_id not in order.enrolled:
             return []

@@ -1,7 +1,7 @@
 """History: every delta of a ranking as a line, with what it led to.
 
-Pure. What an event means is told by the board's own fold, which goes on as the lines are made; here is added who
-stood where before and after, which the board does not keep.
+Pure. The board's own fold says what an event means, and goes on as the lines are made. This module adds who stood where
+before and after, which the board does not keep.
 """
 
 from collections.abc import Generator
@@ -19,9 +19,9 @@ from projections.board.order import Order
 
 
 class Line(Struct, frozen=True, gc=False):
-    """One delta. `competition_id` None: a free modification. `total` is that after this line, the positions are those
-    before and after the event as a whole, None where the competitor was not in the list. `reverses` is the sequence
-    of the event that is taken back by this one."""
+    """One delta. `competition_id` None: a free modification. `total` is the total after this line. The positions are
+    those before and after the whole event; None: the competitor was not in the list. `reverses` is the sequence of the
+    event that this one takes back."""
 
     sequence: Sequence
     recorded_at: datetime
@@ -37,7 +37,7 @@ class Line(Struct, frozen=True, gc=False):
 
 
 class Filter(Struct, frozen=True, kw_only=True):
-    """Which lines are asked for; None: whatever it is."""
+    """Which lines are asked for. A field that is None takes any."""
 
     unity_id: UnityId | None = None
     competitor_id: CompetitorId | None = None
@@ -58,7 +58,7 @@ _STEP_LINES: Final = 200
 
 
 def changes_list(event: Event, ranking_id: RankingId) -> bool:
-    """Whether the ranking's list, or that of its unities, may be another after this event."""
+    """Whether this event may change the ranking's list, or that of its unities."""
     match event:
         case events.RankingCreated() | events.RankingModified() | events.UnityAdded():
             return event.ranking_id == ranking_id
@@ -86,7 +86,7 @@ _T = TypeVar("_T")
 
 
 def finished(steps: Generator[None, None, _T]) -> _T:
-    """What comes of work in steps that is done in one go."""
+    """Goes through all steps at once, and returns their result."""
     while True:
         try:
             next(steps)
@@ -95,23 +95,23 @@ def finished(steps: Generator[None, None, _T]) -> _T:
 
 
 class Historian:
-    """Goes through a log from where `board` stands, and tells the lines of one ranking. Owns the board."""
+    """Goes through a log from where `board` stands, and makes the lines of one ranking. Owns the board."""
 
     def __init__(self, board: Board, ranking_id: RankingId) -> None:
         self.board = board
         self._ranking_id = ranking_id
         self._revisions = Revisions()
-        self._orders: dict[UnityId, Order] = {}  # made when first needed, and again when the list was another
+        self._orders: dict[UnityId, Order] = {}  # made when first needed, and again after the list changed
 
     def lines(self, recorded: Recorded) -> Items[Line]:
-        """Folds the next event, and tells its lines in their order. Raises KeyError as the fold does."""
+        """Folds the next event, and returns its lines in order. Raises KeyError as the fold does."""
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id and len(event.deltas) == 1:
             return self._one_line(recorded, event)
         return finished(self.steps(recorded))
 
     def steps(self, recorded: Recorded) -> Generator[None, None, Items[Line]]:
-        """As `lines`, step by step: of many lines each takes some microseconds."""
+        """As `lines`, step by step: each of many lines takes some microseconds."""
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id:
             if len(event.deltas) == 1:
@@ -123,7 +123,7 @@ class Historian:
         return ()
 
     def _one_line(self, recorded: Recorded, event: Points) -> Items[Line]:
-        """As `_many_lines`, for what nearly every event is; at half the price."""
+        """As `_many_lines` at half the price, for the one delta that nearly every event has."""
         (delta,) = event.deltas
         competitor_id, unity_id = delta.competitor_id, delta.unity_id
         order = self._order(unity_id)

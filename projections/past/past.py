@@ -1,9 +1,9 @@
 """The past of a tournament, from its log: boards at any moment, pages of history, explanations.
 
-An answer begins at the nearest snapshot that is not beyond what it is about, or at the beginning, and folds from
-there. It reads slices of the log, each with a connection of its own for as long as that takes: what has been appended
-never changes, so they are of one truth, and nobody has to wait for more than a slice. Snapshots are safe to drop: one
-that is missing costs time, one that cannot be read is ignored with a line in the log.
+An answer starts from the nearest snapshot that is not beyond its subject, or from the beginning, and folds from there.
+It reads the log in slices, and has a connection only while it reads one. Appended events never change. So all slices
+show one history, and nobody has to wait for more than a slice. Snapshots are safe to drop: a missing one costs time,
+and one that cannot be read is ignored with a line in the log.
 """
 
 import asyncio
@@ -30,13 +30,14 @@ from projections.past.history import EVERYTHING, Filter, Historian, Line
 from projections.tables import snapshots
 
 UNDER_WAY_MAX: Final = 3
-"""Requests about the past that one process works at; more would be slower for all, and hold up what is current."""
+"""Requests about the past that one process works on at once. More would be slower for all, and delay answers about the
+present."""
 WAITING_MAX: Final = 50
 WAIT_SECONDS_MAX: Final = 5.0
 SCANNED_EVENTS_MAX: Final = 20_000
-"""Events that one page may go through: a rare filter makes it short, or empty, and there is a next one."""
+"""Events that one page may go through. A rare filter makes a page short or empty, and the next page goes on."""
 OVERTAKINGS_MAX: Final = 5_000
-"""Overtakings of one page of an explanation; it ends with the step that has the last of them."""
+"""Overtakings on one page of an explanation. The page ends with the step that reaches this number."""
 
 _TICK: Final = timedelta(microseconds=1)
 _DAWN: Final = datetime.min.replace(tzinfo=UTC)
@@ -45,19 +46,19 @@ _logger = structlog.get_logger()
 
 
 class AtSequence(Struct, frozen=True):
-    """After this event."""
+    """The moment after this event."""
 
     sequence: Sequence
 
 
 class AtTime(Struct, frozen=True):
-    """After the last event that was recorded then or before."""
+    """The moment after the last event that was recorded then or before."""
 
     moment: datetime
 
 
 class AtVersion(Struct, frozen=True):
-    """After the event by which the version of a unity became this."""
+    """The moment after the event that brought the unity to this version."""
 
     unity_id: UnityId
     version: int
@@ -75,7 +76,8 @@ class Then(Struct, frozen=True):
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
-    """Which part of a log is asked for: not before `first` and `since`, not after `last` and `until`; None: any."""
+    """The part of a log that is asked for: from `first` and `since`, up to `last` and `until`, all inclusive. None: no
+    bound."""
 
     first: Sequence | None = None
     last: Sequence | None = None
@@ -84,28 +86,29 @@ class Bounds(Struct, frozen=True, kw_only=True):
 
 
 class Span(Struct, frozen=True):
-    """The events from sequence `first` up to `last`; none where that is smaller."""
+    """The events from sequence `first` up to `last`; none if `last` is smaller."""
 
     first: Sequence
     last: Sequence
 
 
 class Cursor(Struct, frozen=True):
-    """Where a page of history ends: before the event `sequence`, of which `lines` lines are given nevertheless."""
+    """Where a page of history ends: before the event `sequence`, except that the first `lines` lines of it were
+    given."""
 
     sequence: Sequence
     lines: int = 0
 
 
 class Page(Struct, frozen=True):
-    """`next` None: there is no more."""
+    """A page of history. `next` None: it is the last page."""
 
     lines: list[Line]
     next: Cursor | None
 
 
 class Stand(Struct, frozen=True):
-    """Where a competitor stood after an event. Sequence 0: before the first; it has no time."""
+    """Where a competitor stood after an event. Sequence 0: before the first event, so there is no time."""
 
     sequence: Sequence
     recorded_at: datetime | None
@@ -113,8 +116,8 @@ class Stand(Struct, frozen=True):
 
 
 class Explanation(Struct, frozen=True):
-    """The steps by which a competitor came from `start` to `end`. `next`: from which sequence to go on, if that is
-    not all that was asked for."""
+    """The steps by which a competitor came from `start` to `end`. `next`: the sequence to go on from; None: this is all
+    that was asked for."""
 
     start: Stand
     end: Stand
@@ -123,9 +126,9 @@ class Explanation(Struct, frozen=True):
 
 
 class Past:
-    """The past of all tournaments, as one process tells it.
+    """The past of all tournaments, for one process.
 
-    Everything raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and, where too many ask, QueueFull.
+    Its methods raise TournamentStopped, HistoryReplaced, DatabaseUnavailable and, if too many ask, QueueFull.
     """
 
     def __init__(self, database: Database, turns: Turns | None = None) -> None:
@@ -137,8 +140,8 @@ class Past:
     # ── Moments ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def at(self, tournament_id: TournamentId, ranking_id: RankingId, moment: Moment, head: Sequence) -> Then:
-        """The board at `moment`, which lies within the log up to `head`. Raises NotFound where it does not, and where
-        there was no such ranking then."""
+        """The board at `moment`. Raises NotFound if the log up to `head` does not contain that moment, or if there was
+        no such ranking then."""
         async with self._turn():
             match moment:
                 case AtSequence():
@@ -158,14 +161,14 @@ class Past:
         return then
 
     async def refuse_replaced(self, tournament_id: TournamentId, head: Head) -> None:
-        """Raises HistoryReplaced unless the log still has a block that ends in `head`: if it has, all that was read
-        since `head` was its head, slice by slice, is of one history."""
+        """Raises HistoryReplaced unless the log still has a block that ends in `head`. If it has, all slices that were
+        read since `head` was its head show one history."""
         async with self._database.connection() as connection:
             if not await log.has_head(connection, tournament_id, head):
                 raise HistoryReplaced
 
     async def recorded_at(self, tournament_id: TournamentId, sequence: Sequence) -> datetime:
-        """When an event was recorded that there is."""
+        """When an existing event was recorded."""
         with _faults():
             async with self._database.connection() as connection:
                 return (await log.event_at(connection, tournament_id, sequence)).recorded_at
@@ -201,8 +204,8 @@ class Past:
     async def _before_version(
         self, tournament_id: TournamentId, ranking_id: RankingId, wanted: AtVersion, head: Sequence
     ) -> tuple[Board, Sequence]:
-        """The last snapshot in which the unity had not reached the version yet, or else the beginning. Versions never
-        fall, so it is found by halving."""
+        """The board and sequence of the last snapshot in which the unity had not yet reached the version, or of the
+        beginning. Versions never fall, so halving finds it."""
         async with self._database.connection() as connection:
             kept = [sequence for sequence in await snapshots.sequences(connection, tournament_id) if sequence <= head]
         board, at = Board(), Sequence(0)
@@ -224,7 +227,7 @@ class Past:
         return board
 
     async def _nearest(self, tournament_id: TournamentId, upto: Sequence) -> tuple[Board, Sequence]:
-        """The last good snapshot that is not beyond `upto`, or the beginning."""
+        """The board and sequence of the last good snapshot that is not beyond `upto`, or of the beginning."""
         while upto > 0:
             async with self._database.connection() as connection:
                 try:
@@ -252,7 +255,8 @@ class Past:
     async def _all_slices(
         self, tournament_id: TournamentId, after: Sequence, upto: Sequence
     ) -> AsyncIterator[list[Recorded]]:
-        """As `_slices`, for who wants all of them: while one is being folded, the database reads the next one."""
+        """As `_slices`, for callers that want all of them: while one slice is being folded, the database reads the next
+        one."""
         if after >= upto:
             return
         reading = asyncio.create_task(self._slice(tournament_id, after, upto))
@@ -269,7 +273,7 @@ class Past:
             reading.cancel()
             await asyncio.wait([reading])
             if not reading.cancelled():
-                reading.exception()  # Taken note of: who went away before does not want to know.
+                reading.exception()  # Retrieved: a caller that has gone does not want it.
 
     async def _slice(self, tournament_id: TournamentId, after: Sequence, upto: Sequence) -> list[Recorded]:
         async with self._database.connection() as connection:
@@ -287,7 +291,8 @@ class Past:
         after: Cursor | None = None,
         limit: int,
     ) -> Page:
-        """The lines of `span` that follow the cursor `after`: at most `limit`, of SCANNED_EVENTS_MAX events."""
+        """The lines of `span` from the cursor `after` on that `asked` takes: at most `limit`, found in
+        SCANNED_EVENTS_MAX events."""
         begin = Cursor(span.first) if after is None or after.sequence < span.first else after
         last = min(span.last, Sequence(begin.sequence + SCANNED_EVENTS_MAX - 1))
         lines: list[Line] = []
@@ -307,7 +312,8 @@ class Past:
     async def lines(
         self, tournament_id: TournamentId, ranking_id: RankingId, span: Span, asked: Filter = EVERYTHING
     ) -> AsyncIterator[tuple[Sequence, list[Line]]]:
-        """All lines of `span`, some at a time, with the sequence that has been reached."""
+        """Yields all lines of `span` that `asked` takes, slice by slice, each time with the sequence that has been
+        reached."""
         async with self._turn():
             async for of_events in self._lines(tournament_id, ranking_id, span, self._all_slices):
                 yield (
@@ -322,7 +328,7 @@ class Past:
         span: Span,
         slices: Callable[[TournamentId, Sequence, Sequence], AsyncIterator[list[Recorded]]],
     ) -> AsyncIterator[list[tuple[Sequence, Items[Line]]]]:
-        """The lines of each event of `span`, by slices."""
+        """The lines of each event of `span`, slice by slice."""
         if span.last < span.first:
             return
         historian = Historian(await self._board_at(tournament_id, Sequence(span.first - 1)), ranking_id)
@@ -345,9 +351,9 @@ class Past:
         head: Sequence,
         limit: int | None = None,
     ) -> Explanation:
-        """How a competitor came from where she stood after the event `start` to where after the event `end`. Raises
-        NotFound where the log up to `head` does not reach so far. With a `limit`: at most so many steps, of
-        SCANNED_EVENTS_MAX events, and no further one after OVERTAKINGS_MAX."""
+        """How a competitor came from where she stood after the event `start` to where she stood after the event `end`.
+        Raises NotFound if the log up to `head` does not reach so far. With a `limit`: at most so many steps, found in
+        SCANNED_EVENTS_MAX events, and none after the step that reaches OVERTAKINGS_MAX."""
         _refuse_beyond(head, max(start, end))
         last = end if limit is None else min(end, Sequence(start + SCANNED_EVENTS_MAX))
         async with self._turn():
@@ -368,7 +374,8 @@ class Past:
     async def course(
         self, tournament_id: TournamentId, ranking_id: RankingId, unity_id: UnityId, head: Sequence
     ) -> AsyncIterator[tuple[Sequence, Course]]:
-        """The course of a unity from the beginning on, again and again, with the sequence that has been reached."""
+        """Follows a unity from the beginning of the log. After each slice, yields the sequence reached and the course
+        so far, always the same object."""
         board, course = Board(), Course(ranking_id, unity_id)
         async with self._turn():
             async for events in self._all_slices(tournament_id, Sequence(0), head):
@@ -380,7 +387,8 @@ class Past:
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
-        """When one of few is free; raises QueueFull where too many wait for that, or for too long."""
+        """Enters when one of UNDER_WAY_MAX places is free. Raises QueueFull if WAITING_MAX wait already or after
+        WAIT_SECONDS_MAX, and what `_faults` makes of faults within."""
         if self._waiting >= WAITING_MAX:
             raise QueueFull
         self._waiting += 1
@@ -404,7 +412,7 @@ def _tell(
     events: Iterable[Recorded],
     told: list[tuple[Sequence, Items[Line]]],
 ) -> Iterator[None]:
-    """Adds the lines of each event to `told`, step by step."""
+    """Adds the lines of each event to `told`, step by step. Raises LogUnreadable."""
     for recorded in events:
         try:
             told.append((recorded.sequence, (yield from historian.steps(recorded))))
@@ -421,7 +429,8 @@ def _explain(
     steps: list[Step],
     seen: list[Recorded],
 ) -> Iterator[None]:
-    """Adds to `steps` what they are until they are a page, and to `seen` the events it took."""
+    """Adds steps to `steps` until they fill a page, and the events that were gone through to `seen`. Raises
+    LogUnreadable."""
     for recorded in events:
         try:
             step = yield from explainer.steps(recorded)
@@ -436,7 +445,7 @@ def _explain(
 
 
 def _is_full(steps: list[Step], limit: int | None) -> bool:
-    """Whether they are a page."""
+    """Whether the steps fill a page."""
     if limit is None:
         return False
     return len(steps) == limit or sum([len(step.overtakings) for step in steps]) >= OVERTAKINGS_MAX
@@ -448,7 +457,7 @@ def _refuse_beyond(head: Sequence, sequence: Sequence) -> None:
 
 
 def _version(board: Board, ranking_id: RankingId, unity_id: UnityId) -> int:
-    """0: there is no such unity yet."""
+    """The version of a unity; 0: there is no such unity yet."""
     ranking = board.rankings.get(ranking_id)
     unity = None if ranking is None else ranking.unities.get(unity_id)
     return 0 if unity is None else unity.version
@@ -456,7 +465,7 @@ def _version(board: Board, ranking_id: RankingId, unity_id: UnityId) -> int:
 
 @contextmanager
 def _faults() -> Iterator[None]:
-    """What is wrong with a log, in the words for those who ask; the live and the worker raise the alarm."""
+    """Turns faults of a log into errors for clients. The live and the worker raise the alarm."""
     try:
         yield
     except LogForked as fork:

@@ -1,9 +1,9 @@
 """Tables folded anew beside those in use, compared with them, and put in their place.
 
-The log is folded in memory, up to where the tables stand. Then, in one transaction that holds the checkpoint, both are
-compared, and if they differ, or are of different folds, the new rows take the place of the old ones. Whoever reads or
-appends goes on meanwhile; workers leave the tournament alone while its checkpoint is held. A rebuild that is killed
-leaves everything as it was, but for snapshots, which are right whoever writes them.
+The log is folded in memory, up to where the tables stand. Then one transaction that holds the checkpoint compares both.
+If they differ, or are of different folds, the new rows take the place of the old ones. Reads and appends go on
+meanwhile; workers leave the tournament alone while its checkpoint is held. A rebuild that is killed leaves everything
+as it was, except for snapshots, which are right whoever writes them.
 """
 
 import asyncio
@@ -27,16 +27,16 @@ from projections.tables.snapshots import Snapshot
 
 CLAIMS_MAX: Final = 200
 CLAIM_PAUSE_SECONDS: Final = 0.05
-"""A worker holds a checkpoint for some milliseconds at a time."""
+"""Between two attempts to claim the checkpoint. A worker holds it for some milliseconds at a time."""
 HELD_EVENTS_MAX: Final = 10_000
-"""That are still to be folded while the checkpoint is held."""
+"""Events that may be left to fold while the checkpoint is held."""
 DIFFERENCES_MAX: Final = 1_000
-"""That are told; there may be more."""
+"""Differences that are reported; there may be more."""
 
 
 class Rebuilt(Struct, frozen=True):
-    """What became of one tournament's tables. `differences`: what was otherwise in them than the log has it; without
-    any, and if they were of this fold, they were left as they are."""
+    """What became of one tournament's tables. `differences`: where they were not as the log has it. Without any, tables
+    of this fold were left as they are."""
 
     sequence: Sequence
     differences: list[str] = field(default_factory=list)
@@ -46,10 +46,10 @@ class Rebuilt(Struct, frozen=True):
 async def rebuild(
     database: Database, tournament_id: TournamentId, *, progress: Callable[[Sequence], None] = lambda _: None
 ) -> Rebuilt:
-    """Rebuilds the tables of one tournament; `progress` is told how far the log has been folded.
+    """Rebuilds the tables of one tournament; calls `progress` with the sequence up to which the log has been folded.
 
-    Raises LogUnreadable where an event cannot be folded, Conflict where the checkpoint is not to be had or the
-    tables are of a newer fold, and DatabaseUnavailable.
+    Raises LogUnreadable if an event cannot be folded, LogForked if the log became another one meanwhile, Conflict if
+    the checkpoint is not to be had or the tables are of a newer fold, and DatabaseUnavailable.
     """
     async with database.connection() as connection:
         await tables.create_checkpoints(connection, {tournament_id: log.beginning(tournament_id)})
@@ -66,8 +66,8 @@ async def rebuild(
 
 
 async def _goal(connection: Connection, tournament_id: TournamentId) -> Head:
-    """Where the tables stand; or, where that is nowhere in the log, or an event up to there has been set aside since,
-    the log's head."""
+    """The head at which the tables stand. The log's head, if the log does not have that one, or if an event up to there
+    has been set aside since. Raises Conflict if the tables are of a newer fold."""
     checkpoint = await tables.checkpoint(connection, tournament_id)
     assert checkpoint is not None
     if checkpoint.fold_version > FOLD_VERSION:
@@ -80,7 +80,7 @@ async def _goal(connection: Connection, tournament_id: TournamentId) -> Head:
 
 
 async def _switch(connection: Connection, anew: "_Anew") -> Rebuilt | None:
-    """Within a transaction: compares and replaces. None: somebody else holds the checkpoint, or is far ahead."""
+    """Within a transaction: compares and replaces. None: somebody else holds the checkpoint, or it is far ahead."""
     tournament_id = anew.tournament_id
     claimed = await tables.claim(connection, [tournament_id])
     if tournament_id not in claimed:
@@ -102,18 +102,18 @@ async def _switch(connection: Connection, anew: "_Anew") -> Rebuilt | None:
         await tables.clear(connection, [tournament_id])
         await tables.save(connection, {tournament_id: await asyncio.to_thread(tables.everything, anew.board)})
         await tables.advance(connection, {tournament_id: goal}, {tournament_id: anew.last_snapshot})
-    # Processes of the version before go on from its snapshots, as long as they run.
+    # Processes of the older version go on from its snapshots for as long as they run.
     await snapshots.drop_others(connection, tournament_id, anew.snapshots, kept_version=checkpoint.fold_version)
     return Rebuilt(goal.sequence, found, replaced=bool(found) or not of_this_fold)
 
 
 def _told(expected: Board, found: Board) -> list[str]:
-    """The first DIFFERENCES_MAX differences. For a thread: it takes long, and nobody changes these boards."""
+    """The first DIFFERENCES_MAX differences. Call it in a thread: it takes long, and nobody changes these boards."""
     return [str(unlike) for unlike in islice(differences(expected, found, unordered=("totals",)), DIFFERENCES_MAX)]
 
 
 class _Anew:
-    """A board that is folded from the beginning of the log."""
+    """A board folded from the beginning of the log."""
 
     def __init__(self, tournament_id: TournamentId, progress: Callable[[Sequence], None]) -> None:
         self.tournament_id = tournament_id
@@ -123,7 +123,7 @@ class _Anew:
         self._progress = progress
 
     async def reach(self, connection: Connection, goal: Head, *, snapshots_too: bool = False) -> None:
-        """Folds until the board stands at `goal`, a head of this log."""
+        """Folds until the board stands at `goal`, a head of this log. Raises LogUnreadable and LogForked."""
         while self.head.sequence < goal.sequence:
             tail = await log.tail(connection, self.tournament_id, self.head)
             if not tail.events:
@@ -140,5 +140,5 @@ class _Anew:
 
     @property
     def last_snapshot(self) -> Sequence:
-        """Its sequence; 0: there is none."""
+        """The sequence of the last snapshot; 0: there is none."""
         return self.snapshots[-1] if self.snapshots else Sequence(0)

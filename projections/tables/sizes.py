@@ -1,4 +1,4 @@
-"""What boards take in memory, estimated; and a shelf for as many of them as take a bounded number of bytes.
+"""What boards take in memory, estimated; and a shelf that keeps as many of them as take a bounded number of bytes.
 
 Pure. Measured on CPython 3.11 with ordinary names.
 """
@@ -28,9 +28,9 @@ def board_bytes(board: Board) -> int:
 
 
 class Shelf:
-    """Boards and the heads that they stand at: up to `bytes_max` of them, those that were put there last.
+    """Boards and the heads that they stand at: up to `bytes_max` bytes of them, those that were put there last.
 
-    The very last one stays however large it is: a tournament that is larger than the shelf would else be read from its
+    The very last one stays however large it is: a tournament larger than the shelf would otherwise be read from its
     tables for each of its batches.
     """
 
@@ -43,7 +43,7 @@ class Shelf:
         return tournament_id in self._boards
 
     def put(self, tournament_id: TournamentId, head: Head, board: Board) -> None:
-        """Keeps `board` in the place of one of the same tournament; others leave where there is no room."""
+        """Keeps `board` in place of one of the same tournament. The oldest others leave if there is no room."""
         self.take(tournament_id)
         size = board_bytes(board)
         self._boards[tournament_id] = head, board, size
@@ -52,7 +52,7 @@ class Shelf:
             self.take(next(iter(self._boards)))
 
     def take(self, tournament_id: TournamentId) -> tuple[Head, Board] | None:
-        """Gives a board away; None: it is not here."""
+        """Removes a board and returns it with its head; None: it is not here."""
         if tournament_id not in self._boards:
             return None
         head, board, size = self._boards.pop(tournament_id)
@@ -60,6 +60,6 @@ class Shelf:
         return head, board
 
     def clear(self) -> None:
-        """Gives all of them away."""
+        """Removes all boards."""
         self._boards.clear()
         self.bytes = 0

@@ -1,11 +1,11 @@
 """Boards as they once were: where an answer about the past starts to fold from.
 
-The only SQL on snapshots. A snapshot is what the log gives up to its sequence, the end of a block; whoever finds none
-folds from the beginning. The worker writes one whenever as many events have been folded as make it worth its size, so
-that all of them together grow as the log does, and an answer about the past costs as much as the size of the state.
+The only SQL on snapshots. A snapshot is what the log gives up to its sequence, the end of a block. Without one, folding
+starts at the beginning. The worker writes a snapshot when enough events have been folded to make it worth its size. So
+all of them together grow as the log does, and an answer about the past costs as much as the size of the state.
 
-They are also what a process goes on from whose tables were replaced by those of another version of the fold: its own
-version's snapshots stay until the version after that, so that it need not replay whole logs.
+A process also goes on from them if its tables were replaced by those of another version of the fold. The snapshots of
+its own version stay until the version after that, so that it need not replay whole logs.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -54,7 +54,7 @@ _COUNT_OTHERS: Final = "SELECT count(*) FROM snapshot WHERE tournament_id = $1 A
 
 
 class Snapshot(Struct, frozen=True):
-    """A board, and the head that it is of."""
+    """A board, and the head that it stands at."""
 
     head: Head
     board: Board
@@ -69,7 +69,7 @@ class Undecodable(ValueError):
 
 
 def interval_events(board: Board) -> int:
-    """After how many events since the last one the next snapshot of such a board is worth while."""
+    """After how many events since the last snapshot the next one of such a board is worth its size."""
     rows = len(board.competitors) + len(board.competitions)
     for ranking in board.rankings.values():
         rows += len(ranking.participants) + sum(len(unity.totals) for unity in ranking.unities.values())
@@ -77,8 +77,8 @@ def interval_events(board: Board) -> int:
 
 
 def is_due(head: Head, board: Board, last: Sequence) -> bool:
-    """Whether it is time for a snapshot of `board`, `last` being the sequence of the one before. Of nearly all
-    tournaments one number tells that it is not."""
+    """Whether it is time for a snapshot of `board`; `last` is the sequence of the one before. For nearly all
+    tournaments one comparison shows that it is not."""
     behind = head.sequence - last
     return behind >= INTERVAL_EVENTS_MIN and behind >= interval_events(board)
 
@@ -86,9 +86,9 @@ def is_due(head: Head, board: Board, last: Sequence) -> bool:
 async def nearest(
     connection: Connection, tournament_id: TournamentId, upto: Sequence, turns: Turns | None = None
 ) -> Snapshot | None:
-    """The last snapshot of this fold's version that is not beyond `upto`, if there is one. Raises Undecodable.
+    """The last snapshot of this fold's version that is not beyond `upto`; None: there is none. Raises Undecodable.
 
-    With `turns` it is decoded in them.
+    With `turns`, its decoding shares them with other long work.
     """
     row = await connection.fetchrow(_NEAREST, tournament_id, FOLD_VERSION, upto)
     if row is None:
@@ -102,7 +102,7 @@ async def nearest(
 
 
 async def sequences(connection: Connection, tournament_id: TournamentId) -> list[Sequence]:
-    """Of which sequences there are snapshots of this fold's version, ascending."""
+    """The sequences of the snapshots of this fold's version, ascending."""
     return [row["sequence"] for row in await connection.fetch(_SEQUENCES, tournament_id, FOLD_VERSION)]
 
 
@@ -128,8 +128,8 @@ async def save(connection: Connection, snapshots: Mapping[TournamentId, Snapshot
 async def drop_others(
     connection: Connection, tournament_id: TournamentId, kept: Collection[Sequence], *, kept_version: int = FOLD_VERSION
 ) -> None:
-    """Removes the snapshots of a tournament but for those of this fold's version at the sequences `kept`, and but for
-    those of `kept_version`, where that is another."""
+    """Removes the snapshots of a tournament, except those of this fold's version at the sequences `kept`, and those of
+    `kept_version`, if that is another."""
     other = -1 if kept_version == FOLD_VERSION else kept_version
     await connection.execute(_DROP_OTHERS, tournament_id, FOLD_VERSION, list(kept), other)
 
@@ -138,7 +138,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 
 class _Undecoded(Struct):
-    """A board, of which the parts are as they are stored."""
+    """A board whose parts are as they are stored."""
 
     competitors: dict[CompetitorId, Raw] = field(default_factory=dict)
     competitions: dict[CompetitionId, Raw] = field(default_factory=dict)

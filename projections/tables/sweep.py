@@ -1,15 +1,15 @@
 """The sweep: goes round all tournaments, a portion at each look, to find those whose tables are behind.
 
-A worker works by hints, which name what was appended to; the sweep is the net under them. The work of one look does
-not grow with the number of tournaments: it is LOOK_TOURNAMENTS_MAX of them, and as many of those that are stopped,
-all found by indexes. What grows is the time of a round, ceil(tournaments / LOOK_TOURNAMENTS_MAX) looks.
+A worker works by hints, which name the tournaments that were appended to; the sweep is the net under them. The work of
+one look does not grow with the number of tournaments: it takes LOOK_TOURNAMENTS_MAX of them, and as many of the stopped
+ones, all found by indexes. What grows is the time of a round: ceil(tournaments / LOOK_TOURNAMENTS_MAX) looks.
 
 WHAT HOLDS. A worker begins a hurried round, without a pause between its looks, when it starts, when it listens for
-hints again after its connection was lost, and when a hint says that there were too many to name. What it could not
-fold, or what another worker had claimed, it looks at again after POLL_SECONDS. So the sweep alone finds only what a
-process appended that was killed before it sent its hint, or that somebody appended without one: within one round,
-which is one second for 1,000 tournaments and 100 seconds for 100,000. Several workers begin in different places, so
-it is mostly less.
+hints again after its connection was lost, and when a hint says that there were too many to name. It looks again after
+POLL_SECONDS at what it could not fold and at what another worker had claimed, up to KNOWN_MAX tournaments. So only two
+things are left to the sweep: what a process appended that was killed before it sent its hint, and what somebody
+appended without a hint. It finds them within one round, which takes one second for 1,000 tournaments and 100 seconds
+for 100,000. Several workers begin in different places, so it is mostly less.
 """
 
 from typing import Final
@@ -20,23 +20,23 @@ from engine.domain.terms import TournamentId
 from projections.tables import tables
 
 LOOK_TOURNAMENTS_MAX: Final = 1_000
-"""Of one look at all tournaments, and of one at those that are stopped."""
+"""One look takes so many of all tournaments, and so many of the stopped ones."""
 STOPPED_RETRY_SECONDS: Final = 10.0
 
 _FIRST: Final = TournamentId(0)
 
 
 class Sweep:
-    """One worker's. `hurried`: it had better look again at once, because this round may find what nobody told of."""
+    """One worker's sweep. `hurried`: it should look again at once, because this round may find what no hint named."""
 
     def __init__(self, after: TournamentId = _FIRST) -> None:
-        """`after`: the tournament after which it begins, or 0. It is hurried."""
+        """Begins hurried, after the tournament `after`; 0: at the first one."""
         self.hurried = True
         self._after = after
         self._stopped_after = _FIRST
         self._idle_at: str | None = None
-        # Of this round: the tournament after which it began, whether it has looked at nothing yet, what had been
-        # committed when it began, how often it came by the last tournament, and whether it found any that is behind.
+        # About this round: the tournament after which it began, whether it has still to look for the first time, what
+        # had been committed then, how often it came by the last tournament, and whether it found one that is behind.
         self._began_after = after
         self._beginning = True
         self._moment: str | None = None
@@ -45,7 +45,7 @@ class Sweep:
 
     @classmethod
     async def anywhere(cls, connection: Connection) -> "Sweep":
-        """One that begins at a random tournament, so that several workers do not look at the same ones in step."""
+        """A sweep that begins at a random tournament, so that several workers do not look at the same ones in step."""
         return cls(await tables.somewhere(connection))
 
     def hurry(self) -> None:
@@ -55,8 +55,8 @@ class Sweep:
         self._begin()
 
     async def look(self, connection: Connection) -> list[TournamentId]:
-        """The tournaments of the next portion that are behind; none, and no portion, where a whole round found nothing
-        and nothing has been committed since that round began."""
+        """The tournaments of the next portion that are behind. None are looked at if a whole round found nothing and
+        nothing has been committed since that round began."""
         moment = await tables.moment(connection)
         if moment is not None and moment == self._idle_at:
             return []
@@ -74,7 +74,7 @@ class Sweep:
         return behind
 
     def _begin(self) -> None:
-        """A round begins here. It ends with the look that comes by here again."""
+        """Begins a round here. It ends with the look that comes by here again."""
         self._began_after = self._after
         self._beginning = True
         self._moment = None

@@ -1,8 +1,7 @@
 """Hints from those who append to those who keep the tables: "this tournament has something new".
 
-Hints only: nothing is lost when one is, because workers look for themselves as well (`sweep.py`). They are sent after
-the commit and on another connection, because a NOTIFY inside the appending transaction takes a lock of the whole
-cluster at commit.
+A lost hint loses nothing, because workers look for themselves as well (`sweep.py`). Hints are sent after the commit and
+on another connection, because a NOTIFY inside the appending transaction takes a lock of the whole cluster at commit.
 """
 
 import asyncio
@@ -19,12 +18,12 @@ from engine.domain.terms import TournamentId
 CHANNEL: Final = "tallybook"
 INTERVAL_SECONDS: Final = 0.05
 TOURNAMENTS_MAX: Final = 300
-"""Named in one hint; PostgreSQL takes 8,000 bytes."""
+"""Tournaments that one hint names; PostgreSQL takes 8,000 bytes."""
 HINTS_MAX: Final = 10
-"""Sent at once. Where more would be needed there is one that is empty: look for yourselves."""
+"""Hints that are sent at once. If more were needed, one empty hint is sent: look for yourselves."""
 
 _ID: Final = re.compile(r"[1-9][0-9]{0,17}")
-# Its commit is not waited for: that would be a sync of the disk for what may be lost.
+# It does not wait for its commit to be on disk, because a hint may be lost.
 _NOTIFY: Final = """
     SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, hint)
     FROM unnest($2::text[]) AS hint
@@ -32,7 +31,7 @@ _NOTIFY: Final = """
 
 
 class Waker:
-    """Gathers the tournaments appended to and sends hints; `run` does it until it is cancelled."""
+    """Gathers the tournaments that were appended to, and sends hints. `run` works until it is cancelled."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -52,13 +51,13 @@ class Waker:
                 async with self._database.connection() as connection:
                     await connection.execute(_NOTIFY, CHANNEL, _hints(tournament_ids))
             except (DatabaseUnavailable, PostgresError):
-                self._appended_to |= tournament_ids  # again; it does no harm if the workers have heard it
+                self._appended_to |= tournament_ids  # sent again, which does no harm if the workers have heard it
                 self._something.set()
             await asyncio.sleep(INTERVAL_SECONDS)
 
 
 def hinted(payload: str) -> set[TournamentId]:
-    """The tournaments that a hint names; none: look for yourself."""
+    """The tournaments that a hint names. None: look for yourself."""
     return {TournamentId(int(number)) for number in payload.split(",") if _ID.fullmatch(number)}
 
 

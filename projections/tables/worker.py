@@ -1,17 +1,17 @@
 """The worker: claims tournaments whose tables lack events, folds some, saves rows and checkpoints together.
 
-Any number of workers run at once, in any number of processes. Candidates are found without locks, or named by hints;
-then the checkpoint rows of a batch of them are locked, and those that are locked already are left to whoever did it.
-Heads are never locked: that would hold up those who append. A batch is bounded, and each tournament has the same share
-in it, so that a busy one does not keep the others waiting. Its rows commit together with the checkpoints: after a
-crash, or when a paused worker wakes up after another took its place, there is nothing that could be half done or done
-twice. In the same transaction boards are kept as snapshots once in a while, so that the past is found quickly.
+Any number of workers run at once, in any number of processes. A worker finds candidates without locks, or hints name
+them. Then it locks the checkpoint rows of a batch of them, and leaves those that are locked already to whoever locked
+them. It never locks heads: that would hold up appends. A batch is bounded, and each tournament has the same share in
+it, so that a busy one does not keep the others waiting. Its rows commit together with the checkpoints. So nothing can
+be half done or done twice after a crash, or when a paused worker wakes up after another took its place. Once in a while
+the same transaction keeps boards as snapshots, so that the past is found quickly.
 
-Tables that an older fold made are not touched until they can be replaced as a whole (`rebuild.py`): one tournament at a
-time, beside the rounds.
+Tables of an older fold are not touched until they can be replaced as a whole (`rebuild.py`): one tournament at a time,
+beside the rounds.
 
-Where something is wrong with a tournament, its batch is rolled back, and each tournament of the batch is folded alone
-next. Then it shows which one it was; that one stays alone until all is well with it.
+If something is wrong with a tournament, its batch is rolled back, and each tournament of the batch is folded alone
+next. That shows which one it was. It stays alone until all is well with it.
 """
 
 import asyncio
@@ -48,22 +48,23 @@ from projections.tables.wakeup import CHANNEL, hinted
 
 BATCH_TOURNAMENTS_MAX: Final = 200
 ROUND_SECONDS_MIN: Final = 0.1
-"""From the beginning of a round to that of the next, when nothing is left over: hints gather meanwhile."""
+"""From the beginning of a round to that of the next, if nothing is left over: hints gather meanwhile."""
 POLL_SECONDS: Final = 1.0
-"""Between two looks of the sweep, which says how late at most tables follow where hints are lost."""
+"""Between two looks of the sweep. `sweep.py` says how late tables follow at most if hints are lost."""
 BOARDS_BYTES_MAX: Final = 512 * 1024 * 1024
-"""Of the boards that a worker keeps, so as not to read them from the tables again; estimated."""
+"""What the boards that a worker keeps take in memory, estimated. It need not read these from the tables again."""
 KNOWN_MAX: Final = 1_000
-"""Tournaments that a worker looks at again because it could not fold them; further ones are left to the sweep."""
+"""Tournaments that a worker looks at again because it could not fold them. Further ones are left to the sweep."""
 OUTDATED_MAX: Final = 10_000
-"""Tournaments with tables of an older fold that a worker knows of; when these are replaced, it looks for more."""
+"""Outdated tournaments that a worker knows of. When these are replaced, it looks for more."""
 
 _logger = structlog.get_logger()
 
 
 class Folded(Struct):
-    """What became of a batch. `left`: tournaments that can be gone on with at once; `outdated`: those whose tables an
-    older fold made; `claimed`: those that somebody else has claimed, or that do not exist."""
+    """What became of a batch. `left`: tournaments that can be continued at once. `outdated`: those whose tables an
+    older fold made, or hold an event that was set aside since. `claimed`: those that somebody else has claimed, or that
+    do not exist."""
 
     events: int = 0
     boards: dict[TournamentId, tuple[Head, Board]] = field(default_factory=dict)
@@ -105,7 +106,7 @@ class Worker:
                 await asyncio.sleep(POLL_SECONDS)
 
     async def catch_up(self) -> int:
-        """Folds until no tournament is behind, but for the stopped ones; returns how many events it folded."""
+        """Folds until no tournament is behind, except the stopped ones; returns how many events it folded."""
         events = 0
         while True:
             sweep, before, left = Sweep(), events, False
@@ -120,7 +121,8 @@ class Worker:
                 return events
 
     async def _work(self, listener: Connection, tasks: asyncio.TaskGroup) -> None:
-        """Rounds over what hints name and, once in POLL_SECONDS, over what a look finds; until hints are lost."""
+        """Makes rounds over the tournaments that hints name and, once in POLL_SECONDS, over those that a look finds.
+        Returns when hints are lost."""
         async with self._database.connection() as connection:
             self._sweep = await Sweep.anywhere(connection)
         self._polled_at = 0.0
@@ -140,41 +142,42 @@ class Worker:
             self._hinted |= left
 
     async def _round(self, listener: Connection) -> set[TournamentId]:
-        """Folds some events of all that is hinted at; returns the tournaments of which something is left over."""
+        """Folds some events of all hinted tournaments; returns those of which something is left over."""
         hinted, self._hinted = self._hinted, set()
         left = set[TournamentId]()
         for batch in self._batches(hinted):
             if is_lost(listener):
-                break  # perhaps nothing is to be had; if it is, the next round of the sweep finds what is left
+                break  # the database may be gone; if it is not, the sweep's next round finds what is left
             left |= (await self._fold_safely(batch)).left
         return left
 
     def _batches(self, tournament_ids: Iterable[TournamentId]) -> list[list[TournamentId]]:
-        """Those that can be folded together, and then those that are to be alone."""
+        """The tournaments that can be folded together, in batches; then each of those that are to be alone."""
         ids = sorted(tournament_ids)
         together = [tournament_id for tournament_id in ids if tournament_id not in self._alone]
         batches = [together[n : n + BATCH_TOURNAMENTS_MAX] for n in range(0, len(together), BATCH_TOURNAMENTS_MAX)]
         return batches + [[tournament_id] for tournament_id in ids if tournament_id in self._alone]
 
     async def _fold_safely(self, batch: list[TournamentId]) -> Folded:
-        """As `_fold`. A defect that one tournament meets is written down, and does not hold up the others."""
+        """As `_fold`, but a defect that one tournament meets is logged, and does not hold up the others."""
         try:
             return await self._fold(batch)
-        except DatabaseUnavailable as error:  # of one tournament, or of all: then the listener is lost as well
+        except DatabaseUnavailable as error:  # for one tournament, or for all: then the listener is lost as well
             _logger.warning("worker_failed", tournament_ids=batch, error=repr(error.__cause__))
         except Exception:  # the worker's outer loop: the tables stay where they are, nothing is lost or skipped
             _logger.exception("worker_failed", tournament_ids=batch)
         return self._apart(batch)
 
     def _apart(self, batch: list[TournamentId]) -> Folded:
-        """What became of a batch that was rolled back: each of it is alone from now on, beginning at once."""
+        """What became of a batch that was rolled back: each of its tournaments is alone from now on. They go on at
+        once; one that was alone already waits for the next look."""
         self._alone.update(batch)
         if len(batch) == 1:
             self._know(batch)
         return Folded(left=set(batch) if len(batch) > 1 else set())
 
     def _know(self, tournament_ids: Iterable[TournamentId]) -> None:
-        """Has the next look include them."""
+        """Has the next look include these tournaments, as far as KNOWN_MAX allows."""
         self._known.update(islice(tournament_ids, KNOWN_MAX - len(self._known)))
 
     async def _wait(self, seconds: float) -> None:
@@ -186,7 +189,7 @@ class Worker:
         self._something.clear()
 
     async def _look(self) -> list[TournamentId]:
-        """Tournaments that are behind, of the sweep's next portion and of those that are known."""
+        """The tournaments that are behind, among the sweep's next portion and the known ones."""
         known, self._known = self._known, set()
         async with self._database.connection() as connection:
             found = await self._sweep.look(connection)
@@ -221,7 +224,7 @@ class Worker:
     # ── One batch ───────────────────────────────────────────────────────────────────────────────────────
 
     async def _fold(self, batch: list[TournamentId]) -> Folded:
-        """Folds some events of each of a batch into its tables."""
+        """Folds some events of each tournament of a batch into its tables."""
         started_at = time.perf_counter()
         try:
             async with self._database.connection() as connection:
@@ -231,7 +234,7 @@ class Worker:
                     async with connection.transaction():
                         folded = await self._fold_within(connection, batch)
                     failpoints.reached(Point.FOLD_COMMITTED)
-                except LockNotAvailableError as error:  # of somebody who looks at its rows; the others must not wait
+                except LockNotAvailableError as error:  # somebody looks at the rows of one; the others must not wait
                     if len(batch) == 1:
                         _logger.warning("worker_failed", tournament_ids=batch, error=repr(error))
                     return self._apart(batch)
@@ -260,13 +263,13 @@ class Worker:
         return folded
 
     def _forget(self, claimed: Iterable[TournamentId]) -> set[TournamentId]:
-        """Drops the kept boards of tournaments that could not be claimed, and returns which had one: they can be tried
-        again. Where a restored database gives a lost tournament's id to another one, that one has no checkpoint yet,
-        and gets one only where no board is kept."""
+        """Drops the kept boards of tournaments that could not be claimed, and returns those that had one: they can be
+        tried again. If a restored database gives a lost tournament's id to another tournament, that one has no
+        checkpoint yet, and gets one only if no board is kept."""
         return {tournament_id for tournament_id in claimed if self._boards.take(tournament_id) is not None}
 
     async def _fold_within(self, connection: Connection, batch: Collection[TournamentId]) -> Folded:
-        """Within a transaction: claim, read, fold, save."""
+        """Within a transaction: claims, reads, folds, saves. Raises LogUnreadable and LogForked."""
         checkpoints = await tables.claim(connection, batch)
         failpoints.reached(Point.FOLD_CLAIMED)
         outdated = {t for t, c in checkpoints.items() if c.fold_version < FOLD_VERSION}
@@ -280,7 +283,7 @@ class Worker:
         touched = {t: await _touched(t, boards[t], tail.events) for t, tail in read.tails.items()}
         for tournament_id in [t for t, on in touched.items() if on.set_aside]:
             if await log.set_aside_since(connection, tournament_id, after[tournament_id].sequence):
-                outdated.add(tournament_id)  # another version could fold it, and its tables hold what came of it
+                outdated.add(tournament_id)  # a version that could fold it has put what came of it into the tables
                 del read.tails[tournament_id], touched[tournament_id], boards[tournament_id]
                 read.unread.discard(tournament_id)
         if not read.tails:
@@ -289,7 +292,7 @@ class Worker:
         try:
             await tables.save(connection, touched)
         except (DataError, IntegrityConstraintViolationError) as error:
-            tournament_id, head = next(iter(heads.items()))  # of several, it need not be this one
+            tournament_id, head = next(iter(heads.items()))  # if there are several, it may be another
             reason = f"the tables cannot hold what the events up to it lead to: {error}"
             raise LogUnreadable(tournament_id, head.sequence, reason) from error
         snapshot_sequences = {t: checkpoints[t].snapshot_sequence for t in heads}
@@ -313,8 +316,8 @@ class Worker:
     async def _boards_at(self, connection: Connection, heads: Mapping[TournamentId, Head]) -> dict[TournamentId, Board]:
         """The boards that the tables hold, which are at `heads`.
 
-        Kept ones are taken out: they are put back when they have been saved, and what is folded into them is gone
-        with them when it has not.
+        Kept boards are taken out. They are put back after they have been saved; otherwise what was folded into them is
+        gone with them.
         """
         kept = {t: self._boards.take(t) for t in heads}
         boards = {t: taken[1] for t, taken in kept.items() if taken is not None and taken[0] == heads[t]}
@@ -329,9 +332,9 @@ class Worker:
         self._outdated.update(islice(tournament_ids, room))
 
     async def _replace_outdated(self) -> None:
-        """Has tables of an older fold replaced, one after the other; looks for more where there may be."""
+        """Replaces outdated tables, one tournament after the other; then looks for more if there may be any."""
         while self._outdated:
-            # Any of them: other workers do the same.
+            # A random one, because other workers do the same.
             await self._rebuild_safely(random.choice(list(self._outdated)))  # noqa: S311
         self._replacing = False
         if self._more_outdated:
@@ -339,7 +342,7 @@ class Worker:
             self._look_everywhere()
 
     async def _rebuild(self, tournament_id: TournamentId) -> int:
-        """Has the tables of a tournament replaced; how many events were folded."""
+        """Replaces the tables of a tournament, if they are still outdated; returns how many events were folded."""
         self._outdated.discard(tournament_id)
         self._boards.take(tournament_id)
         async with self._database.connection() as connection:
@@ -365,7 +368,7 @@ class Worker:
         return rebuilt.sequence
 
     async def _rebuild_safely(self, tournament_id: TournamentId) -> None:
-        """As `_rebuild`. What it meets with is written down; the next look finds the tournament again."""
+        """As `_rebuild`, but trouble is logged, and the next look includes the tournament again."""
         try:
             await self._rebuild(tournament_id)
             return
@@ -389,7 +392,7 @@ class Worker:
 
 
 async def _touched(tournament_id: TournamentId, board: Board, tail: Iterable[Recorded]) -> Touched:
-    """Folds `tail` into `board`; raises LogUnreadable."""
+    """Folds `tail` into `board`, and returns what that touched. Raises LogUnreadable."""
     touched, revisions, turn = Touched(board), Revisions(), Turn()
     for recorded in tail:
         try:

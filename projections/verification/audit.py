@@ -1,6 +1,6 @@
-"""The verification of all tournaments as of one moment, several at once, and what it has to report.
+"""The verification of all tournaments as of one moment, several at once, and its report.
 
-Outside digests are read before the moment is taken: whatever was noted by then must be in the log.
+Outside digests are read before the moment is taken, so everything noted by then must be in the log.
 """
 
 import asyncio
@@ -49,14 +49,15 @@ WITHOUT_DIGESTS: Final = (
 WITH_DIGESTS: Final = "what lies beyond the last outside digest of a tournament: it could be cut off or rewritten"
 
 _NO_TOURNAMENT: Final = TournamentId(0)
-"""What belongs to none is kept under this id."""
+"""The id under which findings that belong to no tournament are kept."""
 
 _logger = structlog.get_logger()
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What to verify: all tournaments or the one of a slug, against which file of outside digests, and in which file it
-    is kept how far it has come; `parallel` tournaments at once, a mark after every `mark_events` of one."""
+    """What to verify. `slug` None: all tournaments. `digests`: the file of outside digests. `state`: the file that
+    keeps the progress. `parallel`: tournaments at once. `mark_events`: events of a tournament after which its progress
+    is kept."""
 
     slug: str | None = None
     digests: Path | None = None
@@ -65,13 +66,13 @@ class Plan(Struct, frozen=True, kw_only=True):
     mark_events: int = MARK_EVENTS
 
     def arguments(self, way: str) -> str:
-        """What a state must have been begun with to go on with it."""
+        """The arguments that a state must have been begun with to be resumed."""
         return f"{way}, tournament {self.slug or 'all'}, digests {self.digests or 'none'}"
 
 
 class Verified(Struct, frozen=True, kw_only=True):
-    """A tournament's head up to which everything was looked at. `events` and `blocks` are those of the whole log;
-    `tables_at`: where its tables were compared, None: they were not. `set_aside`: the events that have no effect."""
+    """A tournament, verified up to this head. `events` and `blocks` are those of the whole log. `tables_at`: where its
+    tables were compared; None: they were not. `set_aside`: the events that have no effect."""
 
     tournament: TournamentId
     slug: str
@@ -88,8 +89,8 @@ class Verified(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """`events` were read in so many `seconds`; of a run that was resumed they are fewer than all. `differences` are the
-    first of `differences_count`, where there are very many."""
+    """What a run found. It read `events` in `seconds`; a resumed run reads fewer than all. `differences` are the first
+    of `differences_count`, if there are very many."""
 
     heads: list[Verified]
     differences: list[Difference]
@@ -112,8 +113,8 @@ async def verify(
     on_difference: Callable[[Difference], None],
     on_events: Callable[[int, int], None],
 ) -> Report:
-    """Verifies as of one moment. `on_difference` is told of each difference when it is found, and first of those that a
-    resumed run had found; `on_events` how many events have been verified, and of how many.
+    """Verifies as of one moment. `on_difference` gets each difference when it is found, after those that a resumed run
+    had found before; `on_events` gets how many events have been verified, and of how many.
 
     Raises NotFound, Unacceptable and DatabaseUnavailable; the state then keeps what has been verified.
     """
@@ -161,7 +162,7 @@ class _Run:
         self._events = 0
 
     async def prepare(self, connection: Connection) -> None:
-        """Looks at what belongs to no tournament, and at which there are."""
+        """Looks for what belongs to no tournament, and for the tournaments to verify. Raises NotFound."""
         stands = await stored.stands(connection)
         self._stands = [stand for stand in stands if self._plan.slug in (None, stand.slug)]
         found = await beside_tournaments(connection, stands, self._witness, self._plan.slug)
@@ -172,7 +173,7 @@ class _Run:
         self._events = sum(stand.sequence or 0 for stand in self._stands)
 
     def _keep_beside(self, found: list[Difference]) -> None:
-        """Tells of what was found beside the tournaments, now or before the run was resumed."""
+        """Reports what was found beside the tournaments, now or before the run was resumed."""
         beside = self._state.of(_NO_TOURNAMENT) or beginning(_NO_TOURNAMENT, "")
         beside.differences += [difference for difference in found if difference not in beside.differences]
         self._state.keep(beside)
@@ -181,7 +182,7 @@ class _Run:
         self._count = len(beside.differences)
 
     async def work(self, database: Database, moment: str) -> None:
-        """Verifies one tournament after the other of those that nobody else has taken."""
+        """Verifies tournaments that no other task has taken, one after the other."""
         if not self._left:
             return
         async with database.connection() as connection, stored.one_moment(connection, moment):

@@ -24,18 +24,19 @@ from projections.verification.verify import Verification, Watch
 from projections.verification.witness import Witness
 
 ROUND_SECONDS_MIN: Final = 1.0
-"""A round takes as long, however little there is to be verified."""
+"""A round takes at least so long, however little there is to verify."""
 RETRY_SECONDS: Final = 5.0
 
 _logger = structlog.get_logger()
 
 
 async def verify_for_ever(database: Database, plan: Plan, *, share: float, stop: asyncio.Event) -> int:
-    """Verifies one tournament after the other, that first which was not verified for longest, until `stop` is set.
+    """Verifies one tournament after the other, the longest unverified first, until `stop` is set.
 
-    Works for `share` of the time, the database's work included. A tournament is verified in parts, each of a moment of
-    its own, so that no long transaction keeps the database from tidying up. Whatever is found is logged and counted;
-    answers how many differences there were. Trouble with the database is logged, and it goes on when that is over.
+    Works for `share` of the time, the database's work included. Verifies a tournament in parts, each as of a moment of
+    its own, so that no long transaction keeps the database from tidying up. Logs and counts what it finds, and returns
+    the number of differences. Logs trouble with the database, and goes on when that is over. Raises NotFound if there
+    is no tournament of the plan's slug, and Unacceptable.
     """
     with opened_witness(plan) as witness, closing(State(plan.state, plan.arguments("verify --forever"))) as state:
         patrol = _Patrol(database, plan, witness, state, share, stop)
@@ -51,7 +52,7 @@ async def verify_for_ever(database: Database, plan: Plan, *, share: float, stop:
 
 
 class _Patrol:
-    """What `verify_for_ever` goes by. `count`: differences found so far, each time they were found."""
+    """What `verify_for_ever` works with. `count`: differences found so far; those found again count again."""
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class _Patrol:
         self._watch = Watch(on_difference=self._differ, on_events=VERIFIED_EVENTS.inc, on_mark=state.keep)
 
     async def round(self) -> None:
-        """Every tournament once."""
+        """Verifies every tournament once."""
         began = perf_counter()
         for tournament_id in await self._order():
             if self._stop.is_set():
@@ -85,7 +86,7 @@ class _Patrol:
         await self.pause(ROUND_SECONDS_MIN - (perf_counter() - began))
 
     async def _order(self) -> list[TournamentId]:
-        """All tournaments, the longest unverified first; what belongs to none is looked at here."""
+        """All tournaments, the longest unverified first. Looks for what belongs to none as well."""
         if self._witness is not None:
             self._witness.read()
         async with self._database.connection() as connection, stored.one_moment(connection):
@@ -162,7 +163,7 @@ class _Patrol:
         )
 
     async def _rest(self) -> bool:
-        """Rests as long as the share asks for after all that was done since the last rest; False: it is to stop."""
+        """Rests for as long as the share demands after the work since the last rest. False: it is to stop."""
         worked_seconds = perf_counter() - self._rested_at
         await self.pause(worked_seconds * (1 - self._share) / self._share)
         self._rested_at = perf_counter()

@@ -1,7 +1,7 @@
-"""How far a verification has come, and what it found: kept in a file, so that one that was interrupted goes on.
+"""How far a verification has come, and what it found: kept in a file, so that an interrupted verification goes on.
 
-The file is SQLite's and belongs to one run: it begins when there is none, and is over when every tournament is done. It
-is a help for whoever verifies, and no proof: keep it where the database's owner cannot write.
+The file is SQLite's and belongs to one run. A run begins when the file has none, and is over when every tournament is
+done. The file helps those who verify, and proves nothing: keep it where the database's owner cannot write.
 """
 
 import secrets
@@ -22,14 +22,14 @@ from projections.board.board import FOLD_VERSION, Board
 from projections.verification.stored import SetAside
 
 DIFFERENCES_MAX: Final = 1_000
-"""That are kept of one tournament; the others are counted."""
+"""Differences that are kept of one tournament; the others are counted."""
 
 # ── What is known of a tournament ───────────────────────────────────────────────────────────────────────
 
 
 class Difference(Struct, frozen=True, kw_only=True):
-    """One thing that is not as it must be. `tournament` is its slug, "" for what belongs to none; `sequence` None: to
-    none in particular."""
+    """One thing that is not as it must be. `tournament` is its slug, "" for none. `sequence` None: it is about no event
+    in particular."""
 
     tournament: str
     sequence: Sequence | None
@@ -46,7 +46,8 @@ Sums = dict[UnityId, dict[CompetitorId, int]]
 
 
 class Effect(Struct, array_like=True):
-    """The points of one competition that are in effect: how many events gave them, and the sum of a hash of each."""
+    """The points of one competition that are in effect: how many events gave them, and the sum of the hashes of
+    these."""
 
     count: int = 0
     sum: int = 0
@@ -56,13 +57,14 @@ class Effect(Struct, array_like=True):
 class Progress(Struct, kw_only=True):
     """One tournament, verified up to `sequence`, the end of a block.
 
-    `board` and `sums` are what its events give up to there; None once it is done. `foldable` tells whether every event
-    could be folded, `keys` counts the idempotency keys of events. `tables_at` is the sequence at which the tables were
-    compared, None where they were not yet; `snapshots` and `notes` count those that were compared. `differences` holds
-    the first DIFFERENCES_MAX of `differences_count`; `unchecked` says what could not be looked at, and why.
-    `structure_kept` tells whether its blocks say what was structural. `effects` are those of each competition that
-    points were given for, by hashes that nobody can foresee who does not know `salt`. `ignored` are the events that
-    were not folded because they are set aside; `set_aside` tells of all of them, once it is done.
+    `board` and `sums` are what its events give up to there. `effects` are the points in effect of each competition, by
+    hashes that nobody can foresee without `salt`. Once it is `done`, `board` is None, and `sums` and `effects` are
+    empty. `foldable` tells whether every event could be folded, `keys` counts the idempotency keys of events.
+    `tables_at` is the sequence at which the tables were compared; None: they were not yet. `snapshots` and `notes`
+    count those that were compared. `differences` holds the first DIFFERENCES_MAX of `differences_count`; `unchecked`
+    says what could not be looked at, and why. `structure_kept` tells whether its blocks say what was structural.
+    `ignored` are the events that were not folded because they are set aside; `set_aside` describes all of these, once
+    it is done.
     """
 
     tournament_id: TournamentId
@@ -92,13 +94,13 @@ class Progress(Struct, kw_only=True):
 
 
 def beginning(tournament_id: TournamentId, slug: str) -> Progress:
-    """Nothing is verified yet."""
+    """The progress before anything is verified."""
     return Progress(tournament_id=tournament_id, slug=slug, digest=genesis(tournament_id))
 
 
 # ── The file ────────────────────────────────────────────────────────────────────────────────────────────
 
-# A tuple's hash is the same in every process of one version of Python.
+# It names the version of Python: in all processes of one version the hashes in `effects` are the same.
 _FORMAT: Final = f"tallybook verification 2, fold {FOLD_VERSION}, {sys.implementation.cache_tag}"
 _CREATE: Final = """
     CREATE TABLE IF NOT EXISTS run (format TEXT NOT NULL, arguments TEXT NOT NULL);
@@ -121,11 +123,12 @@ _VERIFIED_AT: Final = "SELECT tournament_id, verified_at FROM verified"
 
 
 class State:
-    """What is known of every tournament of a run. Without a path it is kept nowhere but in memory, and of tournaments
-    that are under way nothing is."""
+    """What is known of every tournament of a run. Without a path nothing outlasts the process, and only tournaments
+    that are done are kept."""
 
     def __init__(self, path: Path | None, arguments: str) -> None:
-        """Raises Unacceptable where the file is none of ours, or of a run with other arguments, or of another fold."""
+        """Raises Unacceptable if the file is none of ours, or is of a run with other arguments, another fold or another
+        Python."""
         self.path = path
         self.resumed = False
         try:
@@ -147,12 +150,12 @@ class State:
         return None if row is None else _decode(row[0])
 
     def keep(self, progress: Progress) -> None:
-        """On disk when it returns, if there is a file."""
+        """Keeps `progress`, on disk when it returns, if there is a file."""
         if self.path is not None or progress.done:
             self._file.execute(_KEEP, (progress.tournament_id, progress.done, _encode(progress)))
 
     def keep_verified(self, tournament_id: TournamentId) -> None:
-        """Notes that it was verified just now, and forgets how far that had come."""
+        """Notes that a tournament was verified just now, and forgets its progress."""
         self._file.execute("BEGIN")
         self._file.execute(_VERIFIED, (tournament_id, time.time()))
         self._file.execute(_FORGET, (tournament_id,))

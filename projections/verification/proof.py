@@ -1,7 +1,7 @@
-"""Inclusion: a proof that one event is in a log whose digest somebody knows, without the log and without the database.
+"""Inclusion: a proof that one event is in a log whose digest is known, without the log and without the database.
 
-The text of the event's block, hashed, leads from the digest before it to that of the block; each later block takes
-32 bytes to go on, the hash of its text, until the digest that is known. `docs/audit/check_proof.py` checks it.
+The digest before the event's block and the text of the block give the digest of the block. Each later block adds 32
+bytes, the hash of its text, until the known digest is reached. `docs/audit/check_proof.py` checks it.
 """
 
 from hashlib import sha256
@@ -19,9 +19,9 @@ FORMAT: Final = "tallybook proof 1"
 
 
 class Proof(Struct, frozen=True, kw_only=True):
-    """All digests and hashes are hexadecimal. `block` is the text of the block that holds the event `sequence`;
-    `previous_digest` is that of the block before it, which ends at `previous_sequence`; `later` are the hashes of the
-    texts of the blocks behind it, which lead to `digest`, that of the block which ends at `digest_sequence`."""
+    """All digests and hashes are hexadecimal. `block` is the text of the block that holds the event `sequence`.
+    `previous_digest` is the digest of the block before it, which ends at `previous_sequence`. `later` are the hashes of
+    the texts of the blocks after it. They lead to `digest`, the digest of the block that ends at `digest_sequence`."""
 
     format: str = FORMAT
     tournament: TournamentId
@@ -40,8 +40,9 @@ async def prove(
 ) -> Proof:
     """The proof of the event `sequence`, up to the head or to the first block that ends at `to` or later.
 
-    Everything is computed from the stored events, within `stored.one_moment`. Raises NotFound where the log has no such
-    event or does not reach `to`, and LogDisproved where it does not verify from the block before the event on.
+    Call it within `stored.one_moment`. It takes the digest before the event's block as stored, and computes everything
+    else from the stored events. Raises NotFound if the log has no such event or does not reach `to`, and LogDisproved
+    if it does not verify from the block before the event on.
     """
     if sequence < 1:
         raise NotFound(f"There is no event {sequence}; the first one is 1.")
@@ -88,7 +89,7 @@ async def prove(
 
 
 def is_whole(block: stored.Block, after: Sequence) -> bool:
-    """Whether the block follows the one that ends at `after`, and has each of its events."""
+    """Whether the block follows the one that ends at `after`, and has all of its events."""
     return (
         block.first_sequence == after + 1 == block.lowest
         and block.last_sequence == block.highest

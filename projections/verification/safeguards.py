@@ -1,7 +1,6 @@
-"""What keeps the log append-only and what is confirmed from being lost: settings, triggers, rights, keys, functions and
-views.
+"""What keeps the log append-only and confirmed changes safe: settings, triggers, rights, keys, functions and views.
 
-Looked up in the catalogues of the database that is checked, and held against what the migrations make.
+They are looked up in the catalogues of the checked database, and compared with what the migrations make.
 """
 
 import re
@@ -22,11 +21,12 @@ _SETTINGS: Final = {
     "session_replication_role": "origin",
     "server_encoding": "UTF8",
 }
-"""Those that an acknowledged change depends on, and how they are; synchronous_commit may be stronger."""
+"""Settings that an acknowledged change depends on, and their values. synchronous_commit may be anything that waits for
+the local disk."""
 _STRONGER: Final = {"synchronous_commit": ("on", "local", "remote_write", "remote_apply")}
 _LOG_TABLES: Final = ("tournament", "append_lock", "event", "block", "idempotency", "refusal")
 _SETTING: Final = "SELECT current_setting($1)"
-# Of pg_trigger.tgtype: 1 each row, 2 before, 8 delete, 16 update, 32 truncate.
+# Bits of pg_trigger.tgtype: 1 each row, 2 before, 8 delete, 16 update, 32 truncate.
 _TRIGGERS: Final = """
     SELECT
         w.name, w.trigger, t.tgenabled,
@@ -98,8 +98,8 @@ class Broken(Struct, frozen=True):
 
 
 async def broken_rules(connection: Connection) -> list[Broken]:
-    """What ought to keep the log from being lost or changed, and does not: settings of the server, triggers, the rights
-    of the service's role, primary keys, columns, and functions and views that are not those which the migrations
+    """Returns which rules against loss and change of the log do not hold. They are about settings of the server,
+    triggers, the rights of the service's role, primary keys, columns, and the functions and views that the migrations
     brought."""
     broken = []
     for name, wanted in _SETTINGS.items():
@@ -128,7 +128,7 @@ async def broken_rules(connection: Connection) -> list[Broken]:
 
 
 class Function(Struct, frozen=True, kw_only=True):
-    """What a function is. `arguments` and `result` in the words of PostgreSQL, `settings` as `pg_proc` has them."""
+    """What a function is. `arguments` and `result` are in the words of PostgreSQL, `settings` as `pg_proc` has them."""
 
     name: str
     arguments: str
@@ -142,7 +142,7 @@ class Function(Struct, frozen=True, kw_only=True):
 
     @property
     def identity(self) -> tuple[str, str]:
-        """Two functions with the same are one, and the later replaces the earlier."""
+        """Two functions with the same identity are one: the later replaces the earlier."""
         given = [a for a in self.arguments.split(", ") if not a.startswith(("OUT ", "TABLE("))]
         return self.name, ", ".join(given)
 
@@ -178,8 +178,8 @@ class Made(Struct, frozen=True):
 def made_by(texts: Iterable[str]) -> Made:
     """What migrations with these texts make, one after the other.
 
-    They are written in one manner, and whatever is not raises ValueError: to overlook a statement would be to take what
-    it made for something false, or the other way round.
+    They are written in one manner. Raises ValueError for a statement that is not: if it were overlooked, something
+    right would be reported as wrong, or something wrong be taken for right.
     """
     made = Made({}, {})
     for text in texts:
@@ -271,18 +271,18 @@ _CONSTANT: Final = re.compile(
 
 
 def _counted(query: str) -> Counter[str]:
-    """How often each constant is in a query, and each word that a plan does not show."""
+    """How often a query has each constant, and each word that a plan does not show."""
     return Counter(_CONSTANT.findall(query))
 
 
 async def _broken_views(connection: Connection) -> list[Broken]:
     """Views that do not do what their queries in the migrations do.
 
-    PostgreSQL shows a view's query in words of its own, and would only make another from ours where something may be
-    written. What it says that it would do for either is the same, if they are the same. It does not say all: not how
-    many rows a limit lets through, nor how a window is divided. So the constants and such words are counted as well, in
-    its words and in ours. What remains open is the columns by which a window is divided; `standing` has the only one,
-    and is compared row by row by `verify`.
+    PostgreSQL shows a view's query in words of its own. To have our query in such words, we would have to create a
+    view, and nothing may be written here. So the plans of both are compared: they are the same if the queries are. But
+    a plan does not say how many rows a limit lets through, nor how a window is divided. So constants and such words are
+    counted as well, in its query and in ours. What remains open is the columns by which a window is divided: only
+    `standing` has such a window, and `verify` compares it row by row.
     """
     broken: list[Broken] = []
     expected = made_by(migration.sql for migration in shipped()).views
@@ -296,7 +296,7 @@ async def _broken_views(connection: Connection) -> list[Broken]:
             broken.append(Broken(f"view.{name}", "has options, or does not belong to the owner of the schema"))
         else:
             try:
-                async with connection.transaction():  # so that an error leaves us the moment
+                async with connection.transaction():  # a savepoint: an error does not end the moment
                     plans = [
                         [row[0] for row in await connection.fetch(_PLAN_OF.format(what, name))]
                         for what in (f"tallybook.{name}", f"({query})")

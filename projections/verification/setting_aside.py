@@ -1,8 +1,8 @@
 """Setting aside: the one way past an event that cannot be folded, for the operator of a tournament that has stopped.
 
-The stored log is checked from its beginning to its head, and folded as everybody folds it. The first event that cannot
-be folded is the one that may be set aside, and no other: by an event that names it and the digest of its block, and is
-appended only to the very log that was checked. From then on it has no effect, at no moment and for no reader.
+The stored log is checked from its beginning to its head, and folded as everybody folds it. Only the first event that
+cannot be folded may be set aside. An event is appended that names it and the digest of its block, and only to the very
+log that was checked. From then on the event that it names has no effect, at any moment and for any reader.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from projections.verification.proof import is_whole
 from projections.verification.stored import Text
 
 ATTEMPTS_MAX: Final = 3
-"""Somebody may append while the log is being checked; then it is checked again."""
+"""If somebody appends while the log is being checked, it is checked again."""
 
 
 class Unfoldable(Struct, frozen=True):
@@ -36,8 +36,8 @@ class Unfoldable(Struct, frozen=True):
 
 
 class Found(Struct):
-    """A log whose chain holds up to `head`: the first event in it that cannot be folded, and the one that cannot once
-    that is set aside. `count`: how many there are."""
+    """A log whose chain holds up to `head`. `first` is the first event in it that cannot be folded, `second` the first
+    that cannot once that is set aside. `count`: how many there are."""
 
     head: Head
     first: Unfoldable | None = None
@@ -48,9 +48,9 @@ class Found(Struct):
 async def look(
     database: Database, tournament_id: TournamentId, *, progress: Callable[[Sequence], None] = lambda _: None
 ) -> Found:
-    """Checks and folds the whole log of a tournament, as of one moment; `progress` is told how far it has come.
+    """Checks and folds the whole log of a tournament, as of one moment; calls `progress` with the sequence reached.
 
-    Raises LogDisproved where the chain does not hold, NotFound where there is no such tournament, DatabaseUnavailable.
+    Raises LogDisproved if the chain does not hold, NotFound if there is no such tournament, and DatabaseUnavailable.
     """
     async with database.connection() as connection, stored.one_moment(connection):
         if not await stored.stands(connection, tournament_id):
@@ -73,7 +73,7 @@ async def look(
 
 
 class _Reading(Struct):
-    """`faults`: why each event could not be folded, once those before it are set aside."""
+    """A log while it is folded. `faults`: why each event could not be folded, once those before it are set aside."""
 
     head: Head
     ignored: frozenset[Sequence]
@@ -114,10 +114,10 @@ async def set_aside(
     dry_run: bool = False,
     progress: Callable[[Sequence], None] = lambda _: None,
 ) -> Found:
-    """Sets aside the event `sequence`, and answers how things were before; with `dry_run` that is all.
+    """Sets aside the event `sequence`, and returns what `look` found before; with `dry_run` that is all.
 
-    Raises Conflict unless it is the first event that cannot be folded, or where tables hold what came of it;
-    OutcomeUnknown where the commit was not confirmed; and as `look`.
+    Raises Conflict unless it is the first event that cannot be folded, and if tables stand at it or beyond, or somebody
+    appends all the time; OutcomeUnknown if the commit was not confirmed; and as `look`.
     """
     for _ in range(ATTEMPTS_MAX):
         found = await look(database, tournament_id, progress=progress)

@@ -1,10 +1,10 @@
 """The log as it is stored, for those who check it: bytes and catalogues, with nothing taken for granted.
 
-Like `log.py` this is SQL on events and blocks; unlike it, nothing here folds an event, trusts a column that another
-one could contradict, or raises at what ought not to be. The text of a block is put together anew from its events by
-PostgreSQL's own functions (never by ours, which live in the database that is checked), in the form of
-`digest.block_text`; what is hashed is what is decoded. That a batch comes as a row a block, and not as a row an event,
-is what makes a check of the whole log as fast as reading it.
+Like `log.py` this is SQL on events and blocks. Unlike in `log.py`, nothing here folds an event, trusts a column that
+another one could contradict, or raises at what ought not to be. PostgreSQL's own functions (never ours, which live in
+the database that is checked) put the text of a block together from its events, in the form of `digest.block_text`. What
+is hashed is what is decoded. A batch comes as one row for each block, not for each event: this makes a check of the
+whole log as fast as reading it.
 
 Functions take a connection, as a rule within `one_moment`; driver errors come through as they are.
 """
@@ -26,15 +26,16 @@ from engine.log import codec
 
 BLOCKS_MAX: Final = 500
 BYTES_MAX: Final = 512 * 1024
-"""Blocks, and bytes of their texts, that are read at once; a block that is larger is read alone."""
+"""A read ends after so many blocks, or with the block that brings their texts to so many bytes."""
 BLOCK_EVENTS_MAX: Final = 250_000
-"""Of one block; none that the service writes has as many. It bounds what a false block can make us read."""
+"""Events that are read of one block; the service never writes as many. It bounds what a false block can make us
+read."""
 LOOK_SECONDS_MAX: Final = 3_600.0
-"""For one statement; those of the service are ended after some seconds."""
+"""One statement may take so long; those of the service are ended after some seconds."""
 
 # ── One moment ──────────────────────────────────────────────────────────────────────────────────────────
 
-# Who checks thinks between two looks, and a look may count millions of rows.
+# A check computes between two statements, and a statement may count millions of rows.
 _UNHURRIED: Final = """
     SET LOCAL statement_timeout = '1h';
     SET LOCAL idle_in_transaction_session_timeout = '1h'
@@ -46,8 +47,8 @@ _SNAPSHOT_NAME: Final = re.compile(r"[0-9A-F-]+")
 
 @asynccontextmanager
 async def one_moment(connection: Connection, of: str | None = None) -> AsyncIterator[str]:
-    """A read-only transaction that sees the database as of one moment, by whose name others see it as of the same:
-    they give it as `of` while this one lasts."""
+    """A read-only transaction that sees the database as of one moment. Yields the moment's name: others that give it as
+    `of` while this transaction lasts see the same moment."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         if of is not None:
             assert _SNAPSHOT_NAME.fullmatch(of)
@@ -59,7 +60,7 @@ async def one_moment(connection: Connection, of: str | None = None) -> AsyncIter
 
 # ── Blocks ──────────────────────────────────────────────────────────────────────────────────────────────
 
-# The text is NULL where there are no events. An infinite time has no µs. Bytes are summed as floats: the sum of bigints
+# The text is NULL if there are no events. An infinite time has no µs. Bytes are summed as floats: the sum of bigints
 # would be numeric, and take a fifteenth of the whole statement.
 _BLOCKS: Final = """
     SELECT
@@ -147,7 +148,7 @@ _KEY_COUNT: Final = "SELECT count(*) FROM idempotency WHERE tournament_id = $1"
 
 
 class Columns(Struct, frozen=True, array_like=True):
-    """What the text of a block says: every stored field of its events. `keys` None: no event has one."""
+    """What the text of a block says: every stored field of its events. `keys` None: no event has a key."""
 
     first_sequence: Sequence
     recorded_us: int
@@ -160,9 +161,9 @@ class Columns(Struct, frozen=True, array_like=True):
 class Block(Struct, frozen=True):
     """A row of `block`, and the events that are stored between its sequences.
 
-    `size` is the column `bytes`; `count`, `lowest` and `highest` are of the sequences that there are, `text` is that of
-    the events, None where there are none. `timely`: the block and all of them have the same time. `keyed`: one of them
-    has an idempotency key. `whole`: all that was sent with it was appended.
+    `size` is the column `bytes`. `count`, `lowest` and `highest` are of the sequences that are there. `text` is the
+    text of the events, None if there are none. `timely`: the block and all of them have the same time. `keyed`: one of
+    them has an idempotency key. `whole`: all that was sent with it was appended.
     """
 
     first_sequence: Sequence
@@ -181,7 +182,7 @@ class Block(Struct, frozen=True):
     whole: bool
 
     def columns(self) -> Columns | None:
-        """What the text says; None: there is none, or something in it is NULL that may not be."""
+        """What the text says. None: there is no text, or something in it is NULL that may not be."""
         try:
             return None if self.text is None else _columns(self.text)
         except msgspec.ValidationError:
@@ -191,7 +192,8 @@ class Block(Struct, frozen=True):
 async def blocks(
     connection: Connection, tournament_id: TournamentId, after: Sequence, *, blocks_max: int = BLOCKS_MAX
 ) -> list[Block]:
-    """The blocks that end after `after`, in order: so many that their texts have BYTES_MAX bytes, but one at least."""
+    """The blocks that end after `after`, in order: `blocks_max` at most, ending with the one that brings their texts to
+    BYTES_MAX bytes."""
     rows = await connection.fetch(
         _BLOCKS, tournament_id, after, blocks_max, BYTES_MAX, BLOCK_EVENTS_MAX, timeout=LOOK_SECONDS_MAX
     )
@@ -199,7 +201,7 @@ async def blocks(
 
 
 async def end_before(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Sequence:
-    """Where the last block ends that ends before `sequence`; 0: there is none."""
+    """The end of the last block that ends before `sequence`; 0: there is none."""
     return Sequence(await connection.fetchval(_BLOCK_OF, tournament_id, sequence) or 0)
 
 
@@ -212,7 +214,8 @@ async def digest_at(connection: Connection, tournament_id: TournamentId, sequenc
 async def missing(
     connection: Connection, tournament_id: TournamentId, first: Sequence, last: Sequence
 ) -> Sequence | None:
-    """The first sequence from `first` to `last` (or BLOCK_EVENTS_MAX of them) that no event has."""
+    """The first sequence from `first` to `last` that no event has, not looking beyond `first` + BLOCK_EVENTS_MAX. None:
+    events have all of them."""
     upto = min(last, first + BLOCK_EVENTS_MAX)
     sequence: Sequence | None = await connection.fetchval(
         _MISSING, tournament_id, first, upto, timeout=LOOK_SECONDS_MAX
@@ -221,7 +224,7 @@ async def missing(
 
 
 class Outside(Struct, frozen=True):
-    """The first sequence of what lies where no log is: beyond the last block, or before 1; None: nothing does."""
+    """The first sequences of what lies outside the log: beyond the last block, or before 1. None: nothing does."""
 
     event_beyond: Sequence | None
     event_before: Sequence | None
@@ -233,7 +236,7 @@ async def outside(connection: Connection, tournament_id: TournamentId, last: Seq
 
 
 async def key_sequences(connection: Connection, tournament_id: TournamentId, keys: Items[str]) -> dict[str, Sequence]:
-    """The sequence that is remembered for each of these idempotency keys, of those that are remembered."""
+    """The sequences that are remembered for these idempotency keys; keys that are not remembered are left out."""
     return {row[0]: row[1] for row in await connection.fetch(_KEYS, tournament_id, keys)} if keys else {}
 
 
@@ -267,7 +270,7 @@ _IGNORED: Final = "SELECT sequence FROM set_aside WHERE tournament_id = $1"
 
 
 class Text(Struct, frozen=True):
-    """An event as it is stored, but for its key, and the digest of the block that holds it."""
+    """An event as it is stored, without its key, and the digest of the block that holds it."""
 
     sequence: Sequence
     recorded_at: datetime
@@ -278,8 +281,8 @@ class Text(Struct, frozen=True):
 
 
 class SetAside(Struct, frozen=True):
-    """An event that was set aside, and when, and by which event of which actor that was done. `fault`: why it was not,
-    although that event says so."""
+    """An event that was set aside. `by`, `at` and `actor` tell of the event that names it. `fault`: why it was not set
+    aside, although that event says so."""
 
     by: Sequence
     at: datetime
@@ -296,7 +299,7 @@ async def event_text(connection: Connection, tournament_id: TournamentId, sequen
 
 
 async def set_asides(connection: Connection, tournament_id: TournamentId) -> list[SetAside]:
-    """What every EventSetAside of the log leads to, in their order, judged from the events themselves."""
+    """What every EventSetAside of the log leads to, in the order of the log, judged from the events themselves."""
     found: list[SetAside] = []
     for by, at, actor, kind, body in await connection.fetch(_SET_ASIDES, tournament_id, timeout=LOOK_SECONDS_MAX):
         try:
@@ -321,7 +324,7 @@ async def set_asides(connection: Connection, tournament_id: TournamentId) -> lis
 
 
 async def ignored(connection: Connection, tournament_id: TournamentId) -> set[Sequence]:
-    """The events that the database has the service ignore."""
+    """The events that the database makes the service ignore."""
     return {row[0] for row in await connection.fetch(_IGNORED, tournament_id, timeout=LOOK_SECONDS_MAX)}
 
 
@@ -346,7 +349,7 @@ _HEADS: Final = """
     WHERE $1::bigint IS NULL OR t.tournament_id = $1
     ORDER BY t.tournament_id
 """
-# Between two registered tournaments, and beside them, no table may have a row: one look into each gap of each index.
+# No table may have a row with an id between, below or above the registered ones: one look into each gap of each index.
 _UNREGISTERED: Final = """
     WITH gap AS MATERIALIZED (
         SELECT
@@ -376,8 +379,9 @@ _UNREGISTERED: Final = """
 
 
 class Stand(Struct, frozen=True, kw_only=True):
-    """What the registry says of a tournament, and its last block, whose fields are None where there is none. `locked`:
-    it has a row to lock. `refusals`: how many there were by that row; `last_refusal`: the highest that has a key."""
+    """What the registry says of a tournament, and its last block, whose fields are None if there is none. `locked`: it
+    has a row in `append_lock`. `refusals`: how many that row counts; `last_refusal`: the highest number that a refused
+    key has."""
 
     tournament_id: TournamentId
     slug: str
@@ -391,7 +395,7 @@ class Stand(Struct, frozen=True, kw_only=True):
 
 
 async def stands(connection: Connection, tournament_id: TournamentId | None = None) -> list[Stand]:
-    """Of every registered tournament, or of one; oldest first."""
+    """The stands of every registered tournament, or of one; by ascending id."""
     return [
         Stand(
             tournament_id=tournament_id,
@@ -419,5 +423,5 @@ async def stands(connection: Connection, tournament_id: TournamentId | None = No
 
 
 async def unregistered(connection: Connection) -> list[tuple[str, TournamentId]]:
-    """Tables of the log that have rows of a tournament which is not in the registry, each with the first such."""
+    """Tables of the log that have rows of an unregistered tournament, each with the first such tournament."""
     return [tuple(row) for row in await connection.fetch(_UNREGISTERED, timeout=LOOK_SECONDS_MAX)]

@@ -1,7 +1,7 @@
-"""What a board read from the tables does not show: rows that belong to nothing, places in lists, columns that do
-not apply; and what the view of standings says. For whoever checks them.
+"""What a board read from the tables does not show: rows that belong to nothing, places in lists, columns that do not
+apply; and what the view of standings says.
 
-SQL on the relational projection, like `tables.py`, and only for reading.
+Like `tables.py` this is SQL on the relational projection, only for reading.
 """
 
 from typing import Final
@@ -78,7 +78,7 @@ _STANDING: Final = """
     WHERE tournament_id = $1
     ORDER BY ranking_id, unity_id, position, enrolled
 """
-# Between two registered tournaments, and beside them, no table may have a row: one look into each gap of each index.
+# No table may have a row with an id between, below or above the registered ones: one look into each gap of each index.
 _UNREGISTERED: Final = """
     WITH gap AS MATERIALIZED (
         SELECT lag(id, 1, -9223372036854775808) OVER (ORDER BY id) AS low, id AS high
@@ -109,7 +109,7 @@ _UNREGISTERED: Final = """
 """
 STRAYS_MAX: Final = 100
 CHECK_SECONDS_MAX: Final = 3_600.0
-"""For one statement of a check, which may have millions of rows to look at."""
+"""One statement of a check may take so long: it may have millions of rows to look at."""
 
 
 async def strays(connection: Connection, tournament_id: TournamentId) -> list[tuple[str, int, str]]:
@@ -119,7 +119,7 @@ async def strays(connection: Connection, tournament_id: TournamentId) -> list[tu
 
 
 async def incomplete(connection: Connection, tournament_id: TournamentId) -> RankingId | None:
-    """A ranking that has no list or no unity, so that no board can be read; None: there is none."""
+    """A ranking that has no list or no unity, so that no board can be read. None: there is none."""
     ranking_id: RankingId | None = await connection.fetchval(_INCOMPLETE, tournament_id, timeout=CHECK_SECONDS_MAX)
     return ranking_id
 
@@ -146,5 +146,5 @@ async def standing_rows(connection: Connection, tournament_id: TournamentId) -> 
 
 
 async def unregistered(connection: Connection) -> list[tuple[str, TournamentId]]:
-    """Tables that have rows of a tournament which is not in the registry, each with the first such."""
+    """Tables that have rows of an unregistered tournament, each with the first such tournament."""
     return [tuple(row) for row in await connection.fetch(_UNREGISTERED, timeout=CHECK_SECONDS_MAX)]

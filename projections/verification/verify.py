@@ -1,9 +1,9 @@
-"""The verification of one tournament: its whole log folded once, and everything that is kept besides held against it.
+"""The verification of one tournament: its whole log is folded once, and everything kept besides is compared with it.
 
 The chain is recomputed from the stored bytes, link by link. A link that does not hold is named, and the next one is
-judged from the digest that is stored: so each place that was tampered with is named once, and not everything behind it.
+judged from the stored digest. So each place that was tampered with is named once, and not everything behind it.
 
-In memory are two batches of blocks, one board, and as many sums as it has totals; however long the log is.
+Memory holds two batches of blocks, one board, and as many sums as the board has totals, however long the log is.
 """
 
 import asyncio
@@ -49,29 +49,30 @@ from projections.verification.table_checks import StandingRow
 from projections.verification.witness import Noted, Witness
 
 MARK_EVENTS: Final = 1_000_000
-"""After so many events of a tournament it is kept how far its verification has come."""
+"""After so many events of a tournament its progress is kept."""
 RECEIVE_BYTES: Final = 64 * 1024
-"""After so much of the blocks' text has been verified, what has come of the next batch is received: all of it may not
+"""After so much of the blocks' text has been verified, we receive what has come of the next batch. All of it may not
 fit into the socket's buffer, and PostgreSQL would wait for room instead of going on."""
 _FIRST_US: Final = digest.microseconds(datetime.min.replace(tzinfo=UTC))
 _LAST_US: Final = digest.microseconds(datetime.max.replace(tzinfo=UTC))
 _UNORDERED: Final = ("totals", "sums")
-"""What a board keeps in no order that is shown."""
+"""The parts of a board whose order is never shown."""
 _NEVER: Final = 2**63
 _SUM_MASK: Final = 2**63 - 1
 _SET_ASIDE: Final = "\0"
-"""In place of the tag of an event that was set aside; no column of PostgreSQL can hold it."""
+"""Stands in place of the tag of an event that was set aside. No column of PostgreSQL can hold it."""
 UNREVERSED_MAX: Final = 10
 """Events that are named in one difference."""
-_POINTS: Final = (PointsAdded, PointsReversed)  # a tuple, which is asked a million times, takes half as long as a union
+_POINTS: Final = (PointsAdded, PointsReversed)  # isinstance takes half as long with a tuple as with a union
 
 Rest = Callable[[], Awaitable[bool]]
-"""Rests from the work since the last time; False: no more of it."""
+"""Rests from the work done since the last rest. False: stop working."""
 
 
 class Watch(Struct, frozen=True, kw_only=True):
-    """Who wants to know what a verification meets: every difference at once, how many events it has read since it said
-    so last, and each mark from which it could go on."""
+    """Callbacks of a verification. `on_difference` gets each difference that is kept, as soon as it is found;
+    `on_events` the number of events read since its last call; `on_mark` each progress from which the verification could
+    go on."""
 
     on_difference: Callable[[Difference], None]
     on_events: Callable[[int], None]
@@ -80,7 +81,7 @@ class Watch(Struct, frozen=True, kw_only=True):
 
 class _Batch(Struct, frozen=True):
     blocks: list[Block]
-    keys: Mapping[str, Sequence]  # that its events have, as they are remembered
+    keys: Mapping[str, Sequence]  # the remembered ones of its events
 
 
 class Verification:
@@ -119,11 +120,11 @@ class Verification:
         self._next_note: Noted | None = next(self._notes, None)
         self._next_stop: int = 0
         self._ignored: frozenset[Sequence] = frozenset()  # what was set aside
-        self._faults: Mapping[Sequence, str] = {}  # of those that say that something was
+        self._faults: Mapping[Sequence, str] = {}  # why an EventSetAside set nothing aside
         self._unreversed: list[_Due] = []
 
     async def run(self) -> bool:
-        """Goes on from where the progress stands to the end of the log. False: it was told to rest for good."""
+        """Goes on from where the progress stands to the end of the log. False: `rest` said to stop."""
         await self._begin()
         async with aclosing(self._batches()) as batches:
             async for batch in batches:
@@ -158,8 +159,8 @@ class Verification:
     # ── Reading ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def _batches(self) -> AsyncGenerator[_Batch, None]:
-        """The following blocks, batch by batch. The next one is read while one is being verified, unless there are to
-        be rests: then one thing is done after the other."""
+        """The following blocks, batch by batch. The next one is read while one is being verified. If there are to be
+        rests, it is read afterwards."""
         reading = self._reading = asyncio.create_task(self._read(self.progress.sequence))
         try:
             while blocks := await reading:
@@ -167,7 +168,7 @@ class Verification:
                 last = blocks[-1].last_sequence
                 if self._rest is None:
                     reading = self._reading = asyncio.create_task(self._read(last))
-                    await asyncio.sleep(0)  # it asks
+                    await asyncio.sleep(0)  # it sends its query
                 yield batch
                 if self._rest is not None:
                     if not await self._rest():
@@ -184,14 +185,15 @@ class Verification:
     async def _remembered(self, blocks: list[Block]) -> Mapping[str, Sequence]:
         """The sequences that are remembered for the keys of these blocks' events.
 
-        Only blocks with keys are decoded, and again when they are verified: for each event that takes 0.1 to 0.4 µs.
+        Only blocks with keys are decoded here, and again when they are verified. That takes 0.1 to 0.4 µs for each
+        event.
         """
         of_blocks = [columns.keys for block in blocks if block.keyed and (columns := block.columns())]
         keys = {key for of_block in of_blocks if of_block for key in of_block if key is not None}
         return await stored.key_sequences(self._connection, self.progress.tournament_id, list(keys))
 
     async def _quiet(self) -> None:
-        """Returns when the connection is free for another question."""
+        """Returns when the connection is free for another query."""
         if self._reading is not None:
             await asyncio.wait([self._reading])
 
@@ -240,7 +242,7 @@ class Verification:
         progress.events += block.count
 
     def _fold(self, columns: Columns) -> "_Made":
-        """Folds the events of a block; answers what else is to be known of them."""
+        """Folds the events of a block, and returns what else must be known about them."""
         progress, board, sums, kinds = self.progress, self._board, self.progress.sums, columns.kinds
         decode, sequence, made = codec.decode, columns.first_sequence, _Made(structural=columns.first_sequence == 1)
         if not _FIRST_US <= columns.recorded_us <= _LAST_US:
@@ -256,7 +258,7 @@ class Verification:
                 if not isinstance(event, _POINTS):
                     self._fold_other(made, sequence, columns.recorded_us, event)
                 elif progress.foldable:
-                    add_points(board, event)  # as `fold` does, which needs a time: to make it takes a tenth of all
+                    add_points(board, event)  # as `fold` does, but it needs a time: making one takes a tenth of all
             except codec.Undecodable as error:
                 made.doubtful = True
                 if kind != _SET_ASIDE:
@@ -268,7 +270,7 @@ class Verification:
                 progress.foldable = False
             else:
                 if isinstance(event, _POINTS):
-                    for delta in event.deltas:  # counted without the fold
+                    for delta in event.deltas:  # counted apart from the fold
                         of_unity = sums.get(delta.unity_id)
                         if of_unity is None:
                             of_unity = sums[delta.unity_id] = {}
@@ -279,13 +281,14 @@ class Verification:
         return made
 
     def _without_ignored(self, first: Sequence, kinds: list[str]) -> list[str]:
-        """The tags of a block's events, with one that cannot be decoded in place of those that were set aside."""
+        """The tags of a block's events, with _SET_ASIDE, which cannot be decoded, in place of those that were set
+        aside."""
         aside = {sequence for sequence in self._ignored if first <= sequence < first + len(kinds)}
         self.progress.ignored += sorted(aside)
         return [_SET_ASIDE if n in aside else kind for n, kind in enumerate(kinds, start=first)]
 
     def _fold_other(self, made: "_Made", sequence: Sequence, recorded_us: int, event: Event) -> None:
-        """Folds an event that gives no points. Raises LookupError as the fold."""
+        """Folds an event that gives no points. Raises LookupError as the fold does."""
         if self.progress.foldable:
             for name in event.creates:
                 made.created.append(getattr(event, name))
@@ -306,7 +309,7 @@ class Verification:
     # ── What competitions caused ────────────────────────────────────────────────────────────────────────
 
     def _void(self, made: "_Made", sequence: Sequence, event: CompetitionVoided | CompetitionUnvoided) -> None:
-        """From here to the end of the block, all that is in effect must be reversed."""
+        """Notes that the rest of the block must reverse all points of the competition that are in effect."""
         competition_id, voids = event.competition_id, isinstance(event, CompetitionVoided)
         effect = self.progress.effects.setdefault(competition_id, Effect())
         if effect.voided == voids:
@@ -318,7 +321,7 @@ class Verification:
         effect.count, effect.sum, effect.voided = 0, 0, voids
 
     def _count_effect(self, made: "_Made", sequence: Sequence, event: Points) -> None:
-        """Adds points to what is in effect, and takes away what they reverse."""
+        """Adds points to what is in effect. A reversal also takes what it reverses off what is due to be reversed."""
         competition_id = event.competition_id
         assert competition_id is not None
         effect = self.progress.effects.get(competition_id)
@@ -338,7 +341,7 @@ class Verification:
         effect.sum = (effect.sum + hash_of_points(self.progress.salt, sequence, event, 1)) & _SUM_MASK
 
     def _look_at_made(self, block: Block, made: "_Made") -> None:
-        """Whether the block says the right things of its events, and all that was to be reversed was."""
+        """Checks what the block says of its events, and that all that was due to be reversed was reversed."""
         progress, first, last = self.progress, block.first_sequence, block.last_sequence
         structure = last if made.structural else progress.structure_sequence
         if block.structure_sequence is None:
@@ -369,7 +372,7 @@ class Verification:
                     self._unreversed.append(due)
 
     async def _name_unreversed(self, due: "_Due") -> None:
-        """Tells which points a voiding, or the opposite, left as they were, or took back without a reason."""
+        """Names the points that a voiding or unvoiding left as they were, or reversed without a reason."""
         await self._quiet()
         upto, wanted = self.progress.sequence, dict[Sequence, Points]()
         taken: list[PointsReversed] = []
@@ -404,7 +407,8 @@ class Verification:
             self._differ(sequence, f"tournament.{unlike.path}", f"is {unlike.found}, not {unlike.expected}")
 
     def _look_at_keys(self, first: Sequence, used: Items[str | None], keys: Mapping[str, Sequence]) -> None:
-        """The events of a request with a key follow each other, and what is remembered is the first."""
+        """Checks the keys of a block: the events of a request follow each other, and its first sequence is
+        remembered."""
         before: str | None = None
         for sequence, key in enumerate(used, start=first):
             if key is not None and key != before:
@@ -460,7 +464,7 @@ class Verification:
             await self._compare()
 
     def _begin_anew(self) -> None:
-        """For an event that was set aside since it was folded. What has been found stays found."""
+        """Begins anew, because an event was set aside after it was folded. What has been found stays found."""
         anew = beginning(self.progress.tournament_id, self.progress.slug)
         anew.differences, anew.differences_count = self.progress.differences, self.progress.differences_count
         for name in anew.__struct_fields__:
@@ -473,7 +477,7 @@ class Verification:
             self._next_note = next(self._notes, None)
 
     def _plan(self) -> None:
-        """Sets where the fold must pause next, for something that is to be compared there."""
+        """Sets where the fold must pause next to compare something."""
         self._next_stop = min(
             _NEVER if self._checkpoint is None else self._checkpoint.head.sequence,
             _NEVER if self._next_snapshot is None else self._next_snapshot,
@@ -556,9 +560,9 @@ class Verification:
             progress.unchecked.append("the view of standings: the tables under it differ")
 
     async def _compare_view(self, at: Sequence) -> None:
-        """The view, which PostgreSQL computes, against the positions that answers show."""
+        """Compares the view, which PostgreSQL computes, with the positions that answers show."""
         try:
-            async with self._connection.transaction():  # so that an error leaves us the moment
+            async with self._connection.transaction():  # a savepoint: an error does not end the moment
                 rows = await table_checks.standing_rows(self._connection, self.progress.tournament_id)
         except DATABASE_TROUBLE:
             raise
@@ -592,7 +596,7 @@ class Verification:
                     )
 
     def _hold_against(self, board: Board, what: str) -> None:
-        """Names every field in which `board` is not the one that the log gives."""
+        """Names every field in which `board` differs from the one that the log gives."""
         for unlike in differences(self._board, board, unordered=_UNORDERED, path=what):
             self._differ(self.progress.sequence, unlike.path, f"is {unlike.found}, not {unlike.expected}")
 
@@ -640,7 +644,7 @@ class Verification:
             self._differ(Sequence(1), "block", "there is none: the log is empty")
 
     async def _compare_set_asides(self) -> None:
-        """What the log says was set aside, and what the service is made to ignore."""
+        """Compares what the log says was set aside with what the service is made to ignore."""
         progress = self.progress
         found = await stored.set_asides(self._connection, progress.tournament_id)
         progress.set_aside = [said for said in found if said.fault is None]
@@ -662,7 +666,8 @@ _NOBODY: Final = ActorId(0)
 
 
 class _Due(Struct):
-    """What the event `sequence` is still to have reversed of a competition."""
+    """What is still to be reversed of a competition because the event `sequence` voided or unvoided it. `count` and
+    `sum` as in Effect."""
 
     competition_id: CompetitionId
     sequence: Sequence
@@ -671,8 +676,8 @@ class _Due(Struct):
 
 
 class _Made(Struct):
-    """What the events of a block are, beside what they fold to. `doubtful`: one of them cannot be told, or was set
-    aside."""
+    """What must be known about a block's events beside what they fold to. `doubtful`: one of them cannot be decoded or
+    folded, or was set aside."""
 
     structural: bool
     doubtful: bool = False
@@ -681,11 +686,11 @@ class _Made(Struct):
 
 
 def hash_of_points(salt: int, sequence: Sequence, event: Points, sign: int) -> int:
-    """Of the lines of `event`, `sign` (1 or -1) times each amount, as those of the event `sequence`; for sums, modulo
-    2⁶³.
+    """The hash of the lines of `event` as those of the event `sequence`, each amount times `sign` (1 or -1). Add such
+    hashes up modulo 2⁶³.
 
     Amounts are made odd, because the hashes of -1 and -2 are the same. The hash of a tuple is nearly linear in its last
-    item: where two events exchanged their amounts, the sum would be the same more often than not. Hence the square.
+    item: if two events exchanged their amounts, the sum would be the same more often than not. Hence the square.
     """
     double = 2 * sign
     if len(event.deltas) == 1:  # as nearly always
@@ -699,7 +704,7 @@ def hash_of_points(salt: int, sequence: Sequence, event: Points, sign: int) -> i
 
 
 def _existing(board: Board, event: Event) -> Iterator[str]:
-    """What `event` creates although it is there."""
+    """What `event` creates although it exists."""
     match event:
         case CompetitorRegistered() if event.competitor_id in board.competitors:
             yield f"competitor {event.competitor_id}"
@@ -719,7 +724,7 @@ def _existing_unity(board: Board, unity_id: UnityId) -> Iterator[str]:
 
 
 def _reverses(event: PointsReversed, points: Points) -> bool:
-    """Whether it takes back just these points, line by line."""
+    """Whether `event` takes back just these points, line by line."""
     lines = [(d.competitor_id, d.unity_id, -d.amount) for d in event.deltas]
     return event.ranking_id == points.ranking_id and lines == [
         (d.competitor_id, d.unity_id, d.amount) for d in points.deltas

@@ -1,11 +1,11 @@
-"""Outside digests: heads noted in a file elsewhere, which whoever rules over the database cannot change.
+"""Outside digests: heads noted in a file elsewhere, which those who control the database cannot change.
 
 A file of notes is NDJSON, a line for a tournament's head at some time, only ever appended to:
 
     {"tournament":7,"slug":"cup","sequence":41,"digest":"…64 hex…","recorded_at":"…","noted_at":"…"}
 
-The chain of a log proves that it is one piece up to its head; a note of an earlier head proves that the piece is the
-one that was there at that time. A line that a crash cut off tells nothing, and is passed over and said.
+The chain of a log proves that it is one piece up to its head. A note of an earlier head proves that this is the piece
+that was there at that time. A line that a crash cut off says nothing. It is passed over, and reported.
 """
 
 import asyncio
@@ -29,9 +29,9 @@ from engine.domain.terms import ID_MAX, Sequence, TournamentId
 from projections.verification import stored
 
 UNREADABLE_MAX: Final = 20
-"""Numbers of lines that are kept, of those that say nothing."""
+"""Unreadable lines whose numbers are kept."""
 NOTE_BYTES_MAX: Final = 4_096
-"""Of one line; a longer one is no note."""
+"""One line of a file of notes; a longer one is no note."""
 _DIGEST_CHARACTERS: Final = 64
 
 _logger = structlog.get_logger()
@@ -104,8 +104,8 @@ def _is_torn(file: int) -> bool:
 
 
 async def keep_noting(dsn: str, path: Path, every_seconds: float) -> None:
-    """Notes the heads that have changed, again and again. Whatever fails is a log line, and is tried again next time:
-    a service must not stop because its witness cannot write."""
+    """Notes the heads that have changed, every `every_seconds`, for ever. A failure becomes a log line and is tried
+    again next time: a service must not stop because its witness cannot write."""
     last: dict[TournamentId, tuple[Sequence, str]] = {}
     try:
         last = await asyncio.to_thread(_latest, path)
@@ -133,7 +133,7 @@ def _failed(error: Exception) -> None:
 
 
 def _latest(path: Path) -> dict[TournamentId, tuple[Sequence, str]]:
-    """What the file says last of each tournament."""
+    """The last sequence and digest that the file has of each tournament."""
     if not path.exists():
         return {}
     with path.open("rb") as file:
@@ -162,17 +162,17 @@ _PORTION: Final = 10_000
 
 
 class Noted(Struct, frozen=True):
-    """Every digest that was noted for a sequence; more than one: the log was not the same each time."""
+    """Every digest that was noted for a sequence. More than one: the log was not the same each time."""
 
     sequence: Sequence
     digests: tuple[bytes, ...]
 
 
 class Witness:
-    """A file of notes, by tournaments. They are kept in a temporary file, so that any number takes little memory.
+    """A file of notes, by tournament. They are kept in a temporary file, so that any number takes little memory.
 
-    `lines` are those read so far, `unreadable` counts those that are no notes (the first of them are in
-    `unreadable_lines`), `torn` tells of a last line that has no end.
+    `lines` counts the lines read so far, `unreadable` those of them that are no notes; `unreadable_lines` has the
+    numbers of the first of these. `torn`: the last line has no end.
     """
 
     def __init__(self, path: Path) -> None:
@@ -188,8 +188,8 @@ class Witness:
     def read(self) -> None:
         """Takes in what has been appended since. Raises OSError.
 
-        Before a snapshot of the database is taken, not after: a note of what that does not show yet would look like a
-        tail that was cut off.
+        Call it before a snapshot of the database is taken, not after. Otherwise a note could be newer than the
+        snapshot, and look as if the log's tail had been cut off.
         """
         with self._path.open("rb") as file:
             file.seek(self._read_bytes)
@@ -235,7 +235,7 @@ class Witness:
                 return
 
     def tournaments(self) -> Iterator[tuple[TournamentId, str, Sequence]]:
-        """Each tournament that was noted, its slug, and its last sequence."""
+        """Each noted tournament, its slug, and its last noted sequence."""
         with closing(self._notes.execute(_LAST)) as rows:
             for tournament_id, slug, sequence in rows:
                 yield TournamentId(tournament_id), slug, Sequence(sequence)
@@ -252,7 +252,7 @@ def _whole_lines(file: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _read(line: bytes) -> Note | None:
-    """None: it is no note."""
+    """The note on a line; None: it is no note."""
     try:
         return _decode(line) if len(line) <= NOTE_BYTES_MAX else None
     except (msgspec.MsgspecError, ValueError):
