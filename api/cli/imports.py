@@ -30,7 +30,7 @@ from api.desk.docket import Receipt
 from api.http.forms import fingerprint
 from engine.domain.commands import RegisterCompetitor
 from engine.domain.errors import Fault, Refusal, TallybookError, Unacceptable, Unreadable
-from engine.domain.events import CompetitorRegistered
+from engine.domain.events import CompetitorRegistered, Ignored
 from engine.domain.terms import OPERATOR, CompetitorId
 from engine.domain.tournament import Tournament, decide, evolve
 from engine.log import log
@@ -166,6 +166,9 @@ async def _known(desk: Desk, live: Live, asked: Items[_Asked], stop: asyncio.Eve
                 continue
             if used.fingerprint == one.fingerprint and isinstance(used.recorded.event, CompetitorRegistered):
                 known[one.key] = used.recorded.event.competitor_id
+            elif isinstance(used.recorded.event, Ignored):
+                reason = f"it was registered as event {used.recorded.sequence}, which the operator has set aside"
+                faults.append(Fault(f"line {one.number}", reason))
             else:
                 faults.append(Fault(f"line {one.number}", f"its key {one.key} was used for another request"))
     if faults:

@@ -220,7 +220,13 @@ _KEYED: Final = """
         LIMIT 1
     ) AS i
     CROSS JOIN LATERAL (
-        SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+        SELECT
+            tournament_id, sequence, recorded_at, actor,
+            CASE
+                WHEN sequence IN (SELECT sequence FROM set_aside WHERE tournament_id = $1) THEN NULL
+                ELSE kind
+            END AS kind,
+            idempotency_key, body
         FROM event
         WHERE tournament_id = $1 AND sequence = i.sequence
         LIMIT 1

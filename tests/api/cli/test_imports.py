@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 
+import asyncpg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,12 +18,12 @@ from api.cli.imports import UNDER_WAY_MAX, BrokenOff, Imported, Interrupted, Lin
 from api.desk.desk import Desk
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
 from engine.domain.errors import Refusal, Unacceptable, Unreadable
-from engine.domain.events import CompetitorRegistered
+from engine.domain.events import CompetitorRegistered, EventSetAside
 from engine.domain.terms import OPERATOR, TAGS_MAX, CompetitorId, TournamentId
 from engine.log import log
 from tests.api.cli.conftest import Tallybook
 from tests.cut_imports import cut_import
-from tests.desks import HOLD_HEAD, desks_at, holding, recorded, until
+from tests.desks import HOLD_HEAD, desks_at, holding, record, recorded, until
 from tests.running import Said, opened_by, said, started
 from tests.tournaments import open_new_tournament
 
@@ -529,6 +530,22 @@ async def test_an_import_that_the_database_lets_down_says_so_and_goes_on_when_it
     )
     assert await imported("name,parent\nAnn,\nBob,Ann\nCid,Bob\n") == 2
     assert await imported.parents() == {"Ann": None, "Bob": "Ann", "Cid": "Bob"}
+
+
+async def test_a_line_whose_event_was_set_aside_is_named(
+    imported: Import, desk: Desk, owner: asyncpg.Connection, tournament_id: TournamentId
+) -> None:
+    await imported("name\nAnn\n")
+    sequence, digest = await owner.fetchrow(
+        "SELECT last_sequence, digest FROM block WHERE tournament_id = $1 ORDER BY last_sequence DESC LIMIT 1",
+        tournament_id,
+    )
+    await record(owner, tournament_id, EventSetAside(sequence=sequence, digest=digest.hex()))
+    async with desk.lives.pinned(tournament_id) as live:
+        desk.lives.drop(live)  # as in a process that has not folded the event
+    assert await imported.refused("name\nBob\nAnn\n") == [
+        ("line 3", f"it was registered as event {sequence}, which the operator has set aside")
+    ]
 
 
 async def test_a_key_that_was_used_for_something_else_is_named_with_its_line(
