@@ -12,7 +12,7 @@ COUNT ?= 200
 demo: $(VENV)/.installed
 	$(BIN)/tallybook demo --port $(PORT) --data-dir $(DATA_DIR)
 
-test: $(VENV)/.installed
+test: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -21,12 +21,12 @@ test: $(VENV)/.installed
 	$(BIN)/pytest -n auto
 
 # A thousand random clean histories, none of which may raise an alarm; `make test` has some of them.
-campaign: $(VENV)/.installed
+campaign: $(VENV)/.installed-dev
 	CLEAN_HISTORIES=1000 $(BIN)/pytest --timeout 3600 tests/projections/test_verify.py -k no_clean_history
 
 # Requests made up from the OpenAPI document, with all checks of schemathesis: so many for each operation; and all
 # examples of hostile text in every field.
-fuzz: $(VENV)/.installed
+fuzz: $(VENV)/.installed-dev
 	TALLYBOOK_TEST_EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/api/test_fuzz.py tests/api/test_openapi.py -k "test_fuzz or as_it_is_described"
 
 # Asks all questions of benchmarks/, 20 minutes; QUICK=1 in less than five minutes; ONLY=1,3 some of them.
@@ -34,13 +34,13 @@ bench: $(VENV)/.installed .venv-bench/.installed
 	.venv-bench/bin/python -m benchmarks.bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
 # The campaign against faults, hours; SEEDS=100 a tenth of it, MINUTES=5 of soak, CASES=1,11,simulation some of it.
-faults: $(VENV)/.installed
+faults: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.faults.campaign $(if $(SEEDS),--seeds $(SEEDS)) $(if $(MINUTES),--minutes $(MINUTES)) \
 	    $(if $(CASES),--cases $(CASES)) $(if $(SEED),--seed $(SEED))
 
 # Breaks the core in one small way after another and asks whether any test notices: those drawn by hand, and COUNT at random,
 # always the same for one SEED. Half a minute each; MINUTES=60 begins none after an hour, and the next call goes on there.
-mutants: $(VENV)/.installed
+mutants: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.mutants.campaign --count $(COUNT) $(if $(MINUTES),--minutes $(MINUTES)) \
 	    $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) $(if $(WORKERS),--workers $(WORKERS))
 
@@ -51,19 +51,27 @@ mutants: $(VENV)/.installed
 	    -r requirements.lock -r benchmarks/requirements.lock
 	touch $@
 
-# Everything comes from the lock, by hash; the project itself is then installed without asking any index.
+# What running needs, and what installs the project itself. Everything comes from the lock, by hash; the project is then
+# installed without asking any index.
 $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
+# What the checks need, on top.
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	touch $@
+
 # Resolves the newest versions that pyproject.toml allows, for every platform, with hashes and without addresses.
+# What running and the benchmarks need has the same versions as among the checks.
+COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+    --no-emit-index-url --upgrade
 lock:
-	uv pip compile --universal --python-version 3.11 --extra dev --generate-hashes --no-annotate --no-header \
-	    --no-emit-index-url --upgrade -o requirements.lock pyproject.toml
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
-	    --no-emit-index-url --upgrade -c requirements.lock -o benchmarks/requirements.lock benchmarks/requirements.txt
+	$(COMPILE) --extra dev -o requirements-dev.lock pyproject.toml
+	$(COMPILE) --extra build -c requirements-dev.lock -o requirements.lock pyproject.toml
+	$(COMPILE) -c requirements-dev.lock -o benchmarks/requirements.lock benchmarks/requirements.txt
 
 clean:
 	rm -rf $(VENV) .venv-bench .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .mutants

@@ -12,6 +12,7 @@ from engine.domain import errors
 from engine.domain.errors import TallybookError
 
 ROOT = Path(__file__).parents[1]
+LOCKS = ("requirements.lock", "requirements-dev.lock", "benchmarks/requirements.lock")
 PACKAGES = ("engine", "projections", "api")
 PURE = sorted(
     path.relative_to(ROOT).as_posix()
@@ -82,7 +83,27 @@ def test_every_exception_is_caught_in_two_places_only() -> None:
     assert found - {"engine/process/background.py"} == {"api/http/front.py", "projections/tables/worker.py"}
 
 
-def test_the_lock_holds_hashes_and_no_addresses() -> None:
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_holds_hashes_and_no_addresses(name: str) -> None:
+    lock = (ROOT / name).read_text(encoding="utf-8")
     assert "://" not in lock
     assert all("--hash=sha256:" in entry for entry in re.split(r"\n(?=\S)", lock.strip()))
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_what_is_in_two_locks_has_one_version(name: str) -> None:
+    dev = _pins("requirements-dev.lock")
+    assert {package: version for package, version in _pins(name).items() if dev.get(package, version) != version} == {}
+
+
+def test_what_runs_is_installed_without_what_checks() -> None:
+    assert _pins("requirements.lock").keys() < _pins("requirements-dev.lock").keys()
+    assert not _pins("requirements.lock").keys() & {"pytest", "mypy", "ruff", "matplotlib", "schemathesis"}
+
+
+def _pins(name: str) -> dict[str, set[str]]:
+    """The versions of each package; a package may have one for each version of Python."""
+    pins: dict[str, set[str]] = {}
+    for package, version in re.findall(r"^([\w.-]+)==(\S+)", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE):
+        pins.setdefault(package, set()).add(version)
+    return pins

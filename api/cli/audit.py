@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from api.cli import printing
+from api.cli import printing, showing
 from api.cli.where import HERE, Json, Where, database_at, known, located
 from api.service.process import stop_on_signals
 from engine.database.pool import Database, open_database, unavailable
@@ -39,11 +39,7 @@ async def verify(
     json: Json = False,
     where: Where = HERE,
 ) -> None:
-    """Hold the log against its digests, and everything that is made of it against the log.
-
-    Of one moment, of all tournaments or of one; nothing is changed. Each difference is a line that names tournament,
-    sequence and field; with any, the exit code is 3.
-
+    """
     Parameters
     ----------
     digests
@@ -77,10 +73,7 @@ async def verify(
 
 
 async def digests(slug: str | None = None, /, *, output: Path, where: Where = HERE) -> None:
-    """Note the heads of all tournaments, or of one, in a file to be kept elsewhere.
-
-    Appends a line for each: tournament, slug, sequence, digest, recorded_at, noted_at.
-
+    """
     Parameters
     ----------
     output
@@ -98,11 +91,7 @@ async def digests(slug: str | None = None, /, *, output: Path, where: Where = HE
 
 
 async def prove(slug: str, sequence: int, /, *, to: int | None = None, where: Where = HERE) -> None:
-    """Print a proof, as JSON, that an event is in the log; docs/audit/check_proof.py checks it without the database.
-
-    It leads to the digest of the head, and takes 67 bytes for each block in between. Where the log itself does not
-    verify, nothing is printed and the exit code is 3.
-
+    """
     Parameters
     ----------
     to
@@ -171,7 +160,7 @@ def _print(report: Report) -> None:
     printing.rows(rows, columns, as_json=False)
     for head in report.heads:
         for aside in head.set_aside:
-            at = printing.moment(aside.at)
+            at = showing.moment(aside.at)
             printing.line(f"set aside: {head.slug}: event {aside.sequence} ({aside.kind}), by event {aside.by} at {at}")
     for sentence in report.checked:
         printing.line(f"checked: {sentence}")

@@ -10,7 +10,8 @@ from typing import Annotated, Final
 from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number, mutually_exclusive
 
-from api.cli import printing
+from api.cli import printing, showing
+from api.cli.progress import progress
 from api.cli.telling import Format, Sentences, telling
 from api.cli.where import HERE, Json, Where, desk_at, tournament_at
 from api.cli.writing import written_to
@@ -59,8 +60,7 @@ async def standings(
     json: Json = False,
     where: Where = HERE,
 ) -> None:
-    """Show who stands where in a ranking, or who stood where at a moment of the past.
-
+    """
     Parameters
     ----------
     unity
@@ -84,11 +84,11 @@ async def standings(
         if unity is not None:
             unity_named(shown, ranking, unity)
     if json:
-        printing.standings_json(shown, ranking, unity, sequence, recorded_at)
+        showing.standings_json(shown, ranking, unity, sequence, recorded_at)
         return
     if moment is not None:
-        printing.say(f"After event {sequence}, recorded at {printing.moment(recorded_at)} UTC:")
-    printing.standings(shown, ranking, unity)
+        printing.say(f"After event {sequence}, recorded at {showing.moment(recorded_at)} UTC:")
+    showing.standings(shown, ranking, unity)
 
 
 async def history(
@@ -108,8 +108,7 @@ async def history(
     output: Path | None = None,
     where: Where = HERE,
 ) -> None:
-    """Tell every delta of a ranking: when, by whom, why, and what it led to.
-
+    """
     Parameters
     ----------
     unity
@@ -155,7 +154,7 @@ async def history(
         total, on_terminal = max(0, span.last - span.first + 1), output is None and sys.stdout.isatty()
         with (
             written_to(output) as write,
-            printing.progress("telling", total=total, data_there=on_terminal) as advance,
+            progress("telling", total=total, data_there=on_terminal) as advance,
         ):
             write(told.head)
             async for reached, lines in past.lines(live.tournament_id, ranking, span, asked):
@@ -176,8 +175,7 @@ async def explain(
     json: Json = False,
     where: Where = HERE,
 ) -> None:
-    """Tell how the competitor with the id COMPETITOR came to where they stand: deltas, competitions, who passed whom.
-
+    """
     Parameters
     ----------
     unity
@@ -205,8 +203,7 @@ async def explain(
 
 
 async def chart(slug: str, ranking_id: int, /, *, output: Path, unity: str | None = None, where: Where = HERE) -> None:
-    """Draw positions and totals over time as an SVG picture, a line for each competitor.
-
+    """
     Parameters
     ----------
     output
@@ -226,7 +223,7 @@ async def chart(slug: str, ranking_id: int, /, *, output: Path, unity: str | Non
         title = f"{ranking_of(live, ranking).name}: {_unity_name(live, ranking, unity_id)}"
         names = {competitor_id: competitor.name for competitor_id, competitor in live.board.competitors.items()}
         moments, head = [], live.head.sequence
-        with printing.progress("reading", total=head) as advance:
+        with progress("reading", total=head) as advance:
             async for reached, course in Past(desk.database).course(live.tournament_id, ranking, unity_id, head):
                 moments = course.moments if reached == head else []
                 advance(reached)

@@ -1,16 +1,13 @@
 """The command that makes tables anew."""
 
 from api.cli import printing
+from api.cli.progress import progress
 from api.cli.where import HERE, Json, Where, database_at, known
 from engine.log import log
 from projections.tables.rebuild import Rebuilt, rebuild
 
 
 async def rebuild_tables(slug: str | None = None, /, *, json: Json = False, where: Where = HERE) -> None:
-    """Fold the tables of a tournament, or of all, anew from the log; tell what was different, and replace it.
-
-    The service goes on meanwhile. Tables that are as the log has them are left as they are.
-    """
     rows: list[dict[str, object]] = []
     async with database_at(where) as database:
         only = None if slug is None else await known(database, slug)
@@ -18,8 +15,8 @@ async def rebuild_tables(slug: str | None = None, /, *, json: Json = False, wher
             registered = await log.tournaments(connection)
         for tournament in registered:
             if only in (None, tournament.tournament_id):
-                with printing.progress(tournament.slug, total=tournament.sequence) as progress:
-                    rebuilt = await rebuild(database, tournament.tournament_id, progress=progress)
+                with progress(tournament.slug, total=tournament.sequence) as advance:
+                    rebuilt = await rebuild(database, tournament.tournament_id, progress=advance)
                 if json:
                     rows.append(_row(tournament, rebuilt))
                 else:

@@ -4,7 +4,8 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from api.cli import printing
+from api.cli import printing, showing
+from api.cli.progress import progress
 from api.cli.where import HERE, Json, Where, database_at, known
 from engine.domain.terms import Sequence
 from projections.verification.setting_aside import Found, Unfoldable, set_aside
@@ -22,11 +23,7 @@ async def set_event_aside(
     json: Json = False,
     where: Where = HERE,
 ) -> None:
-    """Set aside the event that a stopped tournament cannot be folded past. It has no effect any more, at no moment.
-
-    Only the first event that cannot be folded can be set aside, after all digests of the log have been checked.
-    Nothing is deleted, and it cannot be undone. First look whether a newer version of Tallybook can read the event.
-
+    """
     Parameters
     ----------
     dry_run
@@ -34,8 +31,8 @@ async def set_event_aside(
     """
     async with database_at(where) as database:
         tournament_id = await known(database, slug)
-        with printing.progress(slug) as progress:
-            found = await set_aside(database, tournament_id, Sequence(sequence), dry_run=dry_run, progress=progress)
+        with progress(slug) as advance:
+            found = await set_aside(database, tournament_id, Sequence(sequence), dry_run=dry_run, progress=advance)
     if json:
         printing.json(_row(found, done=not dry_run))
     else:
@@ -51,7 +48,7 @@ def _row(found: Found, *, done: bool) -> dict[str, object]:
         "kind": event.kind,
         "body": event.body,
         "actor": event.actor,
-        "recorded_at": printing.moment(event.recorded_at),
+        "recorded_at": showing.moment(event.recorded_at),
         "digest": event.digest.hex(),
         "reason": found.first.reason,
         "next": None if found.second is None else found.second.event.sequence,
@@ -75,7 +72,7 @@ def _tell(slug: str, found: Found, *, done: bool) -> None:
 def _tell_of(unfoldable: Unfoldable) -> None:
     event = unfoldable.event
     printing.line(f"  {_shown(event.kind)} {_shown(event.body)}")
-    printing.line(f"  recorded at {printing.moment(event.recorded_at)} for token {event.actor}")
+    printing.line(f"  recorded at {showing.moment(event.recorded_at)} for token {event.actor}")
     printing.line(f"  {_shown(unfoldable.reason)}")
 
 

@@ -5,7 +5,8 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from api.cli import printing
+from api.cli import printing, showing
+from api.cli.progress import progress
 from api.cli.where import HERE, Json, Where, desk_at, tournament_at
 from api.desk.desk import Desk
 from api.interface import shapes
@@ -26,11 +27,6 @@ Ids = Annotated[list[int] | None, Parameter(negative="")]
 async def void(
     slug: str, competition_id: int, /, *, dry_run: DryRun = False, json: Json = False, where: Where = HERE
 ) -> None:
-    """Void a competition: every point it caused, in whichever ranking, is reversed in one step.
-
-    Nothing is deleted: the points and their reversals stay in the history, linked to each other. It is refused while
-    one of the rankings is closed.
-    """
     async with desk_at(where) as desk:
         await _change(desk, slug, VoidCompetition(competition_id=CompetitionId(competition_id)), dry_run, json=json)
 
@@ -38,7 +34,6 @@ async def void(
 async def unvoid(
     slug: str, competition_id: int, /, *, dry_run: DryRun = False, json: Json = False, where: Where = HERE
 ) -> None:
-    """Have a voided competition count again: the reversals of its points are reversed."""
     async with desk_at(where) as desk:
         await _change(desk, slug, UnvoidCompetition(competition_id=CompetitionId(competition_id)), dry_run, json=json)
 
@@ -62,7 +57,7 @@ def _show(rankings: list[shapes.ComparedRanking], *, json: bool) -> None:
     if json:
         printing.json(rankings)
     else:
-        printing.comparison(rankings)
+        showing.comparison(rankings)
 
 
 async def what_if(
@@ -76,8 +71,7 @@ async def what_if(
     json: Json = False,
     where: Where = HERE,
 ) -> None:
-    """Show how a ranking would stand, had some competitions or competitors not been.
-
+    """
     Parameters
     ----------
     without_competition
@@ -105,7 +99,7 @@ async def what_if(
 async def _replayed(desk: Desk, live: Live, competitions: set[CompetitionId], competitors: set[CompetitorId]) -> Board:
     """What the log up to the live's head comes to without these. Raises LogForked and LogUnreadable."""
     board, head = Board(), log.beginning(live.tournament_id)
-    with printing.progress("replaying", total=live.head.sequence) as advance:
+    with progress("replaying", total=live.head.sequence) as advance:
         while head.sequence < live.head.sequence:
             async with desk.database.connection() as connection:
                 tail = await log.tail(connection, live.tournament_id, head)

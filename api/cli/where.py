@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
+from asyncpg import Connection
 from cyclopts import Parameter
 
 from api.desk.desk import Desk, open_desk
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
-from engine.database.pool import Database, open_database, unavailable
-from engine.domain.errors import NotFound, StartupRefused
+from engine.database.pool import DATABASE_TROUBLE, Database, open_database, unavailable
+from engine.domain.errors import NotFound, OutcomeUnknown, StartupRefused
 from engine.domain.terms import TournamentId, name_fault
 from engine.log import log
 from projections.live.live import Live
@@ -72,6 +73,16 @@ async def database_at(where: Where, *, creates: bool = False) -> AsyncIterator[D
     ):
         with unavailable():
             yield database
+
+
+@asynccontextmanager
+async def writing_to(database: Database) -> AsyncIterator[Connection]:
+    """A connection for a write that goes past the desk: if it is lost, nobody knows what became of it."""
+    async with database.connection() as connection:
+        try:
+            yield connection
+        except DATABASE_TROUBLE as error:
+            raise OutcomeUnknown from error
 
 
 @asynccontextmanager

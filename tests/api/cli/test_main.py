@@ -12,14 +12,17 @@ import pty
 import re
 import struct
 import subprocess
+import sys
 import termios
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import asyncpg
 import pytest
+from cyclopts import App
 
-from api.cli.main import SLUG_CHARACTERS_MAX
+from api.cli.main import app
+from api.cli.tournaments import SLUG_CHARACTERS_MAX
 from api.desk.desk import Desk
 from api.http import auth
 from engine.database.migrator import _CREATE_REGISTER, shipped
@@ -481,6 +484,36 @@ def test_every_command_explains_itself_and_every_option_can_be_an_environment_va
     ]
     assert {"database-url", "data-dir"} <= {name for name, _ in options}
     assert len(options) == len(re.findall(r"^│[ *]*--(?!help|version)", shown.out, re.MULTILINE))
+
+
+def test_what_a_command_is_for_stands_in_the_tree_and_its_docstring_has_its_parameters_alone() -> None:
+    for command in _commands(app):
+        docstring = command.default_command.__doc__
+        assert docstring is None or docstring.split()[0] == "Parameters", "the tree's help is shown in its place"
+        assert command.help != docstring
+
+
+def _commands(part: App) -> Iterator[App]:
+    for name in part:
+        if not name.startswith("-"):
+            command = part[name]
+            yield from _commands(command) if command.default_command is None else [command]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["tournament", "--help"]])
+def test_what_runs_no_command_imports_none(arguments: list[str]) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-X", "importtime", TALLYBOOK, *arguments],
+        check=False,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    imported = set(re.findall(r"^import time:.*\| +(\S+)$", ended.stderr, re.MULTILINE))
+    assert not imported & {"aiohttp", "asyncpg", "prometheus_client", "structlog", "uvloop"}
+    assert {name for name in imported if name.startswith("api.")} == {"api.cli", "api.cli.main", "api.cli.printing"}
+    assert not {name for name in imported if name.startswith(("projections", "engine.database", "engine.log"))}
 
 
 def test_without_a_command_the_commands_are_shown() -> None:

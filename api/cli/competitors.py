@@ -1,0 +1,90 @@
+"""Commands about competitors."""
+
+import asyncio
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from api.cli import printing
+from api.cli.imports import register_competitors
+from api.cli.progress import progress
+from api.cli.where import HERE, Json, Where, desk_at, tournament_at
+from api.service.process import stop_on_signals
+from engine.domain.commands import RegisterCompetitor
+from engine.domain.terms import OPERATOR, CompetitorId
+
+
+async def add_competitor(
+    slug: str,
+    name: str,
+    /,
+    *,
+    tag: Annotated[list[str] | None, Parameter(negative="")] = None,
+    color: str | None = None,
+    parent: int | None = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    tag
+        A tag; may be given several times.
+    color
+        Six hexadecimal characters, without #.
+    parent
+        Id of the competitor above it in the hierarchy.
+    """
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        competitor_id = CompetitorId(await desk.new_id())
+        await desk.submit(
+            live,
+            RegisterCompetitor(
+                competitor_id=competitor_id,
+                name=name,
+                tags=tuple(tag or ()),
+                color=color,
+                parent_id=None if parent is None else CompetitorId(parent),
+            ),
+            actor=OPERATOR,
+        )
+    if json:
+        printing.json({"id": competitor_id, "name": name.strip()})
+    else:
+        printing.line(str(competitor_id))
+
+
+async def import_competitors(slug: str, file: Path, /, *, json: Json = False, where: Where = HERE) -> None:
+    with ExitStack() as listening:  # also while everything is closed: what is said then is heard
+        try:
+            async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+                stop = listening.enter_context(stop_on_signals())
+                with progress("importing") as advance:
+                    imported = await register_competitors(desk, live, file, stop=stop, progress=advance)
+        except asyncio.CancelledError:  # Ctrl-C, before it was listened for
+            printing.say("Interrupted before this command registered anybody.")
+            raise
+    if json:
+        printing.json(imported)
+    else:
+        _say_how_many(imported.registered, imported.already_registered)
+
+
+async def list_competitors(slug: str, /, *, json: Json = False, where: Where = HERE) -> None:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        rows: list[dict[str, object]] = [
+            {"id": i, "name": c.name, "tags": list(c.tags), "color": c.color, "parent": c.parent_id}
+            for i, c in live.board.competitors.items()
+        ]
+    printing.rows(rows, ("id", "name", "tags", "color", "parent"), as_json=json)
+
+
+def _say_how_many(registered: int, already_registered: int) -> None:
+    if not already_registered:
+        printing.say(f"{registered} competitors registered")
+    elif registered:
+        printing.say(f"{registered} competitors registered; {already_registered} of the file were registered already")
+    else:
+        printing.say(f"nothing to do: all {already_registered} competitors of the file are registered already")

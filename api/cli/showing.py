@@ -1,0 +1,67 @@
+"""Standings, and how two states of them compare, as tables and JSON; times as they are shown."""
+
+from collections.abc import Sequence as Items
+from datetime import datetime
+
+import msgspec
+from rich.table import Table
+from rich.text import Text
+
+from api.cli import printing
+from api.interface import answers, shapes
+from engine.domain.terms import RankingId, Sequence
+from projections.board.standing import standings as lines_of
+from projections.live.live import Live
+
+
+def moment(value: datetime | None) -> str | None:
+    return None if value is None else answers.timestamp(value)
+
+
+def standings(live: Live, ranking_id: RankingId, only: str | None = None) -> None:
+    """A table for each unity of the ranking, or for the one named `only`."""
+    ranking = live.board.rankings[ranking_id]
+    for unity in ranking.unities.values():
+        if only in (None, unity.name):
+            table = Table("position", "competitor", "total", title=Text(f"{ranking.name}: {unity.name}"))
+            for standing in lines_of(ranking.participants, unity.totals, unity.sort):
+                name = live.board.competitors[standing.competitor_id].name
+                table.add_row(str(standing.position), printing.cell(name), str(standing.total))
+            printing.data().print(table, markup=False)
+
+
+def standings_json(
+    live: Live, ranking_id: RankingId, only: str | None, sequence: Sequence, recorded_at: datetime
+) -> None:
+    """The modification shape of the interface, with the sequence it is of and the time of that event."""
+    shape = msgspec.json.decode(answers.whole(answers.modified_ranking(live, ranking_id)))["ranking"]
+    shape["unities"] = [unity for unity in shape["unities"] if only in (None, unity["name"])]
+    printing.json(shape | {"sequence": sequence, "recorded_at": moment(recorded_at)})
+
+
+def comparison(rankings: Items[shapes.ComparedRanking]) -> None:
+    """A table for each unity; who moves is marked with by how many positions."""
+    for ranking in rankings:
+        for unity in ranking.unities:
+            table = Table(
+                "position", "was", "", "competitor", "total", "was", title=Text(f"{ranking.name}: {unity.name}")
+            )
+            for move in unity.moves:
+                table.add_row(
+                    printing.cell(move.position_after),
+                    printing.cell(move.position_before),
+                    _moved(move),
+                    printing.cell(move.name),
+                    printing.cell(move.total_after),
+                    printing.cell(move.total_before),
+                )
+            printing.data().print(table, markup=False)
+    if not rankings:
+        printing.say("no ranking changes")
+
+
+def _moved(move: shapes.Move) -> str:
+    if move.position_before is None or move.position_after is None:
+        return "" if move.position_before == move.position_after else "in" if move.position_before is None else "out"
+    up = move.position_before - move.position_after
+    return "" if up == 0 else f"▲ {up}" if up > 0 else f"▼ {-up}"

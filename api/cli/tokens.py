@@ -1,0 +1,96 @@
+"""Commands about tokens."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from api.cli import printing, showing
+from api.cli.where import HERE, Json, Where, database_at, known, writing_to
+from api.http import auth
+from api.http.auth import Scope, Token
+from engine.database.pool import Database
+from engine.domain.errors import NotFound
+from engine.domain.terms import ActorId, TournamentId
+from engine.log import log
+
+
+async def create_token(
+    name: str,
+    /,
+    *,
+    scope: Literal["read", "write", "admin"],
+    tournament: Annotated[list[str] | None, Parameter(negative="")] = None,
+    expires_in_days: int | None = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    scope
+        read < write < admin.
+    tournament
+        Slug of a tournament it is bound to; may be given several times; without: all.
+    expires_in_days
+        After so many days it is no longer good; without: never.
+    """
+    async with database_at(where) as database:
+        slugs = tournament or []
+        bound = [await known(database, slug) for slug in slugs] if slugs else None
+        token, text = await make_token(database, name, Scope[scope.upper()], bound, expires_in_days=expires_in_days)
+    if json:
+        printing.json(
+            {
+                "id": token.token_id,
+                "token": text,
+                "scope": scope,
+                "tournaments": tournament,
+                "expires_at": showing.moment(token.expires_at),
+            }
+        )
+    else:
+        printing.say("Keep it; it is not shown again.")
+        printing.line(text)
+
+
+async def list_tokens(*, json: Json = False, where: Where = HERE) -> None:
+    async with database_at(where) as database, database.connection() as connection:
+        slugs = {t.tournament_id: t.slug for t in await log.tournaments(connection)}
+        rows = [_row(token, slugs) for token in await auth.listed(connection)]
+    columns = ("id", "name", "scope", "tournaments", "created_at", "expires_at", "revoked_at")
+    printing.rows(rows, columns, as_json=json)
+
+
+async def revoke_token(token_id: int, /, *, where: Where = HERE) -> None:
+    async with database_at(where) as database, database.connection() as connection:
+        if not await auth.revoke(connection, ActorId(token_id)):
+            raise NotFound(f"There is no token {token_id} in use.")
+    printing.say(f"token {token_id} is revoked")
+
+
+async def make_token(
+    database: Database,
+    name: str,
+    scope: Scope,
+    tournament_ids: list[TournamentId] | None,
+    *,
+    expires_in_days: int | None,
+) -> tuple[Token, str]:
+    async with writing_to(database) as connection:
+        return await auth.create(
+            connection, name=name, scope=scope, tournament_ids=tournament_ids, expires_in_days=expires_in_days
+        )
+
+
+def _row(token: Token, slugs: Mapping[TournamentId, str]) -> dict[str, object]:
+    bound = None if token.tournament_ids is None else sorted(slugs.get(t, str(t)) for t in token.tournament_ids)
+    return {
+        "id": token.token_id,
+        "name": token.name,
+        "scope": token.scope.text,
+        "tournaments": bound,
+        "created_at": showing.moment(token.created_at),
+        "expires_at": showing.moment(token.expires_at),
+        "revoked_at": showing.moment(token.revoked_at),
+    }

@@ -1,0 +1,51 @@
+"""Commands about tournaments."""
+
+from typing import Final
+
+from slugify import slugify
+
+from api.cli import printing
+from api.cli.where import HERE, Json, Where, database_at, desk_at, writing_to
+from api.desk.desk import Desk
+from engine.domain.errors import Unacceptable
+from engine.domain.terms import OPERATOR, Sequence, TournamentId, name_fault
+from engine.log import log
+
+SLUG_CHARACTERS_MAX: Final = 100
+SLUG_ATTEMPTS_MAX: Final = 1_000
+
+
+async def create_tournament(name: str, /, *, json: Json = False, where: Where = HERE) -> None:
+    async with desk_at(where, creates=True) as desk:
+        registered = await open_tournament(desk, name)
+    if json:
+        printing.json({"id": registered.tournament_id, "name": registered.name, "slug": registered.slug})
+    else:
+        printing.line(registered.slug)
+
+
+async def list_tournaments(*, json: Json = False, where: Where = HERE) -> None:
+    async with database_at(where) as database, database.connection() as connection:
+        rows = [
+            {"id": t.tournament_id, "slug": t.slug, "name": t.name, "events": t.sequence}
+            for t in await log.tournaments(connection)
+        ]
+    printing.rows(rows, ("id", "slug", "name", "events"), as_json=json)
+
+
+async def open_tournament(desk: Desk, name: str) -> log.Registered:
+    """Opens a tournament under the first free slug of its name: slug, slug-2, slug-3 …"""
+    name = name.strip()
+    fault = name_fault(name)
+    if fault:
+        raise Unacceptable(f"The name {fault}.")
+    stem = slugify(name, max_length=SLUG_CHARACTERS_MAX)
+    if not stem:
+        raise Unacceptable("Nothing of this name is left for its address; use letters or digits in it.")
+    tournament_id = TournamentId(await desk.new_id())
+    async with writing_to(desk.database) as connection:
+        for number in range(1, SLUG_ATTEMPTS_MAX + 1):
+            slug = stem if number == 1 else f"{stem}-{number}"
+            if await log.open_tournament(connection, tournament_id, name=name, slug=slug, actor=OPERATOR):
+                return log.Registered(tournament_id, slug, name, Sequence(1))
+    raise Unacceptable(f"There are {SLUG_ATTEMPTS_MAX} tournaments of this name; choose another.")
