@@ -79,6 +79,12 @@ TESTS: Final = {
         "projections/test_explanation.py",
     ),
     "projections/live/effects.py": ("api/test_voiding.py", "api/test_docket.py"),
+    "projections/tables/columns.py": (
+        "projections/test_columns.py",
+        "projections/test_tables.py",
+        "projections/test_worker.py",
+        "projections/test_verify.py",
+    ),
     "projections/tables/tables.py": (
         "projections/test_tables.py",
         "projections/test_worker.py",
