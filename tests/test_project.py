@@ -25,6 +25,7 @@ PURE = sorted(
         "projections/past/course.py",
         "projections/past/explanation.py",
         "projections/past/history.py",
+        "projections/tables/columns.py",
     )
     for path in ROOT.glob(pattern)
 )

@@ -5,9 +5,14 @@ the unity sorts DESC and lower where it sorts ASC. So equal totals share a posit
 1, 2, 2, 4. A standing lists every competitor of the ranking, those without points with total 0, by position, and
 within one position in the order of enrolment; nothing else breaks a tie, because nothing else was agreed.
 
+The rule has three forms: `standings` sorts and counts; `Order` bisects, for who follows one unity while its totals
+change; the view `standing` ranks, for people with SQL (`migrations/0002_tables.sql`). They are held together by
+`test_the_three_forms_of_the_position_rule_agree_with_its_sentence`, in `tests/projections/test_positions.py`.
+
 Pure. Totals are whole numbers; they may be negative.
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Items
 from operator import itemgetter
@@ -52,4 +57,53 @@ def placed(lines: Items[tuple[int, CompetitorId]], first: int = 1, above: Standi
     return result
 
 
+class Order:
+    """Who stands where while totals change: by bisection, where `standings` would sort and count anew.
+
+    Kept are the totals of those who are enrolled, the better first; so the number of better ones is a place in that
+    list, and a change of one total moves one entry of it. The totals are the caller's; here is only where they stand.
+    """
+
+    def __init__(self, enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, int], sort: Sort) -> None:
+        self.enrolled = frozenset(enrolled)
+        self._sign = -1 if sort is Sort.DESC else 1
+        # A total that is better is smaller here; of equal ones, whose it is tells them apart.
+        self._places = sorted((totals.get(competitor_id, 0) * self._sign, competitor_id) for competitor_id in enrolled)
+
+    def position(self, competitor_id: CompetitorId, total: int) -> int | None:
+        """Where a competitor with this total stands; None: they are not enrolled."""
+        if competitor_id not in self.enrolled:
+            return None
+        return bisect_left(self._places, (total * self._sign,)) + 1
+
+    def move(self, competitor_id: CompetitorId, before: int, after: int) -> None:
+        """Has a competitor stand at another total than `before`, which is what was last said of them."""
+        if before != after and competitor_id in self.enrolled:
+            places = self._places
+            del places[bisect_left(places, (before * self._sign, competitor_id))]
+            insort(places, (after * self._sign, competitor_id))
+
+    def move_all(self, before: Mapping[CompetitorId, int], totals: Mapping[CompetitorId, int]) -> None:
+        """Has those who stood at `before` stand at `totals`, which holds the totals of all."""
+        if len(before) * _ANEW > len(self._places):
+            self._places = sorted((totals.get(c, 0) * self._sign, c) for c in self.enrolled)
+            return
+        for competitor_id, total in before.items():
+            self.move(competitor_id, total, totals[competitor_id])
+
+    def between(self, one: int, other: int) -> list[CompetitorId]:
+        """Who stands at one of two totals or anywhere between them, the better first."""
+        first, last = sorted((one * self._sign, other * self._sign))
+        places = self._places
+        start = bisect_left(places, (first,))
+        end = bisect_left(places, (last + 1,), lo=start)
+        return [competitor_id for _, competitor_id in places[start:end]]
+
+    def compared(self, one: int, other: int) -> int:
+        """1, 0 or -1: a total is better than another, as good, or worse."""
+        return ((one < other) - (one > other)) * self._sign
+
+
 _TOTAL: Final = itemgetter(0)
+_ANEW: Final = 16
+"""If every so-manieth moves, to sort anew takes less time than to move each."""

@@ -18,7 +18,7 @@ from msgspec import Struct
 from engine.domain.events import Points, PointsReversed, Recorded
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, Unity, fold
-from projections.board.order import Order
+from projections.board.standing import Order
 from projections.past.history import changes_list, finished
 
 

@@ -15,7 +15,7 @@ from engine.domain import events
 from engine.domain.events import Event, Points, PointsReversed, Recorded
 from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, fold
-from projections.board.order import Order
+from projections.board.standing import Order
 
 
 class Line(Struct, frozen=True, gc=False):

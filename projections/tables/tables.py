@@ -1,7 +1,8 @@
 """The tables: the board of each tournament as rows, and the checkpoint that says how far they are.
 
-The only SQL on the relational projection. Rows are never computed here: whatever an event touched is written as
-the fold left it, so the tables cannot mean something else than the board.
+The only SQL on the relational projection; most of it is made from the columns that `columns.py` declares. Rows are
+never computed here: whatever an event touched is written as the fold left it, so the tables cannot mean something else
+than the board.
 """
 
 from collections.abc import AsyncIterable, Collection, Iterator, Mapping
@@ -10,7 +11,6 @@ from datetime import UTC
 from itertools import islice
 from typing import Final, assert_never
 
-import msgspec
 from asyncpg import Connection, Record
 from msgspec import Struct, field
 
@@ -21,6 +21,17 @@ from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
 from engine.domain.tournament import SCORE_PARTICIPANTS_MAX
 from engine.log.log import Head
 from projections.board.board import FOLD_VERSION, Board, Competition, Competitor, Ranking, Unity
+from projections.tables.columns import (
+    COMPETITION,
+    COMPETITOR,
+    ENROLMENT,
+    PARTICIPANT,
+    RANKING,
+    TABLES,
+    TOTAL,
+    UNITY,
+    Table,
+)
 
 ROWS_MAX: Final = 500
 """Written by one statement, or read at a time: it ends in good time, and so does the turn of the event loop in which
@@ -211,49 +222,13 @@ async def stopped(connection: Connection, after: TournamentId, limit: int) -> li
 
 # ── Reading a board ─────────────────────────────────────────────────────────────────────────────────────
 
-_COMPETITORS: Final = """
-    SELECT tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at, revised
-    FROM competitor
-    WHERE tournament_id = ANY($1::bigint[])
-    ORDER BY tournament_id, number
-"""
-_COMPETITIONS: Final = """
-    SELECT
-        tournament_id, competition_id, number, group_id, started_at, location, result, winner_id, voided_at,
-        created_at, updated_at, revised
-    FROM competition
-    WHERE tournament_id = ANY($1::bigint[])
-    ORDER BY tournament_id, number
-"""
-_PARTICIPANTS: Final = """
-    SELECT tournament_id, competition_id, competitor_id, result
-    FROM participant
-    WHERE tournament_id = ANY($1::bigint[])
-    ORDER BY tournament_id, competition_id, number
-"""
-_RANKINGS: Final = """
-    SELECT tournament_id, ranking_id, number, name, description, closed_at, updated_at, revised
-    FROM ranking
-    WHERE tournament_id = ANY($1::bigint[])
-    ORDER BY tournament_id, number
-"""
-_ENROLMENTS: Final = """
-    SELECT tournament_id, ranking_id, competitor_id
-    FROM enrolment
-    WHERE tournament_id = ANY($1::bigint[])
-    ORDER BY tournament_id, ranking_id, number
-"""
-_UNITIES: Final = """
-    SELECT tournament_id, unity_id, ranking_id, number, name, sort, version
-    FROM unity
-    WHERE tournament_id = ANY($1::bigint[])
-    ORDER BY tournament_id, ranking_id, number
-"""
-_TOTALS: Final = """
-    SELECT tournament_id, unity_id, competitor_id, total
-    FROM total
-    WHERE tournament_id = ANY($1::bigint[])
-"""
+_COMPETITORS: Final = COMPETITOR.select()
+_COMPETITIONS: Final = COMPETITION.select()
+_PARTICIPANTS: Final = PARTICIPANT.select()
+_RANKINGS: Final = RANKING.select()
+_ENROLMENTS: Final = ENROLMENT.select()
+_UNITIES: Final = UNITY.select()
+_TOTALS: Final = TOTAL.select()
 
 
 async def load_board(connection: Connection, tournament_id: TournamentId) -> Board:
@@ -325,7 +300,7 @@ async def _load_participants(
     participants: dict[tuple[TournamentId, CompetitionId], _Participants] = {}
     of: tuple[TournamentId, CompetitionId] | None = None
     gathered: list[tuple[CompetitorId, str | None]] = []
-    async for tournament_id, competition_id, competitor_id, result in _rows(connection, _PARTICIPANTS, boards):
+    async for tournament_id, competition_id, _, competitor_id, result in _rows(connection, _PARTICIPANTS, boards):
         if of is not None and of != (tournament_id, competition_id):
             participants[of], gathered = tuple(gathered), []
         of = tournament_id, competition_id
@@ -343,7 +318,7 @@ def _result(score: str | None, participants: _Participants) -> Result | None:
 
 async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
     enrolled: dict[tuple[TournamentId, RankingId], list[CompetitorId]] = {}
-    async for tournament_id, ranking_id, competitor_id in _rows(connection, _ENROLMENTS, boards):
+    async for tournament_id, ranking_id, _, competitor_id in _rows(connection, _ENROLMENTS, boards):
         enrolled.setdefault((tournament_id, ranking_id), []).append(competitor_id)
     totals: dict[tuple[TournamentId, UnityId], dict[CompetitorId, int]] = {}
     async for tournament_id, unity_id, competitor_id, total in _rows(connection, _TOTALS, boards):
@@ -435,144 +410,49 @@ def everything(board: Board) -> Touched:
     )
 
 
-# Each takes the rows of many tournaments, as one array for each column.
-_SAVE_COMPETITORS: Final = """
-    INSERT INTO competitor (
-        tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at, revised
-    )
-    SELECT
-        c.tournament_id, c.competitor_id, c.number, c.name,
-        ARRAY(SELECT json_array_elements_text(c.tags)),
-        c.color, c.parent_id, c.created_at, c.updated_at, c.revised
-    FROM unnest(
-        $1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::json[], $6::text[], $7::bigint[],
-        $8::timestamptz[], $9::timestamptz[], $10::bigint[]
-    ) AS c (tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at, revised)
-    ON CONFLICT (tournament_id, competitor_id) DO UPDATE
-    SET name = excluded.name, tags = excluded.tags, color = excluded.color, parent_id = excluded.parent_id,
-        updated_at = excluded.updated_at, revised = excluded.revised
-"""
-_SAVE_COMPETITIONS: Final = """
-    INSERT INTO competition (
-        tournament_id, competition_id, number, group_id, started_at, location, result, winner_id, voided_at,
-        created_at, updated_at, revised
-    )
-    SELECT *
-    FROM unnest(
-        $1::bigint[], $2::bigint[], $3::int[], $4::bigint[], $5::timestamptz[], $6::text[], $7::text[], $8::bigint[],
-        $9::timestamptz[], $10::timestamptz[], $11::timestamptz[], $12::bigint[]
-    )
-    ON CONFLICT (tournament_id, competition_id) DO UPDATE
-    SET started_at = excluded.started_at, location = excluded.location, result = excluded.result,
-        winner_id = excluded.winner_id, voided_at = excluded.voided_at, updated_at = excluded.updated_at,
-        revised = excluded.revised
-"""
-_SAVE_PARTICIPANTS: Final = """
-    INSERT INTO participant (tournament_id, competition_id, number, competitor_id, result)
-    SELECT *
-    FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::bigint[], $5::text[])
-    ON CONFLICT (tournament_id, competition_id, number) DO UPDATE
-    SET result = excluded.result
-"""
-_SAVE_RANKINGS: Final = """
-    INSERT INTO ranking (tournament_id, ranking_id, number, name, description, closed_at, updated_at, revised)
-    SELECT *
-    FROM unnest(
-        $1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::timestamptz[], $7::timestamptz[],
-        $8::bigint[]
-    )
-    ON CONFLICT (tournament_id, ranking_id) DO UPDATE
-    SET name = excluded.name, description = excluded.description, closed_at = excluded.closed_at,
-        updated_at = excluded.updated_at, revised = excluded.revised
-"""
+_SAVE_COMPETITORS: Final = COMPETITOR.insert()
+_SAVE_COMPETITIONS: Final = COMPETITION.insert()
+_SAVE_PARTICIPANTS: Final = PARTICIPANT.insert()
+_SAVE_RANKINGS: Final = RANKING.insert()
 _CLEAR_LISTS: Final = """
     DELETE FROM enrolment AS e
     USING unnest($1::bigint[], $2::bigint[]) AS l (tournament_id, ranking_id)
     WHERE e.tournament_id = l.tournament_id AND e.ranking_id = l.ranking_id
 """
-_SAVE_LISTS: Final = """
-    INSERT INTO enrolment (tournament_id, ranking_id, number, competitor_id)
-    SELECT *
-    FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::bigint[])
-"""
-_SAVE_UNITIES: Final = """
-    INSERT INTO unity (tournament_id, unity_id, ranking_id, number, name, sort, version)
-    SELECT *
-    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::int[], $5::text[], $6::text[], $7::bigint[])
-    ON CONFLICT (tournament_id, unity_id) DO UPDATE
-    SET name = excluded.name, sort = excluded.sort, version = excluded.version
-"""
-_SAVE_TOTALS: Final = """
-    INSERT INTO total (tournament_id, unity_id, competitor_id, total)
-    SELECT *
-    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])
-    ON CONFLICT (tournament_id, unity_id, competitor_id) DO UPDATE
-    SET total = excluded.total
-"""
+_SAVE_LISTS: Final = ENROLMENT.insert()
+_SAVE_UNITIES: Final = UNITY.insert()
+_SAVE_TOTALS: Final = TOTAL.insert()
 
 
 async def save(connection: Connection, touched: Mapping[TournamentId, Touched]) -> None:
     """Writes the touched rows of each tournament as its board has them."""
-    of = touched.items()
-    await _write(connection, _SAVE_COMPETITORS, (_competitor(t, c, on.board) for t, on in of for c in on.competitors))
-    await _write(
-        connection, _SAVE_COMPETITIONS, (_competition(t, c, on.board) for t, on in of for c in on.competitions)
-    )
-    await _write(
-        connection,
-        _SAVE_PARTICIPANTS,
-        (row for t, on in of for c in on.competitions for row in _participants(t, c, on.board)),
-    )
-    await _write(connection, _SAVE_RANKINGS, (_ranking(t, r, on.board) for t, on in of for r in on.rankings))
-    await _write(connection, _CLEAR_LISTS, ((t, r) for t, on in of for r in on.lists))
-    await _write(
-        connection, _SAVE_LISTS, (row for t, on in of for r in on.lists for row in _enrolments(t, r, on.board))
-    )
-    await _write(connection, _SAVE_UNITIES, (_unity(t, r, u, on.board) for t, on in of for r, u in on.unities))
-    await _write(connection, _SAVE_TOTALS, (_total(t, r, u, c, on.board) for t, on in of for r, u, c in on.totals))
+    of = [(tournament_id, on, on.board) for tournament_id, on in touched.items()]
+    competitors = ((t, c, board.competitors[c]) for t, on, board in of for c in on.competitors)
+    await _write(connection, _SAVE_COMPETITORS, competitors, COMPETITOR)
+    competitions = ((t, c, board.competitions[c]) for t, on, board in of for c in on.competitions)
+    await _write(connection, _SAVE_COMPETITIONS, competitions, COMPETITION)
+    participants = (row for t, on, board in of for c in on.competitions for row in _participants(t, c, board))
+    await _write(connection, _SAVE_PARTICIPANTS, participants)
+    rankings = ((t, r, board.rankings[r]) for t, on, board in of for r in on.rankings)
+    await _write(connection, _SAVE_RANKINGS, rankings, RANKING)
+    await _write(connection, _CLEAR_LISTS, ((t, r) for t, on, _ in of for r in on.lists))
+    enrolments = (row for t, on, board in of for r in on.lists for row in _enrolments(t, r, board))
+    await _write(connection, _SAVE_LISTS, enrolments)
+    unities = ((t, u, r, board.rankings[r].unities[u]) for t, on, board in of for r, u in on.unities)
+    await _write(connection, _SAVE_UNITIES, unities, UNITY)
+    totals = ((t, u, c, board.rankings[r].unities[u].totals[c]) for t, on, board in of for r, u, c in on.totals)
+    await _write(connection, _SAVE_TOTALS, totals)
 
 
 _Row = tuple[object, ...]
 
 
-async def _write(connection: Connection, statement: str, rows: Iterator[_Row]) -> None:
-    """Executes `statement` for all `rows`, ROWS_MAX at a time."""
+async def _write(connection: Connection, statement: str, rows: Iterator[_Row], of: Table | None = None) -> None:
+    """Executes `statement` for all `rows`, ROWS_MAX at a time. Each is as it is sent; or, with `of`, its ids and the
+    struct that it shows."""
     while portion := list(islice(rows, ROWS_MAX)):
-        await connection.execute(statement, *zip(*portion, strict=True))
-
-
-def _competitor(tournament_id: TournamentId, competitor_id: CompetitorId, board: Board) -> _Row:
-    competitor = board.competitors[competitor_id]
-    return (
-        tournament_id,
-        competitor_id,
-        competitor.number,
-        competitor.name,
-        msgspec.json.encode(competitor.tags).decode(),  # an array of arrays would need all of the same length
-        competitor.color,
-        competitor.parent_id,
-        competitor.created_at,
-        competitor.updated_at,
-        competitor.revised,
-    )
-
-
-def _competition(tournament_id: TournamentId, competition_id: CompetitionId, board: Board) -> _Row:
-    competition = board.competitions[competition_id]
-    return (
-        tournament_id,
-        competition_id,
-        competition.number,
-        competition.group_id,
-        competition.started_at,
-        competition.location,
-        competition.result if isinstance(competition.result, str) else None,
-        competition.winner_id,
-        competition.voided_at,
-        competition.created_at,
-        competition.updated_at,
-        competition.revised,
-    )
+        arrays = zip(*portion, strict=True) if of is None else of.arrays(portion)
+        await connection.execute(statement, *arrays)
 
 
 def _participants(tournament_id: TournamentId, competition_id: CompetitionId, board: Board) -> Iterator[_Row]:
@@ -582,48 +462,15 @@ def _participants(tournament_id: TournamentId, competition_id: CompetitionId, bo
         yield tournament_id, competition_id, number, competitor_id, results.get(competitor_id)
 
 
-def _ranking(tournament_id: TournamentId, ranking_id: RankingId, board: Board) -> _Row:
-    ranking = board.rankings[ranking_id]
-    return (
-        tournament_id,
-        ranking_id,
-        ranking.number,
-        ranking.name,
-        ranking.description,
-        ranking.closed_at,
-        ranking.updated_at,
-        ranking.revised,
-    )
-
-
 def _enrolments(tournament_id: TournamentId, ranking_id: RankingId, board: Board) -> Iterator[_Row]:
     for number, competitor_id in enumerate(board.rankings[ranking_id].participants, start=1):
         yield tournament_id, ranking_id, number, competitor_id
 
 
-def _unity(tournament_id: TournamentId, ranking_id: RankingId, unity_id: UnityId, board: Board) -> _Row:
-    unity = board.rankings[ranking_id].unities[unity_id]
-    return tournament_id, unity_id, ranking_id, unity.number, unity.name, unity.sort.value, unity.version
-
-
-def _total(
-    tournament_id: TournamentId, ranking_id: RankingId, unity_id: UnityId, competitor_id: CompetitorId, board: Board
-) -> _Row:
-    return tournament_id, unity_id, competitor_id, board.rankings[ranking_id].unities[unity_id].totals[competitor_id]
-
-
 # ── Starting over ───────────────────────────────────────────────────────────────────────────────────────
 
 _TAKE_TIME: Final = "SELECT set_config('idle_in_transaction_session_timeout', '10min', true)"
-_CLEAR: Final = (
-    "DELETE FROM competitor WHERE tournament_id = ANY($1::bigint[])",
-    "DELETE FROM competition WHERE tournament_id = ANY($1::bigint[])",
-    "DELETE FROM participant WHERE tournament_id = ANY($1::bigint[])",
-    "DELETE FROM ranking WHERE tournament_id = ANY($1::bigint[])",
-    "DELETE FROM enrolment WHERE tournament_id = ANY($1::bigint[])",
-    "DELETE FROM unity WHERE tournament_id = ANY($1::bigint[])",
-    "DELETE FROM total WHERE tournament_id = ANY($1::bigint[])",
-)
+_CLEAR: Final = tuple(table.delete() for table in TABLES)
 
 
 async def clear(connection: Connection, tournament_ids: Collection[TournamentId]) -> None:

@@ -71,8 +71,20 @@ TESTS: Final = {
         "api/test_docket.py",
         "api/test_desk.py",
     ),
-    "projections/board/standing.py": ("projections/test_standing.py", "projections/test_board.py"),
+    "projections/board/standing.py": (
+        "projections/test_standing.py",
+        "projections/test_positions.py",
+        "projections/test_board.py",
+        "projections/test_history.py",
+        "projections/test_explanation.py",
+    ),
     "projections/live/effects.py": ("api/test_voiding.py", "api/test_docket.py"),
+    "projections/tables/columns.py": (
+        "projections/test_columns.py",
+        "projections/test_tables.py",
+        "projections/test_worker.py",
+        "projections/test_verify.py",
+    ),
     "projections/tables/tables.py": (
         "projections/test_tables.py",
         "projections/test_worker.py",

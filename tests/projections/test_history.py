@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from engine.domain.events import Points, PointsReversed, Recorded
 from engine.domain.terms import CompetitorId, Sort, UnityId
 from projections.board.board import Board, Ranking, Revisions, fold
-from projections.board.order import Order
-from projections.board.standing import standings
+from projections.board.standing import Order, standings
 from projections.past.history import Filter, Historian, Line
 from tests.histories import board_of, logs, unhurried
 

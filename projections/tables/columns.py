@@ -1,0 +1,194 @@
+"""The columns of the tables that a board is written as. Each is declared once: statements, and the arrays sent with
+them, are made from that.
+
+Statements are made when the program starts, of names that are written down here and never of values. How rows become
+structs again is written out in `tables.py`: made from this declaration, it took a third longer for each competitor.
+
+Pure.
+"""
+
+from collections.abc import Callable, Iterable
+from collections.abc import Sequence as Items
+from operator import attrgetter
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from projections.board.board import Competition
+
+
+class Column(Struct, frozen=True):
+    """`type` is that of what is sent. A row shows a struct, whose attribute has the column's name."""
+
+    name: str
+    type: str
+    fixed: bool = False
+    """It stays as it is for as long as the row is there."""
+    taken: Callable[[Any], object] | None = None
+    """What to send for a struct, if not just the attribute."""
+    stored: str | None = None
+    """What is stored for what was sent, as SQL, if not just that."""
+
+
+class Table:
+    """`ids` say what a row is of, `columns` what it says of that.
+
+    `key` is the primary key, if not all of `ids`; `order` is that in which rows are read.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        ids: tuple[Column, ...],
+        columns: tuple[Column, ...],
+        key: tuple[str, ...] = (),
+        order: tuple[str, ...] = (),
+    ) -> None:
+        self.name = name
+        self.columns = ids + columns
+        self.key = key or _names(ids)
+        self._order = order
+        self._changing = [column.name for column in columns if not column.fixed]
+        self._takers = [column.taken or attrgetter(column.name) for column in columns]
+
+    def arrays(self, rows: Iterable[tuple[object, ...]]) -> list[Items[object]]:
+        """What is sent for rows, each given as its ids and the struct that it shows: one array for each column."""
+        *ids, structs = zip(*rows, strict=True)
+        return [*ids, *[list(map(taken, structs)) for taken in self._takers]]
+
+    def select(self) -> str:
+        """The statement that reads all rows of some tournaments: ids, then columns."""
+        return _lines(
+            f"SELECT {_list(_names(self.columns))}",
+            f"FROM {self.name}",
+            "WHERE tournament_id = ANY($1::bigint[])",
+            f"ORDER BY {_list(self._order)}" if self._order else "",
+        )
+
+    def insert(self) -> str:
+        """The statement that writes rows, of many tournaments too, as one array for each column. Of a row that is there
+        already it changes what is not fixed; where all is, there must be none."""
+        names = _list(_names(self.columns))
+        return _lines(
+            f"INSERT INTO {self.name} ({names})",
+            f"SELECT {_list(column.stored or column.name for column in self.columns)}",
+            f"FROM unnest({_list(f'${n}::{column.type}[]' for n, column in enumerate(self.columns, start=1))})",
+            f"    AS sent ({names})",
+            f"ON CONFLICT ({_list(self.key)}) DO UPDATE" if self._changing else "",
+            f"SET {_list(f'{name} = excluded.{name}' for name in self._changing)}" if self._changing else "",
+        )
+
+    def delete(self) -> str:
+        """The statement that removes all rows of some tournaments."""
+        return _lines(
+            f"DELETE FROM {self.name}",  # noqa: S608 # a name that is written down below
+            "WHERE tournament_id = ANY($1::bigint[])",
+        )
+
+
+def _names(columns: tuple[Column, ...]) -> tuple[str, ...]:
+    return tuple(column.name for column in columns)
+
+
+def _list(items: Iterable[str]) -> str:
+    return ", ".join(items)
+
+
+def _lines(*clauses: str) -> str:
+    return "\n".join(filter(None, clauses))
+
+
+def _score(competition: Competition) -> str | None:
+    """The results of participants are in rows of their own."""
+    return competition.result if isinstance(competition.result, str) else None
+
+
+# ── The tables ──────────────────────────────────────────────────────────────────────────────────────────
+
+_TOURNAMENT_ID: Final = Column("tournament_id", "bigint")
+_NUMBER: Final = Column("number", "int", fixed=True)
+
+COMPETITOR: Final = Table(
+    "competitor",
+    ids=(_TOURNAMENT_ID, Column("competitor_id", "bigint")),
+    columns=(
+        _NUMBER,
+        Column("name", "text"),
+        Column(
+            "tags",
+            "json",  # an array of arrays would need all of the same length
+            taken=lambda competitor: msgspec.json.encode(competitor.tags).decode(),
+            stored="ARRAY(SELECT json_array_elements_text(tags))",
+        ),
+        Column("color", "text"),
+        Column("parent_id", "bigint"),
+        Column("created_at", "timestamptz", fixed=True),
+        Column("updated_at", "timestamptz"),
+        Column("revised", "bigint"),
+    ),
+    order=("tournament_id", "number"),
+)
+COMPETITION: Final = Table(
+    "competition",
+    ids=(_TOURNAMENT_ID, Column("competition_id", "bigint")),
+    columns=(
+        _NUMBER,
+        Column("group_id", "bigint", fixed=True),
+        Column("started_at", "timestamptz"),
+        Column("location", "text"),
+        Column("result", "text", taken=_score),
+        Column("winner_id", "bigint"),
+        Column("voided_at", "timestamptz"),
+        Column("created_at", "timestamptz", fixed=True),
+        Column("updated_at", "timestamptz"),
+        Column("revised", "bigint"),
+    ),
+    order=("tournament_id", "number"),
+)
+RANKING: Final = Table(
+    "ranking",
+    ids=(_TOURNAMENT_ID, Column("ranking_id", "bigint")),
+    columns=(
+        _NUMBER,
+        Column("name", "text"),
+        Column("description", "text"),
+        Column("closed_at", "timestamptz"),
+        Column("updated_at", "timestamptz"),
+        Column("revised", "bigint"),
+    ),
+    order=("tournament_id", "number"),
+)
+UNITY: Final = Table(
+    "unity",
+    ids=(_TOURNAMENT_ID, Column("unity_id", "bigint"), Column("ranking_id", "bigint")),
+    columns=(
+        _NUMBER,
+        Column("name", "text"),
+        Column("sort", "text", taken=lambda unity: unity.sort.value),
+        Column("version", "bigint"),
+    ),
+    key=("tournament_id", "unity_id"),
+    order=("tournament_id", "ranking_id", "number"),
+)
+
+# A row of these shows no struct; `tables.py` makes it a tuple.
+PARTICIPANT: Final = Table(
+    "participant",
+    ids=(_TOURNAMENT_ID, Column("competition_id", "bigint"), Column("number", "int")),
+    columns=(Column("competitor_id", "bigint", fixed=True), Column("result", "text")),
+    order=("tournament_id", "competition_id", "number"),
+)
+ENROLMENT: Final = Table(
+    "enrolment",
+    ids=(_TOURNAMENT_ID, Column("ranking_id", "bigint"), Column("number", "int")),
+    columns=(Column("competitor_id", "bigint", fixed=True),),
+    order=("tournament_id", "ranking_id", "number"),
+)
+TOTAL: Final = Table(
+    "total",
+    ids=(_TOURNAMENT_ID, Column("unity_id", "bigint"), Column("competitor_id", "bigint")),
+    columns=(Column("total", "bigint"),),
+)
+TABLES: Final = (COMPETITOR, COMPETITION, PARTICIPANT, RANKING, ENROLMENT, UNITY, TOTAL)
