@@ -113,5 +113,5 @@ async def owner(dsn: str) -> AsyncIterator[asyncpg.Connection]:
 
 def _kind(command: list[str]) -> str:
     """Whether a child of the service is its api or its worker."""
-    found = re.search(r"api\.process (\w+)", " ".join(command))
+    found = re.search(r"tallybook_command (\w+)", " ".join(command))
     return found[1] if found else "other"
