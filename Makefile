@@ -18,7 +18,7 @@ test: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/deptry .
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
 
 # A thousand random clean histories, none of which may raise an alarm; `make test` has some of them.
 campaign: $(VENV)/.installed-dev

@@ -14,7 +14,7 @@ import structlog
 
 from engine.domain.terms import TournamentId
 from engine.log.log import Appended
-from engine.process.telemetry import APPENDED_EVENTS, CLOCK_BEHIND
+from engine.process.telemetry import APPENDED_EVENTS, CLOCK_BEHIND, count
 
 BEHIND_SECONDS_MAX: Final = 1.0
 """How far a log may be ahead of this process's clock without an alarm: clocks of two machines may differ a little."""
@@ -61,5 +61,5 @@ def note(tournament_id: TournamentId, outcome: object) -> None:
     if isinstance(outcome, Appended) and outcome.first_sequence is not None:
         assert outcome.last_sequence is not None
         assert outcome.recorded_at is not None
-        APPENDED_EVENTS.inc(outcome.last_sequence - outcome.first_sequence + 1)
+        count(APPENDED_EVENTS, outcome.last_sequence - outcome.first_sequence + 1)
         CLOCK.appended(tournament_id, outcome.recorded_at)

@@ -125,6 +125,7 @@ UNVERIFIED_SECONDS: Final = Gauge(
 
 
 _observed: Final[dict[Histogram, list[float]]] = {}
+_counted: Final[dict[Count, int]] = {}
 
 
 def observe(histogram: Histogram, value: float) -> None:
@@ -136,8 +137,16 @@ def observe(histogram: Histogram, value: float) -> None:
         settle()
 
 
+def count(counter: Count, number: int) -> None:
+    """Has `counter` grow by `number` at the next `settle`, for the same reason."""
+    _counted[counter] = _counted.get(counter, 0) + number
+
+
 def settle() -> None:
-    """Counts what was observed. Call it once in a while, and before figures are shown."""
+    """Counts what was observed and counted. Call it once in a while, and before figures are shown."""
+    for counter, number in _counted.items():
+        counter.inc(number)
+    _counted.clear()
     for histogram, values in _observed.items():
         if values:
             observe_all(histogram, values)

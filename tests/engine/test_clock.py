@@ -11,6 +11,7 @@ from engine.domain.terms import CompetitorId, TournamentId
 from engine.log import clock
 from engine.log.clock import BEHIND_SECONDS_MAX, Clock
 from engine.log.log import NotAppended
+from engine.process import telemetry
 from engine.process.telemetry import APPENDED_EVENTS, CLOCK_BEHIND
 from tests.desks import record
 
@@ -56,6 +57,7 @@ def test_it_is_said_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 async def test_what_was_appended_is_counted_and_nothing_else(database: Database, tournament_id: TournamentId) -> None:
+    telemetry.settle()
     before = APPENDED_EVENTS._value.get()
     async with database.connection() as connection:
         events = [CompetitorRegistered(competitor_id=CompetitorId(n), name=f"C {n}") for n in (1, 2, 3)]
@@ -63,4 +65,5 @@ async def test_what_was_appended_is_counted_and_nothing_else(database: Database,
         repeated = await record(connection, tournament_id, *events, key="once")
     for outcome in (appended, repeated, NotAppended.BUSY):
         clock.note(tournament_id, outcome)
+    telemetry.settle()
     assert APPENDED_EVENTS._value.get() == before + 3

@@ -21,7 +21,7 @@ from engine.domain.errors import StartupRefused
 OWNER = """
 import asyncio, sys
 from pathlib import Path
-from engine.embedded import embedded_postgres
+from engine.database.embedded import embedded_postgres
 
 async def own():
     async with embedded_postgres(Path(sys.argv[1])) as cluster:

@@ -12,8 +12,8 @@ from engine.process.failpoints import VARIABLE, Point
 
 _PROGRAM = """
 import sys
-from engine import failpoints
-from engine.failpoints import Point
+from engine.process import failpoints
+from engine.process.failpoints import Point
 failpoints.arm()
 for n in range(5):
     failpoints.reached(Point.APPEND)

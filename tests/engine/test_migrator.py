@@ -28,7 +28,7 @@ _numbers = count(1)
 
 MIGRATE = """
 import asyncio, sys
-from engine.migrator import migrate
+from engine.database.migrator import migrate
 
 print(len(asyncio.run(migrate(sys.argv[1]))))
 """
