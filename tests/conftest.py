@@ -28,7 +28,7 @@ from engine.domain.terms import OPERATOR, TournamentId
 from tests.tournaments import open_new_tournament
 
 # A busy machine is no failure; what takes long is the tests' timeout's matter.
-settings.register_profile("unhurried", deadline=None)
+settings.register_profile("unhurried", deadline=None, max_examples=60)
 settings.load_profile("unhurried")
 
 _TEMPLATE = "tallybook_template"

@@ -32,8 +32,8 @@ DOCUMENTED: Final = {200, 304, 400, 401, 403, 404, 405, 409, 413, 414, 415, 422,
 """Without those that need trouble of some other kind than what is sent: 408, 429, 500 and 503."""
 
 
-SHARE: Final = min(1.0, int(os.environ.get("TALLYBOOK_TEST_EXAMPLES", "5")) / 10)
-"""`make fuzz` plays all examples, `make test` half of them."""
+SHARE: Final = min(1.0, int(os.environ.get("TALLYBOOK_TEST_EXAMPLES", "3")) / 10)
+"""`make fuzz` plays all examples, `make test` three of ten."""
 
 
 def examples(number: int) -> Any:

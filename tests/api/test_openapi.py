@@ -23,7 +23,7 @@ from api.interface.routes import ROUTES, Write
 from tests.api.service import Client, Season, Service
 from tests.api.test_section5 import path_of
 
-EXAMPLES: Final = int(os.environ.get("TALLYBOOK_TEST_EXAMPLES", "5"))
+EXAMPLES: Final = int(os.environ.get("TALLYBOOK_TEST_EXAMPLES", "3"))
 """Of requests to each operation; there are some hundred more, for each way of being wrong."""
 READS: Final = [name_of(route) for route in ROUTES if not isinstance(route, Write)]
 WRITES: Final = [name_of(route) for route in ROUTES if isinstance(route, Write)]
