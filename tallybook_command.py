@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Final
 
 PACKAGES: Final = ("api", "engine", "migrations", "projections")
+PROCESSES: Final = {"api": "api.service.api_process", "worker": "api.service.worker_process"}
+"""The module of each kind of process."""
 
 
 def main() -> None:
@@ -28,8 +30,8 @@ def main() -> None:
 def process() -> None:
     """Runs one process of a service; `api/service/processes.py` starts it as `python -m tallybook_command`."""
     _refuse_strangers()
-    kind = sys.argv[1]
-    sys.exit(import_module(f"api.service.{kind}_process").main())
+    module = PROCESSES.get(sys.argv[1])
+    sys.exit(2 if module is None else import_module(module).main())
 
 
 def _refuse_strangers() -> None:

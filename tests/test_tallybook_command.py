@@ -74,6 +74,13 @@ def _refused(name: str, place: Path) -> Said:
     )
 
 
+def test_a_process_of_no_known_kind_is_a_usage_error() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tallybook_command", "nonsense"], cwd=ROOT, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"")
+
+
 def test_a_folder_that_is_no_package_is_in_nobodys_way(tmp_path: Path) -> None:
     for name in PACKAGES:
         (tmp_path / name).mkdir()
