@@ -27,7 +27,7 @@ from engine.database.pool import Database, open_database
 from engine.domain.terms import OPERATOR, TournamentId
 from tests.tournaments import open_new_tournament
 
-# A busy machine is no failure; what takes long is the tests' timeout's matter.
+# A busy machine is no failure: the timeout of a test bounds its time, not a deadline for each example.
 settings.register_profile("unhurried", deadline=None, max_examples=60)
 settings.load_profile("unhurried")
 
@@ -39,13 +39,13 @@ _numbers = count(1)
 
 
 def pytest_configure() -> None:
-    """Puts what is temporary in memory, unless it was said where to."""
+    """Has pytest make its temporary directories in memory, unless the environment names another place."""
     if _TEMPORARY not in os.environ and _room(_IN_MEMORY) >= _MEMORY_BYTES_MIN:
         os.environ[_TEMPORARY] = str(_IN_MEMORY)
 
 
 def _room(directory: Path) -> int:
-    """Bytes that are left."""
+    """Free bytes; 0 where nothing can be written."""
     if not os.access(directory, os.W_OK):
         return 0
     state = os.statvfs(directory)
