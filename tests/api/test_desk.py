@@ -49,7 +49,7 @@ from engine.domain.errors import (
 from engine.domain.events import PointsAdded, RankingReopened
 from engine.domain.terms import DELTAS_MAX, OPERATOR, CompetitionId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import appender, log
-from tests.api.rendered import ADD
+from tests.api.rendered import ADD, answered
 from tests.desks import (
     HOLD_HEAD,
     Arena,
