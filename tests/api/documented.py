@@ -1,4 +1,4 @@
-"""The table of operations in docs/INTERFACE.md, made from their declarations: `make docs` writes it, a test compares."""
+"""The table of operations in docs/INTERFACE.md, made from their declarations. `make docs` writes it."""
 
 from pathlib import Path
 from typing import Final
