@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime
 from functools import partial
 from itertools import islice
+from operator import attrgetter
 from typing import Final, TypeVar, assert_never
 
 import msgspec
@@ -494,8 +495,9 @@ class _Pieces(dict[CompetitorId, bytes]):
         self._kept_bytes = 0
         self._bounds: dict[CompetitorId, Bounds] = {}
         self._walk: Iterator[None] | None = None
-        if any(live.tournament.competitors.values()):  # else there are only roots, whose bounds follow from the order
-            self._walk = walk(dict(live.tournament.competitors), self._bounds)
+        if any(map(_PARENT_ID, self._competitors.values())):  # else only roots, whose bounds follow from the order
+            taken = dict(self._competitors)
+            self._walk = walk(((c, competitor.parent_id) for c, competitor in taken.items()), self._bounds)
             if len(self._competitors) <= LINES_AT_ONCE_MAX:
                 for _ in self.steps():
                     pass
@@ -554,6 +556,7 @@ class _Pieces(dict[CompetitorId, bytes]):
         return pieces + number * (_FROZEN_BYTES * self._is_frozen + _BOUNDS_BYTES * bool(self._bounds or self._walk))
 
 
+_PARENT_ID: Final = attrgetter("parent_id")
 _PIECE_BYTES: Final = 400
 """Bytes of the piece of a competitor with an ordinary name and few tags."""
 _PIECE_OVERHEAD_BYTES: Final = 120

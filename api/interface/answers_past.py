@@ -11,7 +11,6 @@ from api.interface import shapes
 from api.interface.answers import Listing, timestamp
 from api.interface.queries import cursor_text
 from engine.domain.terms import CompetitorId, Sequence, TournamentId, UnityId
-from engine.domain.tournament import Tournament
 from engine.log.log import Head
 from projections.live.live import Live
 from projections.past.explanation import Step
@@ -23,8 +22,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 def as_it_was(tournament_id: TournamentId, then: Then) -> Live:
     """A live for rendering `then`, and for nothing else: it has no digest and cannot judge."""
-    parents = {competitor_id: competitor.parent_id for competitor_id, competitor in then.board.competitors.items()}
-    return Live(tournament_id, Head(then.sequence, b""), Tournament(competitors=parents), then.board)
+    return Live(tournament_id, Head(then.sequence, b""), then.board)
 
 
 def standings(body: bytes | Long, sequence: Sequence, recorded_at: datetime, head: Head) -> Listing | Long:

@@ -1,6 +1,6 @@
 """What comes in over HTTP: a form body becomes a command, a query becomes a page.
 
-Pure. Here text becomes well-typed frozen values. `engine/domain/tournament.py` decides whether what they ask for is
+Pure. Here text becomes well-typed frozen values. `engine/domain/judging.py` decides whether what they ask for is
 allowed. `forms.py` takes forms apart, and has what their refusals share.
 """
 

@@ -17,8 +17,8 @@ from msgspec import Struct, field
 from engine.domain import events
 from engine.domain.errors import LogUnreadable
 from engine.domain.events import Event, Result
+from engine.domain.judging import SCORE_PARTICIPANTS_MAX
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
-from engine.domain.tournament import SCORE_PARTICIPANTS_MAX
 from engine.log.log import Head
 from projections.board.board import FOLD_VERSION, Board, Competition, Competitor, Ranking, Unity
 from projections.tables.columns import (
