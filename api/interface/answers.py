@@ -495,7 +495,7 @@ class _Pieces(dict[CompetitorId, bytes]):
         self._kept_bytes = 0
         self._bounds: dict[CompetitorId, Bounds] = {}
         self._walk: Iterator[None] | None = None
-        if any(map(_PARENT_ID, self._competitors.values())):  # else only roots, whose bounds follow from the order
+        if _has_parents(live):  # else there are only roots, whose bounds follow from the order
             taken = dict(self._competitors)
             self._walk = walk(((c, competitor.parent_id) for c, competitor in taken.items()), self._bounds)
             if len(self._competitors) <= LINES_AT_ONCE_MAX:
@@ -562,6 +562,16 @@ _PIECE_BYTES: Final = 400
 _PIECE_OVERHEAD_BYTES: Final = 120
 _FROZEN_BYTES: Final = 50
 _BOUNDS_BYTES: Final = 250
+
+
+def _has_parents(live: Live) -> bool:
+    """Whether a competitor is below another. Looked for again only after somebody was given a parent: it takes long
+    for a million of them."""
+
+    def look() -> bool:
+        return any(map(_PARENT_ID, live.board.competitors.values()))
+
+    return live.rendered("has parents", live.revisions.parents, look, lambda _: 0)
 
 
 def _competitor_pieces(live: Live) -> _Pieces:

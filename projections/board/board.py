@@ -103,6 +103,8 @@ class Revisions(Struct):
     competitors: int = 0
     competitions: int = 0
     rankings: int = 0
+    parents: int = 0
+    """How often a competitor was given a parent."""
     ignored: set[Sequence] = field(default_factory=set)
     """Sequences of the events that were folded as set aside."""
     set_aside: set[Sequence] = field(default_factory=set)
@@ -127,6 +129,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             _note_set_aside(revisions, recorded.sequence, event)
         case events.CompetitorRegistered():
             revisions.competitors += 1
+            revisions.parents += event.parent_id is not None
             board.competitors[event.competitor_id] = Competitor(
                 number=len(board.competitors) + 1,
                 name=event.name,
@@ -139,6 +142,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             )
         case events.CompetitorChanged():
             revisions.competitors += 1
+            revisions.parents += event.parent_id is not None
             competitor = board.competitors[event.competitor_id]
             board.competitors[event.competitor_id] = msgspec.structs.replace(
                 competitor,
@@ -206,12 +210,10 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             _revise(board, event.ranking_id, recorded)
             unities = board.rankings[event.ranking_id].unities
             unities[event.unity_id] = Unity(number=len(unities) + 1, name=event.name, sort=event.sort)
-        case events.RankingClosed():
+        case events.RankingClosed() | events.RankingReopened():
             revisions.rankings += 1
-            _revise(board, event.ranking_id, recorded, closed_at=now)
-        case events.RankingReopened():
-            revisions.rankings += 1
-            _revise(board, event.ranking_id, recorded, closed_at=None)
+            closed_at = now if isinstance(event, events.RankingClosed) else None
+            _revise(board, event.ranking_id, recorded, closed_at=closed_at)
         case _:
             assert_never(event)
 

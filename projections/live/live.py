@@ -174,6 +174,7 @@ class Live:
             competitors=then.competitors + 1,
             competitions=then.competitions + 1,
             rankings=then.rankings + 1,
+            parents=then.parents + 1,
         )
 
     def size_bytes(self) -> int:
