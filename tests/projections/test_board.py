@@ -113,6 +113,20 @@ def test_who_is_enrolled_is_who_is_in_the_list_after_every_event(log: list[Recor
 
 @every_log
 @given(logs())
+def test_no_parent_is_new_that_is_not_counted(log: list[Recorded]) -> None:
+    board, revisions = Board(), Revisions()
+    for recorded in log:
+        stamp, before = revisions.parents, parents(board)
+        fold(board, revisions, recorded)
+        assert revisions.parents > stamp or parents(board) == before
+
+
+def parents(board: Board) -> dict[CompetitorId, CompetitorId]:
+    return {c: one.parent_id for c, one in board.competitors.items() if one.parent_id is not None}
+
+
+@every_log
+@given(logs())
 def test_everything_is_numbered_in_the_order_of_its_creation(log: list[Recorded]) -> None:
     board = board_of(log)
     lists = [board.competitors, board.competitions, board.rankings, *[r.unities for r in board.rankings.values()]]
