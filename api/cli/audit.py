@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressC
 
 from api.cli import printing, showing
 from api.cli.where import HERE, Json, Where, database_at, known, located
-from api.service.process import stop_on_signals
+from api.service.lifecycle import stop_on_signals
 from engine.database.pool import Database, open_database, unavailable
 from engine.domain.errors import LogDisproved, StartupRefused, Unacceptable
 from engine.domain.terms import Sequence

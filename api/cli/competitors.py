@@ -11,7 +11,7 @@ from api.cli import printing
 from api.cli.imports import register_competitors
 from api.cli.progress import progress
 from api.cli.where import HERE, Json, Where, desk_at, tournament_at
-from api.service.process import stop_on_signals
+from api.service.lifecycle import stop_on_signals
 from engine.domain.commands import RegisterCompetitor
 from engine.domain.terms import OPERATOR, CompetitorId
 

@@ -17,8 +17,8 @@ from api.cli.where import HERE, Where, address, find, located
 from api.desk.desk import open_desk
 from api.http.auth import Scope
 from api.http.settings import PROXIES_MAX, REQUESTS_PER_SECOND_MAX, Settings
-from api.service.process import stop_on_signals
-from api.service.processes import PROCESSES_MAX, Beside, run_service
+from api.service.lifecycle import stop_on_signals
+from api.service.supervisor import PROCESSES_MAX, SideTask, run_service
 from api.service.worker_process import work
 from engine.database.migrator import migrate as apply_migrations
 from engine.database.pool import open_database
@@ -77,7 +77,7 @@ async def serve(
             processes=processes,
             worker=not no_worker,
             settings=settings,
-            beside=noting,
+            side_task=noting,
         )
 
 
@@ -128,7 +128,7 @@ async def _serve(
     processes: int,
     worker: bool,
     settings: Settings,
-    beside: Beside | None = None,
+    side_task: SideTask | None = None,
     on_ready: Callable[[str], None] = printing.listening,
 ) -> None:
     async with open_database(dsn, name="tallybook serve", connections_max=1):
@@ -141,7 +141,7 @@ async def _serve(
             processes=processes,
             worker=worker,
             settings=settings,
-            beside=beside,
+            side_task=side_task,
             stop=stop,
             on_ready=on_ready,
         )

@@ -18,7 +18,7 @@ from msgspec import Struct
 from api.desk.conditions import IF_MATCH_TAGS_MAX
 from api.http import problems
 from api.http.auth import Scope
-from api.http.exchange import JSON
+from api.http.reply import JSON
 from api.interface import queries, shapes, wire
 from api.interface.routes import ROUTES, Preview, Read, Recall, Show, Write
 from engine.domain.terms import (

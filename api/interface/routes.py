@@ -20,10 +20,10 @@ from api.desk.desk import Desk
 from api.desk.remembered import Slugs
 from api.http.auth import Guard, Scope, Token
 from api.http.body import Bodies
-from api.http.exchange import Reply, Visit, header
 from api.http.forms import Form, fingerprint, parse_id
 from api.http.outgoing import Later, Long, Outgoing
-from api.http.router import Handler, Router
+from api.http.reply import Reply, header
+from api.http.router import Handler, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
 from api.interface import answers, answers_past, comparisons, queries, resources, wire
 from api.interface.answers import Listing
@@ -288,14 +288,14 @@ class Operations:
                 case Preview():
                     router.add("GET", route.path, self._preview_handler(route))
 
-    async def authenticated(self, visit: Visit, scope: Scope) -> Token:
+    async def authenticated(self, incoming: IncomingRequest, scope: Scope) -> Token:
         """Returns the token of a request if it reaches as far as `scope`, and counts the request.
 
         Raises Unauthenticated, Forbidden, TooManyRequests and DatabaseUnavailable.
         """
-        authorization = visit.request.headers.get("Authorization")
-        token = self._guard.kept(authorization) or await self._looked_up(visit.request, authorization)
-        visit.facts["actor"] = token.token_id
+        authorization = incoming.request.headers.get("Authorization")
+        token = self._guard.kept(authorization) or await self._looked_up(incoming.request, authorization)
+        incoming.facts["actor"] = token.token_id
         if self._requests is not None:
             self._requests.take(token.token_id)
         if token.scope < scope:
@@ -315,24 +315,24 @@ class Operations:
             self._failures.count(address)
             raise
 
-    async def _tournament(self, visit: Visit, token: Token) -> TournamentId:
+    async def _tournament(self, incoming: IncomingRequest, token: Token) -> TournamentId:
         """The tournament of the path. Raises the same NotFound if it does not exist and if the token is not for it, and
         DatabaseUnavailable."""
-        slug = visit.parameters["tournament"]
-        visit.facts["tournament"] = slug[:SLUG_CHARACTERS_LOGGED]
+        slug = incoming.parameters["tournament"]
+        incoming.facts["tournament"] = slug[:SLUG_CHARACTERS_LOGGED]
         tournament_id = await self._slugs.tournament_id(slug)
         if tournament_id is None or not token.allows(tournament_id):
             raise NotFound(_NO_TOURNAMENT)
         return tournament_id
 
-    async def _pin(self, visit: Visit, token: Token, tournament_id: TournamentId) -> Live:
+    async def _pin(self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId) -> Live:
         """Pins the live of the tournament, once it is sure to be that of the path. The caller must unpin it.
 
         After a restore a slug can mean another tournament than before, and an id can belong to another one. So the slug
         of the live decides: it is from the same moment as its log. Raises as `_tournament`, `Lives.pin` and
         `Lives.current`.
         """
-        slug = visit.parameters["tournament"]
+        slug = incoming.parameters["tournament"]
         live = await self._desk.lives.pin(tournament_id)
         if live.slug == slug:
             return live
@@ -341,16 +341,18 @@ class Operations:
             await self._desk.lives.current(live)
         finally:
             self._desk.lives.unpin(live)
-        live = await self._desk.lives.pin(await self._tournament(visit, token))
+        live = await self._desk.lives.pin(await self._tournament(incoming, token))
         if live.slug == slug:
             return live
         self._desk.lives.unpin(live)
         raise NotFound(_NO_TOURNAMENT)
 
     @asynccontextmanager
-    async def _pinned(self, visit: Visit, token: Token, tournament_id: TournamentId) -> AsyncIterator[Live]:
+    async def _pinned(
+        self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId
+    ) -> AsyncIterator[Live]:
         """As `_pin`, and unpins it at the end. For requests that are rare enough for what this costs."""
-        live = await self._pin(visit, token, tournament_id)
+        live = await self._pin(incoming, token, tournament_id)
         try:
             yield live
         finally:
@@ -368,63 +370,63 @@ class Operations:
                     understood[query] = answer
             return answer
 
-        async def handle(visit: Visit) -> Reply:
-            token = await self.authenticated(visit, Scope.READ)
-            tournament_id = await self._tournament(visit, token)
-            answer = answering(visit.request)
-            live = await self._pin(visit, token, tournament_id)
+        async def handle(incoming: IncomingRequest) -> Reply:
+            token = await self.authenticated(incoming, Scope.READ)
+            tournament_id = await self._tournament(incoming, token)
+            answer = answering(incoming.request)
+            live = await self._pin(incoming, token, tournament_id)
             try:
                 await self._desk.lives.current(live)
                 made = answer(live)
                 listing = made if isinstance(made, Listing) else await self._outgoing.begun(made)
             finally:
                 self._desk.lives.unpin(live)
-            return _list_reply(visit.request, listing)
+            return _list_reply(incoming.request, listing)
 
         return handle
 
     def _show_handler(self, route: Show) -> Handler:
-        async def handle(visit: Visit) -> Reply:
-            token = await self.authenticated(visit, Scope.READ)
-            tournament_id = await self._tournament(visit, token)
-            wire.parse_no_query(_query(visit.request))
-            ids = _ids(visit.parameters)
-            async with self._pinned(visit, token, tournament_id) as live:
+        async def handle(incoming: IncomingRequest) -> Reply:
+            token = await self.authenticated(incoming, Scope.READ)
+            tournament_id = await self._tournament(incoming, token)
+            wire.parse_no_query(_query(incoming.request))
+            ids = _ids(incoming.parameters)
+            async with self._pinned(incoming, token, tournament_id) as live:
                 await self._desk.lives.current(live)
                 made = route.answer(live, ids)
                 listing = made if isinstance(made, Listing) else await self._outgoing.begun(made)
-            return _list_reply(visit.request, listing)
+            return _list_reply(incoming.request, listing)
 
         return handle
 
     def _recall_handler(self, route: Recall) -> Handler:
-        async def handle(visit: Visit) -> Reply:
-            token = await self.authenticated(visit, Scope.READ)
-            tournament_id = await self._tournament(visit, token)
-            answer = route.answer(_query(visit.request))
-            ranking_id = RankingId(_ids(visit.parameters)["ranking_id"])
-            async with self._pinned(visit, token, tournament_id) as live:
+        async def handle(incoming: IncomingRequest) -> Reply:
+            token = await self.authenticated(incoming, Scope.READ)
+            tournament_id = await self._tournament(incoming, token)
+            answer = route.answer(_query(incoming.request))
+            ranking_id = RankingId(_ids(incoming.parameters)["ranking_id"])
+            async with self._pinned(incoming, token, tournament_id) as live:
                 await self._desk.lives.current(live)
                 ranking_of(live, ranking_id)
                 head = live.head
                 listing = await answer(self._outgoing, self._past, live, ranking_id)
                 await self._past.refuse_replaced(tournament_id, head)
-            return _list_reply(visit.request, listing)
+            return _list_reply(incoming.request, listing)
 
         return handle
 
     def _write_handler(self, route: Write) -> Handler:
-        async def handle(visit: Visit) -> Reply:
-            request = visit.request
-            token = await self.authenticated(visit, route.scope)
-            tournament_id = await self._tournament(visit, token)
+        async def handle(incoming: IncomingRequest) -> Reply:
+            request = incoming.request
+            token = await self.authenticated(incoming, route.scope)
+            tournament_id = await self._tournament(incoming, token)
             wire.parse_no_query(_query(request))
             key = _idempotency_key(request)
             form = await self._bodies.form(request)
-            ids = _ids(visit.parameters)
+            ids = _ids(incoming.parameters)
             condition = _condition(request, ids)
             command = await route.command(self._desk, form, ids)
-            live = await self._pin(visit, token, tournament_id)
+            live = await self._pin(incoming, token, tournament_id)
             try:
                 receipt = await self._desk.submit(
                     live,
@@ -438,22 +440,22 @@ class Operations:
                 body = made if isinstance(made, bytes) else await self._outgoing.begun_after_all(made)
             finally:
                 self._desk.lives.unpin(live)
-            visit.facts["sequence"] = receipt.sequence
+            incoming.facts["sequence"] = receipt.sequence
             headers = header("Tallybook-Sequence", receipt.sequence)
             if receipt.replayed:
-                visit.facts["replayed"] = True
+                incoming.facts["replayed"] = True
                 headers += header("Idempotency-Replayed", "true")
             return Reply(body, headers=headers)
 
         return handle
 
     def _preview_handler(self, route: Preview) -> Handler:
-        async def handle(visit: Visit) -> Reply:
-            token = await self.authenticated(visit, Scope.ADMIN)
-            tournament_id = await self._tournament(visit, token)
-            wire.parse_no_query(_query(visit.request))
-            command = route.command(competition_id=CompetitionId(_ids(visit.parameters)["competition_id"]))
-            async with self._pinned(visit, token, tournament_id) as live:
+        async def handle(incoming: IncomingRequest) -> Reply:
+            token = await self.authenticated(incoming, Scope.ADMIN)
+            tournament_id = await self._tournament(incoming, token)
+            wire.parse_no_query(_query(incoming.request))
+            command = route.command(competition_id=CompetitionId(_ids(incoming.parameters)["competition_id"]))
+            async with self._pinned(incoming, token, tournament_id) as live:
                 decided = await self._desk.preview(live, command)
                 body = comparisons.preview(live, decided)
                 return Reply(body if isinstance(body, bytes) else await self._outgoing.begun(partial(_begun, body)))

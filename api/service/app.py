@@ -1,4 +1,4 @@
-"""The HTTP server of one process: aiohttp's, with our front behind it, and its limits."""
+"""The HTTP server of one process: aiohttp's server with our front behind it, and its limits."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -27,8 +27,6 @@ from engine.process.turns import Turns
 KEEPALIVE_SECONDS: Final = 75.0
 SHUTDOWN_SECONDS_MAX: Final = 10.0
 """Time for requests under way when the process ends. aiohttp waits that long twice."""
-
-
 AS_USUAL: Final = Settings()
 
 
@@ -36,7 +34,7 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL) -> Front
     """Makes the front that answers with `desk` and writes its canonical lines to `lines`."""
     router = Router()
     outgoing = Outgoing(Turns(), bytes_max=settings.unsent_bytes)
-    handlers = Operations(
+    operations = Operations(
         desk,
         Guard(desk.database),
         outgoing,
@@ -44,8 +42,10 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL) -> Front
         requests=None if settings.requests_per_second is None else throttle.requests(settings.requests_per_second),
         proxies=settings.proxies,
     )
-    handlers.add_to(router)
-    health.add_to(router, operations=handlers, database=desk.database, open_metrics=settings.open_metrics)
+    operations.add_to(router)
+    health.add_to(
+        router, authenticate=operations.authenticated, database=desk.database, open_metrics=settings.open_metrics
+    )
     return Front(router, lines, outgoing)
 
 

@@ -1,12 +1,12 @@
-"""One request and its answer, as the operations see them.
+"""An answer, as the operations make it, and how it is sent.
 
-Every request pays for these, so an answer is leaner than aiohttp's. It is written as the bytes it consists of, which
-are shared and never copied, instead of assembled from maps of headers and cookies.
+Every request pays for one, so it is leaner than aiohttp's. It is written as the bytes it consists of, which are shared
+and never copied, instead of assembled from maps of headers and cookies.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
@@ -24,20 +24,6 @@ WHOLE_BYTES_MAX: Final = 524_288
 """A body of up to this size is sent at once, a longer one this much at a time."""
 LEFT_UNREAD_BYTES_MAX: Final = 65_536
 """A refused request may leave this much of its body unread: if it announces more, its connection is closed."""
-
-
-class Visit:
-    """A request on its way. `parameters` are the variable parts of its path, by name; `facts` are what its canonical
-    line adds to what every line says."""
-
-    __slots__ = ("facts", "parameters", "path", "request", "request_id")
-
-    def __init__(self, request: web.BaseRequest, request_id: str) -> None:
-        self.request = request
-        self.request_id = request_id
-        self.path = "none"
-        self.parameters: Mapping[str, str] = {}
-        self.facts: dict[str, object] = {}
 
 
 def header(name: str, value: object) -> str:
