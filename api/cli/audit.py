@@ -11,7 +11,8 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from api.cli import printing, showing
+from api.cli import printing
+from api.cli.times import time_text
 from api.cli.where import HERE, Json, Where, database_at, known, located
 from api.service.lifecycle import stop_on_signals
 from engine.database.pool import Database, open_database, unavailable
@@ -160,7 +161,7 @@ def _print(report: Report) -> None:
     printing.rows(rows, columns, as_json=False)
     for head in report.heads:
         for aside in head.set_aside:
-            at = showing.moment(aside.at)
+            at = time_text(aside.at)
             printing.line(f"set aside: {head.slug}: event {aside.sequence} ({aside.kind}), by event {aside.by} at {at}")
     for sentence in report.checked:
         printing.line(f"checked: {sentence}")

@@ -36,13 +36,13 @@ from engine.domain.tournament import Tournament, decide, evolve
 from engine.log import log
 from projections.live.live import Live
 
-LINES_MAX: Final = 100_000
+IMPORT_LINES_MAX: Final = 100_000
 UNDER_WAY_MAX: Final = 500
 """Lines registered at the same time."""
 _ID: Final = re.compile(r"[0-9]{1,19}")
 
 
-class Line(Struct, frozen=True, forbid_unknown_fields=True):
+class ImportLine(Struct, frozen=True, forbid_unknown_fields=True):
     """One competitor of a file."""
 
     name: str
@@ -119,7 +119,7 @@ class _Asked(Struct, frozen=True):
     """A line, where it stands, and its request's fingerprint; see `_fingerprint`."""
 
     number: int
-    line: Line
+    line: ImportLine
     fingerprint: bytes
 
     @property
@@ -127,7 +127,7 @@ class _Asked(Struct, frozen=True):
         return f"import-{self.fingerprint.hex()}"
 
 
-def _asked(lines: Mapping[int, Line]) -> list[_Asked]:
+def _asked(lines: Mapping[int, ImportLine]) -> list[_Asked]:
     asked: list[_Asked] = []
     alike: Counter[bytes] = Counter()
     for number, line in lines.items():
@@ -137,7 +137,7 @@ def _asked(lines: Mapping[int, Line]) -> list[_Asked]:
     return asked
 
 
-def _fingerprint(line: Line, occurrence: int) -> bytes:
+def _fingerprint(line: ImportLine, occurrence: int) -> bytes:
     """What tells a line from others, and from the `occurrence` - 1 lines before it that say the same.
 
     32 bytes, for ever the same, or what was registered once would be registered again.
@@ -252,7 +252,7 @@ def _windows(commands: Iterable[_Command]) -> Iterator[list[_Command]]:
 # ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read(path: Path) -> dict[int, Line]:
+def read(path: Path) -> dict[int, ImportLine]:
     """The competitors of a CSV or NDJSON file (its suffix tells), by the number of the line.
 
     Raises Unreadable, naming every line that is wrong.
@@ -267,15 +267,17 @@ def read(path: Path) -> dict[int, Line]:
         raise Unreadable(f"The file cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise Unreadable(f"The file is not UTF-8 (at byte {error.start}).") from error
-    lines: dict[int, Line] = {}
+    lines: dict[int, ImportLine] = {}
     faults: list[Fault] = []
     for number, row in reader(text):
         try:
             lines[number] = _line(row)
         except msgspec.MsgspecError as error:
             faults.append(Fault(f"line {number}", str(error)))
-    if len(lines) + len(faults) > LINES_MAX:
-        raise Unreadable(f"The file has {len(lines) + len(faults)} competitors; import at most {LINES_MAX} at a time.")
+    if len(lines) + len(faults) > IMPORT_LINES_MAX:
+        raise Unreadable(
+            f"The file has {len(lines) + len(faults)} competitors; import at most {IMPORT_LINES_MAX} at a time."
+        )
     if faults:
         raise Unreadable("Nothing was imported; correct these lines.", faults)
     return lines
@@ -291,7 +293,7 @@ def _read_csv(text: str) -> Iterator[tuple[int, _Row]]:
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         columns = next(rows, [])
-        if columns[:1] != ["name"] or len(set(columns)) < len(columns) or {*columns} - {*Line.__struct_fields__}:
+        if columns[:1] != ["name"] or len(set(columns)) < len(columns) or {*columns} - {*ImportLine.__struct_fields__}:
             raise Unreadable("The first line must name the columns: name, then any of tags, color, parent.")
         for row in rows:
             if row:
@@ -306,12 +308,12 @@ def _read_ndjson(text: str) -> Iterator[tuple[int, _Row]]:
             yield number, row.encode()
 
 
-def _line(row: _Row) -> Line:
+def _line(row: _Row) -> ImportLine:
     """Raises msgspec.MsgspecError."""
     if row is None:
         raise msgspec.ValidationError("it does not have as many fields as the first line has columns")
     try:
-        return msgspec.json.decode(row, type=Line) if isinstance(row, bytes) else msgspec.convert(row, Line)
+        return msgspec.json.decode(row, type=ImportLine) if isinstance(row, bytes) else msgspec.convert(row, ImportLine)
     except RecursionError as error:
         raise msgspec.DecodeError("it is nested too deeply") from error
 
@@ -370,7 +372,7 @@ class _Names:
         return self._named.get(name) or self._later.get(name, [])
 
 
-def _command(line: Line, competitor_id: CompetitorId, names: _Names, state: Tournament) -> RegisterCompetitor:
+def _command(line: ImportLine, competitor_id: CompetitorId, names: _Names, state: Tournament) -> RegisterCompetitor:
     return RegisterCompetitor(
         competitor_id=competitor_id,
         name=line.name,
@@ -380,12 +382,12 @@ def _command(line: Line, competitor_id: CompetitorId, names: _Names, state: Tour
     )
 
 
-def _tags(line: Line) -> tuple[str, ...]:
+def _tags(line: ImportLine) -> tuple[str, ...]:
     tags = line.tags.split("|") if isinstance(line.tags, str) else line.tags
     return tuple(tag.strip() for tag in tags if tag.strip())
 
 
-def _parent_text(line: Line) -> str:
+def _parent_text(line: ImportLine) -> str:
     return str(line.parent).strip()
 
 

@@ -2,20 +2,21 @@
 
 import importlib
 import sys
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final
 
-from cyclopts import Group, Parameter, Token
+from cyclopts import Group, Parameter
 from cyclopts.validators import Number, mutually_exclusive
 
-from api.cli import printing, showing
+from api.cli import printing
+from api.cli.explanation_text import ExplanationText
+from api.cli.history_text import Format, history_text
 from api.cli.progress import progress
-from api.cli.telling import Format, Sentences, telling
+from api.cli.standings_text import print_standings, print_standings_json
+from api.cli.times import begin, end, time_text
 from api.cli.where import HERE, Json, Where, desk_at, tournament_at
 from api.cli.writing import written_to
-from api.interface import queries
 from api.interface.answers_past import as_it_was, explanation_shape
 from api.interface.known import ranking_of, refuse_unknown, unity_named, unity_of
 from engine.domain.errors import NotFound, Unacceptable
@@ -24,28 +25,12 @@ from projections.live.live import Live
 from projections.past.history import Filter
 from projections.past.past import AtSequence, AtTime, Bounds, Moment, Past
 
-
-def _begin(_: type, tokens: tuple[Token, ...]) -> datetime:
-    return _time(tokens, queries.begin_of_time)
-
-
-def _end(_: type, tokens: tuple[Token, ...]) -> datetime:
-    return _time(tokens, queries.end_of_time)
-
-
-def _time(tokens: tuple[Token, ...], parse: Callable[[str], datetime]) -> datetime:
-    try:
-        return parse(tokens[0].value)
-    except ValueError as error:
-        raise ValueError(f"it must be {error}") from None
-
-
 _MOMENT: Final = Group("Moment", validator=mutually_exclusive)
 _FROM_ONE: Final = Number(gte=1)
 PastSequence = Annotated[int | None, Parameter(group=_MOMENT, validator=_FROM_ONE)]
-PastTime = Annotated[datetime | None, Parameter(group=_MOMENT, converter=_end, accepts_keys=False)]
-Since = Annotated[datetime | None, Parameter(converter=_begin, accepts_keys=False)]
-Until = Annotated[datetime | None, Parameter(converter=_end, accepts_keys=False)]
+PastTime = Annotated[datetime | None, Parameter(group=_MOMENT, converter=end, accepts_keys=False)]
+Since = Annotated[datetime | None, Parameter(converter=begin, accepts_keys=False)]
+Until = Annotated[datetime | None, Parameter(converter=end, accepts_keys=False)]
 Count = Annotated[int | None, Parameter(validator=_FROM_ONE)]
 
 
@@ -84,11 +69,11 @@ async def standings(
         if unity is not None:
             unity_named(shown, ranking, unity)
     if json:
-        showing.standings_json(shown, ranking, unity, sequence, recorded_at)
+        print_standings_json(shown, ranking, unity, sequence, recorded_at)
         return
     if moment is not None:
-        printing.say(f"After event {sequence}, recorded at {showing.moment(recorded_at)} UTC:")
-    showing.standings(shown, ranking, unity)
+        printing.say(f"After event {sequence}, recorded at {time_text(recorded_at)} UTC:")
+    print_standings(shown, ranking, unity)
 
 
 async def history(
@@ -150,16 +135,16 @@ async def history(
         )
         past, head = Past(desk.database), live.head.sequence
         span = await past.span(live.tournament_id, head, bounds)
-        told = telling(format, live.board, ranking, head)
+        text = history_text(format, live.board, ranking, head)
         total, on_terminal = max(0, span.last - span.first + 1), output is None and sys.stdout.isatty()
         with (
             written_to(output) as write,
-            progress("telling", total=total, data_there=on_terminal) as advance,
+            progress("reading", total=total, data_there=on_terminal) as advance,
         ):
-            write(told.head)
+            write(text.header)
             async for reached, lines in past.lines(live.tournament_id, ranking, span, asked):
                 if lines:
-                    write(told.lines(lines))
+                    write(text.rows(lines))
                 advance(reached - span.first + 1)
 
 
@@ -190,16 +175,16 @@ async def explain(
         unity_id = unity_of(live, ranking, None) if unity is None else unity_named(live, ranking, unity)
         competitor_id = CompetitorId(competitor)
         refuse_unknown(live, ranking, Filter(competitor_id=competitor_id))
-        end = head if to is None else Sequence(to)
-        if from_ > end:
-            raise NotFound(f"There is nothing to tell from event {from_} to event {end}; from must not be greater.")
-        told = await Past(desk.database).explanation(
-            live.tournament_id, ranking, unity_id, competitor_id, start=Sequence(from_), end=end, head=head
+        last = head if to is None else Sequence(to)
+        if from_ > last:
+            raise NotFound(f"There is nothing to tell from event {from_} to event {last}; from must not be greater.")
+        explanation = await Past(desk.database).explanation(
+            live.tournament_id, ranking, unity_id, competitor_id, start=Sequence(from_), end=last, head=head
         )
     if json:
-        printing.json(explanation_shape(told, unity_id, competitor_id))
+        printing.json(explanation_shape(explanation, unity_id, competitor_id))
     else:
-        printing.line(Sentences(live.board, ranking, unity_id, competitor_id).said(told))
+        printing.line(ExplanationText(live.board, ranking, unity_id, competitor_id).text(explanation))
 
 
 async def chart(slug: str, ranking_id: int, /, *, output: Path, unity: str | None = None, where: Where = HERE) -> None:

@@ -2,7 +2,8 @@
 
 from typing import Literal
 
-from api.cli import printing, showing
+from api.cli import printing
+from api.cli.times import time_text
 from api.cli.where import HERE, Json, Where, desk_at, tournament_at
 from engine.domain.commands import AddUnity, CloseRanking, ReopenRanking
 from engine.domain.terms import OPERATOR, RankingId, Sort, UnityId
@@ -62,5 +63,5 @@ def _row(ranking_id: RankingId, ranking: Ranking) -> dict[str, object]:
         "name": ranking.name,
         "unities": {str(unity_id): unity.name for unity_id, unity in ranking.unities.items()},
         "competitors": len(ranking.participants),
-        "closed_at": showing.moment(ranking.closed_at),
+        "closed_at": time_text(ranking.closed_at),
     }

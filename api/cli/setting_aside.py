@@ -4,8 +4,9 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from api.cli import printing, showing
+from api.cli import printing
 from api.cli.progress import progress
+from api.cli.times import time_text
 from api.cli.where import HERE, Json, Where, database_at, known
 from engine.domain.terms import Sequence
 from projections.verification.setting_aside import Found, Unfoldable, set_aside
@@ -48,7 +49,7 @@ def _row(found: Found, *, done: bool) -> dict[str, object]:
         "kind": event.kind,
         "body": event.body,
         "actor": event.actor,
-        "recorded_at": showing.moment(event.recorded_at),
+        "recorded_at": time_text(event.recorded_at),
         "digest": event.digest.hex(),
         "reason": found.first.reason,
         "next": None if found.second is None else found.second.event.sequence,
@@ -72,7 +73,7 @@ def _tell(slug: str, found: Found, *, done: bool) -> None:
 def _tell_of(unfoldable: Unfoldable) -> None:
     event = unfoldable.event
     printing.line(f"  {_shown(event.kind)} {_shown(event.body)}")
-    printing.line(f"  recorded at {showing.moment(event.recorded_at)} for token {event.actor}")
+    printing.line(f"  recorded at {time_text(event.recorded_at)} for token {event.actor}")
     printing.line(f"  {_shown(unfoldable.reason)}")
 
 

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from api.cli import printing, showing
+from api.cli import printing
+from api.cli.times import time_text
 from api.cli.where import HERE, Json, Where, database_at, known, writing_to
 from api.http import auth
 from api.http.auth import Scope, Token
@@ -46,7 +47,7 @@ async def create_token(
                 "token": text,
                 "scope": scope,
                 "tournaments": tournament,
-                "expires_at": showing.moment(token.expires_at),
+                "expires_at": time_text(token.expires_at),
             }
         )
     else:
@@ -90,7 +91,7 @@ def _row(token: Token, slugs: Mapping[TournamentId, str]) -> dict[str, object]:
         "name": token.name,
         "scope": token.scope.text,
         "tournaments": bound,
-        "created_at": showing.moment(token.created_at),
-        "expires_at": showing.moment(token.expires_at),
-        "revoked_at": showing.moment(token.revoked_at),
+        "created_at": time_text(token.created_at),
+        "expires_at": time_text(token.expires_at),
+        "revoked_at": time_text(token.revoked_at),
     }

@@ -5,8 +5,9 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from api.cli import printing, showing
+from api.cli import printing
 from api.cli.progress import progress
+from api.cli.standings_text import print_comparison
 from api.cli.where import HERE, Json, Where, desk_at, tournament_at
 from api.desk.desk import Desk
 from api.interface import shapes
@@ -21,7 +22,7 @@ from projections.past.comparison import foreseen, without
 from projections.past.history import Filter
 
 DryRun = Annotated[bool, Parameter(negative="", help="Show what it would lead to, and change nothing.")]
-Ids = Annotated[list[int] | None, Parameter(negative="")]
+IdList = Annotated[list[int] | None, Parameter(negative="")]
 
 
 async def void(
@@ -57,7 +58,7 @@ def _show(rankings: list[shapes.ComparedRanking], *, json: bool) -> None:
     if json:
         printing.json(rankings)
     else:
-        showing.comparison(rankings)
+        print_comparison(rankings)
 
 
 async def what_if(
@@ -65,8 +66,8 @@ async def what_if(
     ranking_id: int,
     /,
     *,
-    without_competition: Ids = None,
-    without_competitor: Ids = None,
+    without_competition: IdList = None,
+    without_competitor: IdList = None,
     unity: str | None = None,
     json: Json = False,
     where: Where = HERE,

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from api.cli import imports
-from api.cli.imports import UNDER_WAY_MAX, BrokenOff, Imported, Interrupted, Line, _asked, register_competitors
+from api.cli.imports import UNDER_WAY_MAX, BrokenOff, Imported, ImportLine, Interrupted, _asked, register_competitors
 from api.desk.desk import Desk
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
 from engine.domain.errors import Refusal, Unacceptable, Unreadable
@@ -356,7 +356,7 @@ async def test_only_csv_and_ndjson_that_can_be_read_are_imported(imported: Impor
 async def test_as_many_competitors_as_the_limit_says_and_not_one_more(
     imported: Import, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(imports, "LINES_MAX", 10)
+    monkeypatch.setattr(imports, "IMPORT_LINES_MAX", 10)
     rows = [f'{{"name": "{n}"}}' if name.endswith("json") else str(n) for n in range(11)]
     header = [] if name.endswith("json") else ["name"]
     assert await imported.refused("\n".join([*header, *rows]), name=name) == [
@@ -565,15 +565,17 @@ ANN_KEY = "import-36a7d49ed5efd2a265f99e9b372394115529530cceb345399e73531a8c6c89
 
 def test_the_key_of_a_line_is_for_ever_the_same() -> None:
     """Or the next version would register everybody again. Neither the file's form nor blanks make a difference."""
-    ann = Line(name=" Ann", tags="a | b|", color="00ff00", parent=7)
-    asked = _asked({2: ann, 5: Line(name="Ann", tags=["a", "b"], color="00ff00", parent="7 ")})
+    ann = ImportLine(name=" Ann", tags="a | b|", color="00ff00", parent=7)
+    asked = _asked({2: ann, 5: ImportLine(name="Ann", tags=["a", "b"], color="00ff00", parent="7 ")})
     assert asked[0].key == ANN_KEY
     assert asked[1].key == "import-93a759fe2dc31b9b95b5073d848e867edee0ad20de213effe89ee2abbef01da0"
     assert [one.key for one in asked] == [f"import-{one.fingerprint.hex()}" for one in asked]
 
 
-@given(st.lists(st.builds(Line, name=TEXTS, tags=st.lists(TEXTS, max_size=2), color=TEXTS, parent=TEXTS), max_size=6))
-def test_lines_that_say_something_else_have_other_keys(lines: list[Line]) -> None:
+@given(
+    st.lists(st.builds(ImportLine, name=TEXTS, tags=st.lists(TEXTS, max_size=2), color=TEXTS, parent=TEXTS), max_size=6)
+)
+def test_lines_that_say_something_else_have_other_keys(lines: list[ImportLine]) -> None:
     asked = _asked(dict(enumerate(lines)))
     assert len({one.key for one in asked}) == len(lines)
 

@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import pytest
 from rich.cells import cell_len
 
-from api.cli import telling
-from api.cli.telling import harmless, ordinal
+from api.cli.explanation_text import ordinal
+from api.cli.history_text import CSV_COLUMNS, harmless
 from tests.api.cli.conftest import Tallybook
 from tests.api.service import Client, Season, create_ranking, deltas, listed, register
 from tests.api.test_past import history
@@ -112,7 +112,7 @@ async def test_csv_is_what_a_spreadsheet_may_open(tallybook: Tallybook, client: 
     await client.put(f"rankings/{ranking['id']}/add.json", form)
     said = await tallybook.done("history", client.tournament, str(ranking["id"]), "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(said)))
-    assert tuple(rows[0]) == telling.COLUMNS
+    assert tuple(rows[0]) == CSV_COLUMNS
     assert [row["competitor"].removeprefix("'") for row in rows] == [name.strip() for name in EVIL]
     for row in rows:
         for name in ("competitor", "unity"):

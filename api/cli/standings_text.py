@@ -1,4 +1,4 @@
-"""Standings, and how two states of them compare, as tables and JSON; times as they are shown."""
+"""Standings, and two states of them compared, as tables and JSON."""
 
 from collections.abc import Sequence as Items
 from datetime import datetime
@@ -10,37 +10,33 @@ from rich.text import Text
 from api.cli import printing
 from api.interface import answers, shapes
 from engine.domain.terms import RankingId, Sequence
-from projections.board.standing import standings as lines_of
+from projections.board.standing import standings
 from projections.live.live import Live
 
 
-def moment(value: datetime | None) -> str | None:
-    return None if value is None else answers.timestamp(value)
-
-
-def standings(live: Live, ranking_id: RankingId, only: str | None = None) -> None:
-    """A table for each unity of the ranking, or for the one named `only`."""
+def print_standings(live: Live, ranking_id: RankingId, only: str | None = None) -> None:
+    """Prints a table for each unity of the ranking, or for the one named `only`."""
     ranking = live.board.rankings[ranking_id]
     for unity in ranking.unities.values():
         if only in (None, unity.name):
             table = Table("position", "competitor", "total", title=Text(f"{ranking.name}: {unity.name}"))
-            for standing in lines_of(ranking.participants, unity.totals, unity.sort):
+            for standing in standings(ranking.participants, unity.totals, unity.sort):
                 name = live.board.competitors[standing.competitor_id].name
                 table.add_row(str(standing.position), printing.cell(name), str(standing.total))
             printing.data().print(table, markup=False)
 
 
-def standings_json(
+def print_standings_json(
     live: Live, ranking_id: RankingId, only: str | None, sequence: Sequence, recorded_at: datetime
 ) -> None:
-    """The modification shape of the interface, with the sequence it is of and the time of that event."""
+    """Prints what the interface answers a change of the ranking with, plus the last event's sequence and time."""
     shape = msgspec.json.decode(answers.whole(answers.modified_ranking(live, ranking_id)))["ranking"]
     shape["unities"] = [unity for unity in shape["unities"] if only in (None, unity["name"])]
-    printing.json(shape | {"sequence": sequence, "recorded_at": moment(recorded_at)})
+    printing.json(shape | {"sequence": sequence, "recorded_at": answers.timestamp(recorded_at)})
 
 
-def comparison(rankings: Items[shapes.ComparedRanking]) -> None:
-    """A table for each unity; who moves is marked with by how many positions."""
+def print_comparison(rankings: Items[shapes.ComparedRanking]) -> None:
+    """Prints a table for each unity. A mark shows how many positions a competitor moves."""
     for ranking in rankings:
         for unity in ranking.unities:
             table = Table(
