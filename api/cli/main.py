@@ -32,6 +32,7 @@ app = App(
     name="tallybook",
     help="Event-sourced rankings of tournaments.",
     version=_version,
+    help_format="plaintext",  # lists of commands need no more; importing rich.markdown takes 0.07 s
     config=cyclopts.config.Env("TALLYBOOK_", command=False),
     result_action="return_value",
 )
@@ -44,20 +45,27 @@ for part in (tournament, competitor, unity, ranking, token):
     app.command(part)
 
 
+def _command(part: App, function: str, *, name: str | None = None, help: str) -> None:  # noqa: A002 - as cyclopts has it
+    """Adds the command that runs `function`, a path of the form "module:name". Its own help is Markdown."""
+    part.command(function, name=name, help=help, help_format="markdown")
+
+
 # ── Tournaments ─────────────────────────────────────────────────────────────────────────────────────────
 
-tournament.command(
+_command(
+    tournament,
     "api.cli.tournaments:create_tournament",
     name="create",
     help="Open a tournament. Its slug, the name in its address, is made from NAME.",
 )
-tournament.command("api.cli.tournaments:list_tournaments", name="list", help="List all tournaments.")
+_command(tournament, "api.cli.tournaments:list_tournaments", name="list", help="List all tournaments.")
 
 
 # ── Competitors ─────────────────────────────────────────────────────────────────────────────────────────
 
-competitor.command("api.cli.competitors:add_competitor", name="add", help="Register a competitor.")
-competitor.command(
+_command(competitor, "api.cli.competitors:add_competitor", name="add", help="Register a competitor.")
+_command(
+    competitor,
     "api.cli.competitors:import_competitors",
     name="import",
     help="""
@@ -74,7 +82,8 @@ competitor.command(
     tags, color and parent is registered by `tallybook competitor add`.
     """,
 )
-competitor.command(
+_command(
+    competitor,
     "api.cli.competitors:list_competitors",
     name="list",
     help="List the competitors of a tournament in the order of their registration.",
@@ -83,14 +92,16 @@ competitor.command(
 
 # ── Rankings and unities ────────────────────────────────────────────────────────────────────────────────
 
-unity.command("api.cli.rankings:add_unity", name="add", help="Add a unity to a ranking.")
-ranking.command(
+_command(unity, "api.cli.rankings:add_unity", name="add", help="Add a unity to a ranking.")
+_command(
+    ranking,
     "api.cli.rankings:close_ranking",
     name="close",
     help="Close a ranking: every change is refused until it is reopened.",
 )
-ranking.command("api.cli.rankings:reopen_ranking", name="reopen", help="Reopen a closed ranking.")
-ranking.command(
+_command(ranking, "api.cli.rankings:reopen_ranking", name="reopen", help="Reopen a closed ranking.")
+_command(
+    ranking,
     "api.cli.rankings:list_rankings",
     name="list",
     help="List the rankings of a tournament and their unities.",
@@ -99,13 +110,15 @@ ranking.command(
 
 # ── Tokens ──────────────────────────────────────────────────────────────────────────────────────────────
 
-token.command("api.cli.tokens:create_token", name="create", help="Make a token and show it, once.")
-token.command(
+_command(token, "api.cli.tokens:create_token", name="create", help="Make a token and show it, once.")
+_command(
+    token,
     "api.cli.tokens:list_tokens",
     name="list",
     help="List all tokens, the revoked ones too; never their texts.",
 )
-token.command(
+_command(
+    token,
     "api.cli.tokens:revoke_token",
     name="revoke",
     help="Take a token out of use, within five seconds everywhere.",
@@ -114,20 +127,24 @@ token.command(
 
 # ── The past ────────────────────────────────────────────────────────────────────────────────────────────
 
-app.command(
+_command(
+    app,
     "api.cli.past:standings",
     help="Show who stands where in a ranking, or who stood where at a moment of the past.",
 )
-app.command(
+_command(
+    app,
     "api.cli.past:history",
     help="Tell every delta of a ranking: when, by whom, why, and what it led to.",
 )
-app.command(
+_command(
+    app,
     "api.cli.past:explain",
     help="Tell how the competitor with the id COMPETITOR came to where they stand: deltas, competitions, who passed "
     "whom.",
 )
-app.command(
+_command(
+    app,
     "api.cli.past:chart",
     help="Draw positions and totals over time as an SVG picture, a line for each competitor.",
 )
@@ -135,7 +152,8 @@ app.command(
 
 # ── What counts ─────────────────────────────────────────────────────────────────────────────────────────
 
-app.command(
+_command(
+    app,
     "api.cli.void:void",
     help="""
     Void a competition: every point it caused, in whichever ranking, is reversed in one step.
@@ -144,11 +162,13 @@ app.command(
     one of the rankings is closed.
     """,
 )
-app.command(
+_command(
+    app,
     "api.cli.void:unvoid",
     help="Have a voided competition count again: the reversals of its points are reversed.",
 )
-app.command(
+_command(
+    app,
     "api.cli.void:what_if",
     help="Show how a ranking would stand, had some competitions or competitors not been.",
 )
@@ -156,7 +176,8 @@ app.command(
 
 # ── Proofs and repairs ──────────────────────────────────────────────────────────────────────────────────
 
-app.command(
+_command(
+    app,
     "api.cli.audit:verify",
     help="""
     Hold the log against its digests, and everything that is made of it against the log.
@@ -165,7 +186,8 @@ app.command(
     sequence and field; with any, the exit code is 3.
     """,
 )
-app.command(
+_command(
+    app,
     "api.cli.audit:digests",
     help="""
     Note the heads of all tournaments, or of one, in a file to be kept elsewhere.
@@ -173,7 +195,8 @@ app.command(
     Appends a line for each: tournament, slug, sequence, digest, recorded_at, noted_at.
     """,
 )
-app.command(
+_command(
+    app,
     "api.cli.audit:prove",
     help="""
     Print a proof, as JSON, that an event is in the log; docs/audit/check_proof.py checks it without the database.
@@ -182,7 +205,8 @@ app.command(
     verify, nothing is printed and the exit code is 3.
     """,
 )
-app.command(
+_command(
+    app,
     "api.cli.rebuild:rebuild_tables",
     name="rebuild",
     help="""
@@ -191,7 +215,8 @@ app.command(
     The service goes on meanwhile. Tables that are as the log has them are left as they are.
     """,
 )
-app.command(
+_command(
+    app,
     "api.cli.setting_aside:set_event_aside",
     name="set-aside",
     help="""
@@ -205,13 +230,15 @@ app.command(
 
 # ── The service ─────────────────────────────────────────────────────────────────────────────────────────
 
-app.command("api.cli.service:serve", help="Answer the interface over HTTP until SIGTERM or Ctrl-C.")
-app.command("api.cli.service:worker", help="Keep the tables, and nothing else, until SIGTERM or Ctrl-C.")
-app.command(
+_command(app, "api.cli.service:serve", help="Answer the interface over HTTP until SIGTERM or Ctrl-C.")
+_command(app, "api.cli.service:worker", help="Keep the tables, and nothing else, until SIGTERM or Ctrl-C.")
+_command(
+    app,
     "api.cli.service:migrate",
     help="Bring the database's schema up to date. Needs a login that may create schemas and roles.",
 )
-app.command(
+_command(
+    app,
     "api.cli.service:demo",
     help="Play a season of rugby, show its table and how to ask for it, and serve.",
 )

@@ -511,7 +511,7 @@ def test_what_runs_no_command_imports_none(arguments: list[str]) -> None:
         text=True,
     )
     imported = set(re.findall(r"^import time:.*\| +(\S+)$", ended.stderr, re.MULTILINE))
-    assert not imported & {"aiohttp", "asyncpg", "prometheus_client", "structlog", "uvloop"}
+    assert not imported & {"aiohttp", "asyncpg", "prometheus_client", "rich.markdown", "structlog", "uvloop"}
     assert {name for name in imported if name.startswith("api.")} == {"api.cli", "api.cli.main", "api.cli.printing"}
     assert not {name for name in imported if name.startswith(("projections", "engine.database", "engine.log"))}
 
