@@ -29,7 +29,7 @@ class ExplanationText:
             f"{_after(explanation.end)}, {name} {_stood(explanation.end)}.",
         ]
         if not explanation.steps:
-            return "\n".join([*lines, "Nothing that concerns that position or total happened in between."])
+            return "\n".join([*lines, "Nothing in between changed that position or total."])
         lines += ["", *self._summary(explanation), ""]
         for step in explanation.steps:
             head = f"{timestamp(step.recorded.recorded_at)}  event {step.recorded.sequence}"
@@ -43,8 +43,8 @@ class ExplanationText:
         passing = [o for step in explanation.steps for o in step.overtakings if not o.level]
         passes = sum(o.who == self._competitor_id for o in passing)
         counted = [
-            f"{_times(len(deltas), 'change')} of the total, {gained} gained and {-lost} lost: {gained + lost:+} in all",
-            f"{_times(passes, 'time')} passing somebody, {_times(len(passing) - passes, 'time')} being passed",
+            f"{_times(len(deltas), 'change')} of the total ({gained} gained, {-lost} lost, {gained + lost:+} in all)",
+            f"passed somebody {_times(passes, 'time')}, was passed {_times(len(passing) - passes, 'time')}",
         ]
         return [f"In between: {'; '.join(counted)}."]
 
@@ -73,7 +73,7 @@ class ExplanationText:
             return "by a free modification"
         competition = self._competition(step.competition_id)
         if step.cause is Cause.REVERSAL:
-            return f"because event {step.reverses} was reversed, of {competition}"
+            return f"because event {step.reverses}, by {competition}, was reversed"
         return f"by {competition}"
 
     def _competition(self, competition_id: CompetitionId) -> str:

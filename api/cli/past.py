@@ -15,7 +15,7 @@ from api.cli.history_text import Format, history_text
 from api.cli.progress import progress
 from api.cli.standings_text import print_standings, print_standings_json
 from api.cli.times import begin, end, time_text
-from api.cli.where import HERE, Json, Where, desk_at, tournament_at
+from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
 from api.interface.answers_past import as_it_was, explanation_shape
 from api.interface.known import ranking_of, refuse_unknown, unity_named, unity_of
@@ -35,7 +35,7 @@ Count = Annotated[int | None, Parameter(validator=_FROM_ONE)]
 
 
 async def standings(
-    slug: str,
+    slug: Slug,
     ranking_id: int,
     /,
     *,
@@ -49,9 +49,9 @@ async def standings(
     Parameters
     ----------
     unity
-        Only the unity of this name.
+        Only the unity with this name.
     at_sequence
-        As it was after this event.
+        As it was after the event with this sequence.
     at_time
         As it was at this time in UTC: yyyy-mm-dd HH:ii:ss.
     """
@@ -77,7 +77,7 @@ async def standings(
 
 
 async def history(
-    slug: str,
+    slug: Slug,
     ranking_id: int,
     /,
     *,
@@ -97,25 +97,25 @@ async def history(
     Parameters
     ----------
     unity
-        Only the unity of this name.
+        Only the unity with this name.
     competitor
         Only the competitor with this id.
     competition
-        Only what the competition with this id caused.
+        Only deltas that the competition with this id caused.
     actor
-        Only what was asked for with the token of this id; 0: on the command line.
+        Only changes made with the token of this id; 0 means on the command line.
     from_sequence
-        Not before this event.
+        Only from the event with this sequence on.
     to_sequence
-        Not after this event.
+        Only up to the event with this sequence.
     from_time
-        Not before this time in UTC: yyyy-mm-dd HH:ii:ss.
+        Only from this time on, in UTC: yyyy-mm-dd HH:ii:ss.
     to_time
-        Not after this time in UTC.
+        Only up to this time, in UTC.
     format
-        A table to look at, CSV for spreadsheets, or a JSON object a line for programs.
+        A table for people, CSV for spreadsheets, or one JSON object per line for programs.
     output
-        File to write to, instead of to standard output.
+        File to write to instead of standard output.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         ranking = RankingId(ranking_id)
@@ -149,7 +149,7 @@ async def history(
 
 
 async def explain(
-    slug: str,
+    slug: Slug,
     ranking_id: int,
     competitor: Annotated[int, Parameter(validator=_FROM_ONE)],
     /,
@@ -163,12 +163,14 @@ async def explain(
     """
     Parameters
     ----------
+    competitor
+        Id of the competitor.
     unity
-        The unity of this name; without: the main one.
+        Name of the unity. Without it, the main one.
     from_
-        From where they stood after this event; 0: before the first.
+        Begin after the event with this sequence; 0 means before the first.
     to
-        To where they stood after this event; without: the last.
+        End after the event with this sequence. Without it, after the last.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         ranking, head = RankingId(ranking_id), live.head.sequence
@@ -177,7 +179,9 @@ async def explain(
         refuse_unknown(live, ranking, Filter(competitor_id=competitor_id))
         last = head if to is None else Sequence(to)
         if from_ > last:
-            raise NotFound(f"There is nothing to tell from event {from_} to event {last}; from must not be greater.")
+            raise NotFound(
+                f"There is nothing to explain from event {from_} to event {last}; --from must not be greater than --to."
+            )
         explanation = await Past(desk.database).explanation(
             live.tournament_id, ranking, unity_id, competitor_id, start=Sequence(from_), end=last, head=head
         )
@@ -187,14 +191,14 @@ async def explain(
         printing.line(ExplanationText(live.board, ranking, unity_id, competitor_id).text(explanation))
 
 
-async def chart(slug: str, ranking_id: int, /, *, output: Path, unity: str | None = None, where: Where = HERE) -> None:
+async def chart(slug: Slug, ranking_id: int, /, *, output: Path, unity: str | None = None, where: Where = HERE) -> None:
     """
     Parameters
     ----------
     output
-        File to write to, .svg.
+        File to write to; its name ends in .svg.
     unity
-        The unity of this name; without: the main one.
+        Name of the unity. Without it, the main one.
     """
     if output.suffix.lower() != ".svg":
         raise Unacceptable(f"Charts are written as SVG; name a file that ends in .svg, not {output.name!r}.")

@@ -1,4 +1,4 @@
-"""Commands that run the service: all of it, a worker, the migrations before it, the demo."""
+"""Commands that run the service: `serve`, `worker`, `migrate` and `demo`."""
 
 from collections.abc import Callable
 from functools import partial
@@ -51,22 +51,22 @@ async def serve(
     host
         Address to listen on.
     port
-        Port to listen on; 0: any free one.
+        Port to listen on; 0 means any free port.
     processes
         API processes that share the port.
     no_worker
-        Leave the tables to workers elsewhere.
+        Do not keep the tables; workers elsewhere do.
     open_metrics
         Show /metrics without a token.
     requests_per_second
-        How many each token may send to each process; more are answered 429.
+        Requests that each token may send to each process in a second; more are answered 429. Without it, no limit.
     proxies
-        How many proxies in front add the address they see to X-Forwarded-For. Whoever fails to authenticate too
-        often is told by it.
+        Number of proxies in front, each of which adds the address it sees to X-Forwarded-For. The limit on failed
+        authentications counts by that address.
     digests_to
-        File to note the digests of heads in, for `tallybook verify --digests`; keep it elsewhere.
+        File, kept elsewhere, in which to note the digests of tournaments for `tallybook verify --digests`.
     every
-        Seconds between such notes; of heads that have changed.
+        Seconds between notes of the digests that have changed.
     """
     settings = Settings(open_metrics=open_metrics, requests_per_second=requests_per_second, proxies=proxies)
     async with located(where, joinable=True, creates=True) as dsn:
@@ -104,7 +104,7 @@ async def demo(*, host: str = "127.0.0.1", port: Port = 8080, where: Where = HER
     host
         Address to listen on.
     port
-        Port to listen on; 0: any free one.
+        Port to listen on; 0 means any free port.
     """
     async with located(where, joinable=True, creates=True) as dsn:
         async with open_database(dsn, name="tallybook demo") as database, open_desk(database, ids_reserved=1) as desk:
@@ -133,7 +133,7 @@ async def _serve(
     on_ready: Callable[[str], None] = printing.listening,
 ) -> None:
     async with open_database(dsn, name="tallybook serve", connections_max=1):
-        printing.say("The database is sound; starting.")
+        printing.say("The database is ready; starting.")
     with stop_on_signals() as stop:
         await run_service(
             dsn,
@@ -149,7 +149,7 @@ async def _serve(
 
 
 def _say_what_to_try(token: str, slug: str, ranking_id: RankingId, live: Live, address: str) -> None:
-    """Three lines to try."""
+    """Prints three requests to try."""
     ranking = live.board.rankings[ranking_id]
     competitor_id, unity_id = ranking.participants[0], next(iter(ranking.unities))
     at = f"{address}/tournament/{slug}"

@@ -30,11 +30,11 @@ async def create_token(
     Parameters
     ----------
     scope
-        read < write < admin.
+        What the token may do. Each scope includes those before it.
     tournament
-        Slug of a tournament it is bound to; may be given several times; without: all.
+        Slug of a tournament that the token is for; may be given several times. Without it, all tournaments.
     expires_in_days
-        After so many days it is no longer good; without: never.
+        Days until the token expires. Without it, never.
     """
     async with database_at(where) as database:
         slugs = tournament or []
@@ -51,7 +51,7 @@ async def create_token(
             }
         )
     else:
-        printing.say("Keep it; it is not shown again.")
+        printing.say("Keep this token; it is not shown again.")
         printing.line(text)
 
 
@@ -66,7 +66,7 @@ async def list_tokens(*, json: Json = False, where: Where = HERE) -> None:
 async def revoke_token(token_id: int, /, *, where: Where = HERE) -> None:
     async with database_at(where) as database, database.connection() as connection:
         if not await auth.revoke(connection, ActorId(token_id)):
-            raise NotFound(f"There is no token {token_id} in use.")
+            raise NotFound(f"There is no token {token_id} in use; `tallybook token list` shows all tokens.")
     printing.say(f"token {token_id} is revoked")
 
 

@@ -82,7 +82,7 @@ class Front:
         incoming.path = found.path
         incoming.parameters = found.parameters
         if "Expect" in request.headers and request.headers["Expect"].lower() != "100-continue":
-            raise Unreadable("What the header Expect asks for cannot be done; leave it out.")
+            raise Unreadable("The header Expect asks for what this server cannot do; leave it out.")
         return await found.handler(incoming)
 
     def _note(self, incoming: IncomingRequest, status: int, started_at: float) -> None:
