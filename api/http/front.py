@@ -1,7 +1,7 @@
-"""What surrounds every request: a bound on their number, errors as answers, one canonical line, metrics.
+"""Surrounds every request: bounds their number, turns errors into answers, and writes the canonical line and metrics.
 
-This is one of the two places that catch every exception; the other is the worker's loop. A defect is answered as what
-it is, an unknown outcome, and logged with its traceback.
+This is one of the two places that catch every exception; the other is the worker's loop. A defect is answered as an
+unknown outcome, and logged with its traceback.
 """
 
 import re
@@ -25,7 +25,7 @@ from engine.process.telemetry import REQUEST_SECONDS, Lines, observe
 REQUESTS_MAX: Final = 5_000
 """Requests under way in one process; further ones are answered 503 at once."""
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
-"""Methods that the figures tell apart."""
+"""Methods that metrics tell apart."""
 _REQUEST_ID: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _logger = structlog.get_logger()
 
@@ -59,17 +59,17 @@ class Front:
         finally:
             self._under_way -= 1
         reply.request_id = incoming.request_id
-        reply.left = partial(self._note, incoming, reply.code, started_at)  # the client need not wait for that
+        reply.on_end = partial(self._note, incoming, reply.code, started_at)  # the client need not wait for that
         return reply
 
     def misread(self, request: web.BaseRequest, error: TallybookError) -> Reply:
-        """Answers what is not a request, or came too slowly. Its connection is ended: nothing else on it is read."""
+        """Answers what is not a request, or arrives too slowly. Ends its connection without reading anything else."""
         started_at = time.perf_counter()
         incoming = IncomingRequest(request, self._request_id(request))
         reply = _problem(incoming, error)
-        reply.closing = reply.deaf = True
+        reply.closing = reply.lingers = True
         reply.request_id = incoming.request_id
-        reply.left = partial(self._note, incoming, reply.code, started_at)
+        reply.on_end = partial(self._note, incoming, reply.code, started_at)
         return reply
 
     async def _answered(self, incoming: IncomingRequest) -> Reply:

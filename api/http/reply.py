@@ -21,7 +21,7 @@ from api.http.outgoing import Long
 
 JSON: Final = "application/json"
 WHOLE_BYTES_MAX: Final = 524_288
-"""A body of up to this size is sent at once, a longer one this much at a time."""
+"""A body of up to this size is sent at once. A longer body is sent in portions of this size."""
 LEFT_UNREAD_BYTES_MAX: Final = 65_536
 """A refused request may leave this much of its body unread: if it announces more, its connection is closed."""
 
@@ -35,8 +35,8 @@ class Reply(web.StreamResponse):
     """An answer, short or long.
 
     `headers` are its own lines, as `header` makes them, beyond those of every answer. `closing`: its connection takes
-    no further request. `deaf`: what else the client sends cannot be understood. `left` is called when the answer has
-    left, or could not.
+    no further request. `lingers`: its connection ignores what else the client sends, which cannot be understood.
+    `on_end` is called when the answer was sent, or could not be.
 
     aiohttp's server needs only `prepare`, `write_eof` and `keep_alive` of a StreamResponse. The rest, and with it the
     constructor, is not used.
@@ -48,9 +48,9 @@ class Reply(web.StreamResponse):
         self.media_type = media_type
         self.headers_sent = headers
         self.closing = False
-        self.deaf = False
+        self.lingers = False
         self.request_id = ""
-        self.left: Callable[[], None] = _nothing
+        self.on_end: Callable[[], None] = _nothing
 
     @property
     def keep_alive(self) -> bool:
@@ -63,7 +63,7 @@ class Reply(web.StreamResponse):
         if not body_is_read(request):
             self._leave_unread(request)
         if asks_for_upgrade(request):
-            self.closing = self.deaf = True
+            self.closing = self.lingers = True
         connection = ""
         if self.closing:
             connection = "Connection: close\r\n"
@@ -99,8 +99,8 @@ class Reply(web.StreamResponse):
                 await request.protocol.read_up()
         finally:
             self.body = b""  # or it would be held as long as anything refers to the request
-            self.left()
-        if self.deaf:
+            self.on_end()
+        if self.lingers:
             assert isinstance(request.protocol, Connection)
             await request.protocol.linger()
         return request.writer
@@ -111,7 +111,7 @@ class Reply(web.StreamResponse):
         told to send it: nobody knows whether it will."""
         length = request.content_length
         if self.closing or length is None or length > LEFT_UNREAD_BYTES_MAX or "Expect" in request.headers:
-            self.closing = self.deaf = True
+            self.closing = self.lingers = True
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Nothing is left to be sent."""
