@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def process() -> None:
-    """Runs one process of a service; `api/service/processes.py` starts it as `python -m tallybook_command`."""
+    """Runs one process of a service. `api/service/supervisor.py` starts it as `python -m tallybook_command`."""
     _refuse_strangers()
     module = PROCESSES.get(sys.argv[1])
     sys.exit(2 if module is None else import_module(module).main())

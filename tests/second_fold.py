@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from api.service.process import DSN_VARIABLE, READY
+from api.service.lifecycle import DSN_VARIABLE, READY
 from tests.running import environment
 
 _ROOT: Final = Path(__file__).parents[1]

@@ -1,4 +1,4 @@
-"""Commands that prove: is the log what it was, and is everything that was made of it what it says?"""
+"""Commands that prove that the log is what it was, and that everything made from it follows from it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -11,9 +11,10 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from api.cli import printing, showing
-from api.cli.where import HERE, Json, Where, database_at, known, located
-from api.service.process import stop_on_signals
+from api.cli import printing
+from api.cli.times import time_text
+from api.cli.where import HERE, Json, Slug, Where, database_at, known, located
+from api.service.lifecycle import stop_on_signals
 from engine.database.pool import Database, open_database, unavailable
 from engine.domain.errors import LogDisproved, StartupRefused, Unacceptable
 from engine.domain.terms import Sequence
@@ -42,20 +43,23 @@ async def verify(
     """
     Parameters
     ----------
+    slug
+        Slug of the tournament. Without it, all.
     digests
-        File of outside digests (`tallybook digests`), without which a cut or rewritten log cannot be told.
+        File of outside digests, from `tallybook digests`. Only with it can a cut or rewritten log be found.
     state
-        File in which it is kept how far this has come; with it, a verification that was interrupted goes on.
+        File that keeps the progress, so that an interrupted verification goes on where it was.
     parallel
-        Tournaments at once.
+        Tournaments to verify at the same time.
     forever
-        Go round the tournaments until SIGTERM, the longest unverified first; findings are log lines and metrics.
+        Verify tournament after tournament until SIGTERM, the longest unverified first. Findings are log lines and
+        metrics.
     share
-        Of a core, that --forever may take.
+        Share of a core that --forever may take.
     metrics_port
-        Port of --forever's metrics, for Prometheus; 0: any free one.
+        Port of the metrics of --forever, for Prometheus; 0 means any free port. Without it, none.
     metrics_host
-        Address of --forever's metrics.
+        Address of the metrics of --forever.
     """
     plan = Plan(slug=slug, digests=digests, state=state, parallel=parallel)
     async with _database(where, parallel) as database:
@@ -76,8 +80,10 @@ async def digests(slug: str | None = None, /, *, output: Path, where: Where = HE
     """
     Parameters
     ----------
+    slug
+        Slug of the tournament. Without it, all.
     output
-        File to append to, made where there is none.
+        File to append to. It is created if there is none.
     """
     async with database_at(where) as database:
         tournament_id = None if slug is None else await known(database, slug)
@@ -90,12 +96,13 @@ async def digests(slug: str | None = None, /, *, output: Path, where: Where = HE
     printing.say(f"{_count(len(notes), 'digest')} noted in {output}")
 
 
-async def prove(slug: str, sequence: int, /, *, to: int | None = None, where: Where = HERE) -> None:
+async def prove(slug: Slug, sequence: int, /, *, to: int | None = None, where: Where = HERE) -> None:
     """
     Parameters
     ----------
     to
-        Lead to the first block that ends at this sequence or later, such as one whose digest was noted.
+        Lead to the first block that ends at this sequence or later, such as a block whose digest was noted. Without
+        it, to the head.
     """
     async with database_at(where) as database:
         tournament_id = await known(database, slug)
@@ -107,7 +114,7 @@ async def prove(slug: str, sequence: int, /, *, to: int | None = None, where: Wh
 
 @asynccontextmanager
 async def _database(where: Where, parallel: int) -> AsyncIterator[Database]:
-    """With a connection for each tournament under way, and one that holds the moment they all see."""
+    """Opens the database with a connection for each tournament under way, and one that holds the moment all see."""
     async with (
         located(where) as dsn,
         open_database(dsn, name="tallybook verify", connections_max=parallel + 1) as database,
@@ -160,7 +167,7 @@ def _print(report: Report) -> None:
     printing.rows(rows, columns, as_json=False)
     for head in report.heads:
         for aside in head.set_aside:
-            at = showing.moment(aside.at)
+            at = time_text(aside.at)
             printing.line(f"set aside: {head.slug}: event {aside.sequence} ({aside.kind}), by event {aside.by} at {at}")
     for sentence in report.checked:
         printing.line(f"checked: {sentence}")
@@ -179,7 +186,7 @@ def _count(number: int, noun: str) -> str:
 
 async def _patrol(database: Database, plan: Plan, share: float, host: str, port: int | None) -> None:
     with _metrics(host, port), stop_on_signals() as stop:
-        printing.say("Verifying round and round. Stop with Ctrl-C.")
+        printing.say("Verifying until stopped. Stop with Ctrl-C.")
         count = await verify_for_ever(database, plan, share=share, stop=stop)
     if count:
         raise LogDisproved(f"{_count(count, 'difference')} found.")

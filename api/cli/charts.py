@@ -1,8 +1,8 @@
-"""The picture of a ranking: positions and totals over time, a line per competitor. Imported only where it is asked for,
+"""The picture of a ranking: positions and totals over time, a line per competitor. Only `chart` imports this module,
 because matplotlib is an extra.
 
-Days on which something happened stand at equal distances, and where there are few days, the events themselves. A day is
-that of the competition and not that of the record: a season that was entered in one evening looks as it was played.
+The days on which something happened stand at equal distances. If there are few days, the events stand there instead. A
+day is that of the competition, not of the record: a season entered in one evening looks as it was played.
 """
 
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ from engine.domain.terms import CompetitorId
 from projections.past.course import Moment
 
 COLORED_MAX: Final = 20
-"""Competitors with a color and a name at the end of their line; the others are grey."""
+"""Competitors whose lines have a color, and a name at the end. The others are grey."""
 LABEL_CHARACTERS_MAX: Final = 28
 LABEL_HEIGHT: Final = 1 / 25
-"""In proportion to that of a panel."""
+"""Height of a label, as a fraction of its panel's."""
 TICKS: Final = 8
 DAYS_MIN: Final = 20
 _STYLE: Final[Any] = {
@@ -32,7 +32,7 @@ _STYLE: Final[Any] = {
     "axes.spines.right": False,
     "text.parse_math": False,  # a name with dollar signs is a name
 }
-# Ten hues, as far apart as they go; then the same again, dashed.
+# Ten hues, as far apart as possible; then the same again, dashed.
 _COLORS: Final = (
     "#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2", "#7f7f00", "#34495e",
 )  # fmt: skip
@@ -41,7 +41,7 @@ _GREY: Final = "#c8ccd0"
 
 
 def draw(title: str, moments: Items[Moment], names: Mapping[CompetitorId, str], file: Path) -> None:
-    """Writes the picture of `moments`, of which there is one at least, as SVG. Raises OSError."""
+    """Writes the picture of `moments`, at least one, as SVG. Raises OSError."""
     with mpl.rc_context(_STYLE):
         moments = _by_day(moments)
         figure = Figure(figsize=(10, 10), layout="constrained")
@@ -54,7 +54,7 @@ def draw(title: str, moments: Items[Moment], names: Mapping[CompetitorId, str], 
 
 
 def _by_day(moments: Items[Moment]) -> Items[Moment]:
-    """The last moment of each day, if there are enough of them."""
+    """The last moment of each day, or all moments if there are fewer than DAYS_MIN days."""
     days = [list(of_a_day)[-1] for _, of_a_day in groupby(moments, key=lambda moment: moment.at.date())]
     return days if len(days) >= DAYS_MIN else moments
 
@@ -97,9 +97,10 @@ def _panel(axes: Any, moments: Items[Moment], names: Mapping[CompetitorId, str],
 
 
 def _apart(values: Items[float], gap: float) -> list[float]:
-    """The values, moved as little as makes each at least `gap` from the next; in their order, the middle kept."""
+    """The values, moved as little as possible so that each is at least `gap` from the next. They keep their order, and
+    those that are moved keep their middle."""
     order = sorted(range(len(values)), key=lambda n: values[n])
-    groups: list[tuple[list[int], float]] = []  # neighbours that touch, and the middle of what they stand for
+    groups: list[tuple[list[int], float]] = []  # neighbours that touch, and the middle of their values
     for n in order:
         members, middle = [n], float(values[n])
         while groups and middle - groups[-1][1] < gap * (len(groups[-1][0]) + len(members)) / 2:

@@ -10,14 +10,14 @@ from cyclopts import Parameter
 from api.cli import printing
 from api.cli.imports import register_competitors
 from api.cli.progress import progress
-from api.cli.where import HERE, Json, Where, desk_at, tournament_at
-from api.service.process import stop_on_signals
+from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.service.lifecycle import stop_on_signals
 from engine.domain.commands import RegisterCompetitor
 from engine.domain.terms import OPERATOR, CompetitorId
 
 
 async def add_competitor(
-    slug: str,
+    slug: Slug,
     name: str,
     /,
     *,
@@ -33,9 +33,9 @@ async def add_competitor(
     tag
         A tag; may be given several times.
     color
-        Six hexadecimal characters, without #.
+        Six hexadecimal digits, without #.
     parent
-        Id of the competitor above it in the hierarchy.
+        Id of the competitor above this one in the hierarchy.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         competitor_id = CompetitorId(await desk.new_id())
@@ -56,14 +56,14 @@ async def add_competitor(
         printing.line(str(competitor_id))
 
 
-async def import_competitors(slug: str, file: Path, /, *, json: Json = False, where: Where = HERE) -> None:
-    with ExitStack() as listening:  # also while everything is closed: what is said then is heard
+async def import_competitors(slug: Slug, file: Path, /, *, json: Json = False, where: Where = HERE) -> None:
+    with ExitStack() as listening:  # outlasts the desk: signals are heard while it closes, too
         try:
             async with desk_at(where) as desk, tournament_at(desk, slug) as live:
                 stop = listening.enter_context(stop_on_signals())
                 with progress("importing") as advance:
                     imported = await register_competitors(desk, live, file, stop=stop, progress=advance)
-        except asyncio.CancelledError:  # Ctrl-C, before it was listened for
+        except asyncio.CancelledError:  # Ctrl-C before stop_on_signals
             printing.say("Interrupted before this command registered anybody.")
             raise
     if json:
@@ -72,7 +72,7 @@ async def import_competitors(slug: str, file: Path, /, *, json: Json = False, wh
         _say_how_many(imported.registered, imported.already_registered)
 
 
-async def list_competitors(slug: str, /, *, json: Json = False, where: Where = HERE) -> None:
+async def list_competitors(slug: Slug, /, *, json: Json = False, where: Where = HERE) -> None:
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         rows: list[dict[str, object]] = [
             {"id": i, "name": c.name, "tags": list(c.tags), "color": c.color, "parent": c.parent_id}

@@ -30,7 +30,7 @@ TEAMS: Final = {
 
 
 class Match(Struct, frozen=True):
-    """`four_tries`: who scored four or more. Times are UTC."""
+    """One match. `four_tries`: the sides that scored four tries or more. `kick_off` is in UTC."""
 
     round: int
     kick_off: str
@@ -62,7 +62,7 @@ MATCHES: Final = (
 
 
 def table_points(match: Match) -> dict[str, int]:
-    """The points for the table that a match gives to its two sides."""
+    """The table points that a match gives to each of its two sides."""
     margin = match.home_points - match.away_points
     return {
         side: _result_points(won_by) + (side in match.four_tries)
@@ -79,9 +79,9 @@ def _result_points(won_by: int) -> int:
 
 
 async def play(desk: Desk, live: Live) -> RankingId:
-    """Registers the teams, plays the season, and returns its ranking.
+    """Registers the teams, plays the season, and returns the id of its ranking.
 
-    Each step has an idempotency key: what an earlier call has done is not done again, also where it was broken off.
+    Each step has an idempotency key, so nothing that an earlier call did is done again, even if that call was cut off.
     """
     numbers = count(1)
 

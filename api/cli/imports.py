@@ -1,15 +1,15 @@
-"""Competitors from a file: judged as a whole, registered in its order, and nobody twice.
+"""Registers competitors from a file. The file is judged as a whole, registered in its order, and nobody twice.
 
-CSV with a header whose first column is `name`; `tags` (separated by `|`), `color` and `parent` are optional. NDJSON
-with the same names, `tags` as an array or in the same form. A parent is a competitor's name or id, of the tournament
-or of an earlier line.
+CSV has a header whose first column is `name`; `tags` (separated by `|`), `color` and `parent` are optional. NDJSON has
+the same names; `tags` is an array or has the same form. A parent is the name or id of a competitor of the tournament or
+of an earlier line.
 
-Each line is a request with an idempotency key, so that an import that was cut off, by whatever, goes on when the same
-command is given again. The key is made from what the line says, and from how many lines before it say the same; not
-from the bytes of the file, nor from the line's number. For then a file of which one line was corrected, or which a
-spreadsheet has saved with other line ends, would be another file, and everybody in it be registered again, for ever:
-a log forgets nobody. The price: a line of another file that says just the same is taken for the same competitor. That
-is told, by how many were registered already, and can be put right; doubles could not be.
+Each line is a request with an idempotency key, so an import that was cut off goes on when the same command runs again.
+The key is made from what the line says, and from how many lines before it say the same. It is not made from the bytes
+of the file or the line's number: if it were, one corrected line, or other line ends from a spreadsheet, would make
+another file and register everybody again, for ever, because a log forgets nobody. The price: a line of another file
+that says exactly the same is taken for the same competitor. The command shows this by counting who was registered
+already, and it can be corrected. Doubles could not.
 """
 
 import asyncio
@@ -38,13 +38,13 @@ from engine.log import log
 from projections.board.board import Board, Revisions, fold
 from projections.live.live import Live
 
-LINES_MAX: Final = 100_000
+IMPORT_LINES_MAX: Final = 100_000
 UNDER_WAY_MAX: Final = 500
 """Lines registered at the same time."""
 _ID: Final = re.compile(r"[0-9]{1,19}")
 
 
-class Line(Struct, frozen=True, forbid_unknown_fields=True):
+class ImportLine(Struct, frozen=True, forbid_unknown_fields=True):
     """One competitor of a file."""
 
     name: str
@@ -54,8 +54,8 @@ class Line(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Imported(Struct, frozen=True, kw_only=True):
-    """What became of a file: how many of its lines this import `registered`, and how many were `already_registered`
-    by earlier ones; and the `ids` of all of them, in the order of the file."""
+    """The outcome of an import: how many lines it `registered`, how many were `already_registered` by earlier ones, and
+    the `ids` of all, in the order of the file."""
 
     registered: int
     already_registered: int
@@ -65,34 +65,34 @@ class Imported(Struct, frozen=True, kw_only=True):
 async def register_competitors(
     desk: Desk, live: Live, path: Path, *, stop: asyncio.Event, progress: Callable[[int, int], None]
 ) -> Imported:
-    """Registers every competitor of the file, in its order, who is not registered by it yet.
+    """Registers the competitors of the file, in its order, except those that an import registered before.
 
-    Raises Unreadable or Unacceptable, naming the lines, before anybody is registered; Interrupted once `stop` is set
-    and what was on its way is settled; BrokenOff where something else came between: of what was on its way then, some
-    may be registered before others that precede them. `progress` is told how many of how many are done.
+    Raises Unreadable or Unacceptable, naming the lines, before it registers anybody. Raises Interrupted once `stop` is
+    set and the lines under way are settled. Raises BrokenOff after any other failure; of the lines under way then, some
+    may be registered although earlier ones are not. Calls `progress` with how many lines of how many are done.
     """
     asked = _asked(read(path))
     known = await _known(desk, live, asked, stop)
     async with desk.database.connection() as connection:
         ids = await log.next_ids(connection, len(asked) - len(known))
-    await desk.lives.current(live)  # now it shows all that was found
+    await desk.lives.current(live)  # now it shows everything that _known found
     commands = _judged(live, asked, known, ids)
-    became = _Became()
+    meanwhile = _RegisteredMeanwhile()
     for window in _windows(commands):
         if stop.is_set():
             raise Interrupted(len(known), len(asked))
-        failure = await _register(desk, live, window, known, became)
+        failure = await _register(desk, live, window, known, meanwhile)
         if failure is not None:
             raise BrokenOff(len(known), len(asked), failure)
         progress(len(known), len(asked))
-    registered = len(commands) - became.replayed
+    registered = len(commands) - meanwhile.replayed
     return Imported(
         registered=registered, already_registered=len(asked) - registered, ids=[known[one.key] for one in asked]
     )
 
 
 class Interrupted(TallybookError):
-    """Some competitors of the file are registered, the others were not sent."""
+    """Some competitors of the file are registered. The others were not sent."""
 
     code = "interrupted"
 
@@ -101,27 +101,28 @@ class Interrupted(TallybookError):
 
 
 class BrokenOff(TallybookError):
-    """Some competitors of the file are registered; others are not, or nobody knows."""
+    """Some competitors of the file are registered. The others are not, or their outcome is unknown."""
 
     code = "broken_off"
 
     def __init__(self, done: int, total: int, failure: TallybookError) -> None:
         super().__init__(
-            f"Broken off ({failure.code}): at least {done} of the file's {total} competitors are registered. {_GO_ON}"
+            f"The import failed ({failure.code}): at least {done} of the file's {total} competitors are registered. "
+            f"{_GO_ON}"
         )
 
 
-_GO_ON: Final = "The same command again registers the others, and nobody twice."
+_GO_ON: Final = "Run the same command again: it registers the others, and nobody twice."
 
 
 # ── What was registered before ──────────────────────────────────────────────────────────────────────────
 
 
 class _Asked(Struct, frozen=True):
-    """A line, where it stands, and its request's fingerprint; see `_fingerprint`."""
+    """A line, its number in the file, and the fingerprint of its request; see `_fingerprint`."""
 
     number: int
-    line: Line
+    line: ImportLine
     fingerprint: bytes
 
     @property
@@ -129,7 +130,7 @@ class _Asked(Struct, frozen=True):
         return f"import-{self.fingerprint.hex()}"
 
 
-def _asked(lines: Mapping[int, Line]) -> list[_Asked]:
+def _asked(lines: Mapping[int, ImportLine]) -> list[_Asked]:
     asked: list[_Asked] = []
     alike: Counter[bytes] = Counter()
     for number, line in lines.items():
@@ -139,10 +140,10 @@ def _asked(lines: Mapping[int, Line]) -> list[_Asked]:
     return asked
 
 
-def _fingerprint(line: Line, occurrence: int) -> bytes:
-    """What tells a line from others, and from the `occurrence` - 1 lines before it that say the same.
+def _fingerprint(line: ImportLine, occurrence: int) -> bytes:
+    """32 bytes that tell a line from others, and from the `occurrence` - 1 lines before it that say the same.
 
-    32 bytes, for ever the same, or what was registered once would be registered again.
+    They must stay the same for ever, or everybody would be registered again.
     """
     form = {"name": line.name.strip(), "color": line.color, "parent": _parent_text(line), "occurrence": str(occurrence)}
     form |= {f"tag {n}": tag for n, tag in enumerate(_tags(line))}
@@ -150,9 +151,9 @@ def _fingerprint(line: Line, occurrence: int) -> bytes:
 
 
 async def _known(desk: Desk, live: Live, asked: Items[_Asked], stop: asyncio.Event) -> dict[str, CompetitorId]:
-    """Who was registered for each key by an earlier import, of this file or of others.
+    """The competitors that earlier imports, of this file or of others, registered, by key.
 
-    Raises Unacceptable where a key was used for something else, and Interrupted.
+    Raises Unacceptable if a key was used for something else, and Interrupted.
     """
     known: dict[str, CompetitorId] = {}
     faults: list[Fault] = []
@@ -182,7 +183,7 @@ def _refused(faults: Items[Fault], done: int, total: int) -> Unacceptable:
     if not done:
         return Unacceptable(f"Nothing was imported; {_CORRECT}", faults)
     return Unacceptable(
-        f"{done} of the file's {total} competitors were registered before, and nobody was now; {_CORRECT}", faults
+        f"Nobody was registered now; {done} of the file's {total} competitors were before; {_CORRECT}", faults
     )
 
 
@@ -192,22 +193,22 @@ _CORRECT: Final = "correct these lines."
 # ── Registering ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Became:
-    """Whom another import, at the same time, has registered for lines of ours: with its ids, not with those drawn."""
+class _RegisteredMeanwhile:
+    """The competitors that another import registered for our lines meanwhile: under its ids, not under ours."""
 
     def __init__(self) -> None:
         self.replayed = 0
         self._ids: dict[CompetitorId, CompetitorId] = {}
 
-    def __call__(self, command: RegisterCompetitor) -> RegisterCompetitor:
-        """`command`, below the parent that there is."""
+    def with_parent(self, command: RegisterCompetitor) -> RegisterCompetitor:
+        """`command`, with the id under which its parent was registered."""
         if command.parent_id is None or command.parent_id not in self._ids:
             return command
         return msgspec.structs.replace(command, parent_id=self._ids[command.parent_id])
 
     def settled(self, command: RegisterCompetitor, receipt: Receipt) -> CompetitorId:
-        """The id of whom the command is about."""
-        assert isinstance(receipt.event, CompetitorRegistered)  # the fingerprint is of nothing else
+        """The id of the competitor that the command registered."""
+        assert isinstance(receipt.event, CompetitorRegistered)  # no other request has this fingerprint
         if receipt.replayed:
             self.replayed += 1
             self._ids[command.competitor_id] = receipt.event.competitor_id
@@ -218,18 +219,20 @@ _Command = tuple[_Asked, RegisterCompetitor]
 
 
 async def _register(
-    desk: Desk, live: Live, window: Items[_Command], known: dict[str, CompetitorId], became: _Became
+    desk: Desk, live: Live, window: Items[_Command], known: dict[str, CompetitorId], meanwhile: _RegisteredMeanwhile
 ) -> TallybookError | None:
-    """Registers those of a window, notes them in `known`, and returns the first failure."""
+    """Registers the competitors of a window, notes them in `known`, and returns the first failure."""
     submitted = (
-        desk.submit(live, became(command), actor=OPERATOR, idempotency_key=one.key, fingerprint=one.fingerprint)
+        desk.submit(
+            live, meanwhile.with_parent(command), actor=OPERATOR, idempotency_key=one.key, fingerprint=one.fingerprint
+        )
         for one, command in window
     )
     first: TallybookError | None = None
     for (one, command), outcome in zip(window, await asyncio.gather(*submitted, return_exceptions=True), strict=True):
         match outcome:
             case Receipt():
-                known[one.key] = became.settled(command, outcome)
+                known[one.key] = meanwhile.settled(command, outcome)
             case TallybookError():
                 first = first or outcome
             case _:
@@ -238,7 +241,7 @@ async def _register(
 
 
 def _windows(commands: Iterable[_Command]) -> Iterator[list[_Command]]:
-    """Runs of commands that do not need one another: a parent is registered in an earlier window."""
+    """Splits commands into runs in which none needs another: a parent is registered in an earlier window."""
     window: list[_Command] = []
     within: set[CompetitorId] = set()
     for one, command in commands:
@@ -254,10 +257,10 @@ def _windows(commands: Iterable[_Command]) -> Iterator[list[_Command]]:
 # ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read(path: Path) -> dict[int, Line]:
-    """The competitors of a CSV or NDJSON file (its suffix tells), by the number of the line.
+def read(path: Path) -> dict[int, ImportLine]:
+    """The competitors of a CSV or NDJSON file, by line number. The suffix says which it is.
 
-    Raises Unreadable, naming every line that is wrong.
+    Raises Unreadable, naming every wrong line.
     """
     readers = {".csv": _read_csv, ".ndjson": _read_ndjson}
     reader = readers.get(path.suffix.lower())
@@ -268,32 +271,34 @@ def read(path: Path) -> dict[int, Line]:
     except OSError as error:
         raise Unreadable(f"The file cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise Unreadable(f"The file is not UTF-8 (at byte {error.start}).") from error
-    lines: dict[int, Line] = {}
+        raise Unreadable(f"The file is not UTF-8 (at byte {error.start}); save it as UTF-8.") from error
+    lines: dict[int, ImportLine] = {}
     faults: list[Fault] = []
     for number, row in reader(text):
         try:
             lines[number] = _line(row)
         except msgspec.MsgspecError as error:
             faults.append(Fault(f"line {number}", str(error)))
-    if len(lines) + len(faults) > LINES_MAX:
-        raise Unreadable(f"The file has {len(lines) + len(faults)} competitors; import at most {LINES_MAX} at a time.")
+    if len(lines) + len(faults) > IMPORT_LINES_MAX:
+        raise Unreadable(
+            f"The file has {len(lines) + len(faults)} competitors; import at most {IMPORT_LINES_MAX} at a time."
+        )
     if faults:
         raise Unreadable("Nothing was imported; correct these lines.", faults)
     return lines
 
 
 _Row = bytes | dict[str, str] | None
-"""A JSON text; or a CSV row by column, None if it has not as many fields as there are columns."""
+"""A JSON text, or a CSV row by column. None: a CSV row with more or fewer fields than columns."""
 
 
 def _read_csv(text: str) -> Iterator[tuple[int, _Row]]:
-    # The csv module takes lines as the file has them: a quoted field may hold line ends of its own, and
-    # str.splitlines would break it, and any other, at characters that end no line.
+    # The csv module gets lines as they are in the file. A quoted field may hold line ends, and str.splitlines would
+    # also break at characters that end no line.
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         columns = next(rows, [])
-        if columns[:1] != ["name"] or len(set(columns)) < len(columns) or {*columns} - {*Line.__struct_fields__}:
+        if columns[:1] != ["name"] or len(set(columns)) < len(columns) or {*columns} - {*ImportLine.__struct_fields__}:
             raise Unreadable("The first line must name the columns: name, then any of tags, color, parent.")
         for row in rows:
             if row:
@@ -308,12 +313,12 @@ def _read_ndjson(text: str) -> Iterator[tuple[int, _Row]]:
             yield number, row.encode()
 
 
-def _line(row: _Row) -> Line:
+def _line(row: _Row) -> ImportLine:
     """Raises msgspec.MsgspecError."""
     if row is None:
-        raise msgspec.ValidationError("it does not have as many fields as the first line has columns")
+        raise msgspec.ValidationError("it has more or fewer fields than the first line has columns")
     try:
-        return msgspec.json.decode(row, type=Line) if isinstance(row, bytes) else msgspec.convert(row, Line)
+        return msgspec.json.decode(row, type=ImportLine) if isinstance(row, bytes) else msgspec.convert(row, ImportLine)
     except RecursionError as error:
         raise msgspec.DecodeError("it is nested too deeply") from error
 
@@ -322,10 +327,10 @@ def _line(row: _Row) -> Line:
 
 
 def _judged(live: Live, asked: Items[_Asked], known: Mapping[str, CompetitorId], ids: Iterable[int]) -> list[_Command]:
-    """What those lines ask for that are not known, judged one after the other as if those before were registered.
+    """The commands of the lines that are not `known`, each judged as if those before it were registered.
 
-    What is registered already is not judged again: it may have been renamed since, or its parent's name be that of
-    several by now.
+    Lines that are registered already are not judged again: the competitor may have been renamed since, or several
+    competitors may have the parent's name by now.
     """
     board, revisions = Board(competitors=dict(live.board.competitors)), Revisions()
     names = _Names(live, known.values())
@@ -356,10 +361,10 @@ def _as_if_recorded(event: Event) -> Recorded:
 
 
 class _Names:
-    """Whom a line means by a name: of the tournament, or of an earlier line.
+    """Finds the competitors of the tournament, or of earlier lines, that a line means by a name.
 
-    Who was registered by a later line, and is there already, is meant only where it is nobody else, as when lines have
-    changed places since.
+    A competitor that a later line registered in an earlier import is meant only if nobody else has the name. That
+    happens if lines have changed places since.
     """
 
     def __init__(self, live: Live, of_file: Iterable[CompetitorId]) -> None:
@@ -377,7 +382,7 @@ class _Names:
         return self._named.get(name) or self._later.get(name, [])
 
 
-def _command(line: Line, competitor_id: CompetitorId, names: _Names, state: State) -> RegisterCompetitor:
+def _command(line: ImportLine, competitor_id: CompetitorId, names: _Names, state: State) -> RegisterCompetitor:
     return RegisterCompetitor(
         competitor_id=competitor_id,
         name=line.name,
@@ -387,12 +392,12 @@ def _command(line: Line, competitor_id: CompetitorId, names: _Names, state: Stat
     )
 
 
-def _tags(line: Line) -> tuple[str, ...]:
+def _tags(line: ImportLine) -> tuple[str, ...]:
     tags = line.tags.split("|") if isinstance(line.tags, str) else line.tags
     return tuple(tag.strip() for tag in tags if tag.strip())
 
 
-def _parent_text(line: Line) -> str:
+def _parent_text(line: ImportLine) -> str:
     return str(line.parent).strip()
 
 

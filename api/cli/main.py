@@ -1,10 +1,10 @@
-"""The command line: the other front door, through the same desk. Here is the tree of its commands.
+"""The tree of commands. The command line is the second front door; it uses the same desk as HTTP.
 
-A command is named by the path of its function, which is imported when the command is asked for: so `tallybook --help`
-imports none of them. That is why its help stands here; the help of its parameters is in the function's docstring.
+The tree names each command's function by its path and imports it when somebody runs the command, so `tallybook --help`
+imports none. A command's help therefore stands here. The function's docstring has the help of its parameters.
 
-Data goes to standard output, talk to standard error. Exit codes: 0 done, 1 refused with a reason, 2 usage,
-3 what is stored was disproved: `verify` or `prove` found a difference, 130 interrupted.
+Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 refused with a reason, 2 wrong
+usage, 3 disproved (`verify` or `prove` found a difference), 130 interrupted.
 """
 
 import sys
@@ -23,7 +23,7 @@ INTERRUPTED: Final = 130
 
 
 def _version() -> str:
-    """Tallybook's version; what finds it is large, and imported when it is asked for."""
+    """Tallybook's version. Imports importlib.metadata, which is large, only now."""
     number: str = import_module("importlib.metadata").version("tallybook")
     return number
 
@@ -32,49 +32,59 @@ app = App(
     name="tallybook",
     help="Event-sourced rankings of tournaments.",
     version=_version,
+    help_format="plaintext",  # lists of commands need no more; importing rich.markdown takes 0.07 s
     config=cyclopts.config.Env("TALLYBOOK_", command=False),
     result_action="return_value",
 )
-tournament = App(name="tournament", help="Open and list tournaments.")
+tournament = App(name="tournament", help="Create and list tournaments.")
 competitor = App(name="competitor", help="Register, import and list competitors.")
 unity = App(name="unity", help="Add unities to rankings.")
 ranking = App(name="ranking", help="Close, reopen and list rankings.")
-token = App(name="token", help="Make, list and revoke tokens.")
+token = App(name="token", help="Create, list and revoke tokens.")
 for part in (tournament, competitor, unity, ranking, token):
     app.command(part)
 
 
+def _command(part: App, function: str, *, name: str | None = None, help: str) -> None:  # noqa: A002 - as cyclopts has it
+    """Adds the command that runs `function`, a path of the form "module:name". Its own help is Markdown."""
+    part.command(function, name=name, help=help, help_format="markdown")
+
+
 # ── Tournaments ─────────────────────────────────────────────────────────────────────────────────────────
 
-tournament.command(
+_command(
+    tournament,
     "api.cli.tournaments:create_tournament",
     name="create",
-    help="Open a tournament. Its slug, the name in its address, is made from NAME.",
+    help="Create a tournament. Its slug, the name in its address, is made from NAME.",
 )
-tournament.command("api.cli.tournaments:list_tournaments", name="list", help="List all tournaments.")
+_command(tournament, "api.cli.tournaments:list_tournaments", name="list", help="List all tournaments.")
 
 
 # ── Competitors ─────────────────────────────────────────────────────────────────────────────────────────
 
-competitor.command("api.cli.competitors:add_competitor", name="add", help="Register a competitor.")
-competitor.command(
+_command(competitor, "api.cli.competitors:add_competitor", name="add", help="Register a competitor.")
+_command(
+    competitor,
     "api.cli.competitors:import_competitors",
     name="import",
     help="""
-    Register the competitors of a .csv or .ndjson FILE, in its order.
+    Register the competitors of a .csv or .ndjson FILE, in the order of the file.
 
-    Columns: name, then optionally tags (separated by |), color, parent (a name or id). Where a line is wrong, every
-    such line is named and nobody is registered.
+    Columns: name, then optionally tags (separated by |), color and parent (a name or an id). If any line is wrong, the
+    command names every wrong line and registers nobody.
 
-    Where it is cut off, by Ctrl-C, a kill or a lost database, those who are registered stay, and the same command again
-    registers the others: nobody twice. A line counts as registered if an import into this tournament, of this file or
-    another, has registered one of the same name, tags, color and parent; lines of a file that say the same are as many
-    competitors. So lines may be added and corrected, and the file imported again; but whoever was registered by a line
-    that says something else now stays as they are, beside whom the new line registers. Somebody else of the same name,
-    tags, color and parent is registered by `tallybook competitor add`.
+    If the import is interrupted, by Ctrl-C, a kill or a lost database, those registered stay registered. Run the same
+    command again: it registers the others, and nobody twice.
+
+    A line is done if an import into this tournament, of this file or another, registered a competitor with the same
+    name, tags, color and parent, as often as the file says it. So you can add and correct lines, and import the file
+    again. A line that changed after its registration registers somebody new, and the competitor of the old line stays.
+    To register a namesake with the same tags, color and parent, use `tallybook competitor add`.
     """,
 )
-competitor.command(
+_command(
+    competitor,
     "api.cli.competitors:list_competitors",
     name="list",
     help="List the competitors of a tournament in the order of their registration.",
@@ -83,14 +93,16 @@ competitor.command(
 
 # ── Rankings and unities ────────────────────────────────────────────────────────────────────────────────
 
-unity.command("api.cli.rankings:add_unity", name="add", help="Add a unity to a ranking.")
-ranking.command(
+_command(unity, "api.cli.rankings:add_unity", name="add", help="Add a unity to a ranking.")
+_command(
+    ranking,
     "api.cli.rankings:close_ranking",
     name="close",
-    help="Close a ranking: every change is refused until it is reopened.",
+    help="Close a ranking. It refuses every change until it is reopened.",
 )
-ranking.command("api.cli.rankings:reopen_ranking", name="reopen", help="Reopen a closed ranking.")
-ranking.command(
+_command(ranking, "api.cli.rankings:reopen_ranking", name="reopen", help="Reopen a closed ranking.")
+_command(
+    ranking,
     "api.cli.rankings:list_rankings",
     name="list",
     help="List the rankings of a tournament and their unities.",
@@ -99,121 +111,138 @@ ranking.command(
 
 # ── Tokens ──────────────────────────────────────────────────────────────────────────────────────────────
 
-token.command("api.cli.tokens:create_token", name="create", help="Make a token and show it, once.")
-token.command(
+_command(token, "api.cli.tokens:create_token", name="create", help="Create a token. Its text is shown only once.")
+_command(
+    token,
     "api.cli.tokens:list_tokens",
     name="list",
-    help="List all tokens, the revoked ones too; never their texts.",
+    help="List all tokens, revoked ones included, but never their texts.",
 )
-token.command(
+_command(
+    token,
     "api.cli.tokens:revoke_token",
     name="revoke",
-    help="Take a token out of use, within five seconds everywhere.",
+    help="Revoke a token. Within five seconds every process refuses it.",
 )
 
 
 # ── The past ────────────────────────────────────────────────────────────────────────────────────────────
 
-app.command(
+_command(
+    app,
     "api.cli.past:standings",
-    help="Show who stands where in a ranking, or who stood where at a moment of the past.",
+    help="Show the standings of a ranking, now or at a past moment.",
 )
-app.command(
+_command(
+    app,
     "api.cli.past:history",
-    help="Tell every delta of a ranking: when, by whom, why, and what it led to.",
+    help="List every delta of a ranking: its time, its cause, and the total and position it led to.",
 )
-app.command(
+_command(
+    app,
     "api.cli.past:explain",
-    help="Tell how the competitor with the id COMPETITOR came to where they stand: deltas, competitions, who passed "
-    "whom.",
+    help="Explain how a competitor came to stand where they stand: deltas, competitions, and who passed whom.",
 )
-app.command(
+_command(
+    app,
     "api.cli.past:chart",
-    help="Draw positions and totals over time as an SVG picture, a line for each competitor.",
+    help="Draw positions and totals over time as an SVG picture, with a line for each competitor.",
 )
 
 
 # ── What counts ─────────────────────────────────────────────────────────────────────────────────────────
 
-app.command(
+_command(
+    app,
     "api.cli.void:void",
     help="""
-    Void a competition: every point it caused, in whichever ranking, is reversed in one step.
+    Void a competition: reverse every point it caused, in every ranking, in one step.
 
-    Nothing is deleted: the points and their reversals stay in the history, linked to each other. It is refused while
-    one of the rankings is closed.
+    Nothing is deleted: the points and their reversals stay in the history, linked to each other. The command is refused
+    while one of the rankings is closed.
     """,
 )
-app.command(
+_command(
+    app,
     "api.cli.void:unvoid",
-    help="Have a voided competition count again: the reversals of its points are reversed.",
+    help="Make a voided competition count again, by reversing the reversals of its points.",
 )
-app.command(
+_command(
+    app,
     "api.cli.void:what_if",
-    help="Show how a ranking would stand, had some competitions or competitors not been.",
+    help="Show how a ranking would stand without some competitions or competitors.",
 )
 
 
 # ── Proofs and repairs ──────────────────────────────────────────────────────────────────────────────────
 
-app.command(
+_command(
+    app,
     "api.cli.audit:verify",
     help="""
-    Hold the log against its digests, and everything that is made of it against the log.
+    Check the log against its digests, and everything made from it against the log.
 
-    Of one moment, of all tournaments or of one; nothing is changed. Each difference is a line that names tournament,
-    sequence and field; with any, the exit code is 3.
+    Checks all tournaments or one, as of one moment, and changes nothing. Each difference is a line that names
+    tournament, sequence and field. If there is any, the exit code is 3.
     """,
 )
-app.command(
+_command(
+    app,
     "api.cli.audit:digests",
     help="""
-    Note the heads of all tournaments, or of one, in a file to be kept elsewhere.
+    Note the digests of all tournaments, or of one, in a file to keep elsewhere.
 
-    Appends a line for each: tournament, slug, sequence, digest, recorded_at, noted_at.
+    Appends a line for each tournament, with tournament, slug, sequence, digest, recorded_at and noted_at.
     """,
 )
-app.command(
+_command(
+    app,
     "api.cli.audit:prove",
     help="""
-    Print a proof, as JSON, that an event is in the log; docs/audit/check_proof.py checks it without the database.
+    Print a proof, as JSON, that an event is in the log.
 
-    It leads to the digest of the head, and takes 67 bytes for each block in between. Where the log itself does not
-    verify, nothing is printed and the exit code is 3.
+    docs/audit/check_proof.py checks the proof without the database. The proof leads to the digest of the head, and
+    takes 67 bytes for each block in between. If the log itself does not verify, the command prints nothing and the exit
+    code is 3.
     """,
 )
-app.command(
+_command(
+    app,
     "api.cli.rebuild:rebuild_tables",
     name="rebuild",
     help="""
-    Fold the tables of a tournament, or of all, anew from the log; tell what was different, and replace it.
+    Fold the tables of all tournaments, or of one, anew from the log, and replace those that differ.
 
-    The service goes on meanwhile. Tables that are as the log has them are left as they are.
+    Each difference is a line. Tables that match the log are left as they are. The service goes on meanwhile.
     """,
 )
-app.command(
+_command(
+    app,
     "api.cli.setting_aside:set_event_aside",
     name="set-aside",
     help="""
-    Set aside the event that a stopped tournament cannot be folded past. It has no effect any more, at no moment.
+    Set aside the event that stopped a tournament because it cannot be folded.
 
-    Only the first event that cannot be folded can be set aside, after all digests of the log have been checked.
-    Nothing is deleted, and it cannot be undone. First look whether a newer version of Tallybook can read the event.
+    The event then has no effect, now and at any past moment. The command checks all digests of the log, and sets aside
+    only the first event that cannot be folded. Nothing is deleted, and it cannot be undone. First find out whether a
+    newer version of Tallybook can read the event.
     """,
 )
 
 
 # ── The service ─────────────────────────────────────────────────────────────────────────────────────────
 
-app.command("api.cli.service:serve", help="Answer the interface over HTTP until SIGTERM or Ctrl-C.")
-app.command("api.cli.service:worker", help="Keep the tables, and nothing else, until SIGTERM or Ctrl-C.")
-app.command(
+_command(app, "api.cli.service:serve", help="Answer requests over HTTP and keep the tables, until SIGTERM or Ctrl-C.")
+_command(app, "api.cli.service:worker", help="Keep the tables, and do nothing else, until SIGTERM or Ctrl-C.")
+_command(
+    app,
     "api.cli.service:migrate",
     help="Bring the database's schema up to date. Needs a login that may create schemas and roles.",
 )
-app.command(
+_command(
+    app,
     "api.cli.service:demo",
-    help="Play a season of rugby, show its table and how to ask for it, and serve.",
+    help="Play a season of rugby, print its table and some requests to try, and serve.",
 )
 
 
@@ -242,6 +271,6 @@ def code_of(error: TallybookError) -> int:
     match error.code:
         case LogDisproved.code:
             return 3
-        case "interrupted":  # `Interrupted` of imports.py, which is not imported for a name
+        case "interrupted":  # the code of `Interrupted` in imports.py, without importing that
             return INTERRUPTED
     return 1

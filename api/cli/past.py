@@ -2,23 +2,24 @@
 
 import importlib
 import sys
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final
 
-from cyclopts import Group, Parameter, Token
+from cyclopts import Group, Parameter
 from cyclopts.validators import Number, mutually_exclusive
 
-from api.cli import printing, showing
+from api.cli import printing
+from api.cli.explanation_text import ExplanationText
+from api.cli.history_text import Format, history_text
 from api.cli.progress import progress
-from api.cli.telling import Format, Sentences, telling
-from api.cli.where import HERE, Json, Where, desk_at, tournament_at
+from api.cli.standings_text import print_standings, print_standings_json
+from api.cli.times import begin, end, time_text
+from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
-from api.interface.fields import FORM_OF_TIMES, Misread, begin_of_time, end_of_time
 from api.interface.history import explanation_shape
 from api.interface.lookup import ranking_of, refuse_unknown, unity_named, unity_of
-from api.interface.rendering import View, timestamp
+from api.interface.rendering import View
 from api.interface.standings import PastView
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
@@ -26,33 +27,17 @@ from projections.live.live import Live
 from projections.past.history import Filter
 from projections.past.past import AtSequence, AtTime, Bounds, Moment, Past
 
-
-def _begin(_: type, tokens: tuple[Token, ...]) -> datetime:
-    return _time(tokens, begin_of_time)
-
-
-def _end(_: type, tokens: tuple[Token, ...]) -> datetime:
-    return _time(tokens, end_of_time)
-
-
-def _time(tokens: tuple[Token, ...], parse: Callable[[str], datetime]) -> datetime:
-    try:
-        return parse(tokens[0].value)
-    except Misread:
-        raise ValueError(f"it must be {FORM_OF_TIMES}") from None
-
-
 _MOMENT: Final = Group("Moment", validator=mutually_exclusive)
 _FROM_ONE: Final = Number(gte=1)
 PastSequence = Annotated[int | None, Parameter(group=_MOMENT, validator=_FROM_ONE)]
-PastTime = Annotated[datetime | None, Parameter(group=_MOMENT, converter=_end, accepts_keys=False)]
-Since = Annotated[datetime | None, Parameter(converter=_begin, accepts_keys=False)]
-Until = Annotated[datetime | None, Parameter(converter=_end, accepts_keys=False)]
+PastTime = Annotated[datetime | None, Parameter(group=_MOMENT, converter=end, accepts_keys=False)]
+Since = Annotated[datetime | None, Parameter(converter=begin, accepts_keys=False)]
+Until = Annotated[datetime | None, Parameter(converter=end, accepts_keys=False)]
 Count = Annotated[int | None, Parameter(validator=_FROM_ONE)]
 
 
 async def standings(
-    slug: str,
+    slug: Slug,
     ranking_id: int,
     /,
     *,
@@ -66,9 +51,9 @@ async def standings(
     Parameters
     ----------
     unity
-        Only the unity of this name.
+        Only the unity with this name.
     at_sequence
-        As it was after this event.
+        As it was after the event with this sequence.
     at_time
         As it was at this time in UTC: yyyy-mm-dd HH:ii:ss.
     """
@@ -87,15 +72,15 @@ async def standings(
         if unity is not None:
             unity_named(view.board, ranking, unity)
     if json:
-        showing.standings_json(view, ranking, unity, recorded_at)
+        print_standings_json(view, ranking, unity, recorded_at)
         return
     if moment is not None:
-        printing.say(f"After event {view.head.sequence}, recorded at {timestamp(recorded_at)} UTC:")
-    showing.standings(view.board, ranking, unity)
+        printing.say(f"After event {view.head.sequence}, recorded at {time_text(recorded_at)} UTC:")
+    print_standings(view.board, ranking, unity)
 
 
 async def history(
-    slug: str,
+    slug: Slug,
     ranking_id: int,
     /,
     *,
@@ -115,25 +100,25 @@ async def history(
     Parameters
     ----------
     unity
-        Only the unity of this name.
+        Only the unity with this name.
     competitor
         Only the competitor with this id.
     competition
-        Only what the competition with this id caused.
+        Only deltas that the competition with this id caused.
     actor
-        Only what was asked for with the token of this id; 0: on the command line.
+        Only changes made with the token of this id; 0 means on the command line.
     from_sequence
-        Not before this event.
+        Only from the event with this sequence on.
     to_sequence
-        Not after this event.
+        Only up to the event with this sequence.
     from_time
-        Not before this time in UTC: yyyy-mm-dd HH:ii:ss.
+        Only from this time on, in UTC: yyyy-mm-dd HH:ii:ss.
     to_time
-        Not after this time in UTC.
+        Only up to this time, in UTC.
     format
-        A table to look at, CSV for spreadsheets, or a JSON object a line for programs.
+        A table for people, CSV for spreadsheets, or one JSON object per line for programs.
     output
-        File to write to, instead of to standard output.
+        File to write to instead of standard output.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         ranking = RankingId(ranking_id)
@@ -153,21 +138,21 @@ async def history(
         )
         past, head = Past(desk.database), live.head.sequence
         span = await past.span(live.tournament_id, head, bounds)
-        told = telling(format, live.board, ranking, head)
+        text = history_text(format, live.board, ranking, head)
         total, on_terminal = max(0, span.last - span.first + 1), output is None and sys.stdout.isatty()
         with (
             written_to(output) as write,
-            progress("telling", total=total, data_there=on_terminal) as advance,
+            progress("reading", total=total, data_there=on_terminal) as advance,
         ):
-            write(told.head)
+            write(text.header)
             async for reached, lines in past.lines(live.tournament_id, ranking, span, asked):
                 if lines:
-                    write(told.lines(lines))
+                    write(text.rows(lines))
                 advance(reached - span.first + 1)
 
 
 async def explain(
-    slug: str,
+    slug: Slug,
     ranking_id: int,
     competitor: Annotated[int, Parameter(validator=_FROM_ONE)],
     /,
@@ -181,38 +166,42 @@ async def explain(
     """
     Parameters
     ----------
+    competitor
+        Id of the competitor.
     unity
-        The unity of this name; without: the main one.
+        Name of the unity. Without it, the main one.
     from_
-        From where they stood after this event; 0: before the first.
+        Begin after the event with this sequence; 0 means before the first.
     to
-        To where they stood after this event; without: the last.
+        End after the event with this sequence. Without it, after the last.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         ranking, head = RankingId(ranking_id), live.head.sequence
         unity_id = unity_of(live.board, ranking, None) if unity is None else unity_named(live.board, ranking, unity)
         competitor_id = CompetitorId(competitor)
         refuse_unknown(live.board, ranking, Filter(competitor_id=competitor_id))
-        end = head if to is None else Sequence(to)
-        if from_ > end:
-            raise NotFound(f"There is nothing to tell from event {from_} to event {end}; from must not be greater.")
-        told = await Past(desk.database).explanation(
-            live.tournament_id, ranking, unity_id, competitor_id, start=Sequence(from_), end=end, head=head
+        last = head if to is None else Sequence(to)
+        if from_ > last:
+            raise NotFound(
+                f"There is nothing to explain from event {from_} to event {last}; --from must not be greater than --to."
+            )
+        explanation = await Past(desk.database).explanation(
+            live.tournament_id, ranking, unity_id, competitor_id, start=Sequence(from_), end=last, head=head
         )
     if json:
-        printing.json(explanation_shape(told, unity_id, competitor_id))
+        printing.json(explanation_shape(explanation, unity_id, competitor_id))
     else:
-        printing.line(Sentences(live.board, ranking, unity_id, competitor_id).said(told))
+        printing.line(ExplanationText(live.board, ranking, unity_id, competitor_id).text(explanation))
 
 
-async def chart(slug: str, ranking_id: int, /, *, output: Path, unity: str | None = None, where: Where = HERE) -> None:
+async def chart(slug: Slug, ranking_id: int, /, *, output: Path, unity: str | None = None, where: Where = HERE) -> None:
     """
     Parameters
     ----------
     output
-        File to write to, .svg.
+        File to write to; its name ends in .svg.
     unity
-        The unity of this name; without: the main one.
+        Name of the unity. Without it, the main one.
     """
     if output.suffix.lower() != ".svg":
         raise Unacceptable(f"Charts are written as SVG; name a file that ends in .svg, not {output.name!r}.")

@@ -1,7 +1,7 @@
-"""What the command line prints: data on standard output, as tables or JSON, and talk on standard error.
+"""Prints what commands say: data on standard output, as tables or JSON, and sentences on standard error.
 
-A terminal, or whoever else reads, may have an encoding that lacks a character of a name. It is written as JSON escapes
-it then (ë as \\u00eb), in tables and sentences as in JSON, which thereby stays JSON.
+The encoding of a stream may lack a character of a name. That character is then written as JSON escapes it (ë as
+\\u00eb), in tables and sentences too. So JSON stays JSON.
 """
 
 import codecs
@@ -23,11 +23,11 @@ from engine.domain.errors import Refusal, TallybookError
 PIPED_COLUMNS: Final = 200
 """Width of a table that does not go to a terminal."""
 _ESCAPING: Final = "tallybook.escaping"
-"""Name under which Python knows what is done about characters that an encoding lacks."""
+"""Name under which `_escaped` is registered with Python's codecs."""
 
 
 def in_any_encoding() -> None:
-    """Has both standard streams escape what their encoding lacks, from now on, whoever writes to them."""
+    """Makes both standard streams escape what their encoding lacks, for all who write to them."""
     codecs.register_error(_ESCAPING, _escaped)
     for stream in sys.stdout, sys.stderr:
         if isinstance(stream, io.TextIOWrapper):
@@ -59,7 +59,7 @@ def line(text: str) -> None:
 
 
 def write(text: str) -> None:
-    """As rich does it for tables: who has read enough and gone makes this the end, and no error of ours."""
+    """Writes to standard output. Exits with 1 and without a message if its reader is gone, as rich does for tables."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -84,7 +84,7 @@ def rows(values: Items[Mapping[str, object]], columns: Items[str], *, as_json: b
 
 
 def refused(error: TallybookError) -> None:
-    """The reason, with every fault."""
+    """Says the reason, and every fault."""
     say(error.message)
     if isinstance(error, Refusal):
         for fault in error.faults:

@@ -1,4 +1,4 @@
-"""How far a command has come, as a bar on a terminal."""
+"""The progress of a command, as a bar on a terminal."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,14 +10,14 @@ from api.cli import printing
 
 
 class Advance(Protocol):
-    """Moves a bar to how much is `done`, where it is known now `of` how much."""
+    """Moves the bar to `done`. `of` is the total, if it became known only now."""
 
     def __call__(self, done: int, of: int | None = None) -> None: ...
 
 
 @contextmanager
 def progress(what: str, *, total: int | None = None, data_there: bool = False) -> Iterator[Advance]:
-    """A bar on a terminal, unless the data itself goes there; it is told how much is done, and perhaps of how much."""
+    """Shows a bar on a terminal, unless the data goes there (`data_there`). Yields the function that moves it."""
     with Progress(console=printing.talk(), disable=data_there or not printing.talk().is_terminal) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done, of=None: bar.update(task, completed=done, total=of)

@@ -1,4 +1,4 @@
-"""The command that makes tables anew."""
+"""The command that rebuilds tables."""
 
 from api.cli import printing
 from api.cli.progress import progress
@@ -8,6 +8,12 @@ from projections.tables.rebuild import Rebuilt, rebuild
 
 
 async def rebuild_tables(slug: str | None = None, /, *, json: Json = False, where: Where = HERE) -> None:
+    """
+    Parameters
+    ----------
+    slug
+        Slug of the tournament. Without it, all.
+    """
     rows: list[dict[str, object]] = []
     async with database_at(where) as database:
         only = None if slug is None else await known(database, slug)
@@ -36,7 +42,7 @@ def _row(tournament: log.Registered, rebuilt: Rebuilt) -> dict[str, object]:
 
 
 def _tell(slug: str, rebuilt: Rebuilt) -> None:
-    became = "replaced" if rebuilt.replaced else "as the log has them, left as they are"
-    printing.line(f"{slug}: up to event {rebuilt.sequence}, {became}")
+    became = "replaced" if rebuilt.replaced else "match the log, left as they are"
+    printing.line(f"{slug}: tables up to event {rebuilt.sequence} {became}")
     for difference in rebuilt.differences:
         printing.line(f"  {difference}")

@@ -1,4 +1,4 @@
-"""Commands that run the service: all of it, a worker, the migrations before it, the demo."""
+"""Commands that run the service: `serve`, `worker`, `migrate` and `demo`."""
 
 from collections.abc import Callable
 from functools import partial
@@ -10,15 +10,16 @@ from cyclopts.validators import Number
 from slugify import slugify
 
 from api.cli import demo as six_nations
-from api.cli import printing, showing
+from api.cli import printing
+from api.cli.standings_text import print_standings
 from api.cli.tokens import make_token
 from api.cli.tournaments import open_tournament
 from api.cli.where import HERE, Where, address, find, located
 from api.desk.desk import open_desk
 from api.http.auth import Scope
 from api.http.settings import PROXIES_MAX, REQUESTS_PER_SECOND_MAX, Settings
-from api.service.process import stop_on_signals
-from api.service.processes import PROCESSES_MAX, Beside, run_service
+from api.service.lifecycle import stop_on_signals
+from api.service.supervisor import PROCESSES_MAX, SideTask, run_service
 from api.service.worker_process import work
 from engine.database.migrator import migrate as apply_migrations
 from engine.database.pool import open_database
@@ -50,22 +51,22 @@ async def serve(
     host
         Address to listen on.
     port
-        Port to listen on; 0: any free one.
+        Port to listen on; 0 means any free port.
     processes
         API processes that share the port.
     no_worker
-        Leave the tables to workers elsewhere.
+        Do not keep the tables; workers elsewhere do.
     open_metrics
         Show /metrics without a token.
     requests_per_second
-        How many each token may send to each process; more are answered 429.
+        Requests that each token may send to each process in a second; more are answered 429. Without it, no limit.
     proxies
-        How many proxies in front add the address they see to X-Forwarded-For. Whoever fails to authenticate too
-        often is told by it.
+        Number of proxies in front, each of which adds the address it sees to X-Forwarded-For. The limit on failed
+        authentications counts by that address.
     digests_to
-        File to note the digests of heads in, for `tallybook verify --digests`; keep it elsewhere.
+        File, kept elsewhere, in which to note the digests of tournaments for `tallybook verify --digests`.
     every
-        Seconds between such notes; of heads that have changed.
+        Seconds between notes of the digests that have changed.
     """
     settings = Settings(open_metrics=open_metrics, requests_per_second=requests_per_second, proxies=proxies)
     async with located(where, joinable=True, creates=True) as dsn:
@@ -77,7 +78,7 @@ async def serve(
             processes=processes,
             worker=not no_worker,
             settings=settings,
-            beside=noting,
+            side_task=noting,
         )
 
 
@@ -103,7 +104,7 @@ async def demo(*, host: str = "127.0.0.1", port: Port = 8080, where: Where = HER
     host
         Address to listen on.
     port
-        Port to listen on; 0: any free one.
+        Port to listen on; 0 means any free port.
     """
     async with located(where, joinable=True, creates=True) as dsn:
         async with open_database(dsn, name="tallybook demo") as database, open_desk(database, ids_reserved=1) as desk:
@@ -114,7 +115,7 @@ async def demo(*, host: str = "127.0.0.1", port: Port = 8080, where: Where = HER
                 tournament_id = (await open_tournament(desk, six_nations.NAME)).tournament_id
             async with desk.lives.pinned(tournament_id) as live:
                 ranking_id = await six_nations.play(desk, live)
-                showing.standings(live.board, ranking_id)
+                print_standings(live.board, ranking_id)
             token = await make_token(database, "demo", Scope.ADMIN, [tournament_id], expires_in_days=7)
             say = partial(_say_what_to_try, token[1], slug, ranking_id, live)
         await _serve(dsn, host=host, port=port, processes=1, worker=True, settings=Settings(), on_ready=say)
@@ -128,11 +129,11 @@ async def _serve(
     processes: int,
     worker: bool,
     settings: Settings,
-    beside: Beside | None = None,
+    side_task: SideTask | None = None,
     on_ready: Callable[[str], None] = printing.listening,
 ) -> None:
     async with open_database(dsn, name="tallybook serve", connections_max=1):
-        printing.say("The database is sound; starting.")
+        printing.say("The database is ready; starting.")
     with stop_on_signals() as stop:
         await run_service(
             dsn,
@@ -141,14 +142,14 @@ async def _serve(
             processes=processes,
             worker=worker,
             settings=settings,
-            beside=beside,
+            side_task=side_task,
             stop=stop,
             on_ready=on_ready,
         )
 
 
 def _say_what_to_try(token: str, slug: str, ranking_id: RankingId, live: Live, address: str) -> None:
-    """Three lines to try."""
+    """Prints three requests to try."""
     ranking = live.board.rankings[ranking_id]
     competitor_id, unity_id = ranking.participants[0], next(iter(ranking.unities))
     at = f"{address}/tournament/{slug}"

@@ -1,21 +1,22 @@
-"""The command for an event that cannot be folded."""
+"""The command that sets aside an event that cannot be folded."""
 
 from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from api.cli import printing, showing
+from api.cli import printing
 from api.cli.progress import progress
-from api.cli.where import HERE, Json, Where, database_at, known
+from api.cli.times import time_text
+from api.cli.where import HERE, Json, Slug, Where, database_at, known
 from engine.domain.terms import Sequence
 from projections.verification.setting_aside import Found, Unfoldable, set_aside
 
 SHOWN_MAX: Final = 2_000
-"""Characters of an event's body that are shown; all of them with --json."""
+"""Characters of an event's body that are shown. --json shows all."""
 
 
 async def set_event_aside(
-    slug: str,
+    slug: Slug,
     sequence: int,
     /,
     *,
@@ -27,7 +28,7 @@ async def set_event_aside(
     Parameters
     ----------
     dry_run
-        Show what would be ignored, and change nothing.
+        Show the event and what could not be folded after it, and change nothing.
     """
     async with database_at(where) as database:
         tournament_id = await known(database, slug)
@@ -48,7 +49,7 @@ def _row(found: Found, *, done: bool) -> dict[str, object]:
         "kind": event.kind,
         "body": event.body,
         "actor": event.actor,
-        "recorded_at": showing.moment(event.recorded_at),
+        "recorded_at": time_text(event.recorded_at),
         "digest": event.digest.hex(),
         "reason": found.first.reason,
         "next": None if found.second is None else found.second.event.sequence,
@@ -61,22 +62,22 @@ def _tell(slug: str, found: Found, *, done: bool) -> None:
     printing.line(f"event {found.first.event.sequence} of {slug} {'is' if done else 'would be'} set aside:")
     _tell_of(found.first)
     if found.second is None:
-        printing.say("Every other event can be folded: the service goes on by itself within seconds.")
+        printing.say("Every other event can be folded. The service goes on by itself within seconds.")
         return
     left = "1 more event" if found.count == 2 else f"{found.count - 1:,} more events"
-    printing.line(f"{left} cannot be folded then; the next one is event {found.second.event.sequence}:")
+    printing.line(f"{left} cannot be folded after that; the next one is event {found.second.event.sequence}:")
     _tell_of(found.second)
-    printing.say(f"The tournament stays stopped: `tallybook set-aside {slug} {found.second.event.sequence}` is next.")
+    printing.say(f"The tournament stays stopped. Next: `tallybook set-aside {slug} {found.second.event.sequence}`.")
 
 
 def _tell_of(unfoldable: Unfoldable) -> None:
     event = unfoldable.event
     printing.line(f"  {_shown(event.kind)} {_shown(event.body)}")
-    printing.line(f"  recorded at {showing.moment(event.recorded_at)} for token {event.actor}")
+    printing.line(f"  recorded at {time_text(event.recorded_at)} for token {event.actor}")
     printing.line(f"  {_shown(unfoldable.reason)}")
 
 
 def _shown(text: str) -> str:
-    """The beginning of what somebody wrote, without anything that a terminal would obey."""
+    """The beginning of a text from outside, with control characters escaped so that no terminal obeys them."""
     shown = "".join([c if c.isprintable() else f"\\x{ord(c):02x}" for c in text[:SHOWN_MAX]])
     return shown if len(text) <= SHOWN_MAX else f"{shown} … ({len(text):,} characters)"

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from api.cli import printing, showing
+from api.cli import printing
+from api.cli.times import time_text
 from api.cli.where import HERE, Json, Where, database_at, known, writing_to
 from api.http import auth
 from api.http.auth import Scope, Token
@@ -29,11 +30,11 @@ async def create_token(
     Parameters
     ----------
     scope
-        read < write < admin.
+        What the token may do. Each scope includes those before it.
     tournament
-        Slug of a tournament it is bound to; may be given several times; without: all.
+        Slug of a tournament that the token is for; may be given several times. Without it, all tournaments.
     expires_in_days
-        After so many days it is no longer good; without: never.
+        Days until the token expires. Without it, never.
     """
     async with database_at(where) as database:
         slugs = tournament or []
@@ -46,11 +47,11 @@ async def create_token(
                 "token": text,
                 "scope": scope,
                 "tournaments": tournament,
-                "expires_at": showing.moment(token.expires_at),
+                "expires_at": time_text(token.expires_at),
             }
         )
     else:
-        printing.say("Keep it; it is not shown again.")
+        printing.say("Keep this token; it is not shown again.")
         printing.line(text)
 
 
@@ -65,7 +66,7 @@ async def list_tokens(*, json: Json = False, where: Where = HERE) -> None:
 async def revoke_token(token_id: int, /, *, where: Where = HERE) -> None:
     async with database_at(where) as database, database.connection() as connection:
         if not await auth.revoke(connection, ActorId(token_id)):
-            raise NotFound(f"There is no token {token_id} in use.")
+            raise NotFound(f"There is no token {token_id} in use; `tallybook token list` shows all tokens.")
     printing.say(f"token {token_id} is revoked")
 
 
@@ -90,7 +91,7 @@ def _row(token: Token, slugs: Mapping[TournamentId, str]) -> dict[str, object]:
         "name": token.name,
         "scope": token.scope.text,
         "tournaments": bound,
-        "created_at": showing.moment(token.created_at),
-        "expires_at": showing.moment(token.expires_at),
-        "revoked_at": showing.moment(token.revoked_at),
+        "created_at": time_text(token.created_at),
+        "expires_at": time_text(token.expires_at),
+        "revoked_at": time_text(token.revoked_at),
     }

@@ -41,11 +41,11 @@ async def open_tournament(desk: Desk, name: str) -> log.Registered:
         raise Unacceptable(f"The name {fault}.")
     stem = slugify(name, max_length=SLUG_CHARACTERS_MAX)
     if not stem:
-        raise Unacceptable("Nothing of this name is left for its address; use letters or digits in it.")
+        raise Unacceptable("This name has no letters or digits to make a slug from; use some.")
     tournament_id = TournamentId(await desk.new_id())
     async with writing_to(desk.database) as connection:
         for number in range(1, SLUG_ATTEMPTS_MAX + 1):
             slug = stem if number == 1 else f"{stem}-{number}"
             if await log.open_tournament(connection, tournament_id, name=name, slug=slug, actor=OPERATOR):
                 return log.Registered(tournament_id, slug, name, Sequence(1))
-    raise Unacceptable(f"There are {SLUG_ATTEMPTS_MAX} tournaments of this name; choose another.")
+    raise Unacceptable(f"There are {SLUG_ATTEMPTS_MAX} tournaments with this name already; choose another name.")

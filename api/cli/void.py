@@ -1,13 +1,14 @@
-"""Commands about what counts: competitions voided and unvoided, and standings had something not been."""
+"""Commands about what counts: `void`, `unvoid`, and `what-if`."""
 
 from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
 
-from api.cli import printing, showing
+from api.cli import printing
 from api.cli.progress import progress
-from api.cli.where import HERE, Json, Where, desk_at, tournament_at
+from api.cli.standings_text import print_comparison
+from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.desk.desk import Desk
 from api.interface.lookup import ranking_of, refuse_unknown, unity_named
 from api.interface.voiding import ComparedRankingShape, compared
@@ -19,19 +20,19 @@ from projections.live.live import Live
 from projections.past.comparison import foreseen, without
 from projections.past.history import Filter
 
-DryRun = Annotated[bool, Parameter(negative="", help="Show what it would lead to, and change nothing.")]
-Ids = Annotated[list[int] | None, Parameter(negative="")]
+DryRun = Annotated[bool, Parameter(negative="", help="Show what would change, and change nothing.")]
+IdList = Annotated[list[int] | None, Parameter(negative="")]
 
 
 async def void(
-    slug: str, competition_id: int, /, *, dry_run: DryRun = False, json: Json = False, where: Where = HERE
+    slug: Slug, competition_id: int, /, *, dry_run: DryRun = False, json: Json = False, where: Where = HERE
 ) -> None:
     async with desk_at(where) as desk:
         await _change(desk, slug, VoidCompetition(competition_id=CompetitionId(competition_id)), dry_run, json=json)
 
 
 async def unvoid(
-    slug: str, competition_id: int, /, *, dry_run: DryRun = False, json: Json = False, where: Where = HERE
+    slug: Slug, competition_id: int, /, *, dry_run: DryRun = False, json: Json = False, where: Where = HERE
 ) -> None:
     async with desk_at(where) as desk:
         await _change(desk, slug, UnvoidCompetition(competition_id=CompetitionId(competition_id)), dry_run, json=json)
@@ -49,23 +50,23 @@ async def _change(
     if json:
         printing.json({"sequence": receipt.sequence})
     else:
-        printing.say(f"done, as event {receipt.sequence}")
+        printing.say(f"recorded as event {receipt.sequence}")
 
 
 def _show(rankings: list[ComparedRankingShape], *, json: bool) -> None:
     if json:
         printing.json(rankings)
     else:
-        showing.comparison(rankings)
+        print_comparison(rankings)
 
 
 async def what_if(
-    slug: str,
+    slug: Slug,
     ranking_id: int,
     /,
     *,
-    without_competition: Ids = None,
-    without_competitor: Ids = None,
+    without_competition: IdList = None,
+    without_competitor: IdList = None,
     unity: str | None = None,
     json: Json = False,
     where: Where = HERE,
@@ -74,11 +75,11 @@ async def what_if(
     Parameters
     ----------
     without_competition
-        Id of a competition whose points do not count, nor their reversals; may be given several times.
+        Id of a competition to leave out, with its points and their reversals; may be given several times.
     without_competitor
-        Id of a competitor who is in no list and has no points; may be given several times.
+        Id of a competitor to leave out, with all their points; may be given several times.
     unity
-        Only the unity of this name.
+        Only the unity with this name.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         ranking = RankingId(ranking_id)
@@ -96,7 +97,7 @@ async def what_if(
 
 
 async def _replayed(desk: Desk, live: Live, competitions: set[CompetitionId], competitors: set[CompetitorId]) -> Board:
-    """What the log up to the live's head comes to without these. Raises LogForked and LogUnreadable."""
+    """The board of the log up to the live's head, without these. Raises LogForked and LogUnreadable."""
     board, head = Board(), log.beginning(live.tournament_id)
     with progress("replaying", total=live.head.sequence) as advance:
         while head.sequence < live.head.sequence:

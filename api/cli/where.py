@@ -1,8 +1,8 @@
-"""Where a command finds what it is about: the database, a desk over it, a tournament.
+"""Opens what a command is about: the database, a desk over it, a tournament.
 
-A command names a database by its address, or a directory with an embedded one, which is started or joined. Only a
-command that `creates` makes one where there is none: whoever mistypes the directory of what they want to read, or to
-change, is told so.
+The user names a database by its address, or the directory of an embedded one, which the command starts or joins. Only a
+command that `creates` makes a database where there is none. Any other command is refused, so that a mistyped directory
+is noticed.
 """
 
 from collections.abc import AsyncIterator
@@ -30,20 +30,21 @@ class Where:
     """Which database: one at an address, or else an embedded one in a directory."""
 
     database_url: str | None = None
-    """Address of a PostgreSQL database, postgresql://USER@HOST/NAME; without it an embedded one is used."""
+    """Address of a PostgreSQL database: postgresql://USER@HOST/NAME. Without it, an embedded one is used."""
     data_dir: Path = Path("tallybook-data")
-    """Directory of the embedded database. If a server owns it, its database is joined. Only `serve`, `demo`, `migrate`
-    and `tournament create` make one where there is none."""
+    """Directory of the embedded database. If a running service owns it, the command joins its database. Only `serve`,
+    `demo`, `migrate` and `tournament create` make a new one."""
 
 
 HERE: Final = Where()
+Slug = Annotated[str, Parameter(help="Slug of the tournament.")]
 Json = Annotated[bool, Parameter(negative="", help="Print JSON instead of a table.")]
 
 
 @asynccontextmanager
 async def located(where: Where, *, joinable: bool = False, creates: bool = False) -> AsyncIterator[str]:
-    """The address of the database. An embedded one is brought up to date, also by those who join: its owner may be
-    just about to."""
+    """Yields the address of the database. Migrates an embedded one, even if another process owns it: that process may
+    not have migrated it yet."""
     async with address(where, joinable=joinable, creates=creates) as dsn:
         if where.database_url is None:
             await migrate(dsn)
@@ -52,15 +53,17 @@ async def located(where: Where, *, joinable: bool = False, creates: bool = False
 
 @asynccontextmanager
 async def address(where: Where, *, joinable: bool = False, creates: bool = False) -> AsyncIterator[str]:
-    """The address of the database; an embedded one is started or joined, and lent to others if it is `joinable`.
+    """Yields the address of the database. Starts or joins an embedded one; others may join it if it is `joinable`.
 
-    Raises StartupRefused where there is none in the directory, unless the command `creates` one.
+    Raises StartupRefused if there is none in the directory, unless the command `creates` one.
     """
     if where.database_url is None:
         async with embedded_postgres(where.data_dir, joinable=joinable, creates=creates) as embedded:
             yield embedded.dsn
     elif not where.database_url:
-        raise StartupRefused("The address of the database is empty; give one, or none at all for an embedded database.")
+        raise StartupRefused(
+            "The address of the database is empty; give one, or leave the option out to use an embedded database."
+        )
     else:
         yield where.database_url
 
@@ -77,7 +80,7 @@ async def database_at(where: Where, *, creates: bool = False) -> AsyncIterator[D
 
 @asynccontextmanager
 async def writing_to(database: Database) -> AsyncIterator[Connection]:
-    """A connection for a write that goes past the desk: if it is lost, nobody knows what became of it."""
+    """Yields a connection for a write without the desk. Raises OutcomeUnknown if the connection is lost."""
     async with database.connection() as connection:
         try:
             yield connection
@@ -93,20 +96,21 @@ async def desk_at(where: Where, *, creates: bool = False) -> AsyncIterator[Desk]
 
 @asynccontextmanager
 async def tournament_at(desk: Desk, slug: str) -> AsyncIterator[Live]:
-    """The tournament, as it is now."""
+    """Yields the tournament as it is now. Raises NotFound."""
     async with desk.lives.pinned(await known(desk.database, slug)) as live:
         await desk.lives.current(live)
         yield live
 
 
 async def find(database: Database, slug: str) -> TournamentId | None:
-    if name_fault(slug):  # it may hold what no column can
+    if name_fault(slug):  # the slug may hold characters that no column can
         return None
     async with database.connection() as connection:
         return await log.tournament_named(connection, slug)
 
 
 async def known(database: Database, slug: str) -> TournamentId:
+    """The id of the tournament. Raises NotFound."""
     tournament_id = await find(database, slug)
     if tournament_id is None:
         raise NotFound(f"There is no tournament {slug!r}; `tallybook tournament list` shows them.")

@@ -1,4 +1,4 @@
-"""Where a command's data goes: to standard output, or to a file that is there when it is whole."""
+"""Where a command's data goes: to standard output, or to a file that appears only when it is whole."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -10,10 +10,10 @@ from engine.domain.errors import Unacceptable
 
 @contextmanager
 def written_to(file: Path | None) -> Iterator[Callable[[str], None]]:
-    """Takes text, piece by piece; None: for standard output.
+    """Yields a function that writes text to `file`, or to standard output if it is None.
 
-    A file is written beside its place and put there at the end: whoever finds it has all of it, and what was there
-    before stays until then. Devices and pipes are written to as they are. Raises Unacceptable where it cannot be done.
+    The file is written beside its place and moved there at the end. So it is always whole, and an older file stays
+    until then. Devices and pipes are written to directly. Raises Unacceptable if the file cannot be written.
     """
     if file is None:
         yield printing.write

@@ -53,8 +53,8 @@ class Condition(Struct, frozen=True):
         resource = self._resource(board)
         if resource is not None and own_tag(resource) not in self.own_tags:
             raise PreconditionFailed(
-                f"The {self.kind} {self.resource_id} is not as it was when its ETag was given; read it again, "
-                "and send what is to be changed of it as it is now."
+                f"The {self.kind} {self.resource_id} has changed since its ETag was given; read it again, then send "
+                "your change to it as it is now."
             )
 
     def _resource(self, board: Board) -> Competitor | Competition | Ranking | None:
@@ -72,7 +72,7 @@ def parse_if_match(values: Iterable[str], ids: Mapping[str, int]) -> Condition |
     Raises Unreadable, also if there are no `ids`.
     """
     if not ids:
-        raise _unreadable("has nothing to be compared with where something is created; leave it out")
+        raise _unreadable("has nothing to compare with when something is created; leave it out")
     text = ", ".join(value.strip(" \t") for value in values)
     if not _IF_MATCH.fullmatch(text):
         raise _unreadable(

@@ -143,7 +143,7 @@ def _refuse_faults(name: str, expires_in_days: int | None) -> None:
     if expires_in_days is not None and not 1 <= expires_in_days <= EXPIRES_IN_DAYS_MAX:
         faults.append(Fault("expires_in_days", f"must be from 1 to {EXPIRES_IN_DAYS_MAX}"))
     if faults:
-        raise Unacceptable("The token cannot be made as it is asked for; correct the fields named.", faults)
+        raise Unacceptable("The token cannot be created like this; correct the fields named.", faults)
 
 
 def _token(row: Any) -> Token:

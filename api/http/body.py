@@ -62,7 +62,7 @@ async def _read(request: web.BaseRequest, length: int | None) -> bytes:
                 if length is None:
                     await asyncio.sleep(0)  # or a client that sends tiny chunks would keep the event loop
     except TimeoutError as error:
-        raise BodyTooSlow(f"The body did not come within {BODY_SECONDS_MAX:.0f} seconds; send it again.") from error
+        raise BodyTooSlow(f"The body did not arrive within {BODY_SECONDS_MAX:.0f} seconds; send it again.") from error
     except _BROKEN as error:
         raise _broken_off(error) from None
     return bytes(body)

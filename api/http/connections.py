@@ -54,7 +54,7 @@ def refuse_lax_parser() -> None:
     can disagree with a proxy about where a request ends."""
     if not parser_is_in_c():
         raise StartupRefused(
-            "aiohttp has come without its HTTP parser in C; install its wheel, and unset AIOHTTP_NO_EXTENSIONS."
+            "aiohttp is installed without its HTTP parser in C; install its wheel, and unset AIOHTTP_NO_EXTENSIONS."
         )
 
 

@@ -1,7 +1,7 @@
-"""What surrounds every request: a bound on their number, errors as answers, one canonical line, metrics.
+"""Surrounds every request: bounds their number, turns errors into answers, and writes the canonical line and metrics.
 
-This is one of the two places that catch every exception; the other is the worker's loop. A defect is answered as what
-it is, an unknown outcome, and logged with its traceback.
+This is one of the two places that catch every exception; the other is the worker's loop. A defect is answered as an
+unknown outcome, and logged with its traceback.
 """
 
 import re
@@ -16,16 +16,16 @@ from aiohttp import web
 from prometheus_client import Histogram
 
 from api.http import problems
-from api.http.exchange import Reply, Visit
 from api.http.outgoing import Outgoing
-from api.http.router import Router
+from api.http.reply import Reply
+from api.http.router import IncomingRequest, Router
 from engine.domain.errors import QueueFull, Refusal, TallybookError, Unreadable
 from engine.process.telemetry import REQUEST_SECONDS, Lines, observe
 
 REQUESTS_MAX: Final = 5_000
 """Requests under way in one process; further ones are answered 503 at once."""
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
-"""Methods that the figures tell apart."""
+"""Methods that metrics tell apart."""
 _REQUEST_ID: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _logger = structlog.get_logger()
 
@@ -44,56 +44,58 @@ class Front:
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answers a request. Raises nothing but CancelledError."""
         started_at = time.perf_counter()
-        visit = Visit(request, self._request_id(request))
+        incoming = IncomingRequest(request, self._request_id(request))
         self._under_way += 1
         try:
-            reply = await self._answered(visit)
+            reply = await self._answered(incoming)
         except TallybookError as error:
-            reply = _problem(visit, error)
+            reply = _problem(incoming, error)
         except Exception:
-            _logger.exception("request_failed", request_id=visit.request_id, method=request.method, path=request.path)
-            visit.facts["code"] = "defect"
+            _logger.exception(
+                "request_failed", request_id=incoming.request_id, method=request.method, path=request.path
+            )
+            incoming.facts["code"] = "defect"
             reply = Reply(problems.body(500, problems.DEFECT_MESSAGE), code=500)
         finally:
             self._under_way -= 1
-        reply.request_id = visit.request_id
-        reply.left = partial(self._note, visit, reply.code, started_at)  # the client need not wait for that
+        reply.request_id = incoming.request_id
+        reply.on_end = partial(self._note, incoming, reply.code, started_at)  # the client need not wait for that
         return reply
 
     def misread(self, request: web.BaseRequest, error: TallybookError) -> Reply:
-        """Answers what is not a request, or came too slowly. Its connection is ended: nothing else on it is read."""
+        """Answers what is not a request, or arrives too slowly. Ends its connection without reading anything else."""
         started_at = time.perf_counter()
-        visit = Visit(request, self._request_id(request))
-        reply = _problem(visit, error)
-        reply.closing = reply.deaf = True
-        reply.request_id = visit.request_id
-        reply.left = partial(self._note, visit, reply.code, started_at)
+        incoming = IncomingRequest(request, self._request_id(request))
+        reply = _problem(incoming, error)
+        reply.closing = reply.lingers = True
+        reply.request_id = incoming.request_id
+        reply.on_end = partial(self._note, incoming, reply.code, started_at)
         return reply
 
-    async def _answered(self, visit: Visit) -> Reply:
-        request = visit.request
+    async def _answered(self, incoming: IncomingRequest) -> Reply:
+        request = incoming.request
         if self._under_way > REQUESTS_MAX:
             raise QueueFull
         if request.version.major != 1:
             raise Unreadable("The request cannot be read; send it as HTTP/1.1.")
         found = self._router.resolve(request.method, request.rel_url.raw_path)
-        visit.path = found.path
-        visit.parameters = found.parameters
+        incoming.path = found.path
+        incoming.parameters = found.parameters
         if "Expect" in request.headers and request.headers["Expect"].lower() != "100-continue":
-            raise Unreadable("What the header Expect asks for cannot be done; leave it out.")
-        return await found.handler(visit)
+            raise Unreadable("The header Expect asks for what this server cannot do; leave it out.")
+        return await found.handler(incoming)
 
-    def _note(self, visit: Visit, status: int, started_at: float) -> None:
+    def _note(self, incoming: IncomingRequest, status: int, started_at: float) -> None:
         seconds = time.perf_counter() - started_at
-        observe(_figures(_method(visit.request.method), visit.path, status), seconds)
+        observe(_figures(_method(incoming.request.method), incoming.path, status), seconds)
         self._lines.event(
             "request",
-            request_id=visit.request_id,
-            method=visit.request.method,
-            route=visit.path,
+            request_id=incoming.request_id,
+            method=incoming.request.method,
+            route=incoming.path,
             status=status,
             milliseconds=round(seconds * 1000, 2),
-            **visit.facts,
+            **incoming.facts,
         )
 
     def _request_id(self, request: web.BaseRequest) -> str:
@@ -104,9 +106,9 @@ class Front:
         return f"{self._process_id}-{next(self._request_numbers)}"
 
 
-def _problem(visit: Visit, error: TallybookError) -> Reply:
+def _problem(incoming: IncomingRequest, error: TallybookError) -> Reply:
     status = problems.STATUSES.get(type(error), 500)
-    visit.facts["code"] = error.code
+    incoming.facts["code"] = error.code
     faults = error.faults if isinstance(error, Refusal) else ()
     reply = Reply(problems.body(status, error.message, faults), code=status, headers=problems.headers(error))
     reply.closing = isinstance(error, Unreadable)  # what is left of the body is not worth reading

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from api.http.exchange import header
+from api.http.reply import header
 from engine.domain import errors
 from engine.domain.errors import Fault, TallybookError
 

@@ -1,21 +1,40 @@
-"""Finds the handler of a request, by the template that its path matches and by its method."""
+"""A request, and which handler answers it: by the template that its path matches and by its method."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 from urllib.parse import unquote
 
+from aiohttp import web
 from msgspec import Struct
 
-from api.http.exchange import Reply, Visit
+from api.http.reply import Reply
 from engine.domain.errors import MethodNotAllowed, NotFound
 
 PATHS_KEPT_MAX: Final = 10_000
 PATH_KEPT_CHARACTERS_MAX: Final = 300
-"""A process remembers so many paths that it was asked for, of up to so many characters; longer ones are looked up each
+"""A process remembers the handlers of this many paths of up to this many characters. It looks up longer paths each
 time."""
 
-Handler = Callable[[Visit], Awaitable[Reply]]
+
+class IncomingRequest:
+    """A request that is being answered, as the operations see it.
+
+    `path` is the template that its path matches, "none" before it is found; `parameters` are the variable parts of the
+    path, by name; `facts` are what its canonical line adds to what every line says.
+    """
+
+    __slots__ = ("facts", "parameters", "path", "request", "request_id")
+
+    def __init__(self, request: web.BaseRequest, request_id: str) -> None:
+        self.request = request
+        self.request_id = request_id
+        self.path = "none"
+        self.parameters: Mapping[str, str] = {}
+        self.facts: dict[str, object] = {}
+
+
+Handler = Callable[[IncomingRequest], Awaitable[Reply]]
 
 
 class Found(Struct, frozen=True):

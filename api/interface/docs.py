@@ -10,7 +10,7 @@ from functools import cache
 from html import escape
 from typing import Any, Final
 
-from api.http.exchange import header
+from api.http.reply import header
 from api.interface import openapi
 
 _STYLE: Final = """

@@ -19,10 +19,10 @@ from api.desk.desk import Desk
 from api.desk.remembered import Slugs
 from api.http.auth import Guard, Scope, Token
 from api.http.body import Bodies
-from api.http.exchange import Reply, Visit, header
 from api.http.forms import fingerprint, parse_id
 from api.http.outgoing import Long, Outgoing
-from api.http.router import Handler, Router
+from api.http.reply import Reply, header
+from api.http.router import Handler, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
 from api.interface.declarations import TOURNAMENT, Operation, Preview, Read, Reading, Recall, Write, method_of, scope_of
 from api.interface.fields import FormReader, read_query
@@ -84,14 +84,14 @@ class Handlers:
             case _:
                 assert_never(operation)
 
-    async def authenticated(self, visit: Visit, scope: Scope) -> Token:
+    async def authenticated(self, incoming: IncomingRequest, scope: Scope) -> Token:
         """Returns the token of a request if it reaches as far as `scope`, and counts the request.
 
         Raises Unauthenticated, Forbidden, TooManyRequests and DatabaseUnavailable.
         """
-        authorization = visit.request.headers.get("Authorization")
-        token = self._guard.kept(authorization) or await self._looked_up(visit.request, authorization)
-        visit.facts["actor"] = token.token_id
+        authorization = incoming.request.headers.get("Authorization")
+        token = self._guard.kept(authorization) or await self._looked_up(incoming.request, authorization)
+        incoming.facts["actor"] = token.token_id
         if self._requests is not None:
             self._requests.take(token.token_id)
         if token.scope < scope:
@@ -111,24 +111,24 @@ class Handlers:
             self._failures.count(address)
             raise
 
-    async def _tournament(self, visit: Visit, token: Token) -> TournamentId:
+    async def _tournament(self, incoming: IncomingRequest, token: Token) -> TournamentId:
         """The tournament of the path. Raises the same NotFound if it does not exist and if the token is not for it, and
         DatabaseUnavailable."""
-        slug = visit.parameters["tournament"]
-        visit.facts["tournament"] = slug[:SLUG_CHARACTERS_LOGGED]
+        slug = incoming.parameters["tournament"]
+        incoming.facts["tournament"] = slug[:SLUG_CHARACTERS_LOGGED]
         tournament_id = await self._slugs.tournament_id(slug)
         if tournament_id is None or not token.allows(tournament_id):
             raise NotFound(_NO_TOURNAMENT)
         return tournament_id
 
-    async def _pin(self, visit: Visit, token: Token, tournament_id: TournamentId) -> Live:
+    async def _pin(self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId) -> Live:
         """Pins the live of the tournament, once it is sure to be that of the path. The caller must unpin it.
 
         After a restore a slug can mean another tournament than before, and an id can belong to another one. So the slug
         of the live decides: it is from the same moment as its log. Raises as `_tournament`, `Lives.pin` and
         `Lives.current`.
         """
-        slug = visit.parameters["tournament"]
+        slug = incoming.parameters["tournament"]
         live = await self._desk.lives.pin(tournament_id)
         if live.slug == slug:
             return live
@@ -137,16 +137,18 @@ class Handlers:
             await self._desk.lives.current(live)
         finally:
             self._desk.lives.unpin(live)
-        live = await self._desk.lives.pin(await self._tournament(visit, token))
+        live = await self._desk.lives.pin(await self._tournament(incoming, token))
         if live.slug == slug:
             return live
         self._desk.lives.unpin(live)
         raise NotFound(_NO_TOURNAMENT)
 
     @asynccontextmanager
-    async def _pinned(self, visit: Visit, token: Token, tournament_id: TournamentId) -> AsyncIterator[Live]:
+    async def _pinned(
+        self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId
+    ) -> AsyncIterator[Live]:
         """As `_pin`, and unpins it at the end. For requests that are rare enough for what this costs."""
-        live = await self._pin(visit, token, tournament_id)
+        live = await self._pin(incoming, token, tournament_id)
         try:
             yield live
         finally:
@@ -164,55 +166,55 @@ class Handlers:
                     understood[query] = read
             return read
 
-        async def handle(visit: Visit) -> Reply:
-            token = await self.authenticated(visit, scope_of(operation))
-            tournament_id = await self._tournament(visit, token)
-            read = arguments(visit.request)
-            question = operation.question(**_ids(visit.parameters), **read)
-            live = await self._pin(visit, token, tournament_id)
+        async def handle(incoming: IncomingRequest) -> Reply:
+            token = await self.authenticated(incoming, scope_of(operation))
+            tournament_id = await self._tournament(incoming, token)
+            read = arguments(incoming.request)
+            question = operation.question(**_ids(incoming.parameters), **read)
+            live = await self._pin(incoming, token, tournament_id)
             try:
                 await self._desk.lives.current(live)
                 made = operation.render(live, operation.answer, question)
                 listing = made if isinstance(made, Listing) else await self._outgoing.begun(made)
             finally:
                 self._desk.lives.unpin(live)
-            return _list_reply(visit.request, listing)
+            return _list_reply(incoming.request, listing)
 
         return handle
 
     def _recall_handler(self, operation: Recall) -> Handler:
-        async def handle(visit: Visit) -> Reply:
-            token = await self.authenticated(visit, scope_of(operation))
-            tournament_id = await self._tournament(visit, token)
-            arguments = _read_query(visit.request, operation)
-            question = operation.question(**_ids(visit.parameters), **arguments)
-            async with self._pinned(visit, token, tournament_id) as live:
+        async def handle(incoming: IncomingRequest) -> Reply:
+            token = await self.authenticated(incoming, scope_of(operation))
+            tournament_id = await self._tournament(incoming, token)
+            arguments = _read_query(incoming.request, operation)
+            question = operation.question(**_ids(incoming.parameters), **arguments)
+            async with self._pinned(incoming, token, tournament_id) as live:
                 await self._desk.lives.current(live)
                 ranking_of(live.board, question.ranking_id)
                 head = live.head
                 reading = Reading(live, self._past, self._outgoing.begun)
                 listing = await operation.render(reading, operation.answer, question)
                 await self._past.refuse_replaced(tournament_id, head)
-            return _list_reply(visit.request, listing)
+            return _list_reply(incoming.request, listing)
 
         return handle
 
     def _write_handler(self, operation: Write) -> Handler:
         form_reader = FormReader(operation.fields)
 
-        async def handle(visit: Visit) -> Reply:
-            request = visit.request
-            token = await self.authenticated(visit, operation.scope)
-            tournament_id = await self._tournament(visit, token)
+        async def handle(incoming: IncomingRequest) -> Reply:
+            request = incoming.request
+            token = await self.authenticated(incoming, operation.scope)
+            tournament_id = await self._tournament(incoming, token)
             read_query(_query(request), ())
             key = _idempotency_key(request)
             form = await self._bodies.form(request)
-            ids = _ids(visit.parameters)
+            ids = _ids(incoming.parameters)
             condition = _condition(request, ids)
             arguments = form_reader.read(form)
             for name in operation.new_ids:
                 arguments[name] = await self._desk.new_id()
-            live = await self._pin(visit, token, tournament_id)
+            live = await self._pin(incoming, token, tournament_id)
             try:
                 receipt = await self._desk.submit(
                     live,
@@ -226,22 +228,22 @@ class Handlers:
                 body = made if isinstance(made, bytes) else await self._outgoing.begun_after_all(made)
             finally:
                 self._desk.lives.unpin(live)
-            visit.facts["sequence"] = receipt.sequence
+            incoming.facts["sequence"] = receipt.sequence
             headers = header("Tallybook-Sequence", receipt.sequence)
             if receipt.replayed:
-                visit.facts["replayed"] = True
+                incoming.facts["replayed"] = True
                 headers += header("Idempotency-Replayed", "true")
             return Reply(body, headers=headers)
 
         return handle
 
     def _preview_handler(self, operation: Preview) -> Handler:
-        async def handle(visit: Visit) -> Reply:
-            token = await self.authenticated(visit, scope_of(operation))
-            tournament_id = await self._tournament(visit, token)
-            arguments = _read_query(visit.request, operation)
-            command = operation.command(**_ids(visit.parameters), **arguments)
-            async with self._pinned(visit, token, tournament_id) as live:
+        async def handle(incoming: IncomingRequest) -> Reply:
+            token = await self.authenticated(incoming, scope_of(operation))
+            tournament_id = await self._tournament(incoming, token)
+            arguments = _read_query(incoming.request, operation)
+            command = operation.command(**_ids(incoming.parameters), **arguments)
+            async with self._pinned(incoming, token, tournament_id) as live:
                 decided = await self._desk.preview(live, command)
                 body = render_preview(live, operation.answer, decided)
                 return Reply(body if isinstance(body, bytes) else await self._outgoing.begun(partial(_begun, body)))

@@ -13,7 +13,7 @@ import msgspec
 
 from api.desk.conditions import IF_MATCH_TAGS_MAX
 from api.http import problems
-from api.http.exchange import JSON
+from api.http.reply import JSON
 from api.interface.competitors import CompetitorShape
 from api.interface.declarations import TOURNAMENT, Operation, Preview, Read, Recall, Write, method_of, name_of, scope_of
 from api.interface.fields import FROM_1, SHORT, Field, Fields

@@ -1,4 +1,4 @@
-"""An API process: answers over HTTP on a socket that it is handed.
+"""An API process: answers over HTTP on a socket that the supervisor hands it.
 
 Its arguments are the socket's file descriptor and a `Settings` as JSON.
 """
@@ -19,17 +19,17 @@ from api.http.connections import refuse_lax_parser
 from api.http.settings import Settings
 from api.service import figures
 from api.service.app import make_front, serving
-from api.service.process import lifeline, run, say_ready
+from api.service.lifecycle import lifeline, run, say_ready
 from engine.database.pool import open_database
 from engine.process import failpoints
 from engine.process.background import background
 from engine.process.telemetry import Lines, log_json
 
 GC_THRESHOLDS: Final = (10_000, 20, 50)
-"""Python's default of 700 would have the collector look some hundred times a second at requests under way, which are
+"""With Python's default of 700 the collector would examine requests under way some hundred times a second. They are
 not garbage."""
 DESCRIPTORS_KEPT: Final = 128
-"""File descriptors kept for others than clients: the database, files, connections that are ending."""
+"""File descriptors kept for the database, files, and connections that are ending. Clients get the others."""
 _logger = structlog.get_logger()
 
 
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def connections_with(descriptors: int, wanted: int) -> int:
-    """How many clients a process takes that may have `descriptors` file descriptors open; at least 1."""
+    """How many clients a process takes, at least 1, if it may have `descriptors` file descriptors open."""
     return max(1, min(wanted, descriptors - DESCRIPTORS_KEPT))
 
 
@@ -54,7 +54,7 @@ async def _serve(dsn: str, *, fd: int, lines: Lines, settings: Settings) -> None
     async with open_database(dsn, name="tallybook api") as database, open_desk(database) as desk:
         front = make_front(desk, lines, settings)
         async with background() as tasks, serving(front, socket(fileno=fd), connections_max=settings.connections):
-            gc.freeze()  # what is here now stays; the collector need not look at it again
+            gc.freeze()  # the collector skips what is in memory now: all of it stays
             gc.set_threshold(*GC_THRESHOLDS)
             watching = tasks.create_task(figures.watch(database))
             with lifeline() as stop:

@@ -1,4 +1,4 @@
-"""The HTTP server of one process: aiohttp's, with our front behind it, and its limits."""
+"""The HTTP server of one process: aiohttp's server with our front behind it, and its limits."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -27,8 +27,6 @@ from engine.process.turns import Turns
 KEEPALIVE_SECONDS: Final = 75.0
 SHUTDOWN_SECONDS_MAX: Final = 10.0
 """Time for requests under way when the process ends. aiohttp waits that long twice."""
-
-
 AS_USUAL: Final = Settings()
 
 
@@ -45,7 +43,9 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL) -> Front
         proxies=settings.proxies,
     )
     handlers.add_to(router)
-    health.add_to(router, operations=handlers, database=desk.database, open_metrics=settings.open_metrics)
+    health.add_to(
+        router, authenticate=handlers.authenticated, database=desk.database, open_metrics=settings.open_metrics
+    )
     return Front(router, lines, outgoing)
 
 

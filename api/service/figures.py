@@ -1,4 +1,4 @@
-"""Figures that are not counted as things happen, but looked at once in a while, or when figures are asked for."""
+"""Figures that are sampled: at intervals, or when somebody asks for them. The others are counted as things happen."""
 
 import asyncio
 import os
@@ -22,14 +22,14 @@ from engine.process.telemetry import BUILD_INFO, LOOP_LAG
 from projections.board.board import FOLD_VERSION
 
 LOOK_SECONDS: Final = 0.1
-"""Time between two looks at the event loop. Work that holds the loop for longer is seen each time, shorter work now and
-then."""
+"""Time between two looks at the event loop. Each piece of work that holds the loop for longer is seen; shorter ones are
+seen now and then."""
 FIGURES_DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 _LIVE: Final = re.compile(r"gauge_live\w+_(\d+)\.db")
 
 
 async def watch(database: Database) -> None:
-    """Looks at this process until it is cancelled."""
+    """Samples the figures of this process until it is cancelled."""
     BUILD_INFO.labels(version("tallybook"), platform.python_version(), str(FOLD_VERSION)).set(1)
     while True:
         due_at = time.perf_counter() + LOOK_SECONDS
@@ -51,8 +51,8 @@ def registry() -> CollectorRegistry:
 
 
 class _Processes(Collector):
-    """The `process_*` figures of each process at work, by its `pid`. prometheus_client's collector knows one process
-    alone."""
+    """The `process_*` figures of each running process, by its `pid`. prometheus_client's own collector knows only one
+    process."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

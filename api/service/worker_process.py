@@ -7,7 +7,7 @@ from collections.abc import Callable
 import structlog
 
 from api.service import figures
-from api.service.process import lifeline, run, say_ready
+from api.service.lifecycle import lifeline, run, say_ready
 from engine.database.pool import open_database
 from engine.process import failpoints
 from engine.process.telemetry import log_json

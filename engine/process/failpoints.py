@@ -50,7 +50,9 @@ def arm() -> None:
         return
     name, _, times = setting.partition(":")
     if name not in set(Point) or not re.fullmatch("[1-9][0-9]{0,8}", times or "1"):
-        raise StartupRefused(f"{VARIABLE} is {setting!r}; it must be one of {', '.join(Point)}, and perhaps :N.")
+        raise StartupRefused(
+            f"{VARIABLE} is {setting!r}; it must be one of {', '.join(Point)}, or one of them with :N."
+        )
     _left[Point(name)] = int(times or 1)
 
 

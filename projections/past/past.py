@@ -150,7 +150,7 @@ class Past:
                     async with self._database.connection() as connection:
                         last = await log.last_at(connection, tournament_id, moment.moment, head)
                     if last == 0:
-                        raise NotFound("At that time this tournament had not been opened yet; ask for a later one.")
+                        raise NotFound("At that time this tournament had not been opened yet; ask for a later time.")
                     then = await self._at_sequence(tournament_id, last, head)
                 case AtVersion():
                     then = await self._at_version(tournament_id, ranking_id, moment, head)

@@ -62,7 +62,7 @@ async def rebuild(
         if rebuilt is not None:
             return rebuilt
         await asyncio.sleep(CLAIM_PAUSE_SECONDS)
-    raise Conflict("The tables are held by somebody else all the time; try again.")
+    raise Conflict("Other processes keep holding the tables; try again.")
 
 
 async def _goal(connection: Connection, tournament_id: TournamentId) -> Head:
@@ -71,7 +71,7 @@ async def _goal(connection: Connection, tournament_id: TournamentId) -> Head:
     checkpoint = await tables.checkpoint(connection, tournament_id)
     assert checkpoint is not None
     if checkpoint.fold_version > FOLD_VERSION:
-        raise Conflict("The tables were made by a newer version of Tallybook; rebuild them with that.")
+        raise Conflict("The tables were made by a newer version of Tallybook; rebuild them with that version.")
     head = checkpoint.head
     is_there = head == log.beginning(tournament_id) or await log.has_head(connection, tournament_id, head)
     if is_there and not await log.set_aside_since(connection, tournament_id, head.sequence):

@@ -31,20 +31,20 @@ CHECKED: Final = (
     "the server's settings, the triggers that refuse change, the service role's rights, primary keys, functions",
     "the log: sequences, blocks, times, tags, bodies, bounds of deltas, lengths, structure, ids that were created, the "
     "rows that are locked, the registry, idempotency keys",
-    "that each voiding, and each opposite, reverses exactly the points in effect, and none are given to what is voided",
-    "events that were set aside: that each is named by a later one, by its digest, and is ignored by every reader",
+    "that each voiding and unvoiding reverses exactly the points in effect, and that voided competitions get no points",
+    "events that were set aside: that a later event names each one and its digest, and that every reader ignores it",
     "the chain of digests, recomputed link by link from the stored bytes",
-    "tables and snapshots against the fold of the log, field by field; the view of standings; sums, counted apart",
+    "tables and snapshots against the fold of the log, field by field; the view of standings; sums, counted separately",
 )
 UNCHECKED: Final = (
     "fingerprints of idempotency keys, keys that were refused, append ids and answers of blocks, ids that were created "
     "where a block does not list them: the chain does not hold them",
-    "tokens, notes of stopped tournaments, when a checkpoint was written: the log says nothing of them",
+    "tokens, notes of stopped tournaments, when a checkpoint was written: the log says nothing about them",
     "whether each event was rightly accepted when it was judged",
-    "the pages of tables and indexes: that is amcheck's and pg_checksums' work",
+    "the pages of tables and indexes: use amcheck and pg_checksums",
 )
 WITHOUT_DIGESTS: Final = (
-    "whether a log's end was cut off, or all of it rewritten: that takes outside digests (--digests)"
+    "whether a log's end was cut off, or all of it rewritten: only outside digests (--digests) show that"
 )
 WITH_DIGESTS: Final = "what lies beyond the last outside digest of a tournament: it could be cut off or rewritten"
 

@@ -139,11 +139,11 @@ class State:
                 self._file.execute(_CLEAR)
                 self._file.execute(_BEGIN, (_FORMAT, arguments))
             elif run != (_FORMAT, arguments):
-                raise Unacceptable(f"{path} is of a verification begun with other arguments ({run[1]}); delete it.")
+                raise Unacceptable(f"{path} belongs to a verification with other arguments ({run[1]}); delete it.")
             else:
                 self.resumed = True
         except sqlite3.Error as error:
-            raise Unacceptable(f"{path} cannot be used as a state of verifications: {error}.") from error
+            raise Unacceptable(f"{path} cannot be used as the state of a verification: {error}.") from error
 
     def of(self, tournament_id: TournamentId) -> Progress | None:
         row = self._file.execute(_KEPT, (tournament_id,)).fetchone()

@@ -134,7 +134,7 @@ async def set_aside(
                 raise OutcomeUnknown from error
         if isinstance(outcome, Appended):
             return found
-    raise Conflict("Somebody appends to this tournament all the time; try again.")
+    raise Conflict("Others kept appending to this tournament; try again.")
 
 
 async def _allowed(

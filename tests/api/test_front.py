@@ -9,8 +9,8 @@ import pytest
 from yarl import URL
 
 from api.http import router as router_module
-from api.http.exchange import Reply, Visit
-from api.http.router import Router
+from api.http.reply import Reply
+from api.http.router import IncomingRequest, Router
 from engine.domain.errors import MethodNotAllowed, NotFound
 from tests.api.service import Client, Service
 
@@ -124,7 +124,7 @@ async def test_a_client_that_waits_to_be_told_to_send_its_body_is_told(service: 
 # ── Paths ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def nothing(_: Visit) -> Reply:
+async def nothing(_: IncomingRequest) -> Reply:
     return Reply(b"")
 
 

@@ -104,4 +104,4 @@ async def test_the_service_does_not_start_with_a_parser_that_takes_anything(dsn:
         said, "serve", "--port", "0", TALLYBOOK_DATABASE_URL=dsn, AIOHTTP_NO_EXTENSIONS="1"
     )
     assert refused.code == 1
-    assert "aiohttp has come without its HTTP parser in C" in refused.err
+    assert "aiohttp is installed without its HTTP parser in C" in refused.err

@@ -24,7 +24,7 @@ import pytest
 from aiohttp import ClientError, ClientSession, DummyCookieJar, TCPConnector
 
 from api.http.settings import Settings
-from api.service.process import DSN_VARIABLE
+from api.service.lifecycle import DSN_VARIABLE
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate, shipped
 from engine.database.pool import Database, open_database
@@ -441,7 +441,7 @@ async def test_a_process_whose_supervisor_is_gone_before_it_is_ready_ends_with_a
         async with asyncio.timeout(30):
             _, err = await process.communicate()
     lines = [line for line in err.decode().splitlines() if not line.startswith("{")]
-    assert lines == ["The process that started this one is gone, and so it ends."]
+    assert lines == ["The process that started this one is gone, so this one ends too."]
     assert process.returncode == 1
 
 

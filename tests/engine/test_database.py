@@ -96,7 +96,7 @@ async def test_a_database_that_is_not_there_is_refused(cluster: str) -> None:
     for address in (nowhere, "postgresql://tallybook@/x?host=/nonexistent", "nonsense", "postgresql://h:port/x"):
         message = await refused(address)
         assert message.startswith("Cannot connect to the database")
-        assert message.endswith("Is its address right, is it up?")
+        assert message.endswith("Check its address, and that it is running.")
 
 
 async def test_of_a_database_that_is_paused_it_is_said_that_it_does_not_answer(
@@ -108,7 +108,9 @@ async def test_of_a_database_that_is_paused_it_is_said_that_it_does_not_answer(
         await migrate(cluster.dsn)
         os.kill(cluster.pid, signal.SIGSTOP)
         try:
-            sentence = "Cannot connect to the database: it does not answer in time. Is its address right, is it up?"
+            sentence = (
+                "Cannot connect to the database: it does not answer in time. Check its address, and that it is running."
+            )
             assert await refused(cluster.dsn) == sentence
             with pytest.raises(StartupRefused) as refusal:
                 await migrate(cluster.dsn)

@@ -272,7 +272,9 @@ async def test_an_owner_killed_during_initdb_breaks_nothing(tmp_path: Path) -> N
 async def test_a_cluster_of_a_version_that_is_not_here_is_refused(tmp_path: Path) -> None:
     (tmp_path / "postgres").mkdir()
     (tmp_path / "postgres" / "PG_VERSION").write_text("12\n")
-    with pytest.raises(StartupRefused, match=r"written by PostgreSQL 12, which is not here \(found: .*\); put its"):
+    with pytest.raises(
+        StartupRefused, match=r"written by PostgreSQL 12, which is not installed here \(found: .*\); put its"
+    ):
         async with embedded_postgres(tmp_path):
             pass
 

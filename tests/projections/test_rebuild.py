@@ -172,7 +172,7 @@ async def test_a_checkpoint_that_is_held_is_waited_for_but_not_for_ever(
     monkeypatch.setattr(rebuild_module, "CLAIMS_MAX", 3)
     held = "SELECT 1 FROM checkpoint WHERE tournament_id = $1 FOR UPDATE"
     async with holding(dsn, held, arena.tournament_id):
-        with pytest.raises(Conflict, match="held by somebody else"):
+        with pytest.raises(Conflict, match="keep holding the tables"):
             await rebuild(database, arena.tournament_id)
     await rebuild(database, arena.tournament_id)
 

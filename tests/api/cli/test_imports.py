@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from api.cli import imports
-from api.cli.imports import UNDER_WAY_MAX, BrokenOff, Imported, Interrupted, Line, _asked, register_competitors
+from api.cli.imports import UNDER_WAY_MAX, BrokenOff, Imported, ImportLine, Interrupted, _asked, register_competitors
 from api.desk.desk import Desk
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
 from engine.domain.errors import Refusal, Unacceptable, Unreadable
@@ -295,7 +295,7 @@ async def test_the_first_line_must_name_known_columns_once_and_name_first(import
 
 
 async def test_a_row_of_too_many_or_too_few_fields_is_named(imported: Import) -> None:
-    fault = "it does not have as many fields as the first line has columns"
+    fault = "it has more or fewer fields than the first line has columns"
     rows = ["name,tags", "Ann", "Bob,a,b", "Cid,", "Dan,a,"]
     assert await imported.refused("\n".join(rows)) == [("line 2", fault), ("line 3", fault), ("line 5", fault)]
 
@@ -341,7 +341,7 @@ async def test_every_line_that_is_not_a_competitor_in_json_is_named(imported: Im
     [(b"name\nAnn\xff\n", 8), ("name\nZoë\n".encode("latin-1"), 7), ("name\n".encode("utf-16"), 0), (b"\xc0\x80", 0)],
 )
 async def test_what_is_not_utf_8_is_refused_with_the_place(imported: Import, content: bytes, position: int) -> None:
-    assert await imported.refused(content) == [("", f"The file is not UTF-8 (at byte {position}).")]
+    assert await imported.refused(content) == [("", f"The file is not UTF-8 (at byte {position}); save it as UTF-8.")]
 
 
 async def test_only_csv_and_ndjson_that_can_be_read_are_imported(imported: Import, tmp_path: Path) -> None:
@@ -356,7 +356,7 @@ async def test_only_csv_and_ndjson_that_can_be_read_are_imported(imported: Impor
 async def test_as_many_competitors_as_the_limit_says_and_not_one_more(
     imported: Import, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(imports, "LINES_MAX", 10)
+    monkeypatch.setattr(imports, "IMPORT_LINES_MAX", 10)
     rows = [f'{{"name": "{n}"}}' if name.endswith("json") else str(n) for n in range(11)]
     header = [] if name.endswith("json") else ["name"]
     assert await imported.refused("\n".join([*header, *rows]), name=name) == [
@@ -423,7 +423,7 @@ async def test_an_import_that_was_interrupted_anywhere_goes_on_where_it_was(impo
             await imported.result(content, stop_at=stop_at)
         assert caught.value.message == (
             f"Interrupted: {stop_at} of the file's 20 competitors are registered. "
-            "The same command again registers the others, and nobody twice."
+            "Run the same command again: it registers the others, and nobody twice."
         )
         assert await imported.names() == [str(n) for n in range(stop_at)]
     result = await imported.result(content)
@@ -492,7 +492,7 @@ async def test_a_line_that_is_refused_after_others_were_registered_says_how_many
     with pytest.raises(Unacceptable) as caught:
         await imported("name,color,parent\nAnn,,\nBob,,Ann\nCid,red,Bob\n")
     assert caught.value.message == (
-        "2 of the file's 3 competitors were registered before, and nobody was now; correct these lines."
+        "Nobody was registered now; 2 of the file's 3 competitors were before; correct these lines."
     )
     assert [fault.field for fault in caught.value.faults] == ["line 4, color"]
     assert await imported.names() == ["Ann", "Bob"]
@@ -525,8 +525,8 @@ async def test_an_import_that_the_database_lets_down_says_so_and_goes_on_when_it
         with pytest.raises(BrokenOff) as caught:
             await imported("name,parent\nAnn,\nBob,Ann\nCid,Bob\n")
     assert caught.value.message == (
-        "Broken off (database_unavailable): at least 1 of the file's 3 competitors are registered. "
-        "The same command again registers the others, and nobody twice."
+        "The import failed (database_unavailable): at least 1 of the file's 3 competitors are registered. "
+        "Run the same command again: it registers the others, and nobody twice."
     )
     assert await imported("name,parent\nAnn,\nBob,Ann\nCid,Bob\n") == 2
     assert await imported.parents() == {"Ann": None, "Bob": "Ann", "Cid": "Bob"}
@@ -565,15 +565,17 @@ ANN_KEY = "import-36a7d49ed5efd2a265f99e9b372394115529530cceb345399e73531a8c6c89
 
 def test_the_key_of_a_line_is_for_ever_the_same() -> None:
     """Or the next version would register everybody again. Neither the file's form nor blanks make a difference."""
-    ann = Line(name=" Ann", tags="a | b|", color="00ff00", parent=7)
-    asked = _asked({2: ann, 5: Line(name="Ann", tags=["a", "b"], color="00ff00", parent="7 ")})
+    ann = ImportLine(name=" Ann", tags="a | b|", color="00ff00", parent=7)
+    asked = _asked({2: ann, 5: ImportLine(name="Ann", tags=["a", "b"], color="00ff00", parent="7 ")})
     assert asked[0].key == ANN_KEY
     assert asked[1].key == "import-93a759fe2dc31b9b95b5073d848e867edee0ad20de213effe89ee2abbef01da0"
     assert [one.key for one in asked] == [f"import-{one.fingerprint.hex()}" for one in asked]
 
 
-@given(st.lists(st.builds(Line, name=TEXTS, tags=st.lists(TEXTS, max_size=2), color=TEXTS, parent=TEXTS), max_size=6))
-def test_lines_that_say_something_else_have_other_keys(lines: list[Line]) -> None:
+@given(
+    st.lists(st.builds(ImportLine, name=TEXTS, tags=st.lists(TEXTS, max_size=2), color=TEXTS, parent=TEXTS), max_size=6)
+)
+def test_lines_that_say_something_else_have_other_keys(lines: list[ImportLine]) -> None:
     asked = _asked(dict(enumerate(lines)))
     assert len({one.key for one in asked}) == len(lines)
 

@@ -343,7 +343,7 @@ async def test_standings_may_be_of_one_unity(tallybook: Tallybook, desk: Desk, s
 async def test_a_new_token_is_put_out_alone(tallybook: Tallybook) -> None:
     made = await tallybook("token", "create", "scorer", "--scope", "write")
     assert auth.well_formed(made.out.removesuffix("\n"))
-    assert (made.code, made.err) == (0, "Keep it; it is not shown again.\n")
+    assert (made.code, made.err) == (0, "Keep this token; it is not shown again.\n")
 
 
 async def test_with_json_a_new_token_says_what_it_is_for(tallybook: Tallybook, slug: str) -> None:
@@ -384,7 +384,9 @@ async def test_a_token_is_revoked_once(tallybook: Tallybook, database: Database)
     assert (await guard.token_of(f"Bearer {made['token']}")).token_id == made["id"]
     assert await tallybook("token", "revoke", str(made["id"])) == Said(0, "", f"token {made['id']} is revoked\n")
     for token_id in (str(made["id"]), "99", "-1", "9" * 40):
-        assert await tallybook.refused("token", "revoke", token_id) == [f"There is no token {token_id} in use."]
+        assert await tallybook.refused("token", "revoke", token_id) == [
+            f"There is no token {token_id} in use; `tallybook token list` shows all tokens."
+        ]
 
 
 async def test_every_fault_of_a_token_is_listed_and_none_is_made(tallybook: Tallybook, slug: str) -> None:
@@ -511,7 +513,7 @@ def test_what_runs_no_command_imports_none(arguments: list[str]) -> None:
         text=True,
     )
     imported = set(re.findall(r"^import time:.*\| +(\S+)$", ended.stderr, re.MULTILINE))
-    assert not imported & {"aiohttp", "asyncpg", "prometheus_client", "structlog", "uvloop"}
+    assert not imported & {"aiohttp", "asyncpg", "prometheus_client", "rich.markdown", "structlog", "uvloop"}
     assert {name for name in imported if name.startswith("api.")} == {"api.cli", "api.cli.main", "api.cli.printing"}
     assert not {name for name in imported if name.startswith(("projections", "engine.database", "engine.log"))}
 

@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import pytest
 from rich.cells import cell_len
 
-from api.cli import telling
-from api.cli.telling import harmless, ordinal
+from api.cli.explanation_text import ordinal
+from api.cli.history_text import CSV_COLUMNS, harmless
 from tests.api.cli.conftest import Tallybook
 from tests.api.service import Client, Season, create_ranking, deltas, listed, register
 from tests.api.test_past import history
@@ -112,7 +112,7 @@ async def test_csv_is_what_a_spreadsheet_may_open(tallybook: Tallybook, client: 
     await client.put(f"rankings/{ranking['id']}/add.json", form)
     said = await tallybook.done("history", client.tournament, str(ranking["id"]), "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(said)))
-    assert tuple(rows[0]) == telling.COLUMNS
+    assert tuple(rows[0]) == CSV_COLUMNS
     assert [row["competitor"].removeprefix("'") for row in rows] == [name.strip() for name in EVIL]
     for row in rows:
         for name in ("competitor", "unity"):
@@ -193,8 +193,8 @@ async def test_an_explanation_reads_like_a_letter(tallybook: Tallybook, played: 
         "Before the first event, Ada was not in the list, with 0.\n"
         f"After event {last}, recorded at <time> UTC, Ada stood 3rd with 2.\n"
         "\n"
-        "In between: 2 changes of the total, 3 gained and 1 lost: +2 in all; 1 time passing somebody, "
-        "2 times being passed.\n"
+        "In between: 2 changes of the total (3 gained, 1 lost, +2 in all); passed somebody 1 time, "
+        "was passed 2 times.\n"
         "\n"
         f"<time>  event {created}\n"
         "    Ada came into the list: 1st with 0.\n"
@@ -228,18 +228,18 @@ async def test_voided_points_and_lists_are_explained_too(tallybook: Tallybook, p
     await played.client.put(f"{played.path}.json", form | {"participants": listed(played.ids)})
     pair = await tallybook.done("explain", *of(played), str(played.ids[2]))
     assert "Pair left the list." in pair
-    assert re.search(r"-5 because event \d+ was reversed, of competition \d+ \(voided by now\)\.", pair)
+    assert re.search(r"-5 because event \d+, by competition \d+ \(voided by now\), was reversed\.", pair)
     assert "Total 5 → 0, not in the list." in pair
     assert "Pair came into the list: 3rd with 0." in pair
     ada = await tallybook.done("explain", *of(played), str(played.ids[0]))
     assert "The list of competitors changed: 3rd → 1st." in ada
     nothing = await tallybook.done("explain", *of(played), str(played.ids[0]), "--unity", "fouls", "--from", "12")
-    assert nothing.endswith("Nothing that concerns that position or total happened in between.")
+    assert nothing.endswith("Nothing in between changed that position or total.")
 
 
 async def test_from_and_to_must_be_in_order_and_there(tallybook: Tallybook, played: Season) -> None:
     (reason,) = await tallybook.refused("explain", *of(played), str(played.ids[0]), "--from", "9", "--to", "8")
-    assert reason == "There is nothing to tell from event 9 to event 8; from must not be greater."
+    assert reason == "There is nothing to explain from event 9 to event 8; --from must not be greater than --to."
     (reason,) = await tallybook.refused("explain", *of(played), str(played.ids[0]), "--to", "9999")
     assert "ends at sequence" in reason
     (reason,) = await tallybook.refused("explain", *of(played), "999999")

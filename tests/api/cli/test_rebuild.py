@@ -1,4 +1,4 @@
-"""The command that makes tables anew."""
+"""The command that rebuilds tables."""
 
 import asyncpg
 
@@ -16,7 +16,7 @@ async def test_rebuild_tells_what_was_different_and_then_that_nothing_is(
     assert "left as they are" in await tallybook.done("rebuild", slug)
     await owner.execute("UPDATE competitor SET name = 'Eve' WHERE name = 'Ada'")
     told = await tallybook.done("rebuild")
-    assert f"{slug}: up to event" in told
+    assert f"{slug}: tables up to event" in told
     assert "Eve" in told
     (row,) = await tallybook.json("rebuild", slug)
     assert (row["slug"], row["replaced"], row["differences"]) == (slug, False, [])

@@ -22,7 +22,7 @@ async def test_set_aside_tells_what_is_ignored_and_what_must_be_too(
 
     told = await tallybook.done("set-aside", slug, str(first), "--dry-run")
     assert told.startswith(f"event {first} of {slug} would be set aside:\n  PointsAdded {{")
-    assert f"1 more event cannot be folded then; the next one is event {second}:" in told
+    assert f"1 more event cannot be folded after that; the next one is event {second}:" in told
     assert r"Nonsense {" + '"x":"' + r"\x1b[31m" in told
     assert (await log.heads(owner, [arena.tournament_id]))[arena.tournament_id].sequence == second
 

@@ -44,7 +44,7 @@ async def test_void_and_unvoid(tallybook: Tallybook, played: Season) -> None:
     assert "voided already" in (await tallybook.refused("void", slug, match))[0]
     said = await tallybook("unvoid", slug, match)
     assert (said.code, said.out) == (0, "")
-    assert "done, as event" in said.err
+    assert "recorded as event" in said.err
     assert "is not voided" in (await tallybook.refused("unvoid", slug, match))[0]
 
 

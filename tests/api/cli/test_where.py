@@ -69,8 +69,8 @@ def test_a_command_that_creates_no_database_says_that_there_is_none_and_makes_no
     ended = said_here([*COMMANDS[command], "--data-dir", directory])
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == (
-        f"There is no database in {tmp_path / directory}; give the directory of one with --data-dir, or make one there "
-        "with `tallybook tournament create NAME`, `serve` or `demo`.\n"
+        f"There is no database in {tmp_path / directory}; give the directory of one with --data-dir, or create one "
+        "there with `tallybook tournament create NAME`, `serve` or `demo`.\n"
     )
     assert sorted(tmp_path.rglob("*")) == before
 

@@ -1,4 +1,4 @@
-"""What the processes of a running service have in common. `processes.py` starts them, as
+"""How every process of a running service starts and stops. `supervisor.py` starts them, as
 
     python -m tallybook_command api FD SETTINGS        api_process.py
     python -m tallybook_command worker                 worker_process.py
@@ -39,12 +39,12 @@ def say_ready() -> None:
     try:
         os.write(sys.stdout.fileno(), READY)  # without a buffer, which would try again at the exit
     except BrokenPipeError as error:
-        raise StartupRefused("The process that started this one is gone, and so it ends.") from error
+        raise StartupRefused("The process that started this one is gone, so this one ends too.") from error
 
 
 @contextmanager
 def lifeline() -> Iterator[asyncio.Event]:
-    """An event that SIGTERM, Ctrl-C and the end of standard input set. For a process that `processes.py` started."""
+    """An event that SIGTERM, Ctrl-C and the end of standard input set. For a process that `supervisor.py` started."""
     loop = asyncio.get_running_loop()
     with stop_on_signals() as stop:
         loop.add_reader(sys.stdin.fileno(), _stop_at_end, stop)

@@ -1,12 +1,12 @@
-"""One request and its answer, as the operations see them.
+"""An answer, as the operations make it, and how it is sent.
 
-Every request pays for these, so an answer is leaner than aiohttp's. It is written as the bytes it consists of, which
-are shared and never copied, instead of assembled from maps of headers and cookies.
+Every request pays for one, so it is leaner than aiohttp's. It is written as the bytes it consists of, which are shared
+and never copied, instead of assembled from maps of headers and cookies.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
@@ -21,23 +21,9 @@ from api.http.outgoing import Long
 
 JSON: Final = "application/json"
 WHOLE_BYTES_MAX: Final = 524_288
-"""A body of up to this size is sent at once, a longer one this much at a time."""
+"""A body of up to this size is sent at once. A longer body is sent in portions of this size."""
 LEFT_UNREAD_BYTES_MAX: Final = 65_536
 """A refused request may leave this much of its body unread: if it announces more, its connection is closed."""
-
-
-class Visit:
-    """A request on its way. `parameters` are the variable parts of its path, by name; `facts` are what its canonical
-    line adds to what every line says."""
-
-    __slots__ = ("facts", "parameters", "path", "request", "request_id")
-
-    def __init__(self, request: web.BaseRequest, request_id: str) -> None:
-        self.request = request
-        self.request_id = request_id
-        self.path = "none"
-        self.parameters: Mapping[str, str] = {}
-        self.facts: dict[str, object] = {}
 
 
 def header(name: str, value: object) -> str:
@@ -49,8 +35,8 @@ class Reply(web.StreamResponse):
     """An answer, short or long.
 
     `headers` are its own lines, as `header` makes them, beyond those of every answer. `closing`: its connection takes
-    no further request. `deaf`: what else the client sends cannot be understood. `left` is called when the answer has
-    left, or could not.
+    no further request. `lingers`: its connection ignores what else the client sends, which cannot be understood.
+    `on_end` is called when the answer was sent, or could not be.
 
     aiohttp's server needs only `prepare`, `write_eof` and `keep_alive` of a StreamResponse. The rest, and with it the
     constructor, is not used.
@@ -62,9 +48,9 @@ class Reply(web.StreamResponse):
         self.media_type = media_type
         self.headers_sent = headers
         self.closing = False
-        self.deaf = False
+        self.lingers = False
         self.request_id = ""
-        self.left: Callable[[], None] = _nothing
+        self.on_end: Callable[[], None] = _nothing
 
     @property
     def keep_alive(self) -> bool:
@@ -77,7 +63,7 @@ class Reply(web.StreamResponse):
         if not body_is_read(request):
             self._leave_unread(request)
         if asks_for_upgrade(request):
-            self.closing = self.deaf = True
+            self.closing = self.lingers = True
         connection = ""
         if self.closing:
             connection = "Connection: close\r\n"
@@ -113,8 +99,8 @@ class Reply(web.StreamResponse):
                 await request.protocol.read_up()
         finally:
             self.body = b""  # or it would be held as long as anything refers to the request
-            self.left()
-        if self.deaf:
+            self.on_end()
+        if self.lingers:
             assert isinstance(request.protocol, Connection)
             await request.protocol.linger()
         return request.writer
@@ -125,7 +111,7 @@ class Reply(web.StreamResponse):
         told to send it: nobody knows whether it will."""
         length = request.content_length
         if self.closing or length is None or length > LEFT_UNREAD_BYTES_MAX or "Expect" in request.headers:
-            self.closing = self.deaf = True
+            self.closing = self.lingers = True
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Nothing is left to be sent."""

@@ -19,7 +19,7 @@ import structlog
 from prometheus_client.multiprocess import mark_process_dead
 
 from api.http.settings import Settings
-from api.service.process import DSN_VARIABLE, READY
+from api.service.lifecycle import DSN_VARIABLE, READY
 from engine.domain.errors import StartupRefused
 
 PROCESSES_MAX: Final = 64
@@ -27,8 +27,8 @@ BACKLOG: Final = 1_024
 READY_SECONDS_MAX: Final = 30.0
 STOP_SECONDS_MAX: Final = 30.0
 RESTART_SECONDS: Final = 1.0
-Beside = Callable[[], Coroutine[object, object, None]]
-"""Something small that goes on until it is cancelled. It sees to its own failures."""
+SideTask = Callable[[], Coroutine[object, object, None]]
+"""Light work that goes on until it is cancelled, and handles its own failures."""
 
 _logger = structlog.get_logger()
 
@@ -41,14 +41,14 @@ async def run_service(
     processes: int,
     worker: bool,
     settings: Settings,
-    beside: Beside | None = None,
+    side_task: SideTask | None = None,
     stop: asyncio.Event,
     on_ready: Callable[[str], None],
 ) -> None:
     """Runs the service until `stop` is set, then stops all of it cleanly.
 
-    `port` 0: any free one. `on_ready` is given the address when every process is ready. From then on `beside` runs in
-    this process. Raises StartupRefused if it cannot listen on the port, or if a process does not come up.
+    `port` 0: any free one. `on_ready` is given the address when every process is ready. From then on `side_task` runs
+    in this process. Raises StartupRefused if it cannot listen on the port, or if a process does not become ready.
     """
     with ExitStack() as stack:
         listeners = [stack.enter_context(listener) for listener in _listen(host, port, processes)]
@@ -64,7 +64,7 @@ async def run_service(
         try:
             await asyncio.gather(*(child.start() for child in children))
             on_ready(_address(listeners[0]))
-            await _supervise(children, beside, stop)
+            await _supervise(children, side_task, stop)
         finally:
             for listener in listeners:
                 listener.close()
@@ -81,19 +81,18 @@ class _Child:
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
-        """Starts the process. Raises StartupRefused if it ends, or says nothing for READY_SECONDS_MAX, instead of being
-        ready."""
+        """Starts the process. Raises StartupRefused unless it is ready within READY_SECONDS_MAX."""
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
-            "-P",  # or folders of the current directory could be taken for our packages
+            "-P",  # or Python could take folders of the current directory for our packages
             "-m",
-            "tallybook_command",  # which makes sure that our packages are taken
+            "tallybook_command",  # which checks that Python finds our packages
             *self._arguments,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env=self._environment,
             pass_fds=() if self._listener is None else (self._listener.fileno(),),
-            start_new_session=True,  # Ctrl-C comes to us alone; we stop the others in good order
+            start_new_session=True,  # Ctrl-C reaches only this process, which then stops the others
         )
         assert self._process.stdout is not None
         try:
@@ -102,7 +101,7 @@ class _Child:
         except TimeoutError:
             said = b""
         if said != READY:
-            raise StartupRefused(f"A process ({self.kind}) did not start; see what it says above.")
+            raise StartupRefused(f"A process ({self.kind}) did not start; see its message above.")
 
     async def keep_running(self) -> None:
         """Starts it again whenever it ends."""
@@ -118,7 +117,7 @@ class _Child:
                 _logger.error("process_died", kind=self.kind, reason=str(error))
 
     async def stop(self) -> None:
-        """Has the process finish what it has taken. After STOP_SECONDS_MAX it is killed."""
+        """Has the process finish what it has taken. Kills it after STOP_SECONDS_MAX."""
         if self._process is None or self._process.returncode is not None:
             return
         self._process.terminate()
@@ -132,15 +131,15 @@ class _Child:
         self._forget_figures()
 
     def _forget_figures(self) -> None:
-        """Keeps what a dead process counted, and forgets what it had under way."""
+        """Forgets what a dead process had under way. What it counted is kept."""
         if self._process is not None:
             mark_process_dead(self._process.pid, self._environment["PROMETHEUS_MULTIPROC_DIR"])  # type: ignore[no-untyped-call]
 
 
-async def _supervise(children: list[_Child], beside: Beside | None, stop: asyncio.Event) -> None:
+async def _supervise(children: list[_Child], side_task: SideTask | None, stop: asyncio.Event) -> None:
     keeping = [asyncio.create_task(child.keep_running()) for child in children]
-    if beside is not None:
-        keeping.append(asyncio.create_task(beside()))
+    if side_task is not None:
+        keeping.append(asyncio.create_task(side_task()))
     try:
         await stop.wait()
     finally:

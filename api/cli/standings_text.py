@@ -1,4 +1,4 @@
-"""Standings, and how two states of them compare, as tables and JSON; times as they are shown."""
+"""Standings, and two states of them compared, as tables and JSON."""
 
 from collections.abc import Sequence as Items
 from datetime import datetime
@@ -7,37 +7,33 @@ from rich.table import Table
 from rich.text import Text
 
 from api.cli import printing
-from api.interface.rendering import View, timestamp_or_none
+from api.interface.rendering import View
 from api.interface.standings import standings_shape
 from api.interface.voiding import ComparedRankingShape, MoveShape
 from engine.domain.terms import RankingId
 from projections.board.board import Board
-from projections.board.standing import standings as lines_of
+from projections.board.standing import standings
 
 
-def moment(value: datetime | None) -> str | None:
-    return timestamp_or_none(value)
-
-
-def standings(board: Board, ranking_id: RankingId, only: str | None = None) -> None:
-    """A table for each unity of the ranking, or for the one named `only`."""
+def print_standings(board: Board, ranking_id: RankingId, only: str | None = None) -> None:
+    """Prints a table for each unity of the ranking, or for the one named `only`."""
     ranking = board.rankings[ranking_id]
     for unity in ranking.unities.values():
         if only in (None, unity.name):
             table = Table("position", "competitor", "total", title=Text(f"{ranking.name}: {unity.name}"))
-            for standing in lines_of(ranking.participants, unity.totals, unity.sort):
+            for standing in standings(ranking.participants, unity.totals, unity.sort):
                 name = board.competitors[standing.competitor_id].name
                 table.add_row(str(standing.position), printing.cell(name), str(standing.total))
             printing.data().print(table, markup=False)
 
 
-def standings_json(view: View, ranking_id: RankingId, only: str | None, recorded_at: datetime) -> None:
-    """The modification shape of the interface, with the sequence it is of and the time of that event."""
+def print_standings_json(view: View, ranking_id: RankingId, only: str | None, recorded_at: datetime) -> None:
+    """Prints what the interface answers a change of the ranking with, plus the last event's sequence and time."""
     printing.json(standings_shape(view, ranking_id, recorded_at, only))
 
 
-def comparison(rankings: Items[ComparedRankingShape]) -> None:
-    """A table for each unity; who moves is marked with by how many positions."""
+def print_comparison(rankings: Items[ComparedRankingShape]) -> None:
+    """Prints a table for each unity. A mark shows how many positions a competitor moves."""
     for ranking in rankings:
         for unity in ranking.unities:
             table = Table(

@@ -1,0 +1,126 @@
+"""How a competitor came to be where they are, in sentences.
+
+Everybody is called by the name they have today, so that a competitor has one name throughout.
+"""
+
+from api.interface.rendering import timestamp
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
+from projections.board.board import Board
+from projections.past.explanation import Cause, Overtaking, Step
+from projections.past.past import Explanation, Stand
+
+
+class ExplanationText:
+    """Explains one competitor's place in a unity, as one would write it to them."""
+
+    def __init__(self, board: Board, ranking_id: RankingId, unity_id: UnityId, competitor_id: CompetitorId) -> None:
+        self._board = board
+        self._ranking = board.rankings[ranking_id]
+        self._unity = self._ranking.unities[unity_id]
+        self._competitor_id = competitor_id
+
+    def text(self, explanation: Explanation) -> str:
+        """The whole explanation, in lines."""
+        name = self._name(self._competitor_id)
+        lines = [
+            f"{name} in {self._ranking.name}: {self._unity.name}",
+            "",
+            f"{_after(explanation.start)}, {name} {_stood(explanation.start)}.",
+            f"{_after(explanation.end)}, {name} {_stood(explanation.end)}.",
+        ]
+        if not explanation.steps:
+            return "\n".join([*lines, "Nothing in between changed that position or total."])
+        lines += ["", *self._summary(explanation), ""]
+        for step in explanation.steps:
+            head = f"{timestamp(step.recorded.recorded_at)}  event {step.recorded.sequence}"
+            lines += [head, *(f"    {sentence}" for sentence in self._step(step))]
+        return "\n".join(lines)
+
+    def _summary(self, explanation: Explanation) -> list[str]:
+        """All steps taken together."""
+        deltas = [step for step in explanation.steps if step.delta is not None]
+        gained, lost = (sum(s.delta or 0 for s in deltas if ((s.delta or 0) > 0) is up) for up in (True, False))
+        passing = [o for step in explanation.steps for o in step.overtakings if not o.level]
+        passes = sum(o.who == self._competitor_id for o in passing)
+        counted = [
+            f"{_times(len(deltas), 'change')} of the total ({gained} gained, {-lost} lost, {gained + lost:+} in all)",
+            f"passed somebody {_times(passes, 'time')}, was passed {_times(len(passing) - passes, 'time')}",
+        ]
+        return [f"In between: {'; '.join(counted)}."]
+
+    def _step(self, step: Step) -> list[str]:
+        sentences = []
+        if step.cause is Cause.LIST:
+            sentences.append(self._list_sentence(step))
+        elif step.delta is not None:
+            sentences.append(
+                f"{step.delta:+} {self._reason(step)}. Total {step.before.total} → {step.after.total}, {_moved(step)}."
+            )
+        else:
+            sentences.append(f"Others moved {self._reason(step)}: {_moved(step)}.")
+        return sentences + [self._overtaking(overtaking) for overtaking in step.overtakings]
+
+    def _list_sentence(self, step: Step) -> str:
+        name = self._name(self._competitor_id)
+        if step.after.position is None:
+            return f"{name} left the list."
+        if step.before.position is None:
+            return f"{name} came into the list: {ordinal(step.after.position)} with {step.after.total}."
+        return f"The list of competitors changed: {_moved(step)}."
+
+    def _reason(self, step: Step) -> str:
+        if step.competition_id is None:
+            return "by a free modification"
+        competition = self._competition(step.competition_id)
+        if step.cause is Cause.REVERSAL:
+            return f"because event {step.reverses}, by {competition}, was reversed"
+        return f"by {competition}"
+
+    def _competition(self, competition_id: CompetitionId) -> str:
+        competition = self._board.competitions[competition_id]
+        known = []
+        if 0 < len(competition.participants) <= 2:
+            known.append(" – ".join(map(self._name, competition.participants)))  # noqa: RUF001 - one against the other
+        if isinstance(competition.result, str):
+            known.append(competition.result)
+        if competition.voided_at is not None:
+            known.append("voided by now")
+        return f"competition {competition_id}" + (f" ({', '.join(known)})" if known else "")
+
+    def _overtaking(self, overtaking: Overtaking) -> str:
+        who, whom = self._name(overtaking.who), self._name(overtaking.whom)
+        if overtaking.level:
+            return f"{who} drew level with {whom}, at {overtaking.who_total}."
+        return f"{who} passed {whom}, {overtaking.who_total} to {overtaking.whom_total}."
+
+    def _name(self, competitor_id: CompetitorId) -> str:
+        return self._board.competitors[competitor_id].name
+
+
+def ordinal(number: int) -> str:
+    """1st, 2nd, 3rd, 4th … 11th, 12th, 13th … 21st."""
+    suffix = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else suffix}"
+
+
+def _after(stand: Stand) -> str:
+    if stand.recorded_at is None:
+        return "Before the first event"
+    return f"After event {stand.sequence}, recorded at {timestamp(stand.recorded_at)} UTC"
+
+
+def _stood(stand: Stand) -> str:
+    if stand.place.position is None:
+        return f"was not in the list, with {stand.place.total}"
+    return f"stood {ordinal(stand.place.position)} with {stand.place.total}"
+
+
+def _moved(step: Step) -> str:
+    before, after = step.before.position, step.after.position
+    if before is None or after is None:
+        return "not in the list" if after is None else f"now {ordinal(after)}"
+    return f"still {ordinal(after)}" if before == after else f"{ordinal(before)} → {ordinal(after)}"
+
+
+def _times(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,31 @@
+"""Times, as options take them and as commands show them."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from cyclopts import Token
+
+from api.interface.fields import FORM_OF_TIMES, Misread, begin_of_time, end_of_time
+from api.interface.rendering import timestamp_or_none
+
+
+def time_text(value: datetime | None) -> str | None:
+    """`value` as answers show it, in UTC."""
+    return timestamp_or_none(value)
+
+
+def begin(_: type, tokens: tuple[Token, ...]) -> datetime:
+    """The beginning of the time that an option names. Raises ValueError."""
+    return _time(tokens, begin_of_time)
+
+
+def end(_: type, tokens: tuple[Token, ...]) -> datetime:
+    """The end of the time that an option names. Raises ValueError."""
+    return _time(tokens, end_of_time)
+
+
+def _time(tokens: tuple[Token, ...], parse: Callable[[str], datetime]) -> datetime:
+    try:
+        return parse(tokens[0].value)
+    except Misread:
+        raise ValueError(f"it must be {FORM_OF_TIMES}") from None
