@@ -18,8 +18,8 @@ from api.interface.answers_past import line_shape
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board
 from projections.past.explanation import Cause, Overtaking, Step
-from projections.past.history import Line
-from projections.past.past import Explanation, Stand
+from projections.past.history import HistoryLine
+from projections.past.past import DatedPlace, Explanation
 
 Format = Literal["table", "csv", "ndjson"]
 NAME_CELLS_MAX: Final = 32
@@ -29,7 +29,7 @@ NAME_CELLS_MAX: Final = 32
 class Telling:
     """One way to write lines of history: `head` comes first, then `lines`, as often as there are some."""
 
-    def __init__(self, head: str, lines: Callable[[Items[Line]], str]) -> None:
+    def __init__(self, head: str, lines: Callable[[Items[HistoryLine]], str]) -> None:
         self.head = head
         self.lines = lines
 
@@ -48,7 +48,7 @@ def telling(way: Format, board: Board, ranking_id: RankingId, head: Sequence) ->
 # ── Lines of JSON ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _ndjson(lines: Items[Line]) -> str:
+def _ndjson(lines: Items[HistoryLine]) -> str:
     return _encode_lines([line_shape(line) for line in lines]).decode()
 
 
@@ -92,7 +92,7 @@ def _csv(board: Board, ranking_id: RankingId) -> Telling:
         csv.writer(text, lineterminator="\r\n").writerows(rows)  # as RFC 4180 has it
         return text.getvalue()
 
-    def rows(lines: Items[Line]) -> str:
+    def rows(lines: Items[HistoryLine]) -> str:
         return write(
             (
                 line.sequence,
@@ -142,7 +142,7 @@ def _table(board: Board, ranking_id: RankingId, head: Sequence) -> Telling:
     padded_names = {competitor_id: set_cell_size(name, widths[2]) for competitor_id, name in names.items()}
     padded_unities = {unity_id: set_cell_size(name, widths[3]) for unity_id, name in unities.items()}
 
-    def row(line: Line) -> str:
+    def row(line: HistoryLine) -> str:
         positions = f"{_place(line.position_before)} → {_place(line.position_after)}"
         name = padded_names.get(line.competitor_id) or _cut(board.competitors[line.competitor_id].name)
         return (
@@ -167,7 +167,7 @@ def _place(position: int | None) -> str:
     return "–" if position is None else str(position)  # noqa: RUF001 - a dash for nothing
 
 
-def _why(line: Line) -> str:
+def _why(line: HistoryLine) -> str:
     if line.competition_id is None:
         return "free modification"
     reverses = "" if line.reverses is None else f", reverses {line.reverses}"
@@ -270,13 +270,13 @@ def ordinal(number: int) -> str:
     return f"{number}{'th' if number % 100 in (11, 12, 13) else suffix}"
 
 
-def _after(stand: Stand) -> str:
+def _after(stand: DatedPlace) -> str:
     if stand.recorded_at is None:
         return "Before the first event"
     return f"After event {stand.sequence}, recorded at {timestamp(stand.recorded_at)} UTC"
 
 
-def _stood(stand: Stand) -> str:
+def _stood(stand: DatedPlace) -> str:
     if stand.place.position is None:
         return f"was not in the list, with {stand.place.total}"
     return f"stood {ordinal(stand.place.position)} with {stand.place.total}"

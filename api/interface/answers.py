@@ -23,7 +23,7 @@ from engine.domain import events
 from engine.domain.events import Event
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import FOLD_VERSION, Competition, Ranking, Unity
-from projections.board.hierarchy import Bounds, walk
+from projections.board.hierarchy import NestedSetBounds, walk
 from projections.board.standing import ordered, placed, standings
 from projections.live.live import Live
 
@@ -492,7 +492,7 @@ class _Pieces(dict[CompetitorId, bytes]):
         self._competitors = live.board.competitors
         self._is_frozen = False
         self._kept_bytes = 0
-        self._bounds: dict[CompetitorId, Bounds] = {}
+        self._bounds: dict[CompetitorId, NestedSetBounds] = {}
         self._walk: Iterator[None] | None = None
         if any(live.tournament.competitors.values()):  # else there are only roots, whose bounds follow from the order
             self._walk = walk(dict(live.tournament.competitors), self._bounds)
@@ -526,7 +526,7 @@ class _Pieces(dict[CompetitorId, bytes]):
 
     def __missing__(self, competitor_id: CompetitorId) -> bytes:
         competitor = self._competitors[competitor_id]
-        place = self._bounds.get(competitor_id) or Bounds(0, 2 * competitor.number - 1, 2 * competitor.number)
+        place = self._bounds.get(competitor_id) or NestedSetBounds(0, 2 * competitor.number - 1, 2 * competitor.number)
         piece = _encode(
             shapes.Competitor(
                 id=competitor_id,

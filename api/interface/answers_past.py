@@ -15,13 +15,13 @@ from engine.domain.tournament import Tournament
 from engine.log.log import Head
 from projections.live.live import Live
 from projections.past.explanation import Step
-from projections.past.history import Line
-from projections.past.past import Explanation, Page, Stand, Then
+from projections.past.history import HistoryLine
+from projections.past.past import DatedPlace, Explanation, HistoryPage, PastBoard
 
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def as_it_was(tournament_id: TournamentId, then: Then) -> Live:
+def as_it_was(tournament_id: TournamentId, then: PastBoard) -> Live:
     """A live for rendering `then`, and for nothing else: it has no digest and cannot judge."""
     parents = {competitor_id: competitor.parent_id for competitor_id, competitor in then.board.competitors.items()}
     return Live(tournament_id, Head(then.sequence, b""), Tournament(competitors=parents), then.board)
@@ -36,7 +36,7 @@ def standings(body: bytes | Long, sequence: Sequence, recorded_at: datetime, hea
     return body.ending(b"]" + end, tag("standings", body.etag, head.digest))
 
 
-def history(page: Page) -> Listing:
+def history(page: HistoryPage) -> Listing:
     """A page of lines. `next` is what to send as `after` for the following page."""
     following = None if page.next is None else cursor_text(page.next)
     lines = _encode([line_shape(line) for line in page.lines])
@@ -49,7 +49,7 @@ def explanation(told: Explanation, unity_id: UnityId, competitor_id: CompetitorI
     return _listing(b'{"status":200,"message":"ok","explanation":%b}' % _encode(shape))
 
 
-def line_shape(line: Line) -> shapes.Line:
+def line_shape(line: HistoryLine) -> shapes.Line:
     return shapes.Line(
         sequence=line.sequence,
         recorded_at=timestamp(line.recorded_at),
@@ -76,7 +76,7 @@ def explanation_shape(told: Explanation, unity_id: UnityId, competitor_id: Compe
     )
 
 
-def _stand(stand: Stand) -> shapes.Stand:
+def _stand(stand: DatedPlace) -> shapes.Stand:
     return shapes.Stand(
         sequence=stand.sequence,
         recorded_at=None if stand.recorded_at is None else timestamp(stand.recorded_at),

@@ -18,7 +18,7 @@ from api.http.forms import cited, parse_id, shortened
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import ID_MAX, ActorId, CompetitionId, CompetitorId, Sequence, UnityId
 from projections.past.history import Filter
-from projections.past.past import AtSequence, AtTime, AtVersion, Bounds, Cursor, Moment
+from projections.past.past import AtSequence, AtTime, AtVersion, Cursor, Moment, Range
 
 LINES_DEFAULT: Final = 100
 LINES_MAX: Final = 1_000
@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 
 class HistoryQuery(Struct, frozen=True, kw_only=True):
     asked: Filter
-    bounds: Bounds
+    bounds: Range
     after: Cursor | None
     limit: int
 
@@ -80,7 +80,7 @@ def parse_history(query: Iterable[tuple[str, str]]) -> HistoryQuery:
             competition_id=parameters.id("competition", CompetitionId),
             actor=parameters.of("actor", _actor),
         ),
-        bounds=Bounds(
+        bounds=Range(
             first=parameters.of("from_sequence", _sequence),
             last=parameters.of("to_sequence", _sequence),
             since=parameters.of("from_time", begin_of_time),

@@ -31,7 +31,7 @@ from engine.log.log import Head
 from projections.board.board import Board, Revisions, fold
 from projections.live import live, lives
 from projections.live.lives import open_lives
-from projections.past.history import Line
+from projections.past.history import HistoryLine
 from projections.past.past import AtSequence, Past, Span
 from projections.tables import tables, worker
 from projections.tables.rebuild import rebuild
@@ -91,7 +91,7 @@ async def add(owner: asyncpg.Connection, arena: Arena, amount: int) -> Sequence:
     return appended.last_sequence
 
 
-async def history(database: Database, arena: Arena) -> list[Line]:
+async def history(database: Database, arena: Arena) -> list[HistoryLine]:
     head = await head_of(database, arena.tournament_id)
     span = Span(Sequence(1), head.sequence)
     of_span = Past(database).lines(arena.tournament_id, arena.ranking_id, span)
