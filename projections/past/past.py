@@ -237,7 +237,7 @@ class Past:
                     if await log.has_head(connection, tournament_id, snapshot.head):
                         return snapshot.board, snapshot.head.sequence
                     sequence, reason = snapshot.head.sequence, "the log has no such block"
-                except snapshots.Undecodable as error:
+                except snapshots.SnapshotUndecodable as error:
                     sequence, reason = error.sequence, str(error)
             _logger.warning("snapshot_ignored", tournament_id=tournament_id, sequence=sequence, reason=reason)
             upto = Sequence(sequence - 1)
