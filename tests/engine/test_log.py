@@ -491,7 +491,7 @@ async def test_of_many_keys_those_that_were_used_are_answered_with_what_they_led
     async with database.connection() as connection:
         found = await log.keyed(connection, tournament_id, ["b", "c", "none", "a"])
         assert await log.keyed(connection, tournament_id, []) == {}
-        asked = [*map(str, range(log.KEYS_MAX - 1)), "a"]
+        asked = [*map(str, range(log.IDEMPOTENCY_KEYS_MAX - 1)), "a"]
         assert list(await log.keyed(connection, tournament_id, asked)) == ["a"]
         with pytest.raises(ValueError, match="more than"):
             await log.keyed(connection, tournament_id, [*asked, "b"])
