@@ -168,14 +168,14 @@ class TournamentVerification:
         keys = {key for of_block in of_blocks if of_block for key in of_block if key is not None}
         return await stored_log.key_sequences(self._connection, self.progress.tournament_id, list(keys))
 
-    async def _connection_free(self) -> None:
+    async def _wait_for_connection(self) -> None:
         """Returns when the connection is free for another query."""
         if self._reading is not None:
             await asyncio.wait([self._reading])
 
     async def _report_unreversed(self, due: DueReversals) -> None:
         """Names the points that a voiding or unvoiding left as they were, or reversed without a reason."""
-        await self._connection_free()
+        await self._wait_for_connection()
         upto, wanted = self.progress.sequence, dict[Sequence, Points]()
         taken: list[PointsReversed] = []
         async for recorded in log.points_of(self._connection, self.progress.tournament_id, due.competition_id, upto):
@@ -202,7 +202,7 @@ class TournamentVerification:
         self._differ(due.sequence, "event.reverses", f"of competition {due.competition_id}: {message}")
 
     async def _report_missing(self, block: StoredBlock) -> None:
-        await self._connection_free()
+        await self._wait_for_connection()
         missing = await stored_log.missing(
             self._connection, self.progress.tournament_id, block.first_sequence, block.last_sequence
         )
@@ -269,7 +269,7 @@ class TournamentVerification:
 
     async def _compare(self) -> None:
         """Compares what is to be compared at the sequence that has been reached."""
-        await self._connection_free()
+        await self._wait_for_connection()
         at = self.progress.sequence
         while self._next_note is not None and self._next_note.sequence <= at:
             self._compare_note(self._next_note)
