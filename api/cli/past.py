@@ -15,9 +15,11 @@ from api.cli.progress import progress
 from api.cli.telling import Format, Sentences, telling
 from api.cli.where import HERE, Json, Where, desk_at, tournament_at
 from api.cli.writing import written_to
-from api.interface import queries
-from api.interface.answers_past import as_it_was, explanation_shape
-from api.interface.known import ranking_of, refuse_unknown, unity_named, unity_of
+from api.interface.fields import FORM_OF_TIMES, Misread, begin_of_time, end_of_time
+from api.interface.history import explanation_shape
+from api.interface.lookup import ranking_of, refuse_unknown, unity_named, unity_of
+from api.interface.rendering import View, timestamp
+from api.interface.standings import PastView
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.live.live import Live
@@ -26,18 +28,18 @@ from projections.past.past import AtSequence, AtTime, Moment, Past, Range
 
 
 def _begin(_: type, tokens: tuple[Token, ...]) -> datetime:
-    return _time(tokens, queries.begin_of_time)
+    return _time(tokens, begin_of_time)
 
 
 def _end(_: type, tokens: tuple[Token, ...]) -> datetime:
-    return _time(tokens, queries.end_of_time)
+    return _time(tokens, end_of_time)
 
 
 def _time(tokens: tuple[Token, ...], parse: Callable[[str], datetime]) -> datetime:
     try:
         return parse(tokens[0].value)
-    except ValueError as error:
-        raise ValueError(f"it must be {error}") from None
+    except Misread:
+        raise ValueError(f"it must be {FORM_OF_TIMES}") from None
 
 
 _MOMENT: Final = Group("Moment", validator=mutually_exclusive)
@@ -75,20 +77,21 @@ async def standings(
         moment = AtSequence(Sequence(at_sequence))
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         past, head, ranking = Past(desk.database), live.head.sequence, RankingId(ranking_id)
-        ranking_of(live, ranking)
+        ranking_of(live.board, ranking)
         if moment is None:
-            shown, sequence, recorded_at = live, head, await past.recorded_at(live.tournament_id, head)
+            view: View = live
+            recorded_at = await past.recorded_at(live.tournament_id, head)
         else:
             then = await past.at(live.tournament_id, ranking, moment, head)
-            shown, sequence, recorded_at = as_it_was(live.tournament_id, then), then.sequence, then.recorded_at
+            view, recorded_at = PastView(live.tournament_id, then), then.recorded_at
         if unity is not None:
-            unity_named(shown, ranking, unity)
+            unity_named(view.board, ranking, unity)
     if json:
-        showing.standings_json(shown, ranking, unity, sequence, recorded_at)
+        showing.standings_json(view, ranking, unity, recorded_at)
         return
     if moment is not None:
-        printing.say(f"After event {sequence}, recorded at {showing.moment(recorded_at)} UTC:")
-    showing.standings(shown, ranking, unity)
+        printing.say(f"After event {view.head.sequence}, recorded at {timestamp(recorded_at)} UTC:")
+    showing.standings(view.board, ranking, unity)
 
 
 async def history(
@@ -134,14 +137,14 @@ async def history(
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         ranking = RankingId(ranking_id)
-        ranking_of(live, ranking)
+        ranking_of(live.board, ranking)
         asked = Filter(
-            unity_id=None if unity is None else unity_named(live, ranking, unity),
+            unity_id=None if unity is None else unity_named(live.board, ranking, unity),
             competitor_id=None if competitor is None else CompetitorId(competitor),
             competition_id=None if competition is None else CompetitionId(competition),
             actor=None if actor is None else ActorId(actor),
         )
-        refuse_unknown(live, ranking, asked)
+        refuse_unknown(live.board, ranking, asked)
         bounds = Range(
             first=None if from_sequence is None else Sequence(from_sequence),
             last=None if to_sequence is None else Sequence(to_sequence),
@@ -187,9 +190,9 @@ async def explain(
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         ranking, head = RankingId(ranking_id), live.head.sequence
-        unity_id = unity_of(live, ranking, None) if unity is None else unity_named(live, ranking, unity)
+        unity_id = unity_of(live.board, ranking, None) if unity is None else unity_named(live.board, ranking, unity)
         competitor_id = CompetitorId(competitor)
-        refuse_unknown(live, ranking, Filter(competitor_id=competitor_id))
+        refuse_unknown(live.board, ranking, Filter(competitor_id=competitor_id))
         end = head if to is None else Sequence(to)
         if from_ > end:
             raise NotFound(f"There is nothing to tell from event {from_} to event {end}; from must not be greater.")
@@ -219,8 +222,8 @@ async def chart(slug: str, ranking_id: int, /, *, output: Path, unity: str | Non
         raise Unacceptable("Charts need matplotlib: pip install 'tallybook[chart]'.") from error
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         ranking = RankingId(ranking_id)
-        unity_id = unity_of(live, ranking, None) if unity is None else unity_named(live, ranking, unity)
-        title = f"{ranking_of(live, ranking).name}: {_unity_name(live, ranking, unity_id)}"
+        unity_id = unity_of(live.board, ranking, None) if unity is None else unity_named(live.board, ranking, unity)
+        title = f"{ranking_of(live.board, ranking).name}: {_unity_name(live, ranking, unity_id)}"
         names = {competitor_id: competitor.name for competitor_id, competitor in live.board.competitors.items()}
         points, head = [], live.head.sequence
         with progress("reading", total=head) as advance:
@@ -237,4 +240,4 @@ async def chart(slug: str, ranking_id: int, /, *, output: Path, unity: str | Non
 
 
 def _unity_name(live: Live, ranking_id: RankingId, unity_id: UnityId) -> str:
-    return ranking_of(live, ranking_id).unities[unity_id].name
+    return ranking_of(live.board, ranking_id).unities[unity_id].name

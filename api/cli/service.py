@@ -114,7 +114,7 @@ async def demo(*, host: str = "127.0.0.1", port: Port = 8080, where: Where = HER
                 tournament_id = (await open_tournament(desk, six_nations.NAME)).tournament_id
             async with desk.lives.pinned(tournament_id) as live:
                 ranking_id = await six_nations.play(desk, live)
-                showing.standings(live, ranking_id)
+                showing.standings(live.board, ranking_id)
             token = await make_token(database, "demo", Scope.ADMIN, [tournament_id], expires_in_days=7)
             say = partial(_say_what_to_try, token[1], slug, ranking_id, live)
         await _serve(dsn, host=host, port=port, processes=1, worker=True, settings=Settings(), on_ready=say)

@@ -3,43 +3,40 @@
 from collections.abc import Sequence as Items
 from datetime import datetime
 
-import msgspec
 from rich.table import Table
 from rich.text import Text
 
 from api.cli import printing
-from api.interface import answers, shapes
-from engine.domain.terms import RankingId, Sequence
+from api.interface.rendering import View, timestamp_or_none
+from api.interface.standings import standings_shape
+from api.interface.voiding import ComparedRankingShape, MoveShape
+from engine.domain.terms import RankingId
+from projections.board.board import Board
 from projections.board.standing import standings as lines_of
-from projections.live.live import Live
 
 
 def moment(value: datetime | None) -> str | None:
-    return None if value is None else answers.timestamp(value)
+    return timestamp_or_none(value)
 
 
-def standings(live: Live, ranking_id: RankingId, only: str | None = None) -> None:
+def standings(board: Board, ranking_id: RankingId, only: str | None = None) -> None:
     """A table for each unity of the ranking, or for the one named `only`."""
-    ranking = live.board.rankings[ranking_id]
+    ranking = board.rankings[ranking_id]
     for unity in ranking.unities.values():
         if only in (None, unity.name):
             table = Table("position", "competitor", "total", title=Text(f"{ranking.name}: {unity.name}"))
             for standing in lines_of(ranking.participants, unity.totals, unity.sort):
-                name = live.board.competitors[standing.competitor_id].name
+                name = board.competitors[standing.competitor_id].name
                 table.add_row(str(standing.position), printing.cell(name), str(standing.total))
             printing.data().print(table, markup=False)
 
 
-def standings_json(
-    live: Live, ranking_id: RankingId, only: str | None, sequence: Sequence, recorded_at: datetime
-) -> None:
+def standings_json(view: View, ranking_id: RankingId, only: str | None, recorded_at: datetime) -> None:
     """The modification shape of the interface, with the sequence it is of and the time of that event."""
-    shape = msgspec.json.decode(answers.whole(answers.modified_ranking(live, ranking_id)))["ranking"]
-    shape["unities"] = [unity for unity in shape["unities"] if only in (None, unity["name"])]
-    printing.json(shape | {"sequence": sequence, "recorded_at": moment(recorded_at)})
+    printing.json(standings_shape(view, ranking_id, recorded_at, only))
 
 
-def comparison(rankings: Items[shapes.ComparedRanking]) -> None:
+def comparison(rankings: Items[ComparedRankingShape]) -> None:
     """A table for each unity; who moves is marked with by how many positions."""
     for ranking in rankings:
         for unity in ranking.unities:
@@ -60,7 +57,7 @@ def comparison(rankings: Items[shapes.ComparedRanking]) -> None:
         printing.say("no ranking changes")
 
 
-def _moved(move: shapes.Move) -> str:
+def _moved(move: MoveShape) -> str:
     if move.position_before is None or move.position_after is None:
         return "" if move.position_before == move.position_after else "in" if move.position_before is None else "out"
     up = move.position_before - move.position_after

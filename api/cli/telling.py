@@ -13,8 +13,8 @@ from typing import Final, Literal
 import msgspec
 from rich.cells import cell_len, set_cell_size
 
-from api.interface.answers import timestamp
-from api.interface.answers_past import line_shape
+from api.interface.history import line_shape
+from api.interface.rendering import timestamp
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board
 from projections.past.explanation import Cause, Overtaking, Step

@@ -9,9 +9,8 @@ from api.cli import printing, showing
 from api.cli.progress import progress
 from api.cli.where import HERE, Json, Where, desk_at, tournament_at
 from api.desk.desk import Desk
-from api.interface import shapes
-from api.interface.comparisons import compared
-from api.interface.known import ranking_of, refuse_unknown, unity_named
+from api.interface.lookup import ranking_of, refuse_unknown, unity_named
+from api.interface.voiding import ComparedRankingShape, compared
 from engine.domain.commands import UnvoidCompetition, VoidCompetition
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
 from engine.log import log
@@ -53,7 +52,7 @@ async def _change(
         printing.say(f"done, as event {receipt.sequence}")
 
 
-def _show(rankings: list[shapes.ComparedRanking], *, json: bool) -> None:
+def _show(rankings: list[ComparedRankingShape], *, json: bool) -> None:
     if json:
         printing.json(rankings)
     else:
@@ -83,14 +82,14 @@ async def what_if(
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         ranking = RankingId(ranking_id)
-        ranking_of(live, ranking)
-        only = None if unity is None else unity_named(live, ranking, unity)
+        ranking_of(live.board, ranking)
+        only = None if unity is None else unity_named(live.board, ranking, unity)
         competitions = {CompetitionId(competition_id) for competition_id in without_competition or ()}
         competitors = {CompetitorId(competitor_id) for competitor_id in without_competitor or ()}
         for competition_id in competitions:
-            refuse_unknown(live, ranking, Filter(competition_id=competition_id))
+            refuse_unknown(live.board, ranking, Filter(competition_id=competition_id))
         for competitor_id in competitors:
-            refuse_unknown(live, ranking, Filter(competitor_id=competitor_id))
+            refuse_unknown(live.board, ranking, Filter(competitor_id=competitor_id))
         other = await _replayed(desk, live, competitions, competitors)
         rankings = compared(live.board, {ranking: other.rankings[ranking]}, only)
     _show(rankings, json=json)

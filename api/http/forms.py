@@ -1,21 +1,14 @@
-"""The form of a request: bytes become named texts, and named texts become ids, integers and times.
+"""The form of a request: bytes become named texts.
 
-Pure. Strict and within bounds. A form that cannot be read at all is `Unreadable`. A field that is unknown, missing or
-of the wrong type is `Unacceptable`; each fault is listed under the name of its form field. An empty field counts as
-absent, unless an operation says otherwise.
+Pure. Strict and within bounds. A form that cannot be read at all is `Unreadable`. What the fields may hold is the
+operations' affair (`api/interface/fields.py`).
 """
 
-import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Final, NoReturn, TypeVar
+from typing import Final
 
-from msgspec import UNSET, UnsetType
-
-from engine.domain.commands import Order
 from engine.domain.errors import BodyTooLarge, Fault, Unacceptable, Unreadable
 from engine.domain.terms import ID_MAX
 
@@ -50,7 +43,7 @@ def parse_form(body: bytes) -> dict[str, str]:
             repeated.append(Fault(shortened(name), "is sent more than once"))
         form[name] = _decoded(value)
     if repeated:
-        _refuse(repeated)
+        raise unacceptable(repeated)
     return form
 
 
@@ -76,115 +69,9 @@ def parse_id(text: str) -> int | None:
     return number if number <= ID_MAX else None
 
 
-# ── Fields ──────────────────────────────────────────────────────────────────────────────────────────────
-
-_IdT = TypeVar("_IdT")
-_CommandT = TypeVar("_CommandT", bound=Order)
-
-
-class Fields:
-    """A form while it is read. Each method returns one field, or notes a fault and returns a stand-in.
-
-    The operation takes the fields that were asked for before `accept`.
-    """
-
-    def __init__(self, form: Form) -> None:
-        self.faults: list[Fault] = []
-        self._form = form
-        self._taken: list[str] = []
-        self._indexed: set[str] = set()
-
-    def accept(self, command: _CommandT) -> _CommandT:
-        """Returns `command` if its fields have no fault and the form has no others. Else raises `Unacceptable` with
-        every fault."""
-        for name in self._form:
-            if name not in self._taken and name not in self._indexed:
-                takes = f"it takes {', '.join(self._taken)}" if self._taken else "it takes none"
-                self.fault(name, f"is not a field of this operation; {takes}")
-        if self.faults:
-            _refuse(self.faults)
-        return command
-
-    def fault(self, name: str, message: str) -> None:
-        self.faults.append(Fault(shortened(name), message))
-
-    def optional(self, name: str) -> str | None:
-        self._taken.append(name)
-        return self._form.get(name) or None
-
-    def required(self, name: str) -> str:
-        """The text of the field; the empty string, and a fault, if it is missing."""
-        text = self.optional(name)
-        if text is None:
-            self.fault(name, "is required")
-        return text or ""
-
-    def clearable(self, name: str) -> str | None | UnsetType:
-        """None if it is empty, UNSET if it is absent."""
-        text = self.optional(name)
-        return text if name in self._form else UNSET
-
-    def id(self, name: str, kind: Callable[[int], _IdT]) -> _IdT | None:
-        text = self.optional(name)
-        return None if text is None else self.as_id(name, text, kind)
-
-    def as_id(self, name: str, text: str, kind: Callable[[int], _IdT]) -> _IdT | None:
-        """`text`, a part of the field, as an id; None, and a fault, if it is not one."""
-        number = parse_id(text)
-        if number is None:
-            self.fault(name, f"{cited(text)} must be an id: a whole number from 1 up, in digits only")
-            return None
-        return kind(number)
-
-    def required_integer(self, name: str) -> int:
-        """A signed 64-bit integer; 0, and a fault, if the field is missing or not one."""
-        text = self.required(name)
-        number = int(text) if _INTEGER.fullmatch(text) else None
-        if text and (number is None or not -ID_MAX - 1 <= number <= ID_MAX):
-            self.fault(name, f"{cited(text)} must be a whole number of 64 bits")
-        return number or 0
-
-    def moment(self, name: str) -> datetime | None:
-        """A time in UTC, written as yyyy-mm-dd HH:ii:ss; None if it is absent, and with a fault if it is not one."""
-        text = self.optional(name)
-        if text is None:
-            return None
-        if written := _MOMENT.fullmatch(text):
-            year, month, day, hour, minute, second = map(int, written.groups())
-            with suppress(ValueError):  # the 30th of February, 24 o'clock
-                return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
-        self.fault(name, f"{cited(text)} must be a time in UTC of the form yyyy-mm-dd HH:ii:ss")
-        return None
-
-    def items(self, name: str, text: str, items_max: int) -> list[str]:
-        """The items that commas separate in `text`, without white space around them; none in an empty text."""
-        if not text:
-            return []
-        if text.count(",") >= items_max:  # judging would find this too, but only after work on every item
-            self.fault(name, f"must be at most {items_max}")
-            return []
-        items = [item.strip() for item in text.split(",")]
-        if "" in items:
-            self.fault(name, "must not hold an empty item; put one comma between two items")
-        return [item for item in items if item]
-
-    def indexed(self, name: str, kind: Callable[[int], _IdT]) -> dict[_IdT, str]:
-        """The fields name[<id>]=text by their ids, in the order sent; without the empty ones."""
-        texts: dict[_IdT, str] = {}
-        for field, text in self._form.items():
-            if field.startswith(f"{name}[") and field.endswith("]"):
-                self._indexed.add(field)
-                index = self.as_id(field, field[len(name) + 1 : -1], kind)
-                if text and index is not None:
-                    texts[index] = text
-        return texts
-
-
 # ── Text ────────────────────────────────────────────────────────────────────────────────────────────────
 
 _ID_DIGITS_MAX: Final = len(str(ID_MAX))
-_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")
-_MOMENT: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2}) ([0-9]{2}):([0-9]{2}):([0-9]{2})")
 
 
 def _decoded(encoded: bytes) -> str:
@@ -219,7 +106,8 @@ def cited(value: int | str) -> str:
     return repr(shortened(value)) if isinstance(value, str) else shortened(str(value))
 
 
-def _refuse(faults: Sequence[Fault]) -> NoReturn:
-    raise Unacceptable(
+def unacceptable(faults: Iterable[Fault]) -> Unacceptable:
+    """The refusal that lists these faults, each once."""
+    return Unacceptable(
         "The request cannot be accepted as it is; correct the fields named.", list(dict.fromkeys(faults))
     )

@@ -18,7 +18,7 @@ from api.http.front import Front
 from api.http.outgoing import Outgoing
 from api.http.router import Router
 from api.http.settings import CLIENT_CONNECTIONS_MAX, Settings
-from api.interface.routes import Operations
+from api.interface.handlers import Handlers
 from api.service import health
 from engine.process.background import background
 from engine.process.telemetry import Lines
@@ -36,7 +36,7 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL) -> Front
     """Makes the front that answers with `desk` and writes its canonical lines to `lines`."""
     router = Router()
     outgoing = Outgoing(Turns(), bytes_max=settings.unsent_bytes)
-    handlers = Operations(
+    handlers = Handlers(
         desk,
         Guard(desk.database),
         outgoing,

@@ -10,7 +10,7 @@ from api.http.auth import Scope
 from api.http.exchange import Reply, Visit
 from api.http.router import Router
 from api.interface import docs, openapi
-from api.interface.routes import Operations
+from api.interface.handlers import Handlers
 from api.service import figures
 from engine.database.pool import Database
 from engine.process import telemetry
@@ -23,7 +23,7 @@ DESCRIPTION: Final = "/openapi.json"
 DOCUMENTATION: Final = "/docs"
 
 
-def add_to(router: Router, *, operations: Operations, database: Database, open_metrics: bool) -> None:
+def add_to(router: Router, *, operations: Handlers, database: Database, open_metrics: bool) -> None:
     """Adds these operations. Only the figures need a token, of scope admin, unless `open_metrics`. The others name no
     tournament."""
 

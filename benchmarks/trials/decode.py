@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from api.http.forms import parse_form
-from api.interface import wire
+from api.interface import points
 from benchmarks.traffic import body_of, stored
 from benchmarks.trials import Stopwatch, say, told
 
@@ -24,7 +24,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 def run(settings: Settings) -> None:
     bodies = [body_of(request) for request in stored(Path(settings.requests))]
-    decode = wire._LINES.decode
+    decode = points._LINES.decode
     stopwatch = Stopwatch()
     done = 0
     with stopwatch.timing():

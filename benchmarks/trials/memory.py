@@ -11,8 +11,12 @@ import tracemalloc
 import uvloop
 from msgspec import Struct
 
-from api.interface import answers
-from api.interface.wire import PER_PAGE_MAX, Page
+from api.interface.declarations import Read
+from api.interface.operations import OPERATIONS
+from api.interface.paging import PER_PAGE_MAX, PageQuestion
+from api.interface.rankings import RankingQuestion, RankingsQuestion
+from api.interface.rendering import whole
+from api.interface.standings import STANDINGS, render_standings
 from benchmarks.trials import say, told
 from benchmarks.world import Tournament
 from engine.database.pool import Database, open_database
@@ -48,10 +52,12 @@ async def _measured(database: Database, tournament: Tournament) -> tuple[int, in
 
 
 def _answer_everything(live: Live, tournament: Tournament) -> None:
-    answers.whole(answers.modified_ranking(live, tournament.ranking_id))
-    answers.whole(answers.rankings(live))
-    answers.whole(answers.competitors(live, Page(1, PER_PAGE_MAX)))
-    answers.whole(answers.competitions(live, Page(1, PER_PAGE_MAX)))
+    whole(render_standings(live, STANDINGS, RankingQuestion(tournament.ranking_id)))
+    page = PageQuestion(1, PER_PAGE_MAX)
+    asked = {"rankings.json": RankingsQuestion(), "competitors.json": page, "competitions.json": page}
+    for operation in OPERATIONS:
+        if isinstance(operation, Read) and operation.path in asked:
+            whole(operation.render(live, operation.answer, asked[operation.path]))
 
 
 def _traced_bytes() -> int:

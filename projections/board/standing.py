@@ -13,10 +13,10 @@ Pure. Totals are whole numbers; they may be negative.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Sequence as Items
 from operator import itemgetter
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -31,9 +31,21 @@ class Standing(Struct, frozen=True, gc=False):
     total: int
 
 
+_L = TypeVar("_L", bound="Placed")
+
+
+class Placed(Protocol):
+    """Where a line stands."""
+
+    @property
+    def position(self) -> int: ...
+    @property
+    def total(self) -> int: ...
+
+
 def standings(enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, int], sort: Sort) -> list[Standing]:
     """The lines of the competitors `enrolled` (in that order) for the sums in `totals`, best first."""
-    return placed(ordered(enrolled, totals, sort))
+    return placed(Standing, ordered(enrolled, totals, sort))
 
 
 def ordered(
@@ -46,14 +58,20 @@ def ordered(
     return lines
 
 
-def placed(lines: Items[tuple[int, CompetitorId]], first: int = 1, above: Standing | None = None) -> list[Standing]:
-    """The lines that follow `above` in a standing, the first of which is line `first` of it."""
+def placed(
+    line: Callable[[CompetitorId, int, int], _L],
+    lines: Items[tuple[int, CompetitorId]],
+    first: int = 1,
+    above: _L | None = None,
+) -> list[_L]:
+    """Each of `lines` as `line` makes it of competitor, position and total. They follow `above` in a standing, and the
+    first of them is line `first` of it."""
     result = []
     position, previous = (0, None) if above is None else (above.position, above.total)
     for place, (total, competitor_id) in enumerate(lines, start=first):
         if total != previous:
             position, previous = place, total
-        result.append(Standing(competitor_id, position, total))
+        result.append(line(competitor_id, position, total))
     return result
 
 

@@ -6,14 +6,12 @@ there (restored, failed over) is noticed, instead of being mixed into what was r
 """
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterable
-from typing import Any, Final, Protocol, TypeVar, cast
-from weakref import WeakValueDictionary
+from collections.abc import Callable, Iterable
+from typing import Final
 
 import msgspec
 import structlog
 from asyncpg import Connection
-from msgspec import Struct
 
 from engine.domain.errors import LogForked, LogUnreadable
 from engine.domain.events import Recorded
@@ -24,37 +22,21 @@ from engine.log import log
 from engine.log.log import Appended, Block, Head, Tail
 from engine.process.turns import Turn
 from projections.board.board import FOLD_VERSION, Board, Revisions, fold
+from projections.live.cache import RenderCache
 from projections.tables import snapshots, tables
 from projections.tables.sizes import board_bytes
 from projections.tables.snapshots import Snapshot
-
-RENDERED_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Rendered pieces of answers that are kept for one tournament."""
-KEPT_BYTES_MAX: Final = RENDERED_BYTES_MAX // 4
-"""One such piece. A larger one is made but not kept, so that it does not drive out all others."""
 
 BEHIND_EVENTS_MAX: Final = 20_000
 """A live that lacks more events than these is made anew from the tables, if they are that far ahead of it. Folding so
 many takes some tenths of a second."""
 
-_RENDERED_BYTES: Final = 800
-"""What a kept piece takes beside its own bytes: key, stamp, places in dictionaries, the objects around."""
 _SIZED_EVERY_EVENTS: Final = 256
 _ANY_SEQUENCE: Final = Sequence(2**63 - 1)
 FOLDED_AT_ONCE: Final = 100
 """Events that the loading of a tournament folds before it checks whether it is others' turn."""
 
 _logger = structlog.get_logger()
-_T = TypeVar("_T")
-_S = TypeVar("_S")
-
-
-class _Part(Protocol):
-    @property
-    def size_bytes(self) -> int: ...
-
-
-_P = TypeVar("_P", bound=_Part)
 
 
 class Live:
@@ -77,6 +59,7 @@ class Live:
         self.tournament = tournament
         self.board = board
         self.revisions = Revisions()
+        self.cache = RenderCache()
         self.pins = 0
         self.dropped = False
         self.catching_up = asyncio.Lock()
@@ -84,9 +67,6 @@ class Live:
         self._sized_at = head.sequence
         self._one_moment = True  # everything up to the head was read as of one moment
         self._board_bytes = 0
-        self._rendered: dict[Hashable, _Rendered] = {}
-        self._rendered_bytes = 0
-        self._shared: WeakValueDictionary[Hashable, object] = WeakValueDictionary()
 
     def fold(self, events: Iterable[Recorded], head: Head) -> None:
         """Folds those of `events` that lie beyond the live, and moves the live to `head`, if that lies beyond it.
@@ -187,58 +167,7 @@ class Live:
         if self.head.sequence >= self._sized_at + _SIZED_EVERY_EVENTS or self._board_bytes == 0:
             self._sized_at = self.head.sequence
             self._board_bytes = board_bytes(self.board)
-        return self._board_bytes + self._rendered_bytes
-
-    def rendered(self, key: Hashable, stamp: object, render: Callable[[], _T], size_bytes: Callable[[_T], int]) -> _T:
-        """What `render` makes of the board: made once for `key`, and again when `stamp` has changed.
-
-        Up to RENDERED_BYTES_MAX are kept; the keys that came first go first. A piece that takes more than
-        KEPT_BYTES_MAX is not kept.
-        """
-        kept = self._rendered.get(key)
-        if kept is not None and kept.stamp == stamp:
-            return cast(_T, kept.value)
-        value = render()
-        self._keep(key, _Rendered(stamp, value, size_bytes(value) + _RENDERED_BYTES))
-        return value
-
-    def part(self, key: Hashable, stamp: object, make: Callable[[], _P]) -> _P:
-        """As `rendered`, for a value that knows its size. The size may change while the value is kept."""
-        kept = self._rendered.get(key)
-        if kept is None or kept.stamp != stamp:
-            value = make()
-            self._keep(key, _Rendered(stamp, value, value.size_bytes + _RENDERED_BYTES))
-            return value
-        size_bytes = kept.value.size_bytes + _RENDERED_BYTES
-        if size_bytes != kept.size_bytes:
-            self._keep(key, _Rendered(stamp, kept.value, size_bytes))
-        return cast(_P, kept.value)
-
-    def _keep(self, key: Hashable, fresh: "_Rendered") -> None:
-        before = self._rendered.get(key)
-        if before is not None:
-            self._rendered_bytes -= before.size_bytes
-        if fresh.size_bytes > KEPT_BYTES_MAX:
-            self._rendered.pop(key, None)
-            return
-        self._rendered[key] = fresh
-        self._rendered_bytes += fresh.size_bytes
-        while self._rendered_bytes > RENDERED_BYTES_MAX:
-            self._rendered_bytes -= self._rendered.pop(next(iter(self._rendered))).size_bytes
-
-    def shared(self, key: Hashable, make: Callable[[], _S]) -> _S:
-        """What `make` makes of the live at this head. All who ask get the same value while somebody still has it."""
-        at = key, self.head
-        found = self._shared.get(at)
-        if found is None:
-            found = self._shared[at] = make()
-        return cast(_S, found)
-
-
-class _Rendered(Struct):
-    stamp: object
-    value: Any
-    size_bytes: int
+        return self._board_bytes + self.cache.size_bytes
 
 
 async def load(connection: Connection, tournament_id: TournamentId) -> Live:

@@ -16,17 +16,17 @@ import pytest
 
 from api.http import auth
 from api.http.auth import Scope
-from api.interface import openapi
-from api.interface.openapi import OPERATIONS
-from api.interface.routes import ROUTES, Recall
+from api.interface.declarations import TOURNAMENT, Recall
+from api.interface.fields import ID, IDS
 from api.service.app import make_front
 from engine.database.pool import Database
 from engine.domain.errors import Unauthenticated
 from engine.domain.terms import OPERATOR
 from engine.process.telemetry import Lines
+from tests.api.rendered import BY_NAME
 from tests.api.service import FORM, Answer, Client, Season, Service, make_token, play_season, sent_raw, serve, slug_of
 from tests.api.test_connections import posting
-from tests.api.test_section5 import ACCEPTED, BAD, NOBODY, PLACES, WRITES, Log, ask, log, operation, path_of, refused
+from tests.api.test_section5 import ACCEPTED, BAD, NOBODY, PLACES, WRITES, Log, ask, log, path_of, refused
 from tests.tournaments import open_new_tournament
 
 assert log  # a fixture
@@ -48,7 +48,7 @@ async def test_whatever_is_not_named_as_open_wants_a_token(service: Service, cli
     tried = 0
     nobody = service.client(client.tournament, None)
     routes = routes_of(service)
-    assert routes.keys() == {route.path for route in ROUTES} | OPEN | {"/metrics"}
+    assert routes.keys() == {TOURNAMENT + operation.path for operation in BY_NAME.values()} | OPEN | {"/metrics"}
     for (template, taken), method in product(routes.items(), METHODS):
         if method == "CONNECT":  # has no path
             continue
@@ -65,7 +65,7 @@ async def test_whatever_is_not_named_as_open_wants_a_token(service: Service, cli
 
 async def test_a_refusal_is_the_same_whatever_there_is_behind_it(service: Service, season: Season) -> None:
     nobody = service.client(season.client.tournament, auth.text_of("0" * 30))
-    for name in map(operation, ROUTES):
+    for name in BY_NAME:
         answers = []
         for tournament, number in ((season.client.tournament, None), ("nowhere", NOBODY)):
             path = path_of(name, season) if number is None else re.sub(r"{\w+}", str(number), name.split()[1])
@@ -79,11 +79,11 @@ async def test_a_refusal_is_the_same_whatever_there_is_behind_it(service: Servic
 
 def test_every_field_that_takes_an_id_is_among_the_places_that_are_tried() -> None:
     tried = {(place.split()[0], field) for place, fill in PLACES.items() for field in _fields(fill)}
-    for name, described in OPERATIONS.items():
-        for field, its in described.takes.items():
-            names_somebody = its.schema in (openapi._ID, openapi._IDS) or field == "participants_delta"
+    for name, operation in BY_NAME.items():
+        for field in operation.fields:
+            names_somebody = field.kind in (ID, IDS) or field.name == "participants_delta"
             if name in WRITES and names_somebody:
-                assert (name.split()[0], field) in tried, (name, field)
+                assert (name.split()[0], field.name) in tried, (name, field)
 
 
 def _fields(fill: Any) -> set[str]:
@@ -98,23 +98,22 @@ async def test_a_query_for_an_id_of_another_tournament_is_one_for_nothing(
     other = await open_new_tournament(service.database, actor=OPERATOR)
     theirs = await play_season(service.client(await slug_of(service.database, other), season.client.token))
     foreign = [*theirs.ids, theirs.ranking_id, theirs.unity_id, theirs.competition_id]
-    for route in ROUTES:
-        name = operation(route)
-        if not isinstance(route, Recall):
+    for name, operation in BY_NAME.items():
+        if not isinstance(operation, Recall):
             continue
-        for field, its in OPERATIONS[name].takes.items():
-            if its.schema is not openapi._ID or "sequence" in field or field == "to":
+        for field in operation.fields:
+            if field.kind is not ID:
                 continue
-            with subtests.test(f"{name} {field}"):
+            with subtests.test(f"{name} {field.name}"):
                 bodies = set()
                 for it in (NOBODY, *foreign):
-                    query = ({"competitor": season.ids[0]} if "explain" in name else {}) | {field: it}
+                    query = ({"competitor": season.ids[0]} if "explain" in name else {}) | {field.name: it}
                     answer = await season.client.get(f"{path_of(name, season)}?{urlencode(query)}")
                     assert answer.status == 404, answer.body
                     bodies.add(re.sub(rb"\b%d\b" % it, b"N", answer.body))
                 assert len(bodies) == 1
     for it in (NOBODY, theirs.ranking_id):
-        for name in (n for n in OPERATIONS if n.startswith("GET") and "{" in n):
+        for name in (n for n in BY_NAME if n.startswith("GET") and "{" in n):
             answer = await season.client.get(
                 re.sub(r"{\w+}", str(it), name.split()[1]) + "?competitor=1" * ("explain" in name)
             )
@@ -128,11 +127,11 @@ async def test_a_token_of_one_tournament_reaches_no_other_by_whatever_operation(
     token = await make_token(service.database, Scope.ADMIN, [other])
     stranger = service.client(season.client.tournament, token)
     before, pairs = await log.length(), 0
-    for name in OPERATIONS:
+    for name in BY_NAME:
         for key in ({}, {"Idempotency-Key": "k"}):
             refused(await ask(name, season, stranger, key), 404)
             pairs += 1
-    assert pairs == 2 * len(ROUTES)
+    assert pairs == 2 * len(BY_NAME)
     assert await log.length() == before
 
 
@@ -206,7 +205,7 @@ async def test_no_secret_is_said_again_anywhere(
     answers: list[Answer] = []
     for token in tokens:
         client = service.client(season.client.tournament, token)
-        answers += [await ask(name, season, client, {"X-Secret": secret, "Cookie": secret}) for name in OPERATIONS]
+        answers += [await ask(name, season, client, {"X-Secret": secret, "Cookie": secret}) for name in BY_NAME]
         path = f"/tournament/{client.tournament}/competitors.json"
         bodies = (f"name={secret}%zz".encode(), f"{secret}".encode(), b"name=\xff" + secret.encode())
         answers += [await client.send("POST", path, body, {"Content-Type": FORM}) for body in bodies]
@@ -244,7 +243,7 @@ async def test_a_defect_is_told_to_the_operator_and_not_to_the_client(
     def defect(*_: object) -> None:
         raise RuntimeError("internals at /a/path")
 
-    monkeypatch.setattr("api.interface.routes.fingerprint", defect)
+    monkeypatch.setattr("api.interface.handlers.fingerprint", defect)
     answer = await season.client.post("competitors.json", {"name": "Dan"}, {"Idempotency-Key": "k"})
     refused(answer, 500)
     assert b"internals" not in answer.body

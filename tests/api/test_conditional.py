@@ -13,8 +13,12 @@ from hypothesis import Phase, given, settings
 from api.desk.conditions import IF_MATCH_TAGS_MAX, Condition, own_tag
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
-from api.interface import resources
-from api.interface.routes import ROUTES, Show
+from api.interface.competitions import CompetitionQuestion
+from api.interface.competitors import CompetitorQuestion
+from api.interface.declarations import Read, name_of
+from api.interface.operations import OPERATIONS
+from api.interface.rankings import RankingQuestion
+from api.interface.rendering import Listing
 from engine.database.pool import Database
 from engine.domain import events
 from engine.domain.commands import ChangeCompetition, Command, UnvoidCompetition, VoidCompetition
@@ -26,6 +30,7 @@ from engine.log.log import Head
 from projections.board.board import Board
 from projections.live.live import Live
 from projections.tables.worker import Worker
+from tests.api.rendered import BY_NAME, answered
 from tests.api.service import (
     FORM,
     Client,
@@ -39,7 +44,7 @@ from tests.api.service import (
     serve,
     slug_of,
 )
-from tests.api.test_section5 import ACCEPTED, WRITES, Log, ask, keyed, log, operation, path_of, refused
+from tests.api.test_section5 import ACCEPTED, WRITES, Log, ask, keyed, log, path_of, refused
 from tests.desks import HOLD_HEAD, Arena, desk_at, open_arena, record, recorded, submit, until, waiting_for_locks
 from tests.histories import logs, unhurried
 from tests.proxy import Fault, proxy
@@ -48,7 +53,7 @@ from tests.tournaments import open_new_tournament
 assert log  # a fixture
 CHANGES: Final = [name for name in WRITES if "{" in name]
 CREATIONS: Final = [name for name in WRITES if "{" not in name]
-SHOWS: Final = [operation(route) for route in ROUTES if isinstance(route, Show)]
+SHOWS: Final = [name for name in map(name_of, OPERATIONS) if isinstance(BY_NAME[name], Read) and "{" in name]
 every_change = pytest.mark.parametrize("name", CHANGES)
 
 
@@ -302,14 +307,15 @@ def shown(live: Live) -> dict[tuple[str, int], tuple[str, bytes]]:
     """ETag and body of every resource."""
     board = live.board
     all_of = {
-        "competitor": (board.competitors, resources.competitor),
-        "competition": (board.competitions, resources.competition),
-        "ranking": (board.rankings, resources.ranking),
+        "competitor": (board.competitors, CompetitorQuestion),
+        "competition": (board.competitions, CompetitionQuestion),
+        "ranking": (board.rankings, RankingQuestion),
     }
     found = {}
-    for kind, (those, show) in all_of.items():
+    for kind, (those, question) in all_of.items():
         for resource_id in those:
-            listing = show(live, resource_id)
+            listing = answered(live, f"GET {kind}s/{{{kind}_id}}.json", question(resource_id))
+            assert isinstance(listing, Listing)
             found[kind, resource_id] = (listing.etag, listing.body)
     return found
 

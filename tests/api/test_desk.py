@@ -19,7 +19,7 @@ from api.desk import desk as desk_module
 from api.desk import docket
 from api.desk.desk import Desk, open_desk
 from api.desk.docket import Receipt
-from api.interface import answers
+from api.interface.rendering import whole
 from engine.database import pool as database_module
 from engine.database.pool import Database, open_database
 from engine.domain.commands import (
@@ -49,6 +49,7 @@ from engine.domain.errors import (
 from engine.domain.events import PointsAdded, RankingReopened
 from engine.domain.terms import DELTAS_MAX, OPERATOR, CompetitionId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import appender, log
+from tests.api.rendered import ADD, answered
 from tests.desks import (
     HOLD_HEAD,
     Arena,
@@ -206,7 +207,16 @@ async def close_ranking(desk: Desk, arena: Arena) -> Command:
     return CloseRanking(ranking_id=arena.ranking_id)
 
 
-@pytest.mark.parametrize("command", [add_points, create_ranking, add_competition, add_unity, close_ranking])
+ASKED: Final = {
+    add_points: ADD,
+    create_ranking: "POST rankings.json",
+    add_competition: "POST competitions.json",
+    add_unity: "POST rankings/{ranking_id}/unities.json",
+    close_ranking: "PUT rankings/{ranking_id}/close.json",
+}
+
+
+@pytest.mark.parametrize("command", ASKED)
 async def test_a_key_sent_twenty_times_in_parallel_to_two_desks_makes_one_event_and_twenty_equal_answers(
     dsn: str, command: Callable[[Desk, Arena], Awaitable[Command]]
 ) -> None:
@@ -219,14 +229,14 @@ async def test_a_key_sent_twenty_times_in_parallel_to_two_desks_makes_one_event_
                 idempotency_key="once",
                 fingerprint=fingerprint("once"),
             )
-            return receipt, answers.change(live, receipt.event)
+            return receipt, whole(answered(live, ASKED[command], receipt.event))
 
     async with desks_at(dsn) as desks:
         for _ in range(5):
             arena = await open_arena(desks[0].database)
-            answered = await asyncio.gather(*(ask(desk, arena) for _ in range(10) for desk in desks))
-            receipts = [receipt for receipt, _ in answered]
-            assert len({body for _, body in answered}) == 1
+            told = await asyncio.gather(*(ask(desk, arena) for _ in range(10) for desk in desks))
+            receipts = [receipt for receipt, _ in told]
+            assert len({body for _, body in told}) == 1
             assert {receipt.sequence for receipt in receipts} == {5}
             assert Counter(receipt.replayed for receipt in receipts) == {True: 19, False: 1}
             assert await recorded(desks[0].database, arena.tournament_id) == [

@@ -11,7 +11,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from api.interface import answers, answers_past
+from api.interface.rankings import RankingQuestion
+from api.interface.standings import PastView
 from engine.database.pool import Database
 from engine.domain.events import (
     CompetitionAdded,
@@ -27,6 +28,7 @@ from engine.log import log
 from projections.past.past import AtSequence, Past
 from projections.tables import snapshots
 from projections.tables.worker import Worker
+from tests.api.rendered import ADD, answered
 from tests.api.service import Answer, Client
 from tests.desks import record
 
@@ -124,7 +126,7 @@ async def test_every_moment_of_a_season_is_a_recount_of_the_matches_until_then(
     past = Past(database)
     for sequence in range(ledger.first, ledger.last + 1):
         then = await past.at(tournament_id, ledger.ranking_id, AtSequence(Sequence(sequence)), ledger.last)
-        listing = answers.modified_ranking(answers_past.as_it_was(tournament_id, then), ledger.ranking_id)
+        listing = answered(PastView(tournament_id, then), ADD, RankingQuestion(ledger.ranking_id))
         assert shown(json.loads(listing)["ranking"]) == ledger.expected[sequence], sequence
     with (FOOTBALL / f"{season}.expected.csv").open(newline="") as file:
         lines = [(r["unity"], r["team"], int(r["position"]), int(r["total"])) for r in csv.DictReader(file)]

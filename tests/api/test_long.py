@@ -21,9 +21,11 @@ from api.desk.desk import open_desk
 from api.http import outgoing
 from api.http.outgoing import Later, Long, Made, Outgoing, Taken
 from api.http.settings import Settings
-from api.interface import answers, comparisons
-from api.interface.answers import Listing
-from api.interface.wire import Page
+from api.interface import competitions, competitors, rankings, standings, voiding
+from api.interface.paging import PageQuestion
+from api.interface.rankings import RankingQuestion, RankingsQuestion
+from api.interface.rendering import Listing, whole
+from api.interface.voiding import render_preview
 from api.service.app import make_front, serving
 from benchmarks.machine import rss_bytes
 from engine.database.pool import open_database
@@ -47,13 +49,14 @@ from engine.log.log import Appended, Block, Head, Request
 from engine.process.telemetry import Lines
 from engine.process.turns import Turns
 from projections.board.board import Board
-from projections.live import live as live_module
+from projections.live import cache as live_cache
 from projections.live.live import Live
+from tests.api.rendered import ADD, BY_NAME, answered
 from tests.api.service import ANSWER_SECONDS_MAX, Client, Service, make_token, slug_of
 from tests.histories import effects_of, logs, unhurried
 from tests.tournaments import open_new_tournament
 
-PAGES: Final = [Page(1, 2), Page(2, 2), Page(1, 200), Page(10**17, 200)]
+PAGES: Final = [PageQuestion(1, 2), PageQuestion(2, 2), PageQuestion(1, 200), PageQuestion(10**17, 200)]
 NOBODY: Final = Head(Sequence(0), b"")
 
 
@@ -71,10 +74,10 @@ def go_on(live: Live, log: list[Recorded]) -> None:
 def asked(live: Live) -> dict[str, bytes | Listing | Later]:
     """Every answer that there is."""
     board = live.board
-    found: dict[str, bytes | Listing | Later] = {"rankings": answers.rankings(live)}
+    found: dict[str, bytes | Listing | Later] = {"rankings": answered(live, "GET rankings.json", RankingsQuestion())}
     for n, page in enumerate(PAGES):
-        found[f"competitors {n}"] = answers.competitors(live, page)
-        found[f"competitions {n}"] = answers.competitions(live, page)
+        found[f"competitors {n}"] = answered(live, "GET competitors.json", page)
+        found[f"competitions {n}"] = answered(live, "GET competitions.json", page)
     for ranking_id, ranking in board.rankings.items():
         created = RankingCreated(
             ranking_id=ranking_id,
@@ -83,25 +86,30 @@ def asked(live: Live) -> dict[str, bytes | Listing | Later]:
             main_unity_id=next(iter(ranking.unities)),
             main_unity_name="",
         )
-        found[f"ranking {ranking_id}"] = answers.modified_ranking(live, ranking_id)
-        found[f"new ranking {ranking_id}"] = answers.change(live, created)
+        found[f"ranking {ranking_id}"] = answered(live, ADD, RankingQuestion(ranking_id))
+        found[f"new ranking {ranking_id}"] = answered(live, "POST rankings.json", created)
     for competitor_id in board.competitors:
         registered = CompetitorRegistered(competitor_id=competitor_id, name="")
-        found[f"competitor {competitor_id}"] = answers.change(live, registered)
+        found[f"competitor {competitor_id}"] = answered(live, "POST competitors.json", registered)
     for competition_id in board.competitions:
         added = CompetitionAdded(competition_id=competition_id, group_id=1)
-        found[f"competition {competition_id}"] = answers.change(live, added)
+        found[f"competition {competition_id}"] = answered(live, "POST competitions.json", added)
     return found
+
+
+PREVIEW: Final = BY_NAME["GET competitions/{competition_id}/void.json"].answer
 
 
 @contextmanager
 def all_long() -> Iterator[None]:
     """Everything is too much to be rendered in one go, and in as many portions as can be."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answers, "LINES_AT_ONCE_MAX", -1)
-        patch.setattr(answers, "LONG_BYTES", 0)
-        patch.setattr(answers, "LINES_OF_PORTION", 2)
-        patch.setattr(answers, "PIECES_BYTES_MAX", 1_000)
+        for module in (competitors, competitions, rankings, standings):
+            patch.setattr(module, "LINES_AT_ONCE_MAX", -1)
+        for module in (competitors, competitions, rankings):
+            patch.setattr(module, "LONG_BYTES", 0)
+        patch.setattr(standings, "LINES_OF_PORTION", 2)
+        patch.setattr(competitors, "PIECES_BYTES_MAX", 1_000)
         patch.setattr(outgoing, "PORTION_BYTES", 300)
         yield
 
@@ -119,12 +127,12 @@ def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
             decided = decide(live.tournament, VoidCompetition(competition_id=competition_id, effects=effects))
         except Conflict:
             continue
-        short = comparisons.preview(live, decided)
+        short = render_preview(live, PREVIEW, decided)
         assert isinstance(short, bytes)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(comparisons, "PREVIEW_AT_ONCE_MAX", -1)
-            patch.setattr(comparisons, "_MOVES_OF_PORTION", 2)
-            long = comparisons.preview(live, decided)
+            patch.setattr(voiding, "PREVIEW_AT_ONCE_MAX", -1)
+            patch.setattr(voiding, "_MOVES_OF_PORTION", 2)
+            long = render_preview(live, PREVIEW, decided)
             assert isinstance(long, Long)
             portions = long.portions()
             begun = next(portions) + next(portions)
@@ -133,16 +141,16 @@ def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
                 go_on(live, [Recorded(Sequence(len(log) + n + 1), log[-1].recorded_at, OPERATOR, None, closing)])
             assert begun + b"".join(portions) == short
             live = live_of(log)
-            patch.setattr(comparisons, "PREVIEW_LINES_MAX", -1)
+            patch.setattr(voiding, "PREVIEW_LINES_MAX", -1)
             with pytest.raises(Unacceptable):
-                comparisons.preview(live, decided)
+                render_preview(live, PREVIEW, decided)
 
 
 @unhurried
 @given(logs(), st.data())
 def test_a_long_answer_is_what_a_short_one_is_however_long_it_takes(log: list[Recorded], data: st.DataObject) -> None:
     begun_at = data.draw(st.integers(0, len(log)))
-    short = {name: answers.whole(body) for name, body in asked(live_of(log[:begun_at])).items()}
+    short = {name: whole(body) for name, body in asked(live_of(log[:begun_at])).items()}
     live = live_of(log[:begun_at])
     with all_long():
         begun = {name: body() for name, body in asked(live).items() if not isinstance(body, bytes | Listing)}
@@ -198,7 +206,7 @@ def begun(later: bytes | Listing | Later) -> Long:
 
 def test_who_asks_for_the_same_at_the_same_head_shares_what_is_made() -> None:
     live = live_of(recorded(crowd(5_000, unities=2)))
-    first, second = (begun(answers.modified_ranking(live, RankingId(1))) for _ in range(2))
+    first, second = (begun(answered(live, ADD, RankingQuestion(RankingId(1)))) for _ in range(2))
     assert first is second
     assert first.parts == second.parts
     standing = first.parts[2]
@@ -207,7 +215,7 @@ def test_who_asks_for_the_same_at_the_same_head_shares_what_is_made() -> None:
     assert len(one) > 1
     assert all(a is b for a, b in zip(one, other, strict=True))
     go_on(live, recorded([points()], live.head.sequence))
-    third = begun(answers.modified_ranking(live, RankingId(1)))
+    third = begun(answered(live, ADD, RankingQuestion(RankingId(1))))
     assert (third is first, third.etag == first.etag) == (False, False)
     # Of what it is made from, only the standing of the unity that has changed is new.
     assert len(set(map(id, third.parts)) - set(map(id, first.parts))) == 1
@@ -217,15 +225,15 @@ def test_what_is_larger_than_all_that_is_kept_is_not_kept_and_drives_nothing_out
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     live = live_of([])
-    monkeypatch.setattr(live_module, "RENDERED_BYTES_MAX", 100_000)
-    monkeypatch.setattr(live_module, "KEPT_BYTES_MAX", 50_000)
+    monkeypatch.setattr(live_cache, "RENDERED_BYTES_MAX", 100_000)
+    monkeypatch.setattr(live_cache, "KEPT_BYTES_MAX", 50_000)
     small, large = b"x" * 10, b"y" * 60_000
     for made in (small, large):
         for _ in range(2):
-            assert live.rendered(made[:1], 0, lambda made=made: made, len) is made  # type: ignore[misc]
+            assert live.cache.rendered(made[:1], 0, lambda made=made: made, len) is made  # type: ignore[misc]
     rendered: list[bytes] = []
-    live.rendered(b"x", 0, lambda: rendered.append(b"x") or b"", len)  # type: ignore[func-returns-value]
-    live.rendered(b"y", 0, lambda: rendered.append(b"y") or b"", len)  # type: ignore[func-returns-value]
+    live.cache.rendered(b"x", 0, lambda: rendered.append(b"x") or b"", len)  # type: ignore[func-returns-value]
+    live.cache.rendered(b"y", 0, lambda: rendered.append(b"y") or b"", len)  # type: ignore[func-returns-value]
     assert rendered == [b"y"]
 
 
@@ -245,14 +253,14 @@ def test_pages_past_the_end_are_not_kept_and_others_are_charged_for_what_is_arou
     live = live_of(recorded(crowd(3)))
     before = live.size_bytes()
     for n in range(2, 1_000):
-        answers.competitors(live, Page(n, 200))
-        answers.competitions(live, Page(n, 200))
+        answered(live, "GET competitors.json", PageQuestion(n, 200))
+        answered(live, "GET competitions.json", PageQuestion(n, 200))
     assert live.size_bytes() == before
     gc.collect()
-    answers.competitors(live, Page(1, 3))  # and with it the pieces
+    answered(live, "GET competitors.json", PageQuestion(1, 3))  # and with it the pieces
     charged = live.size_bytes()
     for n in range(4, 1_004):
-        answers.competitors(live, Page(1, n))
+        answered(live, "GET competitors.json", PageQuestion(1, n))
     assert live.size_bytes() - charged > 1_000 * (800 + 300)
 
 

@@ -18,15 +18,15 @@ from openapi_spec_validator import validate
 
 from api.http import problems
 from api.interface import openapi
-from api.interface.openapi import INDEXED, OPERATIONS, name_of
-from api.interface.routes import ROUTES, Write
+from api.interface.declarations import TOURNAMENT, Write
+from tests.api.rendered import BY_NAME
 from tests.api.service import Client, Season, Service
 from tests.api.test_section5 import path_of
 
 EXAMPLES: Final = int(os.environ.get("TALLYBOOK_TEST_EXAMPLES", "3"))
 """Of requests to each operation; there are some hundred more, for each way of being wrong."""
-READS: Final = [name_of(route) for route in ROUTES if not isinstance(route, Write)]
-WRITES: Final = [name_of(route) for route in ROUTES if isinstance(route, Write)]
+READS: Final = [name for name, operation in BY_NAME.items() if not isinstance(operation, Write)]
+WRITES: Final = [name for name, operation in BY_NAME.items() if isinstance(operation, Write)]
 
 
 @pytest.fixture
@@ -45,8 +45,16 @@ async def test_it_is_openapi_3_1(document: Any) -> None:
     assert document["openapi"].startswith("3.1")
 
 
-def test_every_route_is_described_and_nothing_else() -> None:
-    assert sorted(OPERATIONS) == sorted(map(name_of, ROUTES))
+def described(name: str) -> Any:
+    """What the document says of the operation of this name."""
+    method, path = name.split()
+    return openapi.described()["paths"][TOURNAMENT + path][method.lower()]
+
+
+def test_every_operation_is_described_and_nothing_else() -> None:
+    paths = openapi.described()["paths"]
+    names = [f"{method.upper()} {path}" for path, operations in paths.items() for method in operations]
+    assert sorted(name.replace(TOURNAMENT, "") for name in names if TOURNAMENT in name) == sorted(BY_NAME)
 
 
 async def test_every_status_that_is_answered_is_described(document: Any) -> None:
@@ -65,29 +73,31 @@ async def test_the_fields_that_are_described_are_those_that_are_taken_and_needed
     send = season.client.post if name.startswith("POST") else season.client.put
     answer = await send(path_of(name, season), {"not a field": "1"})
     assert answer.status == 422
-    assert sorted(told(answer, "is not a field")) == sorted(OPERATIONS[name].takes)
+    ((_, content),) = described(name)["requestBody"]["content"].items()
+    assert sorted(told(answer, "is not a field")) == sorted(content["schema"]["properties"])
     needed = {fault["field"] for fault in answer.json["errors"] if fault["message"] == "is required"}
-    assert needed == {field for field, described in OPERATIONS[name].takes.items() if described.required}
+    assert needed == set(content["schema"]["required"])
 
 
 @pytest.mark.parametrize("name", READS)
 async def test_the_parameters_that_are_described_are_those_that_are_taken_and_needed(season: Season, name: str) -> None:
     answer = await season.client.get(path_of(name, season) + "?no-parameter=1")
     assert answer.status == 400
-    assert sorted(told(answer, "is not a parameter")) == sorted(OPERATIONS[name].takes)
+    parameters = [parameter for parameter in described(name)["parameters"] if parameter["in"] == "query"]
+    assert sorted(told(answer, "is not a parameter")) == sorted(parameter["name"] for parameter in parameters)
     needed = {fault["field"] for fault in answer.json["errors"] if fault["message"] == "is required"}
-    assert needed == {field for field, described in OPERATIONS[name].takes.items() if described.required}
+    assert needed == {parameter["name"] for parameter in parameters if parameter["required"]}
 
 
 async def test_fields_with_an_id_are_described(season: Season) -> None:
+    indexed = f"result[{season.ids[0]}]"
     for name in WRITES:
-        for field, pattern in INDEXED.items():
-            indexed = f"{field}[{season.ids[0]}]"
-            assert re.search(pattern, indexed)
-            send = season.client.post if name.startswith("POST") else season.client.put
-            answer = await send(path_of(name, season), {indexed: "1", "not a field": "1"})
-            refused = indexed in {fault["field"] for fault in answer.json["errors"]}
-            assert refused == (field not in OPERATIONS[name].takes)
+        ((_, content),) = described(name)["requestBody"]["content"].items()
+        send = season.client.post if name.startswith("POST") else season.client.put
+        answer = await send(path_of(name, season), {indexed: "1", "not a field": "1"})
+        refused = indexed in {fault["field"] for fault in answer.json["errors"]}
+        patterns = content["schema"].get("patternProperties", {})
+        assert refused == (not any(re.search(pattern, indexed) for pattern in patterns))
 
 
 def test_an_optional_field_may_be_empty() -> None:
@@ -131,8 +141,8 @@ async def test_the_page_names_every_operation_and_loads_and_runs_nothing(service
     tags.feed(answer.body.decode())
     assert not tags.names & {"script", "link", "img", "iframe", "object", "form", "base"}
     assert all(link == "openapi.json" or link[1:] in tags.ids for link in tags.links)
-    for route in ROUTES:
-        assert route.path in answer.body.decode()
+    for operation in BY_NAME.values():
+        assert TOURNAMENT + operation.path in answer.body.decode()
 
 
 # ── The service ─────────────────────────────────────────────────────────────────────────────────────────

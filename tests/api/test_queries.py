@@ -1,41 +1,42 @@
 """What is asked of the past, and how exactly: texts become moments, filters and cursors, or are refused by name."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from api.http.forms import shortened
-from api.interface import queries
-from api.interface.queries import LINES_MAX, STEPS_MAX, begin_of_time, cursor_text, end_of_time
+from api.interface.declarations import Recall
+from api.interface.fields import begin_of_time, end_of_time, read_query
+from api.interface.history import LINES_DEFAULT, LINES_MAX, STEPS_DEFAULT, STEPS_MAX, cursor_text
 from engine.domain.errors import Unreadable
 from engine.domain.terms import ID_MAX, Sequence, UnityId
 from projections.past.past import AtSequence, AtTime, AtVersion, Cursor
+from tests.api.rendered import BY_NAME
 
-PARSERS: dict[Callable[[Any], object], list[str]] = {
-    queries.parse_moment: ["at_sequence", "at_time", "version"],
-    queries.parse_history: [
-        "unity", "competitor", "competition", "actor", "from_sequence", "to_sequence", "from_time", "to_time", "after",
-        "limit",
-    ],
-    queries.parse_explain: ["competitor", "unity", "from", "to", "limit"],
-}  # fmt: skip
+STANDINGS: Final = "GET rankings/{ranking_id}/standings.json"
+HISTORY: Final = "GET rankings/{ranking_id}/history.json"
+EXPLAIN: Final = "GET rankings/{ranking_id}/explain.json"
+
+
+def question_of(name: str, query: list[tuple[str, str]]) -> Any:
+    operation = BY_NAME[name]
+    assert isinstance(operation, Recall)
+    return operation.question(ranking_id=1, **read_query(query, operation.fields))
+
 
 texts = st.text() | st.from_regex(r"[0-9:. TZ+-]{0,30}", fullmatch=True) | st.integers().map(str)
 
 
-@given(st.sampled_from(list(PARSERS)), st.data())
-def test_any_text_in_any_parameter_is_read_or_refused_by_its_name(
-    parse: Callable[[Any], object], data: st.DataObject
-) -> None:
-    names = st.sampled_from(PARSERS[parse]) | texts
+@given(st.sampled_from([STANDINGS, HISTORY, EXPLAIN]), st.data())
+def test_any_text_in_any_parameter_is_read_or_refused_by_its_name(name: str, data: st.DataObject) -> None:
+    names = st.sampled_from([field.name for field in BY_NAME[name].fields]) | texts
     query = data.draw(st.lists(st.tuples(names, texts), max_size=4))
     refusals: list[Unreadable] = []
     try:
-        parse(query)
+        question_of(name, query)
     except Unreadable as refusal:
         refusals.append(refusal)
     for refusal in refusals:
@@ -74,10 +75,10 @@ def test_what_is_no_time_is_refused(text: str) -> None:
 
 
 def test_a_moment_is_one_or_none() -> None:
-    assert queries.parse_moment([]) is None
-    assert queries.parse_moment([("at_sequence", str(ID_MAX))]) == AtSequence(Sequence(ID_MAX))
-    assert queries.parse_moment([("version", "7:3")]) == AtVersion(UnityId(7), 3)
-    assert queries.parse_moment([("at_time", "2024-01-01 00:00:00")]) == AtTime(
+    assert question_of(STANDINGS, []).moment is None
+    assert question_of(STANDINGS, [("at_sequence", str(ID_MAX))]).moment == AtSequence(Sequence(ID_MAX))
+    assert question_of(STANDINGS, [("version", "7:3")]).moment == AtVersion(UnityId(7), 3)
+    assert question_of(STANDINGS, [("at_time", "2024-01-01 00:00:00")]).moment == AtTime(
         datetime(2024, 1, 1, 0, 0, 0, 999_999, tzinfo=UTC)
     )
 
@@ -85,12 +86,12 @@ def test_a_moment_is_one_or_none() -> None:
 @given(st.integers(1, ID_MAX), st.integers(0, 10**6))
 def test_a_cursor_is_read_as_it_was_written(sequence: int, lines: int) -> None:
     cursor = Cursor(Sequence(sequence), lines)
-    assert queries.parse_history([("after", cursor_text(cursor))]).after == cursor
+    assert question_of(HISTORY, [("after", cursor_text(cursor))]).after == cursor
 
 
 def test_more_than_the_most_at_a_time_is_the_most() -> None:
-    assert queries.parse_history([("limit", str(LINES_MAX))]).limit == LINES_MAX
-    assert queries.parse_history([("limit", str(LINES_MAX + 1))]).limit == LINES_MAX
-    assert queries.parse_explain([("competitor", "1"), ("limit", str(ID_MAX))]).limit == STEPS_MAX
-    assert queries.parse_history([]).limit == queries.LINES_DEFAULT
-    assert queries.parse_explain([("competitor", "1")]).limit == queries.STEPS_DEFAULT
+    assert question_of(HISTORY, [("limit", str(LINES_MAX))]).limit == LINES_MAX
+    assert question_of(HISTORY, [("limit", str(LINES_MAX + 1))]).limit == LINES_MAX
+    assert question_of(EXPLAIN, [("competitor", "1"), ("limit", str(ID_MAX))]).limit == STEPS_MAX
+    assert question_of(HISTORY, []).limit == LINES_DEFAULT
+    assert question_of(EXPLAIN, [("competitor", "1")]).limit == STEPS_DEFAULT

@@ -17,11 +17,13 @@ from api.desk import desk
 from api.http import auth, body, front
 from api.http.auth import Scope
 from api.http.forms import BODY_BYTES_MAX, FORM_FIELDS_MAX
-from api.interface.routes import ROUTES, Preview, Read, Recall, Show, Write
+from api.interface import operations
+from api.interface.declarations import TOURNAMENT, Read, Write
 from engine.database.pool import Database
 from engine.domain.terms import OPERATOR, TournamentId
 from engine.log import appender
 from projections.tables.worker import Worker
+from tests.api.rendered import BY_NAME
 from tests.api.service import (
     FORM,
     Answer,
@@ -74,14 +76,9 @@ ASKED: dict[str, Callable[[Season], Form]] = {
 """Of each operation that cannot be asked without one, a query."""
 
 
-def operation(route: Read | Show | Recall | Write | Preview) -> str:
-    method = route.method if isinstance(route, Write) else "GET"
-    return f"{method} {route.path.removeprefix('/tournament/{tournament}/')}"
-
-
-TAGGED = [operation(route) for route in ROUTES if isinstance(route, Read | Show)]
-READS = [operation(route) for route in ROUTES if not isinstance(route, Write)]
-WRITES = [operation(route) for route in ROUTES if isinstance(route, Write)]
+TAGGED = [name for name, operation in BY_NAME.items() if isinstance(operation, Read)]
+READS = [name for name, operation in BY_NAME.items() if not isinstance(operation, Write)]
+WRITES = [name for name, operation in BY_NAME.items() if isinstance(operation, Write)]
 OPERATIONS = READS + WRITES
 every_operation = pytest.mark.parametrize("name", OPERATIONS)
 every_write = pytest.mark.parametrize("name", WRITES)
@@ -89,7 +86,7 @@ every_write = pytest.mark.parametrize("name", WRITES)
 
 def test_this_page_knows_every_operation() -> None:
     assert set(WRITES) == set(ACCEPTED)
-    assert len(OPERATIONS) == len(ROUTES)
+    assert len(OPERATIONS) == len(operations.OPERATIONS)
 
 
 def path_of(name: str, season: Season) -> str:
@@ -383,13 +380,13 @@ async def test_a_refusal_lists_every_fault_in_words_that_help(season: Season) ->
     ]
 
 
-PATHS = [*sorted({route.path for route in ROUTES}), "/healthz", "/readyz", "/metrics"]
+PATHS = [*sorted({TOURNAMENT + operation.path for operation in BY_NAME.values()}), "/healthz", "/readyz", "/metrics"]
 
 
 async def test_405_says_which_methods_an_address_takes(client: Client, subtests: pytest.Subtests) -> None:
     for path in PATHS:
         with subtests.test(path):
-            taken = {operation(route).split()[0] for route in ROUTES if route.path == path} or {"GET"}
+            taken = {name.split()[0] for name in OPERATIONS if TOURNAMENT + name.split()[1] == path} or {"GET"}
             taken |= {"HEAD"} if "GET" in taken else set()
             address = re.sub(r"{\w+}", "1", path.replace("{tournament}", client.tournament))
             for method in {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} - taken:

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from api.desk.desk import Desk
-from api.interface import answers
+from api.interface.rendering import whole
 from engine.domain.commands import AddPoints, UnvoidCompetition, VoidCompetition
 from engine.domain.errors import Conflict, Unacceptable
 from engine.domain.events import (
@@ -32,6 +32,7 @@ from engine.log import log
 from engine.log.log import Head
 from projections.board.board import Board
 from projections.live.live import Live
+from tests.api.rendered import answered
 from tests.api.service import Answer, Client, Season, create_ranking, deltas, listed, totals
 from tests.desks import (
     HOLD_HEAD,
@@ -127,7 +128,9 @@ def test_voiding_and_unvoiding_are_changes_of_the_competition() -> None:
         )
         live.fold([recorded], Head(Sequence(n), b"%d" % n))
         if n > 1:
-            answer = json.loads(answers.whole(answers.change(live, fact)))["competition"]
+            answer = json.loads(whole(answered(live, "PUT competitions/{competition_id}/void.json", fact)))[
+                "competition"
+            ]
             shown.append((answer["created_at"][11:13], answer["updated_at"][11:13], answer["voided_at"]))
     assert shown == [("02", "02", None), ("02", "03", "2030-01-01 03:00:00"), ("02", "04", None)]
 

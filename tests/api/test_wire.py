@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -14,8 +15,10 @@ from msgspec import UNSET, structs
 
 from api.http import forms
 from api.http.forms import Form
-from api.interface import wire
-from api.interface.wire import Page
+from api.interface import paging
+from api.interface.declarations import Write
+from api.interface.fields import FormReader, read_query
+from api.interface.paging import PageQuestion
 from engine.domain import commands
 from engine.domain.commands import Command
 from engine.domain.errors import BodyTooLarge, Refusal, Unacceptable, Unreadable
@@ -31,18 +34,31 @@ from engine.domain.terms import (
     Sort,
     UnityId,
 )
+from tests.api.rendered import BY_NAME
+
+
+def command_of(name: str, form: Form, **ids: int) -> Any:
+    """The command that a form leads to; `ids` are those of the path and those that are new."""
+    operation = BY_NAME[name]
+    assert isinstance(operation, Write)
+    return operation.command(**ids, **FormReader(operation.fields).read(form))
+
+
+def add_points(form: Form) -> Any:
+    return command_of("PUT rankings/{ranking_id}/add.json", form, ranking_id=5)
+
 
 OPERATIONS: dict[str, Callable[[Form], Command]] = {
-    "register_competitor": lambda form: wire.register_competitor(form, CompetitorId(7)),
-    "change_competitor": lambda form: wire.change_competitor(form, CompetitorId(7)),
-    "add_competition": lambda form: wire.add_competition(form, CompetitionId(7)),
-    "change_competition": lambda form: wire.change_competition(form, CompetitionId(7)),
-    "create_ranking": lambda form: wire.create_ranking(form, RankingId(7), UnityId(8)),
-    "modify_ranking": lambda form: wire.modify_ranking(form, RankingId(7)),
-    "add_unity": lambda form: wire.add_unity(form, RankingId(7), UnityId(8)),
-    "add_points": lambda form: wire.add_points(form, RankingId(7)),
-    "close_ranking": lambda form: wire.close_ranking(form, RankingId(7)),
-    "reopen_ranking": lambda form: wire.reopen_ranking(form, RankingId(7)),
+    "register_competitor": lambda form: command_of("POST competitors.json", form, competitor_id=7),
+    "change_competitor": lambda form: command_of("PUT competitors/{competitor_id}.json", form, competitor_id=7),
+    "add_competition": lambda form: command_of("POST competitions.json", form, competition_id=7),
+    "change_competition": lambda form: command_of("PUT competitions/{competition_id}.json", form, competition_id=7),
+    "create_ranking": lambda form: command_of("POST rankings.json", form, ranking_id=7, main_unity_id=8),
+    "modify_ranking": lambda form: command_of("PUT rankings/{ranking_id}.json", form, ranking_id=7),
+    "add_unity": lambda form: command_of("POST rankings/{ranking_id}/unities.json", form, ranking_id=7, unity_id=8),
+    "add_points": lambda form: command_of("PUT rankings/{ranking_id}/add.json", form, ranking_id=7),
+    "close_ranking": lambda form: command_of("PUT rankings/{ranking_id}/close.json", form, ranking_id=7),
+    "reopen_ranking": lambda form: command_of("PUT rankings/{ranking_id}/reopen.json", form, ranking_id=7),
 }
 LEAST: dict[str, dict[str, str]] = {
     "register_competitor": {"name": "Ada"},
@@ -269,20 +285,24 @@ def test_fields_that_flow_together_keep_their_fingerprints_apart(one: Any, other
 # ── Queries and path ids ────────────────────────────────────────────────────────────────────────────────
 
 
+def page_of(query: list[tuple[str, str]]) -> PageQuestion:
+    return PageQuestion(**read_query(query, paging.FIELDS))
+
+
 @pytest.mark.parametrize(
     ("query", "page"),
     [
-        ([], Page(1, 100)),
-        ([("page", "3")], Page(3, 100)),
-        ([("per_page", "1")], Page(1, 1)),
-        ([("per_page", "200"), ("page", "2")], Page(2, 200)),
-        ([("per_page", "201")], Page(1, 200)),
-        ([("per_page", "9" * 18)], Page(1, 200)),
-        ([("page", "9" * 18)], Page(10**18 - 1, 100)),
+        ([], PageQuestion(1, 100)),
+        ([("page", "3")], PageQuestion(3, 100)),
+        ([("per_page", "1")], PageQuestion(1, 1)),
+        ([("per_page", "200"), ("page", "2")], PageQuestion(2, 200)),
+        ([("per_page", "201")], PageQuestion(1, 200)),
+        ([("per_page", "9" * 18)], PageQuestion(1, 200)),
+        ([("page", "9" * 18)], PageQuestion(10**18 - 1, 100)),
     ],
 )
-def test_a_page_is_asked_for(query: list[tuple[str, str]], page: Page) -> None:
-    assert wire.parse_page(query) == page
+def test_a_page_is_asked_for(query: list[tuple[str, str]], page: PageQuestion) -> None:
+    assert page_of(query) == page
 
 
 @pytest.mark.parametrize(
@@ -293,20 +313,21 @@ def test_a_page_is_asked_for(query: list[tuple[str, str]], page: Page) -> None:
 @pytest.mark.parametrize("name", ["page", "per_page"])
 def test_a_page_that_is_no_positive_integer_is_unreadable(name: str, text: str) -> None:
     with pytest.raises(Unreadable) as refusal:
-        wire.parse_page([(name, text)])
+        page_of([(name, text)])
     assert [fault.field for fault in refusal.value.faults] == [name]
 
 
 def test_every_fault_of_a_query_is_listed() -> None:
     with pytest.raises(Unreadable) as refusal:
-        wire.parse_page([("page", "x"), ("page", "1"), ("sort", "name"), ("per_page", "-1"), ("q" * 5_000, "")])
-    assert [fault.field for fault in refusal.value.faults] == ["page", "page", "sort", "per_page", "q" * 80 + "…"]
+        page_of([("page", "x"), ("page", "1"), ("sort", "name"), ("per_page", "-1"), ("q" * 5_000, "")])
+    fields = sorted(fault.field for fault in refusal.value.faults)
+    assert fields == sorted(["page", "page", "sort", "per_page", "q" * 80 + "…"])
 
 
 def test_operations_without_a_query_refuse_any() -> None:
-    wire.parse_no_query([])
+    read_query([], ())
     with pytest.raises(Unreadable) as refusal:
-        wire.parse_no_query([("page", "1"), ("x", "")])
+        read_query([("page", "1"), ("x", "")], ())
     assert [fault.field for fault in refusal.value.faults] == ["page", "x"]
 
 
@@ -400,21 +421,22 @@ def test_any_form_is_a_command_or_refused(operation: str, form: dict[str, str], 
 
 def test_a_competitor_is_registered() -> None:
     form = {"name": " Ada ", "tags": "red, blue hat ,é", "color": "ff0000", "parent": "3"}
-    assert wire.register_competitor(form, CompetitorId(9)) == commands.RegisterCompetitor(
+    assert command_of("POST competitors.json", form, competitor_id=9) == commands.RegisterCompetitor(
         competitor_id=CompetitorId(9),
         name=" Ada ",
         tags=("red", "blue hat", "é"),
         color="ff0000",
         parent_id=CompetitorId(3),
     )
-    assert wire.register_competitor({"name": "Ada"}, CompetitorId(9)) == commands.RegisterCompetitor(
+    assert command_of("POST competitors.json", {"name": "Ada"}, competitor_id=9) == commands.RegisterCompetitor(
         competitor_id=CompetitorId(9), name="Ada"
     )
 
 
 def test_a_competitor_is_changed_in_what_is_sent() -> None:
-    assert wire.change_competitor({}, CompetitorId(9)) == commands.ChangeCompetitor(competitor_id=CompetitorId(9))
-    assert wire.change_competitor({"tags": "a", "name": "B"}, CompetitorId(9)) == commands.ChangeCompetitor(
+    change = partial(command_of, "PUT competitors/{competitor_id}.json", competitor_id=9)
+    assert change({}) == commands.ChangeCompetitor(competitor_id=CompetitorId(9))
+    assert change({"tags": "a", "name": "B"}) == commands.ChangeCompetitor(
         competitor_id=CompetitorId(9), name="B", tags=("a",)
     )
 
@@ -446,7 +468,7 @@ def test_a_competition_is_added() -> None:
         "result": "3-1",
         "winner": "1",
     }
-    assert wire.add_competition(form, CompetitionId(9)) == commands.AddCompetition(
+    assert command_of("POST competitions.json", form, competition_id=9) == commands.AddCompetition(
         competition_id=CompetitionId(9),
         group_id=4,
         started_at=datetime(2024, 2, 29, 23, 59, 59, tzinfo=UTC),
@@ -456,7 +478,7 @@ def test_a_competition_is_added() -> None:
         winner_id=CompetitorId(1),
     )
     del form["group_id"], form["participants"]
-    assert wire.change_competition(form, CompetitionId(9)) == commands.ChangeCompetition(
+    assert command_of("PUT competitions/{competition_id}.json", form, competition_id=9) == commands.ChangeCompetition(
         competition_id=CompetitionId(9),
         started_at=datetime(2024, 2, 29, 23, 59, 59, tzinfo=UTC),
         location="Hall 1",
@@ -552,7 +574,7 @@ def test_an_empty_item_of_a_list_is_a_fault(text: str) -> None:
 
 def test_a_ranking_is_created() -> None:
     form = {"name": "Season", "main_unity_name": "points", "participants": "2,1", "description": "of 2024"}
-    assert wire.create_ranking(form, RankingId(5), UnityId(6)) == commands.CreateRanking(
+    assert command_of("POST rankings.json", form, ranking_id=5, main_unity_id=6) == commands.CreateRanking(
         ranking_id=RankingId(5),
         main_unity_id=UnityId(6),
         name="Season",
@@ -568,14 +590,16 @@ def test_a_ranking_is_created() -> None:
 )
 def test_a_description_is_left_taken_away_or_replaced(sent: dict[str, str], description: object) -> None:
     form = {"main_unity_name": "points", "participants": "2,1", "name": "Season", **sent}
-    command = wire.modify_ranking(form, RankingId(5))
+    command = command_of("PUT rankings/{ranking_id}.json", form, ranking_id=5)
     assert command.description == description
     assert (command.name, command.participants) == ("Season", (2, 1))
 
 
 def test_a_unity_is_sorted_descending_unless_said_otherwise() -> None:
     for sent, sort in [({}, Sort.DESC), ({"sort": "DESC"}, Sort.DESC), ({"sort": "ASC"}, Sort.ASC)]:
-        command = wire.add_unity({"name": "goals", **sent}, RankingId(5), UnityId(6))
+        command = command_of(
+            "POST rankings/{ranking_id}/unities.json", {"name": "goals", **sent}, ranking_id=5, unity_id=6
+        )
         assert command == commands.AddUnity(ranking_id=RankingId(5), unity_id=UnityId(6), name="goals", sort=sort)
         assert type(command.sort) is Sort
     for text in ["asc", "ASC ", "up", "None"]:
@@ -583,8 +607,10 @@ def test_a_unity_is_sorted_descending_unless_said_otherwise() -> None:
 
 
 def test_a_ranking_is_closed_and_reopened() -> None:
-    assert wire.close_ranking({}, RankingId(5)) == commands.CloseRanking(ranking_id=RankingId(5))
-    assert wire.reopen_ranking({}, RankingId(5)) == commands.ReopenRanking(ranking_id=RankingId(5))
+    closed = command_of("PUT rankings/{ranking_id}/close.json", {}, ranking_id=5)
+    assert closed == commands.CloseRanking(ranking_id=RankingId(5))
+    reopened = command_of("PUT rankings/{ranking_id}/reopen.json", {}, ranking_id=5)
+    assert reopened == commands.ReopenRanking(ranking_id=RankingId(5))
 
 
 def test_every_fault_is_listed_in_the_order_of_the_operations_fields() -> None:
@@ -615,7 +641,7 @@ def test_deltas_are_flat_and_in_the_order_sent_repeated_ones_included() -> None:
         ),
         "competition_id": "8",
     }
-    assert wire.add_points(form, RankingId(5)) == commands.AddPoints(
+    assert add_points(form) == commands.AddPoints(
         ranking_id=RankingId(5),
         deltas=(
             Delta(CompetitorId(2), UnityId(3), 5),
@@ -646,7 +672,7 @@ def test_deltas_are_flat_and_in_the_order_sent_repeated_ones_included() -> None:
     ],
 )
 def test_a_delta_is_a_string_or_an_integer(delta: str, amount: int) -> None:
-    assert wire.add_points(points(delta), RankingId(5)).deltas == (Delta(CompetitorId(1), UnityId(3), amount),)
+    assert add_points(points(delta)).deltas == (Delta(CompetitorId(1), UnityId(3), amount),)
 
 
 @pytest.mark.parametrize(
@@ -659,7 +685,7 @@ def test_a_delta_is_a_string_or_an_integer(delta: str, amount: int) -> None:
     ids=opening,
 )
 def test_another_delta_is_a_fault_that_names_it(delta: str) -> None:
-    [(field, message)] = faults_of(lambda: wire.add_points(points(delta), RankingId(5)))
+    [(field, message)] = faults_of(lambda: add_points(points(delta)))
     assert field == "participants_delta"
     assert message.startswith("delta ")
     assert "of competitor 1 must be a whole number within ±2147483647" in message
@@ -668,27 +694,27 @@ def test_another_delta_is_a_fault_that_names_it(delta: str) -> None:
 
 @pytest.mark.parametrize("delta", ["1.0", "true", "null", "[]", "{}", "1e2", "-0.0"])
 def test_a_delta_of_another_type_is_a_fault_that_says_where(delta: str) -> None:
-    [(field, message)] = faults_of(lambda: wire.add_points(points(delta), RankingId(5)))
+    [(field, message)] = faults_of(lambda: add_points(points(delta)))
     assert field == "participants_delta"
     assert "; at [0].unities[0].delta: Expected `int | str`, got `" in message
 
 
 def test_a_text_too_long_to_be_any_delta_is_a_fault_that_says_where() -> None:
-    [(field, message)] = faults_of(lambda: wire.add_points(points('"' + "9" * 65 + '"'), RankingId(5)))
+    [(field, message)] = faults_of(lambda: add_points(points('"' + "9" * 65 + '"')))
     assert field == "participants_delta"
     assert message.endswith("; at [0].unities[0].delta: Expected `str` of length <= 64")
 
 
 def test_an_unescaped_plus_is_explained() -> None:
     form = forms.parse_form(b"participants_delta=" + points('"+5"')["participants_delta"].encode())
-    [(_, message)] = faults_of(lambda: wire.add_points(form, RankingId(5)))
+    [(_, message)] = faults_of(lambda: add_points(form))
     assert message.startswith("delta ' 5' of competitor 1")
     assert message.endswith("a plus sign in a form body is sent as %2B")
 
 
 def test_every_bad_delta_is_listed() -> None:
     lines = [{"competitor_id": i, "unities": [{"unity_id": 3, "delta": "x"}]} for i in range(1, 4)]
-    faults = faults_of(lambda: wire.add_points({"participants_delta": json.dumps(lines)}, RankingId(5)))
+    faults = faults_of(lambda: add_points({"participants_delta": json.dumps(lines)}))
     assert [f"of competitor {i} " in message for i, (_, message) in enumerate(faults, 1)] == [True] * 3
 
 
@@ -700,7 +726,7 @@ def test_every_bad_delta_is_listed() -> None:
     ],
 )
 def test_at_least_one_delta_is_asked_for_everywhere(text: str) -> None:
-    [(field, message)] = faults_of(lambda: wire.add_points({"participants_delta": text}, RankingId(5)))
+    [(field, message)] = faults_of(lambda: add_points({"participants_delta": text}))
     assert field == "participants_delta"
     assert message.startswith("must hold at least one delta")
 
@@ -720,7 +746,7 @@ def test_at_least_one_delta_is_asked_for_everywhere(text: str) -> None:
 )
 def test_what_is_no_json_is_unreadable(text: str) -> None:
     with pytest.raises(Unreadable) as refusal:
-        wire.add_points({"participants_delta": text}, RankingId(5))
+        add_points({"participants_delta": text})
     assert [fault.field for fault in refusal.value.faults] == ["participants_delta"]
 
 
@@ -750,7 +776,7 @@ def test_what_is_no_json_is_unreadable(text: str) -> None:
     ids=opening,
 )
 def test_json_of_another_form_is_a_fault_that_says_where(text: str, place: str) -> None:
-    [(field, message)] = faults_of(lambda: wire.add_points({"participants_delta": text}, RankingId(5)))
+    [(field, message)] = faults_of(lambda: add_points({"participants_delta": text}))
     assert field == "participants_delta"
     assert message.startswith("must be of the form [{")
     assert place in message
@@ -758,7 +784,7 @@ def test_json_of_another_form_is_a_fault_that_says_where(text: str, place: str) 
 
 
 def test_ids_of_deltas_reach_to_the_last_one() -> None:
-    [delta] = wire.add_points(points("1", competitor=str(ID_MAX), unity=str(ID_MAX)), RankingId(5)).deltas
+    [delta] = add_points(points("1", competitor=str(ID_MAX), unity=str(ID_MAX))).deltas
     assert delta == Delta(CompetitorId(ID_MAX), UnityId(ID_MAX), 1)
 
 
@@ -776,7 +802,7 @@ def test_ids_of_deltas_reach_to_the_last_one() -> None:
     ],
 )
 def test_no_key_is_dropped_without_a_word(text: str) -> None:
-    faults = faults_of(lambda: wire.add_points({"participants_delta": text}, RankingId(5)))
+    faults = faults_of(lambda: add_points({"participants_delta": text}))
     assert faults == [("participants_delta", "must not hold a key twice in one object")]
 
 
@@ -796,7 +822,7 @@ unity_objects = st.lists(
 def test_what_is_accepted_is_all_that_was_sent(unities: list[list[tuple[str, list[bool], str]]]) -> None:
     text = ",".join("{" + ",".join(f"{_spelled(k, e)}:{v}" for k, e, v in unity) + "}" for unity in unities)
     try:
-        command = wire.add_points({"participants_delta": f'[{{"competitor_id":1,"unities":[{text}]}}]'}, RankingId(5))
+        command = add_points({"participants_delta": f'[{{"competitor_id":1,"unities":[{text}]}}]'})
     except Unacceptable:
         assert any(sorted(k for k, _, _ in unity) != ["delta", "unity_id"] for unity in unities)
     else:
@@ -816,9 +842,7 @@ def test_what_is_sent_is_what_is_asked_for(lines: list[tuple[int, list[tuple[int
         for c, unities in lines
     ]
     form = forms.parse_form(urlencode({"participants_delta": json.dumps(sent)}).encode())
-    deltas = [
-        (delta.competitor_id, delta.unity_id, delta.amount) for delta in wire.add_points(form, RankingId(5)).deltas
-    ]
+    deltas = [(delta.competitor_id, delta.unity_id, delta.amount) for delta in add_points(form).deltas]
     assert deltas == [(c, u, a) for c, unities in lines for u, a, _ in unities]
 
 
@@ -826,7 +850,7 @@ def test_what_is_sent_is_what_is_asked_for(lines: list[tuple[int, list[tuple[int
 def test_a_delta_is_as_strict_as_its_pattern(text: str) -> None:
     matches = re.fullmatch(r"[+-]?[0-9]{1,10}", text, re.ASCII) is not None and abs(int(text)) <= DELTA_MAX
     try:
-        [delta] = wire.add_points(points(json.dumps(text)), RankingId(5)).deltas
+        [delta] = add_points(points(json.dumps(text))).deltas
     except Unacceptable:
         assert not matches
     else:

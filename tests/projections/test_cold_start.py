@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from api.desk.desk import Desk, open_desk
-from api.interface import answers
+from api.interface.rankings import RankingQuestion
 from engine.database.pool import Database
 from engine.domain.commands import CreateRanking, RegisterCompetitor
 from engine.domain.events import CompetitorRegistered, Delta, Event, PointsAdded
@@ -22,6 +22,7 @@ from projections.live import live
 from projections.tables import tables
 from projections.tables.rebuild import rebuild
 from projections.tables.worker import Worker
+from tests.api.rendered import ADD, answered
 from tests.projections.test_tables import (
     assert_live_shows_the_log,
     assert_tables_show_the_log,
@@ -78,7 +79,7 @@ async def test_the_first_read_of_a_tournament_with_200_000_events_takes_well_und
         started_at = time.perf_counter()
         async with elsewhere.lives.pinned(tournament_id) as cold:
             await elsewhere.lives.current(cold)
-            body = answers.modified_ranking(cold, ranking_id)
+            body = answered(cold, ADD, RankingQuestion(ranking_id))
         seconds = time.perf_counter() - started_at
 
     assert cold.head.sequence == head.sequence + EVENTS

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
-from api.interface import answers
+from api.interface.rankings import RankingQuestion
 from engine.database.pool import Database, open_database
 from engine.domain.errors import DatabaseUnavailable, HistoryReplaced, ShuttingDown, TournamentStopped
 from engine.domain.events import PointsAdded, Recorded
@@ -25,6 +25,7 @@ from projections.live import lives as lives_module
 from projections.live.live import Live
 from projections.live.lives import Lives, open_lives
 from projections.tables.worker import Worker
+from tests.api.rendered import ADD, answered
 from tests.desks import Arena, desks_at, holding, open_arena, record, submit, until, waiting_for_locks
 from tests.poison import POISONS, cut_tail, poison, repair
 from tests.proxy import HEADS, proxy
@@ -489,7 +490,7 @@ async def test_a_live_that_is_far_behind_goes_on_from_the_tables(
                 assert len(folded) == (limit if limit == soon_far_behind else 0)
             await add(owner, arena, 1)
             assert await read(lives, arena) == before + limit + 1
-            body = answers.modified_ranking(live, arena.ranking_id)
+            body = answered(live, ADD, RankingQuestion(arena.ranking_id))
             assert f'"total":{before + limit + 1}}}'.encode() in body
 
 

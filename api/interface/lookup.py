@@ -2,38 +2,37 @@
 
 from engine.domain.errors import NotFound
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
-from projections.board.board import Competition, Competitor, Ranking
-from projections.live.live import Live
+from projections.board.board import Board, Competition, Competitor, Ranking
 from projections.past.history import Filter
 
 
-def ranking_of(live: Live, ranking_id: RankingId) -> Ranking:
+def ranking_of(board: Board, ranking_id: RankingId) -> Ranking:
     """Raises NotFound."""
-    ranking = live.board.rankings.get(ranking_id)
+    ranking = board.rankings.get(ranking_id)
     if ranking is None:
         raise NotFound(f"This tournament has no ranking {ranking_id}.")
     return ranking
 
 
-def competitor_of(live: Live, competitor_id: CompetitorId) -> Competitor:
+def competitor_of(board: Board, competitor_id: CompetitorId) -> Competitor:
     """Raises NotFound."""
-    competitor = live.board.competitors.get(competitor_id)
+    competitor = board.competitors.get(competitor_id)
     if competitor is None:
         raise NotFound(f"This tournament has no competitor {competitor_id}.")
     return competitor
 
 
-def competition_of(live: Live, competition_id: CompetitionId) -> Competition:
+def competition_of(board: Board, competition_id: CompetitionId) -> Competition:
     """Raises NotFound."""
-    competition = live.board.competitions.get(competition_id)
+    competition = board.competitions.get(competition_id)
     if competition is None:
         raise NotFound(f"This tournament has no competition {competition_id}.")
     return competition
 
 
-def unity_of(live: Live, ranking_id: RankingId, unity_id: UnityId | None) -> UnityId:
+def unity_of(board: Board, ranking_id: RankingId, unity_id: UnityId | None) -> UnityId:
     """The unity; None: the ranking's main one. Raises NotFound."""
-    unities = ranking_of(live, ranking_id).unities
+    unities = ranking_of(board, ranking_id).unities
     if unity_id is None:
         return next(iter(unities))
     if unity_id not in unities:
@@ -41,20 +40,20 @@ def unity_of(live: Live, ranking_id: RankingId, unity_id: UnityId | None) -> Uni
     return unity_id
 
 
-def unity_named(live: Live, ranking_id: RankingId, name: str) -> UnityId:
+def unity_named(board: Board, ranking_id: RankingId, name: str) -> UnityId:
     """Raises NotFound."""
-    for unity_id, unity in ranking_of(live, ranking_id).unities.items():
+    for unity_id, unity in ranking_of(board, ranking_id).unities.items():
         if unity.name == name:
             return unity_id
     raise NotFound(f"Ranking {ranking_id} has no unity {name!r}.")
 
 
-def refuse_unknown(live: Live, ranking_id: RankingId, asked: Filter) -> None:
+def refuse_unknown(board: Board, ranking_id: RankingId, asked: Filter) -> None:
     """Raises NotFound for the first thing named in `asked` that is not there. Actors are not looked up: they do not
     belong to a tournament."""
     if asked.unity_id is not None:
-        unity_of(live, ranking_id, asked.unity_id)
+        unity_of(board, ranking_id, asked.unity_id)
     if asked.competitor_id is not None:
-        competitor_of(live, asked.competitor_id)
+        competitor_of(board, asked.competitor_id)
     if asked.competition_id is not None:
-        competition_of(live, asked.competition_id)
+        competition_of(board, asked.competition_id)

@@ -1,0 +1,97 @@
+"""How an operation is declared: one row with everything that is particular to it.
+
+Routing, the reading of forms and queries, the OpenAPI document, the page for people and the table in the documentation
+are made from these rows. What all operations of one kind have in common is in `handlers.py`.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from msgspec import Struct
+
+from api.http.auth import Scope
+from api.http.outgoing import Later, Long
+from api.interface.fields import Fields
+from api.interface.rendering import Answer, Listing, View
+from engine.domain.commands import Command, UnvoidCompetition, VoidCompetition
+from projections.live.live import Live
+from projections.past.past import Past
+
+TOURNAMENT: Final = "/tournament/{tournament}/"
+"""All operations are below this path. `path`, in the rows, is what follows it."""
+
+
+class Read(Struct, frozen=True):
+    """Answers a question from memory. `question` is made of the ids of the path and of the query's `fields`."""
+
+    path: str
+    summary: str
+    question: Callable[..., Any]
+    answer: Answer
+    render: Callable[[View, Answer, Any], Listing | Later]
+    fields: Fields = ()
+
+
+class Reading(Struct, frozen=True):
+    """What a question about the past is answered with. `live` is current: it knows the head, and what exists by now.
+    `begin` begins a long answer when there is room for it."""
+
+    live: Live
+    past: Past
+    begin: Callable[[Later], Awaitable[Long]]
+
+
+class Recall(Struct, frozen=True):
+    """Answers a question about the past of a ranking from the log. `question` is made as in `Read`, and has the
+    `ranking_id`."""
+
+    path: str
+    summary: str
+    question: Callable[..., Any]
+    answer: Answer
+    render: Callable[[Reading, Answer, Any], Awaitable[Listing | Long]]
+    fields: Fields = ()
+
+
+class Write(Struct, frozen=True):
+    """Changes something. `command` is made of the ids of the path, of a fresh id for each of `new_ids`, and of the
+    form's `fields`. `render` shows what the event, the first that the command led to, has made or changed."""
+
+    method: str
+    path: str
+    summary: str
+    command: Callable[..., Command]
+    answer: Answer
+    render: Callable[[View, Answer, Any], bytes | Later]
+    fields: Fields = ()
+    new_ids: tuple[str, ...] = ()
+    scope: Scope = Scope.WRITE
+
+
+class Preview(Struct, frozen=True):
+    """Shows what a change would lead to: the standings before and after. Nothing is recorded."""
+
+    path: str
+    summary: str
+    command: type[VoidCompetition | UnvoidCompetition]
+    answer: Answer
+    fields: Fields = ()
+
+
+Operation = Read | Recall | Write | Preview
+
+
+def method_of(operation: Operation) -> str:
+    return operation.method if isinstance(operation, Write) else "GET"
+
+
+def scope_of(operation: Operation) -> Scope:
+    """What a token must reach to ask for it."""
+    if isinstance(operation, Write):
+        return operation.scope
+    return Scope.ADMIN if isinstance(operation, Preview) else Scope.READ
+
+
+def name_of(operation: Operation) -> str:
+    """Method and path in the tournament: each operation has its own."""
+    return f"{method_of(operation)} {operation.path}"

@@ -1,0 +1,351 @@
+"""The fields of forms and the parameters of queries: what each takes, how it is read, and how it is described.
+
+Pure. An operation declares its fields; reading, refusals and the OpenAPI document follow from the declarations. A value
+that cannot be read is a fault, listed under the name of its field. One refusal lists all faults.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, TypeVar
+
+from msgspec import Struct
+
+from api.http.forms import Form, cited, parse_id, shortened, unacceptable
+from engine.domain.errors import Fault, Unreadable
+from engine.domain.terms import (
+    DESCRIPTION_CHARACTERS_MAX,
+    ID_MAX,
+    NAME_CHARACTERS_MAX,
+    PARTICIPANTS_MAX,
+    TAGS_MAX,
+    Sort,
+)
+
+_T = TypeVar("_T")
+Schema = Mapping[str, Any]
+"""JSON Schema."""
+
+
+class Misread(ValueError):
+    """The text of a field is not what the field takes. `faults` say what is wrong, one for each part."""
+
+    def __init__(self, *faults: str) -> None:
+        super().__init__(*faults)
+        self.faults = faults
+
+
+class Kind(Struct, frozen=True):
+    """What a text must be. `read` returns its value, or raises Misread. `schema` says the same to other programs, as
+    far as JSON Schema can.
+
+    `indexed`: the field may also be sent as several, `name[<competitor id>]=text`. They become a dictionary by id.
+    """
+
+    read: Callable[[str], Any]
+    schema: Schema
+    indexed: bool = False
+
+
+class Field(Struct, frozen=True):
+    """A field of a form, or a parameter of a query. `about`: what it is for, in a phrase.
+
+    An empty field of a form counts as absent, unless it is `clearable`: then it becomes None. `argument`: what the
+    command or question calls it, if that is not its name.
+    """
+
+    name: str
+    kind: Kind
+    about: str
+    required: bool = False
+    clearable: bool = False
+    argument: str = ""
+
+    @property
+    def target(self) -> str:
+        return self.argument or self.name
+
+
+Fields = tuple[Field, ...]
+
+
+# ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class FormReader:
+    """Reads forms of `fields`."""
+
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+        self._names = frozenset(field.name for field in fields)
+
+    def read(self, form: Form) -> dict[str, Any]:
+        """The arguments that the form gives, by what the command calls them; what is absent has none.
+
+        Raises Unacceptable with every fault, unknown and missing fields included.
+        """
+        arguments: dict[str, Any] = {}
+        faults: list[Fault] = []
+        more = form.keys() - self._names
+        for field in self._fields:
+            text = form.get(field.name)
+            if text:
+                try:
+                    arguments[field.target] = field.kind.read(text)
+                except Misread as misread:
+                    faults += _faults_of(field.name, misread)
+            elif field.required:
+                faults.append(Fault(field.name, "is required"))
+            elif field.clearable and text is not None:
+                arguments[field.target] = None
+            if more and field.kind.indexed:
+                by_id = _indexed(field.name, form, more, faults)
+                if text and by_id:
+                    fault = f"must be sent either as one field or as {field.name}[<competitor id>] pairs, not as both"
+                    faults.append(Fault(field.name, fault))
+                elif by_id:
+                    arguments[field.target] = by_id
+        if more:
+            faults += self._unknown(name for name in form if name in more)
+        if faults:
+            raise unacceptable(faults)
+        return arguments
+
+    def _unknown(self, names: Iterable[str]) -> list[Fault]:
+        return [Fault(shortened(name), f"is not a field of this operation; {_takes(self._fields)}") for name in names]
+
+
+def _indexed(name: str, form: Form, more: set[str], faults: list[Fault]) -> dict[int, str]:
+    """The fields `name[<id>]=text` by their ids, in the order sent, without the empty ones. Takes them from `more`."""
+    texts: dict[int, str] = {}
+    for field, text in form.items():
+        if field.startswith(f"{name}[") and field.endswith("]"):
+            more.discard(field)
+            try:
+                index = _id(field[len(name) + 1 : -1])
+            except Misread as misread:
+                faults += _faults_of(field, misread)
+            else:
+                if text:
+                    texts[index] = text
+    return texts
+
+
+def read_query(query: Iterable[tuple[str, str]], fields: Fields) -> dict[str, Any]:
+    """The arguments that the decoded parameters give, by what the question calls them; what is absent has none.
+
+    Raises Unreadable with every fault, unknown, repeated and missing parameters included.
+    """
+    given: dict[str, str] = {}
+    faults: list[Fault] = []
+    for name, text in query:
+        if name in given:
+            faults.append(Fault(shortened(name), "is given more than once"))
+        else:
+            given[name] = text
+    arguments: dict[str, Any] = {}
+    for field in fields:
+        if field.name in given:
+            try:
+                arguments[field.target] = field.kind.read(given.pop(field.name))
+            except Misread as misread:
+                faults += _faults_of(field.name, misread)
+        elif field.required:
+            faults.append(Fault(field.name, "is required"))
+    for name in given:
+        faults.append(Fault(shortened(name), f"is not a parameter of this operation; {_takes(fields)}"))
+    if faults and not fields:
+        raise Unreadable("This operation takes no query parameters; leave them out.", faults)
+    if faults:
+        raise Unreadable("The query cannot be read; correct the parameters named.", faults)
+    return arguments
+
+
+def _faults_of(name: str, misread: Misread) -> list[Fault]:
+    return [Fault(shortened(name), fault) for fault in misread.faults]
+
+
+def _takes(fields: Fields) -> str:
+    return f"it takes {', '.join([field.name for field in fields]) or 'none'}"
+
+
+# ── Kinds: text ─────────────────────────────────────────────────────────────────────────────────────────
+# What a name, a colour or a description may hold is decided when the command is judged.
+
+_NO_CONTROL: Final = r"\x00-\x1f\x7f-\x9f"
+NAME: Final = Kind(
+    str,
+    {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": NAME_CHARACTERS_MAX,
+        "pattern": rf"^[^\s{_NO_CONTROL}]([^{_NO_CONTROL}]*[^\s{_NO_CONTROL}])?$",
+    },
+)
+_SHORT: Final[Schema] = {"type": "string", "maxLength": NAME_CHARACTERS_MAX, "pattern": f"^[^{_NO_CONTROL}]*$"}
+SHORT: Final = Kind(str, _SHORT)
+RESULT: Final = Kind(str, _SHORT, indexed=True)
+DESCRIPTION: Final = Kind(
+    str,
+    {
+        "type": "string",
+        "maxLength": DESCRIPTION_CHARACTERS_MAX,
+        "pattern": r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$",
+    },
+)
+COLOR: Final = Kind(str, {"type": "string", "pattern": "^[0-9a-fA-F]{6}$"})
+
+
+def _sort(text: str) -> Sort:
+    if text not in (*Sort,):
+        raise Misread("must be ASC (the lowest total is the best) or DESC (the highest)")
+    return Sort(text)
+
+
+SORT: Final = Kind(_sort, {"enum": [*map(str, Sort)]})
+
+
+# ── Kinds: numbers ──────────────────────────────────────────────────────────────────────────────────────
+
+_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_DIGITS: Final = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
+
+
+def must_be(text: str, what: str) -> Misread:
+    """The error for a text that is not `what` it must be."""
+    return Misread(f"{cited(text)} must be {what}")
+
+
+def _id(text: str) -> int:
+    number = parse_id(text)
+    if number is None:
+        raise must_be(text, "an id: a whole number from 1 up, in digits only")
+    return number
+
+
+def _integer(text: str) -> int:
+    number = int(text) if _INTEGER.fullmatch(text) else None
+    if number is None or not -ID_MAX - 1 <= number <= ID_MAX:
+        raise must_be(text, "a whole number of 64 bits")
+    return number
+
+
+def _number(text: str, least: int) -> int:
+    number = int(text) if _DIGITS.fullmatch(text) else -1
+    if not least <= number <= ID_MAX:
+        raise must_be(text, f"a whole number from {least} up, in digits only")
+    return number
+
+
+def _from_0(text: str) -> int:
+    return _number(text, 0)
+
+
+def _from_1(text: str) -> int:
+    return _number(text, 1)
+
+
+_ID_SCHEMA: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": ID_MAX}
+ID: Final = Kind(_id, _ID_SCHEMA)
+INTEGER: Final = Kind(_integer, {"type": "integer", "minimum": -ID_MAX - 1, "maximum": ID_MAX})
+FROM_0: Final = Kind(_from_0, {"type": "integer", "minimum": 0, "maximum": ID_MAX})
+FROM_1: Final = Kind(_from_1, _ID_SCHEMA)
+
+
+def count(default: int, most: int) -> Kind:
+    """How many are asked for. A number above `most` means `most`; `default` is what the question has if none is."""
+    return Kind(
+        lambda text: min(_number(text, 1), most),
+        {**_ID_SCHEMA, "default": default, "description": f"{most} at most; more is served as so many"},
+    )
+
+
+# ── Kinds: lists ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _items(text: str, items_max: int, read: Callable[[str], _T]) -> tuple[_T, ...]:
+    """The items that commas separate in `text`, each as `read` reads it without the white space around it."""
+    if text.count(",") >= items_max:  # judging would find this too, but only after work on every item
+        raise Misread(f"must be at most {items_max}")
+    texts = [item.strip() for item in text.split(",")]
+    faults = ["must not hold an empty item; put one comma between two items"] if "" in texts else []
+    items = []
+    for item in texts:
+        if item:
+            try:
+                items.append(read(item))
+            except Misread as misread:
+                faults += misread.faults
+    if faults:
+        raise Misread(*faults)
+    return tuple(items)
+
+
+def _tags(text: str) -> tuple[str, ...]:
+    return _items(text, TAGS_MAX, str)
+
+
+def _ids(text: str) -> tuple[int, ...]:
+    return _items(text, PARTICIPANTS_MAX, _id)
+
+
+TAGS: Final = Kind(_tags, {"type": "string", "pattern": rf"^[^,\s{_NO_CONTROL}]{{1,50}}$"})
+IDS: Final = Kind(_ids, {"type": "string", "pattern": "^[1-9][0-9]{0,17}(,[1-9][0-9]{0,17})*$"})
+
+
+# ── Kinds: times ────────────────────────────────────────────────────────────────────────────────────────
+# A time in a query is as exact as it is written: 12:30:00 is the whole of that second. Answers show an event with the
+# second that it was recorded in. So a query for the time that an answer shows includes that event.
+
+SECOND: Final = timedelta(seconds=1)
+_TICK: Final = timedelta(microseconds=1)
+_MOMENT: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2}) ([0-9]{2}):([0-9]{2}):([0-9]{2})")
+_TIME: Final = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[ T]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?)?Z?", re.ASCII
+)
+FORM_OF_TIMES: Final = "a time in UTC of the form yyyy-mm-dd HH:ii:ss"
+_DATE_PATTERN: Final = "(19|20)[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"
+_CLOCK_PATTERN: Final = " ([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+
+
+def _moment(text: str) -> datetime:
+    if written := _MOMENT.fullmatch(text):
+        year, month, day, hour, minute, second = map(int, written.groups())
+        with suppress(ValueError):  # the 30th of February, 24 o'clock
+            return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+    raise must_be(text, FORM_OF_TIMES)
+
+
+def begin_of_time(text: str) -> datetime:
+    """The first moment of the day, minute, second or fraction of a second that `text` names, in UTC. Raises Misread."""
+    return _time(text)[0]
+
+
+def end_of_time(text: str) -> datetime:
+    """The last moment of it, to the µs. Raises Misread."""
+    begin, length = _time(text)
+    with suppress(OverflowError):
+        return begin + length - _TICK
+    return datetime.max.replace(tzinfo=UTC)
+
+
+def _time(text: str) -> tuple[datetime, timedelta]:
+    """When the time in `text` begins, and how long it lasts."""
+    if written := _TIME.fullmatch(text):
+        year, month, day, hour, minute, second, fraction = written.groups()
+        with suppress(ValueError):
+            begin = datetime(
+                int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0),
+                int((fraction or "0").ljust(6, "0")), tzinfo=UTC,
+            )  # fmt: skip
+            if fraction:
+                return begin, timedelta(microseconds=10 ** (6 - len(fraction)))
+            return begin, SECOND if second else timedelta(minutes=1) if hour else timedelta(days=1)
+    raise must_be(text, FORM_OF_TIMES)
+
+
+MOMENT: Final = Kind(_moment, {"type": "string", "pattern": f"^{_DATE_PATTERN}{_CLOCK_PATTERN}$"})
+_TIME_SCHEMA: Final[Schema] = {"type": "string", "pattern": f"^{_DATE_PATTERN}({_CLOCK_PATTERN})?$"}
+TIME_BEGIN: Final = Kind(begin_of_time, _TIME_SCHEMA)
+TIME_END: Final = Kind(end_of_time, _TIME_SCHEMA)

@@ -1,0 +1,298 @@
+"""What the operations of each kind have in common: from a request to the bytes of its answer.
+
+GET   token ─► scope ─► tournament ─► query ─► live tournament, made current ─► bytes
+                                                    └─► log, of the past ─► bytes
+POST  token ─► scope ─► tournament ─► body ─► form ─► command ─► desk ─► bytes
+PUT
+"""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, Final, assert_never
+
+from aiohttp import web
+
+from api.desk.conditions import Condition, parse_if_match
+from api.desk.desk import Desk
+from api.desk.remembered import Slugs
+from api.http.auth import Guard, Scope, Token
+from api.http.body import Bodies
+from api.http.exchange import Reply, Visit, header
+from api.http.forms import fingerprint, parse_id
+from api.http.outgoing import Long, Outgoing
+from api.http.router import Handler, Router
+from api.http.throttle import Throttle, address_of
+from api.interface.declarations import TOURNAMENT, Operation, Preview, Read, Reading, Recall, Write, method_of, scope_of
+from api.interface.fields import FormReader, read_query
+from api.interface.lookup import ranking_of
+from api.interface.operations import OPERATIONS
+from api.interface.rendering import Listing
+from api.interface.voiding import render_preview
+from engine.domain.errors import Forbidden, NotFound, Unauthenticated, Unreadable
+from engine.domain.terms import TournamentId
+from projections.live.live import Live
+from projections.past.past import Past
+
+Ids = Mapping[str, Any]
+
+QUERIES_KEPT_MAX: Final = 1_000
+QUERY_KEPT_CHARACTERS_MAX: Final = 50
+SLUG_CHARACTERS_LOGGED: Final = 100
+_NO_TOURNAMENT: Final = "There is no such tournament; see the slug in its address."
+_IDEMPOTENCY_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+class Handlers:
+    """Answers the OPERATIONS with one desk. Raises errors; `front.py` answers them."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        guard: Guard,
+        outgoing: Outgoing,
+        *,
+        failures: Throttle,
+        requests: Throttle | None = None,
+        proxies: int = 0,
+    ) -> None:
+        self._desk = desk
+        self._guard = guard
+        self._bodies = Bodies()
+        self._failures = failures
+        self._requests = requests
+        self._proxies = proxies
+        self._outgoing = outgoing
+        self._past = Past(desk.database, outgoing.turns)
+        self._slugs = Slugs(desk.database)
+
+    def add_to(self, router: Router) -> None:
+        for operation in OPERATIONS:
+            router.add(method_of(operation), TOURNAMENT + operation.path, self._handler(operation))
+
+    def _handler(self, operation: Operation) -> Handler:
+        match operation:
+            case Read():
+                return self._read_handler(operation)
+            case Recall():
+                return self._recall_handler(operation)
+            case Write():
+                return self._write_handler(operation)
+            case Preview():
+                return self._preview_handler(operation)
+            case _:
+                assert_never(operation)
+
+    async def authenticated(self, visit: Visit, scope: Scope) -> Token:
+        """Returns the token of a request if it reaches as far as `scope`, and counts the request.
+
+        Raises Unauthenticated, Forbidden, TooManyRequests and DatabaseUnavailable.
+        """
+        authorization = visit.request.headers.get("Authorization")
+        token = self._guard.kept(authorization) or await self._looked_up(visit.request, authorization)
+        visit.facts["actor"] = token.token_id
+        if self._requests is not None:
+            self._requests.take(token.token_id)
+        if token.scope < scope:
+            raise Forbidden(f"This needs a token of scope {scope.text}; this token's is {token.scope.text}.")
+        return token
+
+    async def _looked_up(self, request: web.BaseRequest, authorization: str | None) -> Token:
+        """Looks up a token that is not known, or no longer. If it was good a moment ago, the failures of others at its
+        address do not hold it up."""
+        if self._guard.knew(authorization):
+            return await self._guard.token_of(authorization)
+        address = address_of(request, proxies=self._proxies)
+        self._failures.refuse(address)
+        try:
+            return await self._guard.token_of(authorization)
+        except Unauthenticated:
+            self._failures.count(address)
+            raise
+
+    async def _tournament(self, visit: Visit, token: Token) -> TournamentId:
+        """The tournament of the path. Raises the same NotFound if it does not exist and if the token is not for it, and
+        DatabaseUnavailable."""
+        slug = visit.parameters["tournament"]
+        visit.facts["tournament"] = slug[:SLUG_CHARACTERS_LOGGED]
+        tournament_id = await self._slugs.tournament_id(slug)
+        if tournament_id is None or not token.allows(tournament_id):
+            raise NotFound(_NO_TOURNAMENT)
+        return tournament_id
+
+    async def _pin(self, visit: Visit, token: Token, tournament_id: TournamentId) -> Live:
+        """Pins the live of the tournament, once it is sure to be that of the path. The caller must unpin it.
+
+        After a restore a slug can mean another tournament than before, and an id can belong to another one. So the slug
+        of the live decides: it is from the same moment as its log. Raises as `_tournament`, `Lives.pin` and
+        `Lives.current`.
+        """
+        slug = visit.parameters["tournament"]
+        live = await self._desk.lives.pin(tournament_id)
+        if live.slug == slug:
+            return live
+        try:
+            self._slugs.forget(slug)
+            await self._desk.lives.current(live)
+        finally:
+            self._desk.lives.unpin(live)
+        live = await self._desk.lives.pin(await self._tournament(visit, token))
+        if live.slug == slug:
+            return live
+        self._desk.lives.unpin(live)
+        raise NotFound(_NO_TOURNAMENT)
+
+    @asynccontextmanager
+    async def _pinned(self, visit: Visit, token: Token, tournament_id: TournamentId) -> AsyncIterator[Live]:
+        """As `_pin`, and unpins it at the end. For requests that are rare enough for what this costs."""
+        live = await self._pin(visit, token, tournament_id)
+        try:
+            yield live
+        finally:
+            self._desk.lives.unpin(live)
+
+    def _read_handler(self, operation: Read) -> Handler:
+        understood: dict[str, dict[str, Any]] = {}  # by query: mostly the same few come again
+
+        def arguments(request: web.BaseRequest) -> dict[str, Any]:
+            query = request.rel_url.raw_query_string
+            read = understood.get(query)
+            if read is None:
+                read = _read_query(request, operation)
+                if len(understood) < QUERIES_KEPT_MAX and len(query) <= QUERY_KEPT_CHARACTERS_MAX:
+                    understood[query] = read
+            return read
+
+        async def handle(visit: Visit) -> Reply:
+            token = await self.authenticated(visit, scope_of(operation))
+            tournament_id = await self._tournament(visit, token)
+            read = arguments(visit.request)
+            question = operation.question(**_ids(visit.parameters), **read)
+            live = await self._pin(visit, token, tournament_id)
+            try:
+                await self._desk.lives.current(live)
+                made = operation.render(live, operation.answer, question)
+                listing = made if isinstance(made, Listing) else await self._outgoing.begun(made)
+            finally:
+                self._desk.lives.unpin(live)
+            return _list_reply(visit.request, listing)
+
+        return handle
+
+    def _recall_handler(self, operation: Recall) -> Handler:
+        async def handle(visit: Visit) -> Reply:
+            token = await self.authenticated(visit, scope_of(operation))
+            tournament_id = await self._tournament(visit, token)
+            arguments = _read_query(visit.request, operation)
+            question = operation.question(**_ids(visit.parameters), **arguments)
+            async with self._pinned(visit, token, tournament_id) as live:
+                await self._desk.lives.current(live)
+                ranking_of(live.board, question.ranking_id)
+                head = live.head
+                reading = Reading(live, self._past, self._outgoing.begun)
+                listing = await operation.render(reading, operation.answer, question)
+                await self._past.refuse_replaced(tournament_id, head)
+            return _list_reply(visit.request, listing)
+
+        return handle
+
+    def _write_handler(self, operation: Write) -> Handler:
+        form_reader = FormReader(operation.fields)
+
+        async def handle(visit: Visit) -> Reply:
+            request = visit.request
+            token = await self.authenticated(visit, operation.scope)
+            tournament_id = await self._tournament(visit, token)
+            read_query(_query(request), ())
+            key = _idempotency_key(request)
+            form = await self._bodies.form(request)
+            ids = _ids(visit.parameters)
+            condition = _condition(request, ids)
+            arguments = form_reader.read(form)
+            for name in operation.new_ids:
+                arguments[name] = await self._desk.new_id()
+            live = await self._pin(visit, token, tournament_id)
+            try:
+                receipt = await self._desk.submit(
+                    live,
+                    operation.command(**ids, **arguments),
+                    actor=token.token_id,
+                    idempotency_key=key,
+                    fingerprint=None if key is None else fingerprint(request.method, request.path, form),
+                    condition=condition,
+                )
+                made = operation.render(live, operation.answer, receipt.event)
+                body = made if isinstance(made, bytes) else await self._outgoing.begun_after_all(made)
+            finally:
+                self._desk.lives.unpin(live)
+            visit.facts["sequence"] = receipt.sequence
+            headers = header("Tallybook-Sequence", receipt.sequence)
+            if receipt.replayed:
+                visit.facts["replayed"] = True
+                headers += header("Idempotency-Replayed", "true")
+            return Reply(body, headers=headers)
+
+        return handle
+
+    def _preview_handler(self, operation: Preview) -> Handler:
+        async def handle(visit: Visit) -> Reply:
+            token = await self.authenticated(visit, scope_of(operation))
+            tournament_id = await self._tournament(visit, token)
+            arguments = _read_query(visit.request, operation)
+            command = operation.command(**_ids(visit.parameters), **arguments)
+            async with self._pinned(visit, token, tournament_id) as live:
+                decided = await self._desk.preview(live, command)
+                body = render_preview(live, operation.answer, decided)
+                return Reply(body if isinstance(body, bytes) else await self._outgoing.begun(partial(_begun, body)))
+
+        return handle
+
+
+def _begun(long: Long) -> Long:
+    return long
+
+
+def _ids(parameters: Mapping[str, str]) -> Ids:
+    """The ids among the parameters of a path, by name. Raises NotFound for a text that cannot be an id."""
+    ids = {}
+    for name, text in parameters.items():
+        if name != "tournament":
+            number = parse_id(text)
+            if number is None:
+                raise NotFound(f"This tournament has no {name.removesuffix('_id')} {text[:40]!r}.")
+            ids[name] = number
+    return ids
+
+
+def _read_query(request: web.BaseRequest, operation: Read | Recall | Preview) -> dict[str, Any]:
+    return read_query(_query(request), operation.fields)
+
+
+def _query(request: web.BaseRequest) -> list[tuple[str, str]]:
+    return list(request.query.items()) if request.query_string else []
+
+
+def _idempotency_key(request: web.BaseRequest) -> str | None:
+    if "Idempotency-Key" not in request.headers:
+        return None
+    keys = request.headers.getall("Idempotency-Key")
+    if len(keys) > 1 or not _IDEMPOTENCY_KEY.fullmatch(keys[0]):
+        raise Unreadable("Idempotency-Key must be one value of 1 to 255 visible ASCII characters.")
+    return keys[0]
+
+
+def _condition(request: web.BaseRequest, ids: Ids) -> Condition | None:
+    if "If-Match" not in request.headers:
+        return None
+    return parse_if_match(request.headers.getall("If-Match"), ids)
+
+
+def _list_reply(request: web.BaseRequest, listing: Listing | Long) -> Reply:
+    """The listing, or 304 if the client has just these bytes already."""
+    headers = header("ETag", f'"{listing.etag}"')
+    if "If-None-Match" in request.headers:
+        asked = request.if_none_match or ()
+        if request.headers["If-None-Match"] == "*" or any(tag.value == listing.etag for tag in asked):
+            return Reply(b"", code=304, headers=headers)
+    return Reply(listing.body, headers=headers)

@@ -1,0 +1,285 @@
+"""Why totals are what they are: the lines of a ranking's history, and the explanation of a competitor's place."""
+
+import re
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct, field
+
+from api.interface.declarations import Operation, Reading, Recall
+from api.interface.fields import FROM_0, FROM_1, ID, TIME_BEGIN, TIME_END, Field, Kind, count, must_be
+from api.interface.lookup import refuse_unknown, unity_of
+from api.interface.rendering import Answer, Listing, encode, listing, timestamp, timestamp_or_none
+from engine.domain.errors import Fault, Unreadable
+from engine.domain.terms import ID_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from projections.past.explanation import Overtaking, Step
+from projections.past.history import Filter, HistoryLine
+from projections.past.past import Cursor, DatedPlace, Explanation, Range
+
+LINES_DEFAULT: Final = 100
+LINES_MAX: Final = 1_000
+"""Lines of one page of history."""
+STEPS_DEFAULT: Final = 50
+STEPS_MAX: Final = 200
+"""Steps of one page of an explanation."""
+
+
+# ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class LineShape(Struct, kw_only=True):
+    """A line of history: one delta."""
+
+    sequence: int
+    recorded_at: str
+    actor: int
+    competitor_id: int
+    unity_id: int
+    competition_id: int | None
+    delta: int
+    total: int
+    position_before: int | None
+    position_after: int | None
+    reverses: int | None
+
+
+class PlaceShape(Struct, kw_only=True):
+    """Where a competitor stood after an event; before the first one, `sequence` is 0."""
+
+    sequence: int
+    recorded_at: str | None
+    position: int | None
+    total: int
+
+
+class OvertakingShape(Struct, kw_only=True):
+    """`who` passed `whom`, or drew level with them if `level`. The totals are those after the event."""
+
+    who: int
+    whom: int
+    level: bool
+    who_total: int
+    whom_total: int
+
+
+class StepShape(Struct, kw_only=True):
+    """An event that changed something for a competitor. `delta` null: it gave the competitor nothing, others moved."""
+
+    sequence: int
+    recorded_at: str
+    actor: int
+    cause: str
+    competition_id: int | None
+    reverses: int | None
+    delta: int | None
+    total: int
+    position_before: int | None
+    position_after: int | None
+    overtakings: list[OvertakingShape]
+
+
+class ExplanationShape(Struct, kw_only=True):
+    """`next`: what to send as `from` for the rest; null: there is none."""
+
+    competitor_id: int
+    unity_id: int
+    start: PlaceShape = field(name="from")
+    end: PlaceShape = field(name="to")
+    steps: list[StepShape]
+    next: int | None
+
+
+# ── History ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class HistoryQuestion(Struct, frozen=True, kw_only=True):
+    """Which lines are asked for: those of these ids, from `first` and `since` on, up to `last` and `until`."""
+
+    ranking_id: RankingId
+    unity_id: UnityId | None = None
+    competitor_id: CompetitorId | None = None
+    competition_id: CompetitionId | None = None
+    actor: ActorId | None = None
+    first: Sequence | None = None
+    last: Sequence | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    after: Cursor | None = None
+    limit: int = LINES_DEFAULT
+
+
+async def answer_history(reading: Reading, answer: Answer, question: HistoryQuestion) -> Listing:
+    """A page of lines. `next` is what to send as `after` for the following page. Raises NotFound."""
+    live, past = reading.live, reading.past
+    asked = Filter(
+        unity_id=question.unity_id,
+        competitor_id=question.competitor_id,
+        competition_id=question.competition_id,
+        actor=question.actor,
+    )
+    refuse_unknown(live.board, question.ranking_id, asked)
+    bounds = Range(first=question.first, last=question.last, since=question.since, until=question.until)
+    span = await past.span(live.tournament_id, live.head.sequence, bounds)
+    page = await past.page(
+        live.tournament_id, question.ranking_id, span, asked=asked, after=question.after, limit=question.limit
+    )
+    lines = encode([line_shape(line) for line in page.lines])
+    following = encode(None if page.next is None else cursor_text(page.next))
+    return listing(b'%b%b,"next":%b}' % (answer.before, lines, following))
+
+
+def line_shape(line: HistoryLine) -> LineShape:
+    return LineShape(
+        sequence=line.sequence,
+        recorded_at=timestamp(line.recorded_at),
+        actor=line.actor,
+        competitor_id=line.competitor_id,
+        unity_id=line.unity_id,
+        competition_id=line.competition_id,
+        delta=line.delta,
+        total=line.total,
+        position_before=line.position_before,
+        position_after=line.position_after,
+        reverses=line.reverses,
+    )
+
+
+_CURSOR_TEXT: Final = re.compile(r"([1-9][0-9]{0,18})\.(0|[1-9][0-9]{0,8})", re.ASCII)
+
+
+def cursor_text(cursor: Cursor) -> str:
+    """The cursor as `after` takes it."""
+    return f"{cursor.sequence}.{cursor.lines}"
+
+
+def _cursor(text: str) -> Cursor:
+    written = _CURSOR_TEXT.fullmatch(text)
+    if written is None or int(written[1]) > ID_MAX:
+        raise must_be(text, "what an answer gave as next")
+    return Cursor(Sequence(int(written[1])), int(written[2]))
+
+
+_CURSOR: Final = Kind(_cursor, {"type": "string", "pattern": r"^[1-9][0-9]{0,9}\.(0|[1-9][0-9]{0,8})$"})
+
+
+# ── Explanations ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class ExplainQuestion(Struct, frozen=True, kw_only=True):
+    """From after the event `start` (0: from the beginning) to after the event `end` (None: the last one). Raises
+    Unreadable if `start` is greater."""
+
+    ranking_id: RankingId
+    competitor_id: CompetitorId
+    unity_id: UnityId | None = None
+    start: Sequence = Sequence(0)
+    end: Sequence | None = None
+    limit: int = STEPS_DEFAULT
+
+    def __post_init__(self) -> None:
+        if self.end is not None and self.start > self.end:
+            fault = Fault("from", "must not be greater than to")
+            raise Unreadable("The query cannot be read; correct the parameters named.", [fault])
+
+
+async def answer_explanation(reading: Reading, answer: Answer, question: ExplainQuestion) -> Listing:
+    """The steps, or the page of them that was asked for. Raises NotFound."""
+    live = reading.live
+    unity_id = unity_of(live.board, question.ranking_id, question.unity_id)
+    refuse_unknown(live.board, question.ranking_id, Filter(competitor_id=question.competitor_id))
+    explanation = await reading.past.explanation(
+        live.tournament_id,
+        question.ranking_id,
+        unity_id,
+        question.competitor_id,
+        start=question.start,
+        end=question.end or live.head.sequence,
+        head=live.head.sequence,
+        limit=question.limit,
+    )
+    return listing(answer.body(encode(explanation_shape(explanation, unity_id, question.competitor_id))))
+
+
+def explanation_shape(explanation: Explanation, unity_id: UnityId, competitor_id: CompetitorId) -> ExplanationShape:
+    return ExplanationShape(
+        competitor_id=competitor_id,
+        unity_id=unity_id,
+        start=_place(explanation.start),
+        end=_place(explanation.end),
+        steps=[_step(step) for step in explanation.steps],
+        next=explanation.next,
+    )
+
+
+def _place(stand: DatedPlace) -> PlaceShape:
+    return PlaceShape(
+        sequence=stand.sequence,
+        recorded_at=timestamp_or_none(stand.recorded_at),
+        position=stand.place.position,
+        total=stand.place.total,
+    )
+
+
+def _step(step: Step) -> StepShape:
+    return StepShape(
+        sequence=step.recorded.sequence,
+        recorded_at=timestamp(step.recorded.recorded_at),
+        actor=step.recorded.actor,
+        cause=step.cause.value,
+        competition_id=step.competition_id,
+        reverses=step.reverses,
+        delta=step.delta,
+        total=step.after.total,
+        position_before=step.before.position,
+        position_after=step.after.position,
+        overtakings=[_overtaking(overtaking) for overtaking in step.overtakings],
+    )
+
+
+def _overtaking(overtaking: Overtaking) -> OvertakingShape:
+    return OvertakingShape(
+        who=overtaking.who,
+        whom=overtaking.whom,
+        level=overtaking.level,
+        who_total=overtaking.who_total,
+        whom_total=overtaking.whom_total,
+    )
+
+
+# ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
+
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    Recall(
+        "rankings/{ranking_id}/history.json",
+        "List the deltas of a ranking, with totals and positions",
+        HistoryQuestion,
+        Answer("history", list[LineShape], more={"next": str | None}),
+        answer_history,
+        (
+            Field("unity", ID, "only in this one", argument="unity_id"),
+            Field("competitor", ID, "only of this one", argument="competitor_id"),
+            Field("competition", ID, "only for this one", argument="competition_id"),
+            Field("actor", FROM_0, "only by this token; 0: by the operator"),
+            Field("from_sequence", FROM_1, "only from this event on", argument="first"),
+            Field("to_sequence", FROM_1, "only up to this event", argument="last"),
+            Field("from_time", TIME_BEGIN, "only from this time on, UTC", argument="since"),
+            Field("to_time", TIME_END, "only up to this time, UTC", argument="until"),
+            Field("after", _CURSOR, "go on after this: what was given as next"),
+            Field("limit", count(LINES_DEFAULT, LINES_MAX), "lines"),
+        ),
+    ),
+    Recall(
+        "rankings/{ranking_id}/explain.json",
+        "Explain why a competitor has this position and total",
+        ExplainQuestion,
+        Answer("explanation", ExplanationShape),
+        answer_explanation,
+        (
+            Field("competitor", ID, "who", required=True, argument="competitor_id"),
+            Field("unity", ID, "in what; absent: in the main unity", argument="unity_id"),
+            Field("from", FROM_0, "from after this event; 0: from the beginning", argument="start"),
+            Field("to", FROM_1, "to after this event; absent: until now", argument="end"),
+            Field("limit", count(STEPS_DEFAULT, STEPS_MAX), "steps"),
+        ),
+    ),
+)

@@ -1,0 +1,17 @@
+"""Every operation on a tournament over HTTP. Each is declared in the file of its resource."""
+
+from typing import Final
+
+from api.interface import competitions, competitors, history, points, rankings, standings, voiding
+from api.interface.declarations import Operation
+
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    *points.OPERATIONS,
+    *rankings.OPERATIONS,
+    *standings.OPERATIONS,
+    *history.OPERATIONS,
+    *competitions.OPERATIONS,
+    *voiding.OPERATIONS,
+    *competitors.OPERATIONS,
+)
+"""The router tries them in this order: what is asked for most comes first."""

@@ -1,0 +1,287 @@
+"""Rankings: their list and creation shape, how it is rendered, and the operations on rankings and unities.
+
+A change of a ranking is answered with its standings (`standings.py`).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Protocol
+
+import msgspec
+from msgspec import Raw, Struct
+
+from api.http.auth import Scope
+from api.http.outgoing import LONG_BYTES, Later, Part, Taken, joined, regrouped
+from api.interface.competitors import RawCompetitors, competitor_pieces, enrolled
+from api.interface.declarations import Operation, Read, Write
+from api.interface.fields import DESCRIPTION, IDS, NAME, SORT, Field
+from api.interface.lookup import ranking_of
+from api.interface.rendering import (
+    LINES_AT_ONCE_MAX,
+    Answer,
+    Listing,
+    Taking,
+    View,
+    cut,
+    encode,
+    later,
+    listed,
+    listing,
+    resource,
+    timestamp_or_none,
+)
+from api.interface.standings import STANDINGS, OfRanking, render_standings
+from engine.domain.commands import AddUnity, CloseRanking, CreateRanking, ModifyRanking, ReopenRanking
+from engine.domain.terms import PARTICIPANTS_MAX, CompetitorId, RankingId, UnityId
+from projections.board.board import Ranking, Unity
+
+# ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class ListedUnityShape(Struct, kw_only=True):
+    id: int
+    name: str
+    position: int
+    general: bool
+    sort: str
+
+
+class ListedRankingShape(Struct, kw_only=True):
+    """The list and creation shape."""
+
+    id: int
+    name: str
+    description: str | None
+    closed_at: str | None
+    general: bool
+    position: str
+    unities: list[ListedUnityShape]
+    competitors: RawCompetitors
+
+
+class RankingsShape(Struct):
+    ranking: list[ListedRankingShape]
+
+
+# ── Rendering ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+class RankingQuestion(Struct, frozen=True):
+    ranking_id: RankingId
+
+
+class RankingsQuestion(Struct, frozen=True):
+    """All rankings are asked for."""
+
+
+class OfUnity(OfRanking, Protocol):
+    """An event about a unity."""
+
+    @property
+    def unity_id(self) -> UnityId: ...
+
+
+def list_rankings(view: View, answer: Answer, _: RankingsQuestion) -> Listing | Later:
+    """Every ranking of the tournament."""
+
+    def render() -> Listing | None:
+        rankings = view.board.rankings
+        if sum([len(ranking.participants) for ranking in rankings.values()]) > LINES_AT_ONCE_MAX:
+            return None
+        shown, size = [], 0
+        for ranking_id, ranking in rankings.items():
+            competitors = enrolled(view, ranking_id, ranking)
+            shown.append(_ranking(ranking_id, ranking, competitors))
+            size += len(shown[-1])
+            if not competitors or size > LONG_BYTES:
+                return None
+        before, after = cut(RankingsShape(ranking=[]), "ranking")
+        return listing(answer.body(b"%b%b%b" % (before, b",".join(shown), after)))
+
+    def take(view: View) -> Taking:
+        make, parts = _take(view, view.board.rankings)
+        before, after = cut(RankingsShape(ranking=[]), "ranking")
+
+        def whole() -> Iterator[bytes]:
+            yield answer.before + before
+            yield from make()
+
+        return whole, parts, after + b"}"
+
+    stamp = view.revisions.competitors, view.revisions.rankings
+    kept = view.cache.rendered("rankings", stamp, render, lambda kept: len(kept.body) if kept else 0)
+    return kept or later(view, ("rankings",), take)
+
+
+def show_ranking(view: View, answer: Answer, question: RankingQuestion) -> Listing | Later:
+    """Without its standings: so it has all that a change of it needs, and nothing that points change. A client can keep
+    it while points are added. Raises NotFound."""
+    ranking_id = question.ranking_id
+    found = ranking_of(view.board, ranking_id)
+    stamp = view.revisions.competitors, view.revisions.rankings
+    return resource(view, ("ranking", ranking_id), stamp, found, lambda: render_ranking(view, answer, question))
+
+
+def render_ranking(view: View, answer: Answer, of: OfRanking) -> bytes | Later:
+    ranking_id = of.ranking_id
+    ranking = view.board.rankings[ranking_id]
+    competitors = enrolled(view, ranking_id, ranking)
+    if competitors:
+        return answer.body(_ranking(ranking_id, ranking, competitors))
+
+    def take(view: View) -> Taking:
+        make, parts = _take(view, [ranking_id])
+
+        def whole() -> Iterator[bytes]:
+            yield answer.before
+            yield from make()
+
+        return whole, parts, b"}"
+
+    return later(view, ("ranking", answer.message, ranking_id), take)
+
+
+def render_unity(view: View, answer: Answer, of: OfUnity) -> bytes:
+    unity = view.board.rankings[of.ranking_id].unities[of.unity_id]
+    return answer.body(encode(_unity(of.unity_id, unity, unity.name)))
+
+
+def _ranking(ranking_id: RankingId, ranking: Ranking, competitors: bytes) -> bytes:
+    unities = [_unity(unity_id, unity, unity.name) for unity_id, unity in ranking.unities.items()]
+    return encode(_shape(ranking_id, ranking, unities, competitors))
+
+
+def _shape(
+    ranking_id: RankingId, ranking: Ranking, unities: list[ListedUnityShape], competitors: bytes
+) -> ListedRankingShape:
+    return ListedRankingShape(
+        id=ranking_id,
+        name=ranking.name,
+        description=ranking.description,
+        closed_at=timestamp_or_none(ranking.closed_at),
+        general=ranking.number == 1,
+        position=str(ranking.number),
+        unities=unities,
+        competitors=Raw(competitors),
+    )
+
+
+def _unity(unity_id: UnityId, unity: Unity, name: str) -> ListedUnityShape:
+    return ListedUnityShape(
+        id=unity_id, name=name, position=unity.number, general=unity.number == 1, sort=unity.sort.value
+    )
+
+
+def _take(view: View, ranking_ids: Iterable[RankingId]) -> tuple[Callable[[], Iterator[bytes]], tuple[Part, ...]]:
+    """Takes everything of these rankings and their unities that may change, and says how to make their shapes."""
+    pieces = competitor_pieces(view).frozen()
+    taken = []
+    for ranking_id in ranking_ids:
+        ranking = view.board.rankings[ranking_id]
+        main = next(iter(ranking.unities.values()))
+        taken.append(
+            (
+                _shape(ranking_id, ranking, [], b"[]"),
+                main.name,  # of a unity, only this can change
+                tuple(ranking.unities.items()),
+                ranking.participants,
+            )
+        )
+
+    def one(
+        shape: ListedRankingShape,
+        main_name: str,
+        unities: tuple[tuple[UnityId, Unity], ...],
+        participants: tuple[CompetitorId, ...],
+    ) -> Iterator[bytes]:
+        named = [_unity(u, unity, unity.name if n else main_name) for n, (u, unity) in enumerate(unities)]
+        before, after = cut(msgspec.structs.replace(shape, unities=named), "competitors")
+        yield before
+        yield from joined(pieces.of(participants))
+        yield after
+
+    def make() -> Iterator[bytes]:
+        yield from pieces.steps()
+        yield from regrouped(listed(one(*ranking) for ranking in taken))
+
+    size = sum([_TAKEN_BYTES + 8 * len(unities) for _, _, unities, _ in taken])
+    return make, (pieces, Taken(size))
+
+
+_TAKEN_BYTES: Final = 600
+
+
+# ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
+
+_LIST: Final = f"ids of competitors, separated by commas, at most {PARTICIPANTS_MAX:,}"
+_MAIN_UNITY_NAME: Final = Field("main_unity_name", NAME, "the name of its main unity", required=True)
+
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    Read("rankings.json", "List the rankings", RankingsQuestion, Answer("rankings", RankingsShape), list_rankings),
+    Read(
+        "rankings/{ranking_id}.json",
+        "Show a ranking, without its standings",
+        RankingQuestion,
+        Answer("ranking", ListedRankingShape),
+        show_ranking,
+    ),
+    Write(
+        "POST",
+        "rankings.json",
+        "Create a ranking",
+        CreateRanking,
+        Answer("ranking", ListedRankingShape, "added"),
+        render_ranking,
+        (
+            Field("name", NAME, "its title", required=True),
+            _MAIN_UNITY_NAME,
+            Field("participants", IDS, _LIST, required=True),
+            Field("description", DESCRIPTION, "in brief"),
+        ),
+        new_ids=("ranking_id", "main_unity_id"),
+    ),
+    Write(
+        "PUT",
+        "rankings/{ranking_id}.json",
+        "Modify a ranking's information, its list of competitors and the name of its main unity",
+        ModifyRanking,
+        STANDINGS,
+        render_standings,
+        (
+            _MAIN_UNITY_NAME,
+            Field("participants", IDS, f"becomes the list, in that order: {_LIST}", required=True),
+            Field("name", NAME, "its title; absent: as it is"),
+            Field("description", DESCRIPTION, "absent: as it is; empty: none any more", clearable=True),
+        ),
+    ),
+    Write(
+        "POST",
+        "rankings/{ranking_id}/unities.json",
+        "Add a unity to a ranking",
+        AddUnity,
+        Answer("unity", ListedUnityShape, "added"),
+        render_unity,
+        (
+            Field("name", NAME, "unique in the ranking", required=True),
+            Field("sort", SORT, "which totals are better: the highest (DESC) or the lowest"),
+        ),
+        new_ids=("unity_id",),
+    ),
+    Write(
+        "PUT",
+        "rankings/{ranking_id}/close.json",
+        "Close a ranking: every change of it is refused",
+        CloseRanking,
+        STANDINGS,
+        render_standings,
+        scope=Scope.ADMIN,
+    ),
+    Write(
+        "PUT",
+        "rankings/{ranking_id}/reopen.json",
+        "Reopen a closed ranking",
+        ReopenRanking,
+        STANDINGS,
+        render_standings,
+        scope=Scope.ADMIN,
+    ),
+)

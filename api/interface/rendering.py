@@ -1,0 +1,170 @@
+"""What all answers have in common: the envelope, ETags, and the choice between a short answer and a long one.
+
+Each piece of an answer is rendered once per change, not once per request. It is kept in the cache of its tournament
+until what it shows has changed, so all requests of a batch share the same bytes. Renderers return the whole body of an
+answer, or, if that is long, how to begin it. The board is folded in place while others have their turn. So a long
+answer first takes hold of what it shows (frozen values as they are, copies of totals), and is then rendered step by
+step while it is sent.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from api.desk.conditions import own_tag
+from api.http.outgoing import Later, Long, Part, tag
+from engine.domain.terms import TournamentId
+from engine.log.log import Head
+from projections.board.board import FOLD_VERSION, Board, Competition, Competitor, Ranking, Revisions
+from projections.live.cache import RenderCache
+
+LINES_AT_ONCE_MAX: Final = 4_000
+"""Competitors and lines of standings that are rendered in one go; each takes 1 to 2 µs."""
+DIGEST_CHARACTERS: Final = 16
+"""Hexadecimal digits of the digest in a resource's ETag: 64 bits tell apart the bodies of a resource whose own state is
+the same."""
+
+encode: Final = msgspec.json.Encoder().encode
+
+
+class View(Protocol):
+    """What answers are rendered from: a board at one moment, with what was rendered of it before."""
+
+    @property
+    def tournament_id(self) -> TournamentId: ...
+    @property
+    def head(self) -> Head: ...
+    @property
+    def board(self) -> Board: ...
+    @property
+    def revisions(self) -> Revisions: ...
+    @property
+    def cache(self) -> RenderCache: ...
+
+
+class Listing(Struct, frozen=True):
+    """The body of an answer, and the strong ETag that stands for just these bytes."""
+
+    body: bytes
+    etag: str
+
+
+class Answer(Struct, frozen=True):
+    """What a 200 holds: `status`, `message`, the payload of this `shape` under `key`, and `more` keys with their
+    types."""
+
+    key: str
+    shape: Any
+    message: str = "ok"
+    more: Mapping[str, Any] = {}
+
+    @property
+    def before(self) -> bytes:
+        """What stands in the body before the payload."""
+        return b'{"status":200,"message":"%b","%b":' % (self.message.encode(), self.key.encode())
+
+    def body(self, payload: bytes) -> bytes:
+        """The whole body, without `more`."""
+        return b"%b%b}" % (self.before, payload)
+
+
+def whole(body: bytes | Listing | Later) -> bytes:
+    """The body of an answer in one piece, for callers that need not give way to others."""
+    if isinstance(body, bytes):
+        return body
+    return body.body if isinstance(body, Listing) else b"".join(body().portions())
+
+
+def listing(body: bytes) -> Listing:
+    """The body, with an ETag made from it."""
+    return Listing(body, hashlib.sha256(body).hexdigest()[:32])
+
+
+def timestamp(moment: datetime) -> str:
+    """The time as answers show it: yyyy-mm-dd HH:ii:ss in UTC."""
+    return moment.isoformat(" ", "seconds")[:19]
+
+
+def timestamp_or_none(moment: datetime | None) -> str | None:
+    return None if moment is None else timestamp(moment)
+
+
+# ── Long answers ────────────────────────────────────────────────────────────────────────────────────────
+
+Taking = tuple[Callable[[], Iterator[bytes]], tuple[Part, ...], bytes]
+"""What a long answer has taken hold of: how to make it, its parts, and its last bytes."""
+
+
+def later(view: View, question: tuple[object, ...], take: Callable[[View], Taking]) -> Later:
+    """The long answer to `question`. All who begin it at the same head share it."""
+
+    def begin() -> Long:
+        make, parts, end = take(view)
+        head = view.head
+        etag = tag(FOLD_VERSION, view.tournament_id, head.sequence, head.digest, *question)
+        return Long(make, parts, end=end, etag=etag, head=head)
+
+    return lambda: view.cache.shared((question, view.head), begin)
+
+
+def cut(shape: Struct, *lists: str) -> tuple[bytes, ...]:
+    """The JSON of `shape`, cut where the items of its `lists` belong, which are empty in `shape` and named in the order
+    of its fields."""
+    pieces, rest = [], encode(shape)
+    for name in lists:
+        before, mark, rest = rest.partition(b'"%b":[' % name.encode())
+        pieces.append(before + mark)
+    return *pieces, rest
+
+
+def items_of(values: list[Any]) -> bytes:
+    """The JSON of `values`, without the brackets around it."""
+    return encode(values)[1:-1]
+
+
+def listed(items: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
+    """The items with commas between them; each is itself made piece by piece."""
+    comma = b""
+    for item in items:
+        if comma:
+            yield comma
+        yield from item
+        comma = b","
+
+
+# ── Single resources ────────────────────────────────────────────────────────────────────────────────────
+
+
+def resource(
+    view: View,
+    key: tuple[str, int],
+    stamp: object,
+    found: Competitor | Competition | Ranking,
+    render: Callable[[], bytes | Later],
+) -> Listing | Later:
+    """What `render` makes of a single resource, with the ETag that a conditional change of it names; kept if it is
+    short.
+
+    The ETag is the resource's own tag and a digest of the body. A long answer may begin later: its own tag is never
+    newer than what it shows.
+    """
+
+    def make() -> Listing | Later:
+        made = render()
+        if isinstance(made, bytes):
+            return Listing(made, _etag(found, hashlib.sha256(made).hexdigest()))
+        return lambda: _tagged(made(), found)
+
+    return view.cache.rendered(key, stamp, make, lambda kept: len(kept.body) if isinstance(kept, Listing) else 0)
+
+
+def _tagged(long: Long, found: Competitor | Competition | Ranking) -> Long:
+    return long.with_etag(_etag(found, long.etag))
+
+
+def _etag(found: Competitor | Competition | Ranking, digest: str) -> str:
+    return f"{own_tag(found)}-{digest[:DIGEST_CHARACTERS]}"

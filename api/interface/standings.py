@@ -1,0 +1,324 @@
+"""The standings of a ranking: the shape that answers its changes, and the question for them, now or at a moment of the
+past."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, Protocol
+
+from msgspec import Raw, Struct
+
+from api.http.forms import parse_id
+from api.http.outgoing import Later, Long, Made, joined, tag
+from api.interface.competitors import PIECE_BYTES, RawCompetitors, competitor_pieces, enrolled
+from api.interface.declarations import Operation, Reading, Recall
+from api.interface.fields import FROM_1, TIME_END, Field, Kind, must_be
+from api.interface.lookup import unity_of
+from api.interface.rendering import (
+    LINES_AT_ONCE_MAX,
+    Answer,
+    Listing,
+    Taking,
+    View,
+    cut,
+    encode,
+    items_of,
+    later,
+    listed,
+    listing,
+    timestamp,
+    timestamp_or_none,
+)
+from engine.domain.errors import Fault, Unreadable
+from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.log.log import Head
+from projections.board.board import Board, Ranking, Revisions, Unity
+from projections.board.standing import ordered, placed
+from projections.live.cache import RenderCache
+from projections.past.past import AtSequence, AtTime, AtVersion, Moment, PastBoard
+
+LINES_OF_PORTION: Final = 1_000
+"""Lines of a standing that are rendered as one step of a long answer."""
+
+
+# ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class StandingShape(Struct, frozen=True, gc=False):
+    """One competitor's line in a unity."""
+
+    competitor_id: int
+    position: int
+    total: int
+
+
+class UnityShape(Struct, kw_only=True):
+    name: str
+    version: int
+    competitors_ranking: list[StandingShape]
+    general: bool
+
+
+class RankingShape(Struct, kw_only=True):
+    """The modification shape."""
+
+    id: int
+    name: str
+    description: str | None
+    closed_at: str | None
+    competitors: RawCompetitors
+    unities: list[UnityShape]
+
+
+class PastRankingShape(RankingShape, kw_only=True):
+    """The modification shape as of the event `sequence`."""
+
+    sequence: int
+    recorded_at: str
+
+
+# ── Rendering ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+class OfRanking(Protocol):
+    """A question or an event about a ranking."""
+
+    @property
+    def ranking_id(self) -> RankingId: ...
+
+
+class PastView:
+    """A board of the past, as answers are rendered from it. Nothing of it is kept for other requests."""
+
+    def __init__(self, tournament_id: TournamentId, then: PastBoard) -> None:
+        self.tournament_id = tournament_id
+        self.head = Head(then.sequence, b"")
+        self.board = then.board
+        self.revisions = Revisions()
+        self.cache = RenderCache()
+
+
+def render_standings(view: View, answer: Answer, of: OfRanking) -> bytes | Later:
+    """One ranking with its standings, as it is now."""
+    ranking_id = of.ranking_id
+    return view.cache.rendered(
+        ("standings", ranking_id), view.head.sequence, lambda: _short(view, answer, ranking_id, _END), len
+    ) or _long(view, answer, ranking_id)
+
+
+_END: Final = b"]}}"
+"""What follows the unities of a RankingShape in the body."""
+
+
+async def answer_standings(reading: Reading, answer: Answer, question: "StandingsQuestion") -> Listing | Long:
+    """One ranking with its standings, as it is now or was at a moment. Raises NotFound if there was no such moment."""
+    live, ranking_id, moment = reading.live, question.ranking_id, question.moment
+    head = live.head
+    if moment is None:
+        opened = live.cache.rendered(
+            ("open standings", ranking_id), head.sequence, lambda: _short(live, answer, ranking_id, b""), len
+        ) or await reading.begin(_long(live, answer, ranking_id))
+        head = head if isinstance(opened, bytes) else opened.head
+        recorded_at = await reading.past.recorded_at(live.tournament_id, head.sequence)
+        return _closed(opened, ranking_id, live.board, head.sequence, recorded_at, head)
+    if isinstance(moment, AtVersion):
+        unity_of(live.board, ranking_id, moment.unity_id)
+    then = await reading.past.at(live.tournament_id, ranking_id, moment, head.sequence)
+    view = PastView(live.tournament_id, then)
+    opened = _short(view, answer, ranking_id, b"") or await reading.begin(_long(view, answer, ranking_id))
+    return _closed(opened, ranking_id, then.board, then.sequence, then.recorded_at, head)
+
+
+def _closed(
+    opened: bytes | Long, ranking_id: RankingId, board: Board, sequence: Sequence, recorded_at: datetime, head: Head
+) -> Listing | Long:
+    """The answer that ends with the moment it shows: after the event `sequence` of the log that ends at `head`."""
+    shape = PastRankingShape(
+        **_fields(ranking_id, board.rankings[ranking_id], b"[]"),
+        unities=[],
+        sequence=sequence,
+        recorded_at=timestamp(recorded_at),
+    )
+    end = cut(shape, "unities")[1] + b"}"
+    if isinstance(opened, bytes):
+        return listing(opened + end)
+    return opened.ending(end, tag("standings", opened.etag, head.digest))
+
+
+def standings_shape(view: View, ranking_id: RankingId, recorded_at: datetime, only: str | None) -> PastRankingShape:
+    """The standings at the head of `view`, whose event was recorded then. `only`: just the unity of this name."""
+    ranking = view.board.rankings[ranking_id]
+    competitors = [piece for piece in competitor_pieces(view).of(ranking.participants) if piece]
+    return PastRankingShape(
+        **_fields(ranking_id, ranking, b"[%b]" % b",".join(competitors)),
+        unities=[_unity_shape(ranking, unity) for unity in ranking.unities.values() if only in (None, unity.name)],
+        sequence=view.head.sequence,
+        recorded_at=timestamp(recorded_at),
+    )
+
+
+# ── Short answers ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _short(view: View, answer: Answer, ranking_id: RankingId, end: bytes) -> bytes:
+    """The body, up to its last unity, and `end`. Empty: it is long."""
+    ranking = view.board.rankings[ranking_id]
+    lines = len(ranking.participants) * len(ranking.unities)
+    before = _before_unities(view, answer, ranking_id, ranking) if lines <= 2 * LINES_AT_ONCE_MAX else b""
+    if not before:
+        return b""
+    unities = [_unity(view, ranking, unity_id, unity) for unity_id, unity in ranking.unities.items()]
+    return b"%b%b%b" % (before, b",".join(unities), end)
+
+
+def _before_unities(view: View, answer: Answer, ranking_id: RankingId, ranking: Ranking) -> bytes:
+    """The body up to its unities, which come last. Points change nothing in it. Empty: it is long."""
+
+    def render() -> bytes:
+        competitors = enrolled(view, ranking_id, ranking)
+        return competitors and _opening(answer, ranking_id, ranking, competitors)
+
+    stamp = view.revisions.competitors, view.revisions.rankings
+    return view.cache.rendered(("before unities", ranking_id), stamp, render, len)
+
+
+def _opening(answer: Answer, ranking_id: RankingId, ranking: Ranking, competitors: bytes) -> bytes:
+    return answer.before + cut(RankingShape(**_fields(ranking_id, ranking, competitors), unities=[]), "unities")[0]
+
+
+def _fields(ranking_id: RankingId, ranking: Ranking, competitors: bytes) -> dict[str, Any]:
+    """The fields of a RankingShape before its unities."""
+    return {
+        "id": ranking_id,
+        "name": ranking.name,
+        "description": ranking.description,
+        "closed_at": timestamp_or_none(ranking.closed_at),
+        "competitors": Raw(competitors),
+    }
+
+
+def _unity(view: View, ranking: Ranking, unity_id: UnityId, unity: Unity) -> bytes:
+    """Every change of what this shows raises the version, so the version tells whether it still holds."""
+    if len(ranking.unities) == 1:
+        return encode(_unity_shape(ranking, unity))  # it is what has changed: keeping it beside the whole gains nothing
+    return view.cache.rendered(("unity", unity_id), unity.version, lambda: encode(_unity_shape(ranking, unity)), len)
+
+
+def _unity_shape(ranking: Ranking, unity: Unity) -> UnityShape:
+    return UnityShape(
+        name=unity.name,
+        version=unity.version,
+        competitors_ranking=placed(StandingShape, ordered(ranking.participants, unity.totals, unity.sort)),
+        general=unity.number == 1,
+    )
+
+
+# ── Long answers ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _long(view: View, answer: Answer, ranking_id: RankingId) -> Later:
+    return later(view, ("modified", ranking_id), lambda view: _take(view, answer, ranking_id))
+
+
+def _take(view: View, answer: Answer, ranking_id: RankingId) -> Taking:
+    ranking = view.board.rankings[ranking_id]
+    participants = ranking.participants
+    pieces = competitor_pieces(view).frozen()
+    stamp = view.revisions.competitors, view.revisions.rankings
+    competitors = view.cache.part(
+        ("part enrolled", ranking_id),
+        stamp,
+        lambda: Made(joined(pieces.of(participants)), PIECE_BYTES * len(participants)),
+    )
+    unities = [
+        view.cache.part(("part unity", unity_id), unity.version, partial(_unity_part, participants, unity))
+        for unity_id, unity in ranking.unities.items()
+    ]
+    shape = RankingShape(**_fields(ranking_id, ranking, b"[]"), unities=[])
+    before, between, after = cut(shape, "competitors", "unities")
+
+    def make() -> Iterator[bytes]:
+        yield from pieces.steps()
+        yield answer.before + before
+        yield from competitors.portions()
+        yield between
+        yield from listed(unity.portions() for unity in unities)
+
+    return make, (pieces, competitors, *unities), after + b"}"
+
+
+def _unity_part(participants: tuple[CompetitorId, ...], unity: Unity) -> Made:
+    totals, sort = dict(unity.totals), unity.sort
+    shape = UnityShape(name=unity.name, version=unity.version, competitors_ranking=[], general=unity.number == 1)
+
+    def portions() -> Iterator[bytes]:
+        lines = ordered(participants, totals, sort)
+        yield b""
+        before, after = cut(shape, "competitors_ranking")
+        yield before
+        above = None
+        for start in range(0, len(lines), LINES_OF_PORTION):
+            run = placed(StandingShape, lines[start : start + LINES_OF_PORTION], start + 1, above)
+            above = run[-1]
+            yield (b"," if start else b"") + items_of(run)
+        yield after
+
+    return Made(portions(), _LINE_BYTES * max(len(participants), len(totals)))
+
+
+_LINE_BYTES: Final = 64
+"""Bytes of a line of a standing, or, before it is made, of what it is made from."""
+
+
+# ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class StandingsQuestion(Struct, frozen=True, kw_only=True):
+    """Raises Unreadable if it names more than one moment."""
+
+    ranking_id: RankingId
+    at_sequence: Sequence | None = None
+    at_time: datetime | None = None
+    version: AtVersion | None = None
+
+    def __post_init__(self) -> None:
+        named = [name for name in ("at_sequence", "at_time", "version") if getattr(self, name) is not None]
+        if len(named) > 1:
+            faults = [Fault(name, "is one moment too many") for name in named]
+            raise Unreadable("The query names more than one moment; send at_sequence, at_time or version.", faults)
+
+    @property
+    def moment(self) -> Moment | None:
+        """None: now."""
+        if self.at_sequence is not None:
+            return AtSequence(self.at_sequence)
+        return self.version if self.at_time is None else AtTime(self.at_time)
+
+
+def _unity_version(text: str) -> AtVersion:
+    unity, colon, version = text.partition(":")
+    number = parse_id(version)
+    unity_id = parse_id(unity)
+    if not colon or number is None or unity_id is None:
+        raise must_be(text, "<unity id>:<version>, two whole numbers from 1 up")
+    return AtVersion(UnityId(unity_id), number)
+
+
+_VERSION: Final = Kind(_unity_version, {"type": "string", "pattern": "^[1-9][0-9]{0,9}:[1-9][0-9]{0,9}$"})
+STANDINGS: Final = Answer("ranking", RankingShape)
+"""What a change of a ranking is answered with."""
+
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    Recall(
+        "rankings/{ranking_id}/standings.json",
+        "Show the standings of a ranking, now or at one moment of the past",
+        StandingsQuestion,
+        Answer("ranking", PastRankingShape),
+        answer_standings,
+        (
+            Field("at_sequence", FROM_1, "after this event"),
+            Field("at_time", TIME_END, "after all events of this time in UTC"),
+            Field("version", _VERSION, "when a unity had this version"),
+        ),
+    ),
+)
