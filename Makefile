@@ -7,7 +7,7 @@ DATA_DIR ?= tallybook-data
 EXAMPLES ?= 500
 COUNT ?= 200
 
-.PHONY: demo test fuzz campaign bench faults mutants lock clean
+.PHONY: demo test fuzz campaign bench docs faults mutants lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tallybook demo --port $(PORT) --data-dir $(DATA_DIR)
@@ -32,6 +32,10 @@ fuzz: $(VENV)/.installed-dev
 # Asks all questions of benchmarks/, 20 minutes; QUICK=1 in less than five minutes; ONLY=1,3 some of them.
 bench: $(VENV)/.installed .venv-bench/.installed
 	.venv-bench/bin/python -m benchmarks.bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
+
+# Writes the table of operations in docs/INTERFACE.md anew, from their declarations.
+docs: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.api.documented
 
 # The campaign against faults, hours; SEEDS=100 a tenth of it, MINUTES=5 of soak, CASES=1,11,simulation some of it.
 faults: $(VENV)/.installed-dev

@@ -20,9 +20,9 @@ from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.errors import Refusal
 from engine.domain.events import Delta, Event, Recorded, Result
+from engine.domain.judging import SCORE_PARTICIPANTS_MAX, State, decide
 from engine.domain.terms import DELTA_MAX, ID_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, Sort
-from engine.domain.tournament import SCORE_PARTICIPANTS_MAX, Ranking, Tournament, decide, evolve
-from projections.board.board import Board, Revisions, fold
+from projections.board.board import Board, Ranking, Revisions, Unity, fold
 
 _T = TypeVar("_T")
 
@@ -167,23 +167,23 @@ def _some_of(draw: _Draw, known: Iterable[CompetitorId], *, at_least: int, at_mo
     return tuple(draw(st.permutations(known))[:size])
 
 
-def _register_competitor(draw: _Draw, state: Tournament, next_id: _NextId) -> Command:
+def _register_competitor(draw: _Draw, board: Board, next_id: _NextId) -> Command:
     return commands.RegisterCompetitor(
         competitor_id=next_id(),
         name=draw(_names),
         tags=draw(st.lists(_names, max_size=2).map(tuple)),
         color=draw(_perhaps(st.sampled_from(["ff0000", "00FF7f"]))),
-        parent_id=_one_of(draw, state.competitors) if state.competitors and draw(st.booleans()) else None,
+        parent_id=_one_of(draw, board.competitors) if board.competitors and draw(st.booleans()) else None,
     )
 
 
-def _change_competitor(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
+def _change_competitor(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     return commands.ChangeCompetitor(
-        competitor_id=_one_of(draw, state.competitors),
+        competitor_id=_one_of(draw, board.competitors),
         name=draw(_perhaps(_names)),
         tags=draw(_perhaps(st.lists(_names, max_size=2).map(tuple))),
         color=draw(_perhaps(st.sampled_from(["ff0000", "00FF7f"]))),
-        parent_id=_one_of(draw, state.competitors) if draw(st.booleans()) else None,
+        parent_id=_one_of(draw, board.competitors) if draw(st.booleans()) else None,
     )
 
 
@@ -198,8 +198,8 @@ def _performances(draw: _Draw, participants: tuple[CompetitorId, ...]) -> Result
     return draw(st.sampled_from([None, performances, as_text]))
 
 
-def _add_competition(draw: _Draw, state: Tournament, next_id: _NextId) -> Command:
-    participants = _some_of(draw, state.competitors, at_least=0, at_most=4)
+def _add_competition(draw: _Draw, board: Board, next_id: _NextId) -> Command:
+    participants = _some_of(draw, board.competitors, at_least=0, at_most=4)
     return commands.AddCompetition(
         competition_id=next_id(),
         group_id=draw(st.integers(-2, 2)),
@@ -211,9 +211,10 @@ def _add_competition(draw: _Draw, state: Tournament, next_id: _NextId) -> Comman
     )
 
 
-def _change_competition(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
-    competition_id = _one_of(draw, state.competitions)
-    participants = state.competitions.get(competition_id, ())
+def _change_competition(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
+    competition_id = _one_of(draw, board.competitions)
+    competition = board.competitions.get(competition_id)
+    participants = () if competition is None else competition.participants
     return commands.ChangeCompetition(
         competition_id=competition_id,
         started_at=draw(_perhaps(_times)),
@@ -223,38 +224,38 @@ def _change_competition(draw: _Draw, state: Tournament, _next_id: _NextId) -> Co
     )
 
 
-def _create_ranking(draw: _Draw, state: Tournament, next_id: _NextId) -> Command:
+def _create_ranking(draw: _Draw, board: Board, next_id: _NextId) -> Command:
     return commands.CreateRanking(
         ranking_id=next_id(),
         main_unity_id=next_id(),
         name=draw(_names),
         main_unity_name=draw(_names),
-        participants=_some_of(draw, state.competitors, at_least=1, at_most=6),
+        participants=_some_of(draw, board.competitors, at_least=1, at_most=6),
         description=draw(_perhaps(_notes)),
     )
 
 
-def _modify_ranking(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
-    ranking_id, ranking = _a_ranking(draw, state)
-    as_before = tuple(sorted(ranking.participants)), ranking.unities[ranking.main_unity_id]
+def _modify_ranking(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
+    ranking_id, ranking = _a_ranking(draw, board)
+    as_before = tuple(sorted(ranking.participants)), next(iter(ranking.unities.values())).name
     return commands.ModifyRanking(
         ranking_id=ranking_id,
         main_unity_name=as_before[1] if draw(st.booleans()) else draw(_names),
-        participants=as_before[0] if draw(st.booleans()) else _some_of(draw, state.competitors, at_least=1, at_most=6),
+        participants=as_before[0] if draw(st.booleans()) else _some_of(draw, board.competitors, at_least=1, at_most=6),
         name=draw(_perhaps(_names)),
         description=draw(st.just(UNSET) | _perhaps(_notes)),
     )
 
 
-def _add_unity(draw: _Draw, state: Tournament, next_id: _NextId) -> Command:
-    ranking_id, _ = _a_ranking(draw, state)
+def _add_unity(draw: _Draw, board: Board, next_id: _NextId) -> Command:
+    ranking_id, _ = _a_ranking(draw, board)
     return commands.AddUnity(
         ranking_id=ranking_id, unity_id=next_id(), name=draw(_names), sort=draw(st.sampled_from(Sort))
     )
 
 
-def _add_points(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
-    ranking_id, ranking = _a_ranking(draw, state)
+def _add_points(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
+    ranking_id, ranking = _a_ranking(draw, board)
     enrolled = sorted(ranking.participants)
     return commands.AddPoints(
         ranking_id=ranking_id,
@@ -262,37 +263,46 @@ def _add_points(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
             Delta(_one_of(draw, enrolled), _one_of(draw, ranking.unities), draw(_amounts))
             for _ in range(draw(st.integers(1, 4)))
         ),
-        competition_id=_one_of(draw, state.competitions) if state.competitions and draw(st.booleans()) else None,
+        competition_id=_one_of(draw, board.competitions) if board.competitions and draw(st.booleans()) else None,
     )
 
 
-def _void_competition(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
-    counting = [competition_id for competition_id in state.competitions if competition_id not in state.voided]
-    return commands.VoidCompetition(competition_id=_one_of(draw, counting or state.competitions), effects={})
+def _void_competition(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
+    counting = [competition_id for competition_id, c in board.competitions.items() if c.voided_at is None]
+    return commands.VoidCompetition(competition_id=_one_of(draw, counting or board.competitions), effects={})
 
 
-def _unvoid_competition(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
-    return commands.UnvoidCompetition(competition_id=_one_of(draw, state.voided or state.competitions), effects={})
+def _unvoid_competition(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
+    voided = [competition_id for competition_id, c in board.competitions.items() if c.voided_at is not None]
+    return commands.UnvoidCompetition(competition_id=_one_of(draw, voided or board.competitions), effects={})
 
 
-def _close_ranking(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
-    return commands.CloseRanking(ranking_id=_a_ranking(draw, state)[0])
+def _close_ranking(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
+    return commands.CloseRanking(ranking_id=_a_ranking(draw, board)[0])
 
 
-def _reopen_ranking(draw: _Draw, state: Tournament, _next_id: _NextId) -> Command:
-    closed = [ranking_id for ranking_id, ranking in state.rankings.items() if ranking.closed]
-    return commands.ReopenRanking(ranking_id=_one_of(draw, closed or state.rankings))
+def _reopen_ranking(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
+    closed = [ranking_id for ranking_id, ranking in board.rankings.items() if ranking.closed_at is not None]
+    return commands.ReopenRanking(ranking_id=_one_of(draw, closed or board.rankings))
 
 
-_NO_RANKING: Final = Ranking(participants=frozenset([CompetitorId(NOBODY)]), unities={NOBODY: "Points"})
+_NO_RANKING: Final = Ranking(
+    number=1,
+    name="Overall",
+    description=None,
+    participants=(CompetitorId(NOBODY),),
+    unities={NOBODY: Unity(number=1, name="Points", sort=Sort.DESC)},
+    updated_at=datetime(2024, 2, 29, tzinfo=UTC),
+    revised=Sequence(1),
+)
 
 
-def _a_ranking(draw: _Draw, state: Tournament) -> tuple[RankingId, Ranking]:
-    ranking_id = _one_of(draw, state.rankings)
-    return ranking_id, state.rankings.get(ranking_id, _NO_RANKING)
+def _a_ranking(draw: _Draw, board: Board) -> tuple[RankingId, Ranking]:
+    ranking_id = _one_of(draw, board.rankings)
+    return ranking_id, board.rankings.get(ranking_id, _NO_RANKING)
 
 
-_Ask = Callable[[_Draw, Tournament, _NextId], Command]
+_Ask = Callable[[_Draw, Board, _NextId], Command]
 _ASKED: Final[list[_Ask]] = [
     *[_add_points] * 8,
     *[_modify_ranking] * 4,
@@ -311,11 +321,11 @@ _FIRST: Final[list[_Ask]] = [_register_competitor, _register_competitor, _regist
 
 
 @st.composite
-def commands_for(draw: _Draw, state: Tournament) -> Command:
-    """A command that could be asked of a tournament in `state`, accepted or not; what it creates is new, and what it
-    voids had no effects."""
+def commands_for(draw: _Draw, board: Board) -> Command:
+    """A command that could be asked of a tournament with this `board`, accepted or not; what it creates is new, and
+    what it voids had no effects."""
     next_id = count(ID_MAX // 2).__next__
-    return draw(st.sampled_from(_ASKED))(draw, state, next_id)
+    return draw(st.sampled_from(_ASKED))(draw, board, next_id)
 
 
 # ── Histories ───────────────────────────────────────────────────────────────────────────────────────────
@@ -326,19 +336,19 @@ COMMANDS_MAX: Final = 40
 @st.composite
 def histories(draw: _Draw, commands_max: int = COMMANDS_MAX) -> list[Event]:
     """What happened in a tournament after its opening, as `decide` has it from random commands."""
-    state, next_id = Tournament(), count(1).__next__
+    board, next_id = Board(), count(1).__next__
     history: list[Event] = []
     length = draw(st.integers(0, commands_max))
     for ask in [*_FIRST, *draw(st.lists(st.sampled_from(_ASKED), min_size=length, max_size=length))]:
-        command = ask(draw, state, next_id)
+        command = ask(draw, board, next_id)
         if isinstance(command, commands.VoidCompetition | commands.UnvoidCompetition):
             command = msgspec.structs.replace(command, effects=effects_of(history, command.competition_id))
         try:
-            decided = decide(state, command)
+            decided = decide(board, command)
         except Refusal:
             continue
         for event in decided:
-            evolve(state, event)
+            fold_events(board, event)
             history.append(event)
     return history
 
@@ -370,12 +380,26 @@ def logs(draw: _Draw, commands_max: int = COMMANDS_MAX) -> list[Recorded]:
     return log
 
 
-def tournament_of(history: Iterable[Event]) -> Tournament:
-    """The tournament state that `history` leads to."""
-    state = Tournament()
+def fold_events(board: Board, *history: Event) -> None:
+    """Folds what happened into `board`, for those who look at no sequence and no time of it."""
     for event in history:
-        evolve(state, event)
-    return state
+        fold(board, Revisions(), Recorded(Sequence(1), _OPENED_AT, ActorId(0), None, event))
+
+
+def judged_by(state: State) -> object:
+    """All that commands are judged by, with the order of everything whose order decisions look at."""
+    return (
+        {competitor_id: competitor.parent_id for competitor_id, competitor in state.competitors.items()},
+        {c: (competition.participants, competition.voided_at is None) for c, competition in state.competitions.items()},
+        {
+            ranking_id: (
+                ranking.closed_at is None,
+                frozenset(ranking.enrolled),
+                [(unity_id, unity.name) for unity_id, unity in ranking.unities.items()],  # the main one first
+            )
+            for ranking_id, ranking in state.rankings.items()
+        },
+    )
 
 
 def board_of(log: Iterable[Recorded]) -> Board:

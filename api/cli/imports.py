@@ -19,6 +19,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -30,10 +31,11 @@ from api.desk.docket import Receipt
 from api.http.forms import fingerprint
 from engine.domain.commands import RegisterCompetitor
 from engine.domain.errors import Fault, Refusal, TallybookError, Unacceptable, Unreadable
-from engine.domain.events import CompetitorRegistered, Ignored
-from engine.domain.terms import OPERATOR, CompetitorId
-from engine.domain.tournament import Tournament, decide, evolve
+from engine.domain.events import CompetitorRegistered, Event, Ignored, Recorded
+from engine.domain.judging import State, decide
+from engine.domain.terms import OPERATOR, CompetitorId, Sequence
 from engine.log import log
+from projections.board.board import Board, Revisions, fold
 from projections.live.live import Live
 
 LINES_MAX: Final = 100_000
@@ -325,7 +327,7 @@ def _judged(live: Live, asked: Items[_Asked], known: Mapping[str, CompetitorId],
     What is registered already is not judged again: it may have been renamed since, or its parent's name be that of
     several by now.
     """
-    state = Tournament(competitors=dict(live.tournament.competitors))
+    board, revisions = Board(competitors=dict(live.board.competitors)), Revisions()
     names = _Names(live, known.values())
     new_ids = map(CompetitorId, ids)
     commands: list[_Command] = []
@@ -335,9 +337,9 @@ def _judged(live: Live, asked: Items[_Asked], known: Mapping[str, CompetitorId],
             names.add(one.line.name.strip(), known[one.key])
             continue
         try:
-            command = _command(one.line, next(new_ids), names, state)
-            for event in decide(state, command):
-                evolve(state, event)
+            command = _command(one.line, next(new_ids), names, board)
+            for event in decide(board, command):
+                fold(board, revisions, _as_if_recorded(event))
         except Refusal as refusal:
             faults += [Fault(f"line {one.number}, {fault.field}", fault.message) for fault in refusal.faults]
         else:
@@ -346,6 +348,11 @@ def _judged(live: Live, asked: Items[_Asked], known: Mapping[str, CompetitorId],
     if faults:
         raise _refused(faults, len(known), len(asked))
     return commands
+
+
+def _as_if_recorded(event: Event) -> Recorded:
+    """For a board that commands are judged by and that nobody is shown: decisions look at no sequence and no time."""
+    return Recorded(Sequence(0), datetime.min.replace(tzinfo=UTC), OPERATOR, None, event)
 
 
 class _Names:
@@ -370,7 +377,7 @@ class _Names:
         return self._named.get(name) or self._later.get(name, [])
 
 
-def _command(line: Line, competitor_id: CompetitorId, names: _Names, state: Tournament) -> RegisterCompetitor:
+def _command(line: Line, competitor_id: CompetitorId, names: _Names, state: State) -> RegisterCompetitor:
     return RegisterCompetitor(
         competitor_id=competitor_id,
         name=line.name,
@@ -389,7 +396,7 @@ def _parent_text(line: Line) -> str:
     return str(line.parent).strip()
 
 
-def _parent(text: str, names: _Names, state: Tournament) -> CompetitorId | None:
+def _parent(text: str, names: _Names, state: State) -> CompetitorId | None:
     """The competitor of this name, or, if there is none, of this id."""
     if not text:
         return None

@@ -20,8 +20,8 @@ from engine.database.pool import Database
 from engine.domain.commands import Command, UnvoidCompetition, VoidCompetition
 from engine.domain.errors import QueueFull, ShuttingDown, TallybookError
 from engine.domain.events import Event
+from engine.domain.judging import decide
 from engine.domain.terms import ActorId, TournamentId
-from engine.domain.tournament import decide
 from engine.log.appender import Appender
 from engine.process import telemetry
 from engine.process.background import background
@@ -120,7 +120,7 @@ class Desk:
         with closing(Following(live, command.competition_id)) as effects:
             await effects.look_up(self.lives)
             await self.lives.current(live)
-            return decide(live.tournament, msgspec.structs.replace(command, effects=effects.now()))
+            return decide(live.board, msgspec.structs.replace(command, effects=effects.now()))
 
     async def new_id(self) -> int:
         """Returns an id that nothing else in the service has or will have. Raises DatabaseUnavailable."""

@@ -48,8 +48,8 @@ from engine.domain.events import (
     RankingModified,
     Recorded,
 )
+from engine.domain.judging import decide
 from engine.domain.terms import ActorId, Sequence
-from engine.domain.tournament import decide
 from engine.log import log
 from engine.log.appender import Appender, Outcome, portion
 from engine.log.log import Appended, Block, Head, NotAppended, RefusedKey, Request, UnconfirmedCommit
@@ -151,7 +151,7 @@ class Case:
         command = self.command
         if self.effects is not None:
             command = msgspec.structs.replace(command, effects=self.effects.now())
-        self.events = decide(live.tournament, command)
+        self.events = decide(live.board, command)
 
     def succeed(self, receipt: Receipt) -> None:
         if not self.receipt.done():

@@ -1,6 +1,7 @@
 """Competitors: their shape, how it is rendered, and the operations on them."""
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Annotated, Final, Protocol
 
 from msgspec import Meta, Raw, Struct
@@ -155,10 +156,9 @@ class CompetitorPieces(dict[CompetitorId, bytes]):
         self._kept_bytes = 0
         self._bounds: dict[CompetitorId, NestedSetBounds] = {}
         self._walk: Iterator[None] | None = None
-        if any(competitor.parent_id for competitor in self._competitors.values()):
-            # Else there are only roots, whose bounds follow from the order.
-            parents = {competitor_id: competitor.parent_id for competitor_id, competitor in self._competitors.items()}
-            self._walk = walk(parents, self._bounds)
+        if _has_parents(view):  # else there are only roots, whose bounds follow from the order
+            taken = dict(self._competitors)
+            self._walk = walk(((c, competitor.parent_id) for c, competitor in taken.items()), self._bounds)
             if len(self._competitors) <= LINES_AT_ONCE_MAX:
                 for _ in self.steps():
                     pass
@@ -217,11 +217,22 @@ class CompetitorPieces(dict[CompetitorId, bytes]):
         return pieces + number * (_FROZEN_BYTES * self._is_frozen + _BOUNDS_BYTES * bool(self._bounds or self._walk))
 
 
+_PARENT_ID: Final = attrgetter("parent_id")
 PIECE_BYTES: Final = 400
 """Bytes of the piece of a competitor with an ordinary name and few tags."""
 _PIECE_OVERHEAD_BYTES: Final = 120
 _FROZEN_BYTES: Final = 50
 _BOUNDS_BYTES: Final = 250
+
+
+def _has_parents(view: View) -> bool:
+    """Whether a competitor is below another. Looked for again only after somebody was given a parent: it takes long
+    for a million of them."""
+
+    def look() -> bool:
+        return any(map(_PARENT_ID, view.board.competitors.values()))
+
+    return view.cache.rendered("has parents", view.revisions.parents, look, lambda _: 0)
 
 
 def competitor_pieces(view: View) -> CompetitorPieces:

@@ -62,10 +62,6 @@ class Field(Struct, frozen=True):
     clearable: bool = False
     argument: str = ""
 
-    @property
-    def target(self) -> str:
-        return self.argument or self.name
-
 
 Fields = tuple[Field, ...]
 
@@ -87,25 +83,25 @@ class FormReader:
         """
         arguments: dict[str, Any] = {}
         faults: list[Fault] = []
-        more = form.keys() - self._names
+        more = set() if self._names.issuperset(form) else form.keys() - self._names
         for field in self._fields:
             text = form.get(field.name)
             if text:
                 try:
-                    arguments[field.target] = field.kind.read(text)
+                    arguments[field.argument or field.name] = field.kind.read(text)
                 except Misread as misread:
                     faults += _faults_of(field.name, misread)
             elif field.required:
                 faults.append(Fault(field.name, "is required"))
             elif field.clearable and text is not None:
-                arguments[field.target] = None
+                arguments[field.argument or field.name] = None
             if more and field.kind.indexed:
                 by_id = _indexed(field.name, form, more, faults)
                 if text and by_id:
                     fault = f"must be sent either as one field or as {field.name}[<competitor id>] pairs, not as both"
                     faults.append(Fault(field.name, fault))
                 elif by_id:
-                    arguments[field.target] = by_id
+                    arguments[field.argument or field.name] = by_id
         if more:
             faults += self._unknown(name for name in form if name in more)
         if faults:
@@ -148,7 +144,7 @@ def read_query(query: Iterable[tuple[str, str]], fields: Fields) -> dict[str, An
     for field in fields:
         if field.name in given:
             try:
-                arguments[field.target] = field.kind.read(given.pop(field.name))
+                arguments[field.argument or field.name] = field.kind.read(given.pop(field.name))
             except Misread as misread:
                 faults += _faults_of(field.name, misread)
         elif field.required:

@@ -3,8 +3,7 @@
 Tournaments of different sizes, with points for every competitor in every unity and with tables up to date, are loaded
 one after the other in a process of its own (`trials/memory.py`); the difference of two sizes, by tracemalloc, is what
 one more competitor, unity or competition takes. The sizes are such that Python's hash tables are equally full in
-both. The rows are about the live itself: head, tournament state, board; what it keeps of answers besides is among the
-figures.
+both. The rows are about the live itself: head and board; what it keeps of answers besides is among the figures.
 
 An idle API process is that of a service which has just started; its resident memory counts, what it shares with
 others included.

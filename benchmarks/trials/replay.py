@@ -1,4 +1,4 @@
-"""A full replay: reads a tournament's whole log, decodes every event, folds it to a board and a tournament state.
+"""A full replay: reads a tournament's whole log, decodes every event, folds it to a board.
 
 It is what the product does to bring a tournament into memory whose tables are absent (`projections.live.load`).
 Figure: events a second.

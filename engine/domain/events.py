@@ -2,8 +2,7 @@
 
 Pure. An event holds everything that its folds need, ids and times included, so folding it needs no clock and no
 look-up. A field that has its default `None` (or `UNSET`) was not part of what happened: in a change it means "left as
-it was". `engine/log/codec.py` writes events down. `tournament.py` says what they mean for decisions,
-`projections/board/board.py` what they mean for answers.
+it was". `engine/log/codec.py` writes events down. `projections/board/board.py` says what they mean.
 """
 
 from datetime import datetime

@@ -1,8 +1,10 @@
-"""The board: the fold that answers are made from. Names, lists, totals and versions of one tournament.
+"""The board: the fold that requests are judged by and answers are made from. Names, lists, totals and versions of one
+tournament.
 
-Pure: no clock, no I/O. The board is folded in place, because it has one owner; competitors and competitions are frozen
-and replaced. No cycle can lead through these, so the garbage collector is kept from them: it would take long for a
-million of them. Dictionaries keep the order of creation, which is that of the log.
+Pure: no clock, no I/O. The board is folded in place, because it has one owner; competitors, competitions and rankings
+are frozen and replaced, unities are changed in place. No cycle can lead through competitors and competitions, so the
+garbage collector is kept from them: it would take long for a million of them. Dictionaries keep the order of creation,
+which is that of the log.
 
 VERSIONS. A unity's version is 1 when it is created. Every event that names the unity in a delta, or changes its name or
 its ranking's list of competitors, raises it by one. No event raises it by more, and a modification that leaves all of
@@ -15,6 +17,7 @@ was counts. So events alone, without comparing, tell a client whether a thing is
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import cached_property
 from typing import Final, TypeVar, assert_never
 
 import msgspec
@@ -69,8 +72,12 @@ class Unity(Struct, kw_only=True):
     totals: dict[CompetitorId, int] = field(default_factory=dict)
 
 
-class Ranking(Struct, kw_only=True):
-    """`unities` has the main one first; `participants` is the list, in its order."""
+class Ranking(Struct, frozen=True, kw_only=True, dict=True):
+    """`unities` has the main one first; `participants` is the list, in its order.
+
+    Whoever keeps a ranking while others are folded keeps its list and its own fields as they were, but not its unities:
+    the ranking that replaces it has the same.
+    """
 
     number: int
     name: str
@@ -80,6 +87,11 @@ class Ranking(Struct, kw_only=True):
     unities: dict[UnityId, Unity]
     updated_at: datetime
     revised: Sequence
+
+    @cached_property
+    def enrolled(self) -> frozenset[CompetitorId]:
+        """The participants in no order, to look somebody up. Made when first asked for, and never taken over."""
+        return frozenset(self.participants)
 
 
 class Revisions(Struct):
@@ -91,6 +103,8 @@ class Revisions(Struct):
     competitors: int = 0
     competitions: int = 0
     rankings: int = 0
+    parents: int = 0
+    """How often a competitor was given a parent."""
     ignored: set[Sequence] = field(default_factory=set)
     """Sequences of the events that were folded as set aside."""
     set_aside: set[Sequence] = field(default_factory=set)
@@ -115,6 +129,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             _note_set_aside(revisions, recorded.sequence, event)
         case events.CompetitorRegistered():
             revisions.competitors += 1
+            revisions.parents += event.parent_id is not None
             board.competitors[event.competitor_id] = Competitor(
                 number=len(board.competitors) + 1,
                 name=event.name,
@@ -127,6 +142,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             )
         case events.CompetitorChanged():
             revisions.competitors += 1
+            revisions.parents += event.parent_id is not None
             competitor = board.competitors[event.competitor_id]
             board.competitors[event.competitor_id] = msgspec.structs.replace(
                 competitor,
@@ -188,17 +204,16 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             )
         case events.RankingModified():
             revisions.rankings += 1
-            _modify_ranking(_revised(board, event.ranking_id, recorded), event)
+            _modify_ranking(board, event, recorded)
         case events.UnityAdded():
             revisions.rankings += 1
-            unities = _revised(board, event.ranking_id, recorded).unities
+            _revise(board, event.ranking_id, recorded)
+            unities = board.rankings[event.ranking_id].unities
             unities[event.unity_id] = Unity(number=len(unities) + 1, name=event.name, sort=event.sort)
-        case events.RankingClosed():
+        case events.RankingClosed() | events.RankingReopened():
             revisions.rankings += 1
-            _revised(board, event.ranking_id, recorded).closed_at = now
-        case events.RankingReopened():
-            revisions.rankings += 1
-            _revised(board, event.ranking_id, recorded).closed_at = None
+            closed_at = now if isinstance(event, events.RankingClosed) else None
+            _revise(board, event.ranking_id, recorded, closed_at=closed_at)
         case _:
             assert_never(event)
 
@@ -236,11 +251,11 @@ def add_points(board: Board, event: events.Points) -> None:
         unities[unity_id].version += 1
 
 
-def _revised(board: Board, ranking_id: RankingId, recorded: Recorded) -> Ranking:
-    """The ranking that `recorded` changes, noted as revised by it."""
-    ranking = board.rankings[ranking_id]
-    ranking.revised, ranking.updated_at = recorded.sequence, recorded.recorded_at
-    return ranking
+def _revise(board: Board, ranking_id: RankingId, recorded: Recorded, **changes: object) -> None:
+    """Replaces the ranking that `recorded` changes by one with these `changes`, noted as revised by it."""
+    board.rankings[ranking_id] = msgspec.structs.replace(
+        board.rankings[ranking_id], updated_at=recorded.recorded_at, revised=recorded.sequence, **changes
+    )
 
 
 def _note_set_aside(revisions: Revisions, sequence: Sequence, event: events.EventSetAside | events.Ignored) -> None:
@@ -250,7 +265,8 @@ def _note_set_aside(revisions: Revisions, sequence: Sequence, event: events.Even
         revisions.set_aside.add(event.sequence)
 
 
-def _modify_ranking(ranking: Ranking, event: events.RankingModified) -> None:
+def _modify_ranking(board: Board, event: events.RankingModified, recorded: Recorded) -> None:
+    ranking = board.rankings[event.ranking_id]
     main, *others = ranking.unities.values()
     list_changed = event.participants != ranking.participants
     if list_changed or event.main_unity_name != main.name:
@@ -258,10 +274,14 @@ def _modify_ranking(ranking: Ranking, event: events.RankingModified) -> None:
     for unity in others:
         unity.version += list_changed
     main.name = event.main_unity_name
-    ranking.participants = event.participants
-    ranking.name = _or(event.name, ranking.name)
-    if event.description is not UNSET:
-        ranking.description = event.description
+    _revise(
+        board,
+        event.ranking_id,
+        recorded,
+        participants=event.participants,
+        name=_or(event.name, ranking.name),
+        description=ranking.description if event.description is UNSET else event.description,
+    )
 
 
 def _in_order(result: Result | None, participants: tuple[CompetitorId, ...]) -> Result | None:

@@ -3,7 +3,7 @@
 Pure. Bounds are derived when they are shown and never stored, so there is nothing to keep in step.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -22,20 +22,21 @@ class NestedSetBounds(Struct, frozen=True):
 def bounds(parents: Mapping[CompetitorId, CompetitorId | None]) -> dict[CompetitorId, NestedSetBounds]:
     """The bounds of each competitor in one numbering of the forest; siblings in the order of `parents`."""
     found: dict[CompetitorId, NestedSetBounds] = {}
-    for _ in walk(parents, found):
+    for _ in walk(parents.items(), found):
         pass
     return found
 
 
 def walk(
-    parents: Mapping[CompetitorId, CompetitorId | None], found: dict[CompetitorId, NestedSetBounds]
+    parents: Iterable[tuple[CompetitorId, CompetitorId | None]], found: dict[CompetitorId, NestedSetBounds]
 ) -> Iterator[None]:
-    """Enters the bounds of each competitor in `found`, in steps of some hundred competitors.
+    """Enters the bounds of each competitor in `found`, in steps of some hundred competitors. `parents` has each
+    competitor with its parent, and is read in the first steps.
 
     Walks without recursion: a hierarchy may be as deep as it is long.
     """
     children: dict[CompetitorId | None, list[CompetitorId]] = {}
-    for number, (competitor_id, parent_id) in enumerate(parents.items()):
+    for number, (competitor_id, parent_id) in enumerate(parents):
         children.setdefault(parent_id, []).append(competitor_id)
         if number % _STEP == 0:
             yield

@@ -16,8 +16,6 @@ from asyncpg import Connection
 from engine.domain.errors import LogForked, LogUnreadable
 from engine.domain.events import Recorded
 from engine.domain.terms import Sequence, TournamentId
-from engine.domain.tournament import Ranking as JudgedRanking
-from engine.domain.tournament import Tournament, evolve
 from engine.log import log
 from engine.log.log import Appended, Block, Head, Tail
 from engine.process.turns import Turn
@@ -48,7 +46,6 @@ class Live:
         self,
         tournament_id: TournamentId,
         head: Head,
-        tournament: Tournament,
         board: Board,
         *,
         slug: str | None = None,
@@ -56,7 +53,6 @@ class Live:
         self.tournament_id = tournament_id
         self.slug = slug
         self.head = head
-        self.tournament = tournament
         self.board = board
         self.revisions = Revisions()
         self.cache = RenderCache()
@@ -80,7 +76,6 @@ class Live:
                 continue
             sequence = recorded.sequence
             try:
-                evolve(self.tournament, recorded.event)
                 fold(self.board, self.revisions, recorded)
             except LookupError as error:
                 raise LogUnreadable.dangling(self.tournament_id, sequence, error) from error
@@ -152,13 +147,14 @@ class Live:
         if anew.head.sequence <= self.head.sequence + BEHIND_EVENTS_MAX or self.followers:
             return
         # Only our own appends can have been folded meanwhile, and each of them followed the one before.
-        self.head, self.tournament, self.board = anew.head, anew.tournament, anew.board
+        self.head, self.board = anew.head, anew.board
         then = self.revisions
         self.revisions = msgspec.structs.replace(
             then,
             competitors=then.competitors + 1,
             competitions=then.competitions + 1,
             rankings=then.rankings + 1,
+            parents=then.parents + 1,
         )
 
     def size_bytes(self) -> int:
@@ -208,10 +204,10 @@ async def _from_tables(connection: Connection, tournament_id: TournamentId) -> L
         and not await log.set_aside_since(connection, tournament_id, checkpoint.head.sequence)
     ):
         board = await tables.load_board(connection, tournament_id)
-        return Live(tournament_id, checkpoint.head, await judged(board), board, slug=slug)
+        return Live(tournament_id, checkpoint.head, board, slug=slug)
     if checkpoint is not None and (kept := await _last_snapshot(connection, tournament_id)) is not None:
-        return Live(tournament_id, kept.head, await judged(kept.board), kept.board, slug=slug)
-    return Live(tournament_id, log.beginning(tournament_id), Tournament(), Board(), slug=slug)
+        return Live(tournament_id, kept.head, kept.board, slug=slug)
+    return Live(tournament_id, log.beginning(tournament_id), Board(), slug=slug)
 
 
 async def _last_snapshot(connection: Connection, tournament_id: TournamentId) -> Snapshot | None:
@@ -224,28 +220,3 @@ async def _last_snapshot(connection: Connection, tournament_id: TournamentId) ->
     if kept is None or not await log.has_head(connection, tournament_id, kept.head):
         return None
     return None if await log.set_aside_since(connection, tournament_id, kept.head.sequence) else kept
-
-
-async def judged(board: Board) -> Tournament:
-    """The tournament state that belongs to `board`: both are folds of the same events. The board must not change
-    meanwhile."""
-    state, turn = Tournament(), Turn()
-    for competitor_id, competitor in board.competitors.items():
-        state.competitors[competitor_id] = competitor.parent_id
-        if turn.over:
-            await turn.give_way()
-    for competition_id, competition in board.competitions.items():
-        state.competitions[competition_id] = competition.participants
-        if competition.voided_at is not None:
-            state.voided.add(competition_id)
-        if turn.over:
-            await turn.give_way()
-    for ranking_id, ranking in board.rankings.items():
-        state.rankings[ranking_id] = JudgedRanking(
-            participants=frozenset(ranking.participants),
-            unities={unity_id: unity.name for unity_id, unity in ranking.unities.items()},
-            closed=ranking.closed_at is not None,
-        )
-        if turn.over:
-            await turn.give_way()
-    return state

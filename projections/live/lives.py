@@ -124,14 +124,14 @@ class Lives:
         try:
             async with self._reading() as connection:
                 live = await load(connection, tournament_id)
+                # A process that could not read it may have noted a stop.
+                await tables.resume(connection, tournament_id, live.head)
         except LogForked as fork:
             self._alarm_fork(fork)
             raise HistoryReplaced from fork
         except LogUnreadable as cause:
             await self._alarm_stop(cause)
             raise TournamentStopped from cause
-        async with self._database.connection() as connection:  # a process that could not read it may have noted a stop
-            await tables.resume(connection, tournament_id, live.head)
         self._stopped_at.pop(tournament_id, None)
         self._lives[tournament_id] = live
         self._account(tournament_id, live.size_bytes())

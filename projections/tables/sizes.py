@@ -11,9 +11,9 @@ from engine.log.log import Head
 from projections.board.board import Board
 
 _BYTES: Final = 4_000
-_COMPETITOR_BYTES: Final = 700
-_COMPETITION_BYTES: Final = 900
-_RANKING_BYTES: Final = 1_500
+_COMPETITOR_BYTES: Final = 660
+_COMPETITION_BYTES: Final = 860
+_RANKING_BYTES: Final = 1_400
 _ENROLMENT_BYTES: Final = 100
 _TOTAL_BYTES: Final = 140
 

@@ -146,7 +146,7 @@ class _Undecoded(Struct):
     rankings: dict[RankingId, Raw] = field(default_factory=dict)
 
 
-class _UndecodedRanking(Ranking, kw_only=True):
+class _UndecodedRanking(Ranking, frozen=True, kw_only=True):
     unities: dict[UnityId, Raw]  # type: ignore[assignment] # as they are stored
 
 

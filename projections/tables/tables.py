@@ -17,8 +17,8 @@ from msgspec import Struct, field
 from engine.domain import events
 from engine.domain.errors import LogUnreadable
 from engine.domain.events import Event, Result
+from engine.domain.judging import SCORE_PARTICIPANTS_MAX
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
-from engine.domain.tournament import SCORE_PARTICIPANTS_MAX
 from engine.log.log import Head
 from projections.board.board import FOLD_VERSION, Board, Competition, Competitor, Ranking, Unity
 from projections.tables.columns import (
@@ -187,6 +187,7 @@ _STOP: Final = """
     ON CONFLICT (tournament_id) DO UPDATE
     SET sequence = excluded.sequence, reason = excluded.reason, stopped_at = now()
 """
+_CAN_RESUME: Final = "SELECT EXISTS (SELECT FROM stopped WHERE tournament_id = $1 AND sequence <= $2)"
 _RESUME: Final = "DELETE FROM stopped WHERE tournament_id = $1 AND sequence <= $2"
 _STOPPED: Final = "SELECT count(*) FROM stopped"
 _STOPPED_AFTER: Final = """
@@ -205,8 +206,9 @@ async def stop(connection: Connection, cause: LogUnreadable) -> None:
 
 
 async def resume(connection: Connection, tournament_id: TournamentId, head: Head) -> None:
-    """Takes the note away if it is of an event up to `head`: that can be folded again."""
-    await connection.execute(_RESUME, tournament_id, head.sequence)
+    """Takes the note away if there is one of an event up to `head`, which can be folded again. Else it only reads."""
+    if await connection.fetchval(_CAN_RESUME, tournament_id, head.sequence):
+        await connection.execute(_RESUME, tournament_id, head.sequence)
 
 
 async def stopped_count(connection: Connection) -> int:

@@ -15,7 +15,6 @@ from engine.database.pool import Database
 from engine.domain.errors import Conflict, LogDisproved, NotFound, OutcomeUnknown
 from engine.domain.events import Event, EventSetAside, Ignored, Recorded
 from engine.domain.terms import OPERATOR, Sequence, TournamentId
-from engine.domain.tournament import Tournament, evolve
 from engine.log import codec, digest, log
 from engine.log.log import Appended, Block, Head, Request, UnconfirmedCommit
 from projections.board.board import Board, Revisions, fold
@@ -77,7 +76,6 @@ class _Reading(Struct):
 
     head: Head
     ignored: frozenset[Sequence]
-    tournament: Tournament = field(default_factory=Tournament)
     board: Board = field(default_factory=Board)
     revisions: Revisions = field(default_factory=Revisions)
     faults: dict[Sequence, str] = field(default_factory=dict)
@@ -97,7 +95,6 @@ class _Reading(Struct):
         ):
             try:
                 event: Event = Ignored() if sequence in self.ignored else codec.decode(kind, body)
-                evolve(self.tournament, event)
                 fold(self.board, self.revisions, Recorded(Sequence(sequence), recorded_at, OPERATOR, None, event))
             except codec.Undecodable as error:
                 self.faults[Sequence(sequence)] = str(error)

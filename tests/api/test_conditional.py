@@ -25,7 +25,6 @@ from engine.domain.commands import ChangeCompetition, Command, UnvoidCompetition
 from engine.domain.errors import PreconditionFailed
 from engine.domain.events import CompetitionAdded, CompetitionChanged, CompetitionVoided, Event, PointsAdded, Recorded
 from engine.domain.terms import OPERATOR, CompetitionId, TournamentId
-from engine.domain.tournament import Tournament
 from engine.log.log import Head
 from projections.board.board import Board
 from projections.live.live import Live
@@ -324,7 +323,7 @@ def shown(live: Live) -> dict[tuple[str, int], tuple[str, bytes]]:
 @given(logs())
 def test_own_tags_are_equal_just_where_no_event_that_changes_the_resource_lies_between(log: list[Recorded]) -> None:
     """And a whole ETag stands for one body."""
-    live = Live(TournamentId(1), Head(log[0].sequence, b""), Tournament(), Board())
+    live = Live(TournamentId(1), Head(log[0].sequence, b""), Board())
     own_tags: dict[tuple[str, int], list[str]] = {}
     bodies: dict[tuple[tuple[str, int], str], bytes] = {}
     for fresh in log[1:]:

@@ -42,8 +42,8 @@ from engine.domain.events import (
     Recorded,
     UnityAdded,
 )
+from engine.domain.judging import decide
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from engine.domain.tournament import Tournament, decide
 from engine.log import log
 from engine.log.log import Appended, Block, Head, Request
 from engine.process.telemetry import Lines
@@ -61,7 +61,7 @@ NOBODY: Final = Head(Sequence(0), b"")
 
 
 def live_of(log: list[Recorded]) -> Live:
-    live = Live(TournamentId(1), NOBODY, Tournament(), Board())
+    live = Live(TournamentId(1), NOBODY, Board())
     go_on(live, log)
     return live
 
@@ -121,10 +121,10 @@ def all_long() -> Iterator[None]:
 @given(logs())
 def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
     live = live_of(log)
-    for competition_id in live.tournament.competitions.keys() - live.tournament.voided:
+    for competition_id in [c for c, competition in live.board.competitions.items() if competition.voided_at is None]:
         effects = effects_of([one.event for one in log], competition_id)
         try:
-            decided = decide(live.tournament, VoidCompetition(competition_id=competition_id, effects=effects))
+            decided = decide(live.board, VoidCompetition(competition_id=competition_id, effects=effects))
         except Conflict:
             continue
         short = render_preview(live, PREVIEW, decided)

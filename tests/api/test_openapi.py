@@ -19,6 +19,7 @@ from openapi_spec_validator import validate
 from api.http import problems
 from api.interface import openapi
 from api.interface.declarations import TOURNAMENT, Write
+from tests.api import documented
 from tests.api.rendered import BY_NAME
 from tests.api.service import Client, Season, Service
 from tests.api.test_section5 import path_of
@@ -107,6 +108,12 @@ def test_an_optional_field_may_be_empty() -> None:
                 schema = content["schema"]
                 for name, field in schema["properties"].items():
                     assert ({"const": ""} in field.get("anyOf", [])) == (name not in schema["required"])
+
+
+def test_the_table_of_the_documentation_is_made_from_the_declarations() -> None:
+    assert (
+        documented.in_page(documented.PAGE.read_text(encoding="utf-8")) == documented.table()
+    )  # `make docs` writes it
 
 
 # ── The page ────────────────────────────────────────────────────────────────────────────────────────────

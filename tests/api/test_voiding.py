@@ -27,7 +27,6 @@ from engine.domain.events import (
     TournamentOpened,
 )
 from engine.domain.terms import OPERATOR, CompetitionId, Sequence, TournamentId
-from engine.domain.tournament import Tournament
 from engine.log import log
 from engine.log.log import Head
 from projections.board.board import Board
@@ -116,7 +115,7 @@ def test_voiding_and_unvoiding_are_changes_of_the_competition() -> None:
         CompetitionVoided(competition_id=match),
         CompetitionUnvoided(competition_id=match),
     ]
-    live = Live(TournamentId(1), Head(Sequence(0), b""), Tournament(), Board())
+    live = Live(TournamentId(1), Head(Sequence(0), b""), Board())
     shown = []
     for n, fact in enumerate(facts, start=1):
         recorded = Recorded(
@@ -369,7 +368,7 @@ async def sent_anew(owner: asyncpg.Connection, pid: int) -> bool:
 async def is_voided(desk: Desk, arena: Arena, match: CompetitionId) -> bool:
     async with desk.lives.pinned(arena.tournament_id) as live:
         await desk.lives.current(live)
-        return match in live.tournament.voided
+        return live.board.competitions[match].voided_at is not None
 
 
 def assert_each_voiding_reverses_all_there_was(history: list[Event], match: CompetitionId) -> None:

@@ -16,7 +16,7 @@ from msgspec import UNSET, structs
 from api.http import forms
 from api.http.forms import Form
 from api.interface import paging
-from api.interface.declarations import Write
+from api.interface.declarations import Read, Recall, Write
 from api.interface.fields import FormReader, read_query
 from api.interface.paging import PageQuestion
 from engine.domain import commands
@@ -347,6 +347,21 @@ def test_whatever_is_read_as_an_id_is_written_like_that(text: str) -> None:
 
 
 # ── All operations ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_what_an_operation_takes_is_what_its_command_or_question_is_made_of(name: str) -> None:
+    operation = BY_NAME[name]
+    made = operation.question if isinstance(operation, Read | Recall) else operation.command
+    ids = {*re.findall(r"{(\w+)}", operation.path)}
+    ids |= {*operation.new_ids} if isinstance(operation, Write) else set()
+    arguments = [field.argument or field.name for field in operation.fields]
+    needed = {field.argument or field.name for field in operation.fields if field.required}
+    fields = structs.fields(made)  # type: ignore[arg-type]
+    assert len({*arguments}) == len(arguments)
+    assert not ids & {*arguments}
+    assert ids | {*arguments} == {field.name for field in fields} - {"effects"}  # which the desk fills in
+    assert ids | needed == {field.name for field in fields if field.required}
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

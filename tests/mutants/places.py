@@ -16,7 +16,7 @@ from msgspec import Struct
 ROOT: Final = Path(__file__).parents[2]
 
 TESTS: Final = {
-    "engine/domain/tournament.py": ("engine/test_tournament.py", "api/test_desk.py", "api/test_voiding.py"),
+    "engine/domain/judging.py": ("engine/test_judging.py", "api/test_desk.py", "api/test_voiding.py"),
     "engine/log/codec.py": ("engine/test_codec.py", "engine/test_digest.py", "engine/test_log.py"),
     "engine/log/digest.py": ("engine/test_digest.py", "engine/test_log.py", "projections/test_proof.py"),
     "engine/log/log.py": (

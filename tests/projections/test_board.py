@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 
 from engine.domain import events
 from engine.domain.events import Delta, Event, Recorded
-from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, UnityId
-from engine.domain.tournament import Tournament, evolve
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.board.board import Board, Revisions, fold
 from projections.board.standing import standings
-from projections.live.live import judged
-from tests.histories import board_of, logs, tournament_of, unhurried
+from tests.histories import board_of, fold_events, judged_by, logs, unhurried
 
 every_log = settings(unhurried, max_examples=60)
 
@@ -49,26 +47,82 @@ def test_folding_in_two_parts_is_folding_at_once(log: list[Recorded], data: st.D
 
 @every_log
 @given(log=logs(), data=st.data())
-def test_a_tournament_state_too_may_be_folded_in_two_parts(log: list[Recorded], data: st.DataObject) -> None:
+def test_what_requests_are_judged_by_too_may_be_folded_in_two_parts(log: list[Recorded], data: st.DataObject) -> None:
     split = data.draw(st.integers(0, len(log)))
     history = [recorded.event for recorded in log]
-    resumed = deepcopy(tournament_of(history[:split]))
-    for event in history[split:]:
-        evolve(resumed, event)
-    assert resumed == tournament_of(history)
+    resumed = deepcopy(board_of(log[:split]))
+    judged_by(resumed)  # what is made when it is first asked for, was asked for
+    fold_events(resumed, *history[split:])
+    assert judged_by(resumed) == judged_by(board_of(log))
 
 
 @every_log
 @given(logs())
-async def test_what_requests_are_judged_by_can_be_made_from_the_board_at_any_moment(log: list[Recorded]) -> None:
-    state, board = Tournament(), Board()
-    for recorded in log:
-        evolve(state, recorded.event)
+def test_what_requests_are_judged_by_is_what_was_said_of_it_last(log: list[Recorded]) -> None:
+    board = Board()
+    for number, recorded in enumerate(log, start=1):
         fold(board, Revisions(), recorded)
-        from_board = await judged(board)
-        assert from_board == state
-        for ranking_id, ranking in state.rankings.items():
-            assert list(from_board.rankings[ranking_id].unities) == list(ranking.unities)  # the main one first
+        assert judged_by(board) == said_last([recorded.event for recorded in log[:number]])
+
+
+def said_last(history: list[Event]) -> object:
+    """As `judged_by`, from the events alone."""
+    parents: dict[CompetitorId, CompetitorId | None] = {}
+    competitions: dict[CompetitionId, tuple[tuple[CompetitorId, ...], bool]] = {}
+    is_open: dict[RankingId, bool] = {}
+    enrolled: dict[RankingId, frozenset[CompetitorId]] = {}
+    unities: dict[RankingId, list[tuple[UnityId, str]]] = {}
+    for event in history:
+        match event:
+            case events.CompetitorRegistered():
+                parents[event.competitor_id] = event.parent_id
+            case events.CompetitorChanged(parent_id=parent_id) if parent_id is not None:
+                parents[event.competitor_id] = parent_id
+            case events.CompetitionAdded():
+                competitions[event.competition_id] = event.participants, True
+            case events.CompetitionVoided() | events.CompetitionUnvoided():
+                participants, _ = competitions[event.competition_id]
+                competitions[event.competition_id] = participants, isinstance(event, events.CompetitionUnvoided)
+            case events.RankingCreated():
+                is_open[event.ranking_id] = True
+                enrolled[event.ranking_id] = frozenset(event.participants)
+                unities[event.ranking_id] = [(event.main_unity_id, event.main_unity_name)]
+            case events.RankingModified():
+                (main_unity_id, _), *others = unities[event.ranking_id]
+                enrolled[event.ranking_id] = frozenset(event.participants)
+                unities[event.ranking_id] = [(main_unity_id, event.main_unity_name), *others]
+            case events.UnityAdded():
+                unities[event.ranking_id].append((event.unity_id, event.name))
+            case events.RankingClosed() | events.RankingReopened():
+                is_open[event.ranking_id] = isinstance(event, events.RankingReopened)
+    return parents, competitions, {r: (is_open[r], enrolled[r], unities[r]) for r in is_open}
+
+
+@every_log
+@given(logs())
+def test_who_is_enrolled_is_who_is_in_the_list_after_every_event(log: list[Recorded]) -> None:
+    board = Board()
+    for recorded in log:
+        kept = [(ranking, ranking.participants, ranking.enrolled) for ranking in board.rankings.values()]
+        fold(board, Revisions(), recorded)
+        for ranking in board.rankings.values():
+            assert ranking.enrolled == set(ranking.participants)
+        for ranking, participants, enrolled in kept:
+            assert (ranking.participants, ranking.enrolled) == (participants, enrolled)
+
+
+@every_log
+@given(logs())
+def test_no_parent_is_new_that_is_not_counted(log: list[Recorded]) -> None:
+    board, revisions = Board(), Revisions()
+    for recorded in log:
+        stamp, before = revisions.parents, parents(board)
+        fold(board, revisions, recorded)
+        assert revisions.parents > stamp or parents(board) == before
+
+
+def parents(board: Board) -> dict[CompetitorId, CompetitorId]:
+    return {c: one.parent_id for c, one in board.competitors.items() if one.parent_id is not None}
 
 
 @every_log

@@ -393,6 +393,24 @@ async def test_a_stopped_tournament_is_not_tried_again_at_once(database: Databas
         assert LIVES_LOADED._value.get() - before == 1
 
 
+@pytest.mark.parametrize("tables_there", [True, False])
+async def test_a_tournament_that_has_not_stopped_is_read_without_writing(
+    database: Database, dsn: str, owner: asyncpg.Connection, tables_there: bool
+) -> None:
+    """In a database that takes no writing statement, not even one that would find nothing to write."""
+    arena = await open_arena(database)
+    await add(owner, arena, 5)
+    if tables_there:
+        await Worker(database).catch_up()
+    name = await owner.fetchval("SELECT current_database()")
+    await owner.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    async with open_database(dsn, name="reader") as readers, open_lives(readers) as lives:
+        async with readers.connection() as connection:
+            with pytest.raises(asyncpg.ReadOnlySQLTransactionError):
+                await connection.execute("DELETE FROM stopped")
+        assert await read(lives, arena) == 5
+
+
 async def test_a_block_without_its_events_is_no_continuation_of_the_log(
     database: Database, owner: asyncpg.Connection
 ) -> None:

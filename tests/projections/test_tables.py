@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from engine.database.pool import Database
 from engine.domain.events import CompetitionAdded, Event, Recorded
-from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
-from engine.domain.tournament import Tournament
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Sequence, TournamentId
 from engine.log import log
 from engine.log.log import Appended, Block, Request
 from projections.board.board import FOLD_VERSION, Board
@@ -24,7 +23,7 @@ from projections.live.live import Live
 from projections.tables import tables
 from projections.tables import worker as worker_module
 from projections.tables.worker import Worker
-from tests.histories import board_of, histories, runs, tournament_of, unhurried
+from tests.histories import board_of, histories, judged_by, runs, unhurried
 from tests.projections.test_board import laid_out
 from tests.tournaments import open_new_tournament
 
@@ -103,12 +102,7 @@ async def assert_live_shows_the_log(database: Database, tournament_id: Tournamen
     assert loaded_live.head == heads[tournament_id]
     assert loaded_live.head.sequence == len(replayed)
     assert laid_out(loaded_live.board) == laid_out(board_of(replayed))
-    assert loaded_live.tournament == tournament_of(recorded.event for recorded in replayed)
-    assert main_unities(loaded_live.tournament) == main_unities(tournament_of(r.event for r in replayed))
-
-
-def main_unities(state: Tournament) -> dict[RankingId, UnityId]:
-    return {ranking_id: ranking.main_unity_id for ranking_id, ranking in state.rankings.items()}
+    assert judged_by(loaded_live.board) == judged_by(board_of(replayed))
 
 
 # ── Tables = replay ─────────────────────────────────────────────────────────────────────────────────────
@@ -227,7 +221,7 @@ async def test_while_the_log_grows_and_workers_run_nothing_is_lost_or_doubled_an
     for loaded_live in lives:
         seen = replayed[: loaded_live.head.sequence]
         assert laid_out(loaded_live.board) == laid_out(board_of(seen))
-        assert loaded_live.tournament == tournament_of(recorded.event for recorded in seen)
+        assert judged_by(loaded_live.board) == judged_by(board_of(seen))
 
 
 @pytest.mark.parametrize("year", [1, 9999])
@@ -280,7 +274,7 @@ async def test_a_live_that_follows_the_log_stays_what_a_replay_gives(
     followed.fold(replayed, followed.head)
     assert followed.head.sequence == len(replayed)
     assert laid_out(followed.board) == laid_out(board_of(replayed))
-    assert followed.tournament == tournament_of(recorded.event for recorded in replayed)
+    assert judged_by(followed.board) == judged_by(board_of(replayed))
 
 
 # ── What SQL shows ──────────────────────────────────────────────────────────────────────────────────────

@@ -1,21 +1,21 @@
-"""What a tournament knows to judge requests by, and how it judges them.
+"""How requests are judged: what each leads to, in the state that a tournament is in.
 
-    evolve(state, event)            what a fact changes
-    decide(state, command) → events what a request leads to, or a Refusal that lists every fault
+    decide(state, command) → events  what a request leads to, or a Refusal that lists every fault
 
-Pure: both are functions of their arguments alone. The state is folded in place, because it has one owner; its parts
-are frozen. It holds only what decisions look at. Totals, for example, are not here, because no delta is refused for
-what it would add up to.
+Pure: a function of its arguments alone. It only reads the state, and of the state only what the protocols here name.
+The board (`projections/board/board.py`) satisfies them. Totals, for example, are not among it, because no delta is
+refused for what it would add up to.
 """
 
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Container, Hashable, Iterable
-from typing import Final, TypeVar, assert_never
+from collections.abc import Collection, Container, Hashable, Iterable, Mapping
+from datetime import datetime
+from typing import Final, Protocol, TypeVar, assert_never
 
 import msgspec
-from msgspec import UNSET, Struct, field
+from msgspec import UNSET
 
 from engine.domain import commands, events
 from engine.domain.commands import Command
@@ -39,89 +39,55 @@ from engine.domain.terms import (
     name_fault,
 )
 
+# ── What judging needs to know ──────────────────────────────────────────────────────────────────────────
 
-class Ranking(Struct, frozen=True, kw_only=True):
-    """`unities` holds the name of each, the main one first."""
 
-    participants: frozenset[CompetitorId]
-    unities: dict[UnityId, str]
-    closed: bool = False
+class CompetitorState(Protocol):
+    @property
+    def parent_id(self) -> CompetitorId | None: ...
+
+
+class CompetitionState(Protocol):
+    """`voided_at` is None while the competition counts."""
 
     @property
-    def main_unity_id(self) -> UnityId:
-        return next(iter(self.unities))
+    def participants(self) -> tuple[CompetitorId, ...]: ...
+    @property
+    def voided_at(self) -> datetime | None: ...
 
 
-class Tournament(Struct, kw_only=True):
-    """`competitors` holds the parent of each, `competitions` the participants of each, `voided` the competitions that
-    do not count."""
-
-    competitors: dict[CompetitorId, CompetitorId | None] = field(default_factory=dict)
-    competitions: dict[CompetitionId, tuple[CompetitorId, ...]] = field(default_factory=dict)
-    voided: set[CompetitionId] = field(default_factory=set)
-    rankings: dict[RankingId, Ranking] = field(default_factory=dict)
+class UnityState(Protocol):
+    @property
+    def name(self) -> str: ...
 
 
-# ── Facts ───────────────────────────────────────────────────────────────────────────────────────────────
+class RankingState(Protocol):
+    """`closed_at` is None while the ranking is open; `enrolled` has its participants, in no order; `unities` has the
+    main one first."""
+
+    @property
+    def closed_at(self) -> datetime | None: ...
+    @property
+    def enrolled(self) -> Collection[CompetitorId]: ...
+    @property
+    def unities(self) -> Mapping[UnityId, UnityState]: ...
 
 
-def evolve(state: Tournament, event: Event) -> None:
-    """Folds one event into `state`, in place. Raises KeyError if the event names a ranking that does not exist."""
-    match event:
-        case (
-            events.PointsAdded()
-            | events.PointsReversed()
-            | events.TournamentOpened()
-            | events.EventSetAside()
-            | events.Ignored()
-        ):
-            pass
-        case events.CompetitorRegistered():
-            state.competitors[event.competitor_id] = event.parent_id
-        case events.CompetitorChanged():
-            if event.parent_id is not None:
-                state.competitors[event.competitor_id] = event.parent_id
-        case events.CompetitionAdded():
-            state.competitions[event.competition_id] = event.participants
-        case events.CompetitionChanged():
-            pass
-        case events.CompetitionVoided():
-            state.voided.add(event.competition_id)
-        case events.CompetitionUnvoided():
-            state.voided.discard(event.competition_id)
-        case events.RankingCreated():
-            state.rankings[event.ranking_id] = Ranking(
-                participants=frozenset(event.participants),
-                unities={event.main_unity_id: event.main_unity_name},
-            )
-        case events.RankingModified():
-            ranking = state.rankings[event.ranking_id]
-            state.rankings[event.ranking_id] = msgspec.structs.replace(
-                ranking,
-                participants=frozenset(event.participants),
-                unities=ranking.unities | {ranking.main_unity_id: event.main_unity_name},
-            )
-        case events.UnityAdded():
-            ranking = state.rankings[event.ranking_id]
-            state.rankings[event.ranking_id] = msgspec.structs.replace(
-                ranking, unities=ranking.unities | {event.unity_id: event.name}
-            )
-        case events.RankingClosed():
-            _set_closed(state, event.ranking_id, closed=True)
-        case events.RankingReopened():
-            _set_closed(state, event.ranking_id, closed=False)
-        case _:
-            assert_never(event)
+class State(Protocol):
+    """A tournament, as far as decisions look at it."""
 
-
-def _set_closed(state: Tournament, ranking_id: RankingId, *, closed: bool) -> None:
-    state.rankings[ranking_id] = msgspec.structs.replace(state.rankings[ranking_id], closed=closed)
+    @property
+    def competitors(self) -> Mapping[CompetitorId, CompetitorState]: ...
+    @property
+    def competitions(self) -> Mapping[CompetitionId, CompetitionState]: ...
+    @property
+    def rankings(self) -> Mapping[RankingId, RankingState]: ...
 
 
 # ── Judging ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def decide(state: Tournament, command: Command) -> tuple[Event, ...]:
+def decide(state: State, command: Command) -> tuple[Event, ...]:
     """The events that `command` leads to in `state`: all of them are recorded, or none.
 
     Raises NotFound if it addresses what does not exist; Conflict if a ranking's being open or closed, or a
@@ -150,43 +116,45 @@ def decide(state: Tournament, command: Command) -> tuple[Event, ...]:
         case commands.UnvoidCompetition():
             return _unvoid_competition(state, command)
         case commands.CloseRanking():
-            if _ranking(state, command.ranking_id).closed:
+            if _ranking(state, command.ranking_id).closed_at is not None:
                 raise Conflict(f"Ranking {command.ranking_id} is closed already.")
             return (events.RankingClosed(ranking_id=command.ranking_id),)
         case commands.ReopenRanking():
-            if not _ranking(state, command.ranking_id).closed:
+            if _ranking(state, command.ranking_id).closed_at is None:
                 raise Conflict(f"Ranking {command.ranking_id} is open already.")
             return (events.RankingReopened(ranking_id=command.ranking_id),)
         case _:
             assert_never(command)
 
 
-def _add_points(state: Tournament, command: commands.AddPoints) -> Event:
+def _add_points(state: State, command: commands.AddPoints) -> Event:
     ranking = _open_ranking(state, command.ranking_id)
     faults: list[Fault] = []
     if not command.deltas:
         faults.append(Fault("participants_delta", "must hold at least one delta"))
     if len(command.deltas) > DELTAS_MAX:
         _refuse_if_any([Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")])
-    participants, unities = ranking.participants, ranking.unities
+    enrolled, unities = ranking.enrolled, ranking.unities
     for delta in command.deltas:
-        if delta.competitor_id not in participants:
+        if delta.competitor_id not in enrolled:
             faults.append(Fault("participants_delta", f"competitor {delta.competitor_id} is not in this ranking"))
         if delta.unity_id not in unities:
             faults.append(Fault("participants_delta", f"unity {delta.unity_id} is not in this ranking"))
         if not -DELTA_MAX <= delta.amount <= DELTA_MAX:
             faults.append(Fault("participants_delta", f"delta {delta.amount} is not within ±{DELTA_MAX}"))
-    if command.competition_id is not None and command.competition_id not in state.competitions:
-        faults.append(Fault("competition_id", f"competition {command.competition_id} is not in this tournament"))
-    if command.competition_id in state.voided:
-        faults.append(Fault("competition_id", f"competition {command.competition_id} is voided"))
+    if command.competition_id is not None:
+        competition = state.competitions.get(command.competition_id)
+        if competition is None:
+            faults.append(Fault("competition_id", f"competition {command.competition_id} is not in this tournament"))
+        elif competition.voided_at is not None:
+            faults.append(Fault("competition_id", f"competition {command.competition_id} is voided"))
     _refuse_if_any(faults)
     return events.PointsAdded(
         ranking_id=command.ranking_id, deltas=command.deltas, competition_id=command.competition_id
     )
 
 
-def _register_competitor(state: Tournament, command: commands.RegisterCompetitor) -> Event:
+def _register_competitor(state: State, command: commands.RegisterCompetitor) -> Event:
     _refuse_beyond(state.competitors, COMPETITORS_MAX, "This tournament", "competitors")
     tags = _all_stripped(command.tags)
     faults = [
@@ -206,7 +174,7 @@ def _register_competitor(state: Tournament, command: commands.RegisterCompetitor
     return event if command.color is None else msgspec.structs.replace(event, color=command.color)
 
 
-def _change_competitor(state: Tournament, command: commands.ChangeCompetitor) -> Event:
+def _change_competitor(state: State, command: commands.ChangeCompetitor) -> Event:
     if command.competitor_id not in state.competitors:
         raise NotFound(f"This tournament has no competitor {command.competitor_id}.")
     tags = None if command.tags is None else _all_stripped(command.tags)
@@ -227,7 +195,7 @@ def _change_competitor(state: Tournament, command: commands.ChangeCompetitor) ->
     )
 
 
-def _add_competition(state: Tournament, command: commands.AddCompetition) -> Event:
+def _add_competition(state: State, command: commands.AddCompetition) -> Event:
     _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions")
     result, result_faults = _result(command.result, command.participants)
     faults = [
@@ -249,8 +217,8 @@ def _add_competition(state: Tournament, command: commands.AddCompetition) -> Eve
     )
 
 
-def _change_competition(state: Tournament, command: commands.ChangeCompetition) -> Event:
-    participants = _participants_of(state, command.competition_id)
+def _change_competition(state: State, command: commands.ChangeCompetition) -> Event:
+    participants = _competition(state, command.competition_id).participants
     result, result_faults = _result(command.result, participants)
     faults = [
         *_location_faults(command.location),
@@ -267,30 +235,28 @@ def _change_competition(state: Tournament, command: commands.ChangeCompetition) 
     )
 
 
-def _void_competition(state: Tournament, command: commands.VoidCompetition) -> tuple[Event, ...]:
-    _participants_of(state, command.competition_id)
-    if command.competition_id in state.voided:
+def _void_competition(state: State, command: commands.VoidCompetition) -> tuple[Event, ...]:
+    if _competition(state, command.competition_id).voided_at is not None:
         raise Conflict(f"Competition {command.competition_id} is voided already.")
     voided = events.CompetitionVoided(competition_id=command.competition_id)
     return voided, *_reversals(state, command.competition_id, command.effects)
 
 
-def _unvoid_competition(state: Tournament, command: commands.UnvoidCompetition) -> tuple[Event, ...]:
-    _participants_of(state, command.competition_id)
-    if command.competition_id not in state.voided:
+def _unvoid_competition(state: State, command: commands.UnvoidCompetition) -> tuple[Event, ...]:
+    if _competition(state, command.competition_id).voided_at is None:
         raise Conflict(f"Competition {command.competition_id} is not voided.")
     unvoided = events.CompetitionUnvoided(competition_id=command.competition_id)
     return unvoided, *_reversals(state, command.competition_id, command.effects)
 
 
-def _reversals(state: Tournament, competition_id: CompetitionId, effects: commands.Effects | None) -> list[Event]:
+def _reversals(state: State, competition_id: CompetitionId, effects: commands.Effects | None) -> list[Event]:
     """One event for each of `effects`, including deltas of competitors that have left the ranking.
 
     Raises Conflict if one of the rankings is closed, and Unacceptable beyond REVERSED_LINES_MAX.
     """
     assert effects is not None
     touched = dict.fromkeys(effect.ranking_id for effect in effects.values())
-    closed = [str(ranking_id) for ranking_id in touched if state.rankings[ranking_id].closed]
+    closed = [str(ranking_id) for ranking_id in touched if state.rankings[ranking_id].closed_at is not None]
     if closed:
         raise Conflict(
             f"Competition {competition_id} gave points in closed rankings; have them reopened first: "
@@ -312,7 +278,7 @@ def _reversals(state: Tournament, competition_id: CompetitionId, effects: comman
     ]
 
 
-def _create_ranking(state: Tournament, command: commands.CreateRanking) -> Event:
+def _create_ranking(state: State, command: commands.CreateRanking) -> Event:
     _refuse_beyond(state.rankings, RANKINGS_MAX, "This tournament", "rankings")
     faults = [
         *_name_faults("name", command.name),
@@ -333,9 +299,9 @@ def _create_ranking(state: Tournament, command: commands.CreateRanking) -> Event
     )
 
 
-def _modify_ranking(state: Tournament, command: commands.ModifyRanking) -> Event:
+def _modify_ranking(state: State, command: commands.ModifyRanking) -> Event:
     ranking = _open_ranking(state, command.ranking_id)
-    others = [name for unity_id, name in ranking.unities.items() if unity_id != ranking.main_unity_id]
+    _, *others = _unity_names(ranking)  # the main one's own name is not taken
     faults = [
         *_name_faults("name", command.name),
         *_name_faults("main_unity_name", command.main_unity_name),
@@ -353,12 +319,12 @@ def _modify_ranking(state: Tournament, command: commands.ModifyRanking) -> Event
     )
 
 
-def _add_unity(state: Tournament, command: commands.AddUnity) -> Event:
+def _add_unity(state: State, command: commands.AddUnity) -> Event:
     ranking = _open_ranking(state, command.ranking_id)
     _refuse_beyond(ranking.unities, UNITIES_MAX, "This ranking", "unities")
     faults = [
         *_name_faults("name", command.name),
-        *_taken_faults("name", command.name, ranking.unities.values()),
+        *_taken_faults("name", command.name, _unity_names(ranking)),
     ]
     _refuse_if_any(faults)
     _refuse_taken_unity(state, command.unity_id)
@@ -373,25 +339,30 @@ def _add_unity(state: Tournament, command: commands.AddUnity) -> Event:
 # ── What decisions have in common ───────────────────────────────────────────────────────────────────────
 
 
-def _participants_of(state: Tournament, competition_id: CompetitionId) -> tuple[CompetitorId, ...]:
-    participants = state.competitions.get(competition_id)
-    if participants is None:
+def _competition(state: State, competition_id: CompetitionId) -> CompetitionState:
+    competition = state.competitions.get(competition_id)
+    if competition is None:
         raise NotFound(f"This tournament has no competition {competition_id}.")
-    return participants
+    return competition
 
 
-def _ranking(state: Tournament, ranking_id: RankingId) -> Ranking:
+def _ranking(state: State, ranking_id: RankingId) -> RankingState:
     ranking = state.rankings.get(ranking_id)
     if ranking is None:
         raise NotFound(f"This tournament has no ranking {ranking_id}.")
     return ranking
 
 
-def _open_ranking(state: Tournament, ranking_id: RankingId) -> Ranking:
+def _open_ranking(state: State, ranking_id: RankingId) -> RankingState:
     ranking = _ranking(state, ranking_id)
-    if ranking.closed:
+    if ranking.closed_at is not None:
         raise Conflict(f"Ranking {ranking_id} is closed; have it reopened first.")
     return ranking
+
+
+def _unity_names(ranking: RankingState) -> list[str]:
+    """The main unity's first."""
+    return [unity.name for unity in ranking.unities.values()]
 
 
 def _refuse_taken(new_id: int, existing: Container[int]) -> None:
@@ -399,7 +370,7 @@ def _refuse_taken(new_id: int, existing: Container[int]) -> None:
         raise IdTaken
 
 
-def _refuse_taken_unity(state: Tournament, unity_id: UnityId) -> None:
+def _refuse_taken_unity(state: State, unity_id: UnityId) -> None:
     for ranking in state.rankings.values():
         _refuse_taken(unity_id, ranking.unities)
 
@@ -453,13 +424,13 @@ def _tag_faults(tags: tuple[str, ...]) -> list[Fault]:
     return faults
 
 
-def _parent_faults(state: Tournament, parent_id: CompetitorId | None) -> list[Fault]:
+def _parent_faults(state: State, parent_id: CompetitorId | None) -> list[Fault]:
     if parent_id is None or parent_id in state.competitors:
         return []
     return [Fault("parent", f"competitor {parent_id} is not in this tournament")]
 
 
-def _circle_faults(state: Tournament, competitor_id: CompetitorId, parent_id: CompetitorId | None) -> list[Fault]:
+def _circle_faults(state: State, competitor_id: CompetitorId, parent_id: CompetitorId | None) -> list[Fault]:
     if parent_id not in state.competitors or competitor_id not in _line_of(state, parent_id):
         return []
     if parent_id == competitor_id:
@@ -467,22 +438,22 @@ def _circle_faults(state: Tournament, competitor_id: CompetitorId, parent_id: Co
     return [Fault("parent", f"competitor {parent_id} is below competitor {competitor_id}")]
 
 
-def _line_of(state: Tournament, competitor_id: CompetitorId | None) -> set[CompetitorId]:
+def _line_of(state: State, competitor_id: CompetitorId | None) -> set[CompetitorId]:
     """`competitor_id` and all its ancestors."""
     line: set[CompetitorId] = set()
     while competitor_id is not None:
         line.add(competitor_id)
-        competitor_id = state.competitors[competitor_id]
+        competitor_id = state.competitors[competitor_id].parent_id
     return line
 
 
-def _list_faults(state: Tournament, participants: tuple[CompetitorId, ...]) -> list[Fault]:
+def _list_faults(state: State, participants: tuple[CompetitorId, ...]) -> list[Fault]:
     if not participants:
         return [Fault("participants", "must name at least one competitor")]
     return _participant_faults(state, participants)
 
 
-def _participant_faults(state: Tournament, participants: tuple[CompetitorId, ...]) -> list[Fault]:
+def _participant_faults(state: State, participants: tuple[CompetitorId, ...]) -> list[Fault]:
     if len(participants) > PARTICIPANTS_MAX:
         return [Fault("participants", f"must be at most {PARTICIPANTS_MAX}")]
     unknown = [c for c in participants if c not in state.competitors]

@@ -1,5 +1,6 @@
 """Decisions as tables: given what has happened, when this is asked, then that is recorded, or refused for this."""
 
+from collections.abc import Iterable
 from copy import deepcopy
 from datetime import UTC, datetime
 from time import process_time
@@ -14,6 +15,7 @@ from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.errors import Conflict, Fault, NotFound, Refusal, Unacceptable
 from engine.domain.events import Delta, Event
+from engine.domain.judging import decide
 from engine.domain.terms import (
     COMPETITIONS_MAX,
     COMPETITORS_MAX,
@@ -29,8 +31,8 @@ from engine.domain.terms import (
     Sort,
     UnityId,
 )
-from engine.domain.tournament import Tournament, decide, evolve
-from tests.histories import EVENTS, commands_for, histories, tournament_of, unhurried
+from projections.board.board import Board
+from tests.histories import EVENTS, commands_for, fold_events, histories, judged_by, unhurried
 
 ANNA, BEN, CARA, DORA, EMIL = 1, 2, 3, 4, 5
 NOBODY = 99
@@ -76,13 +78,21 @@ GIVEN: Final[tuple[Event, ...]] = (
 """Anna is above Ben, who is above Cara. The ranking Overall is open, Finished is closed."""
 
 CROWD: Final = tuple(range(1_000, 1_000 + PARTICIPANTS_MAX + 1))
-CROWDED: Final[Tournament] = Tournament(competitors=dict.fromkeys(CROWD))
+
+
+def board_after(history: Iterable[Event]) -> Board:
+    board = Board()
+    fold_events(board, *history)
+    return board
+
+
+CROWDED: Final = Board(competitors=dict.fromkeys(CROWD, board_after(GIVEN).competitors[ANNA]))
 """A tournament of one competitor more than a list may name."""
 
 
 @pytest.fixture
-def state() -> Tournament:
-    return tournament_of(GIVEN)
+def board() -> Board:
+    return board_after(GIVEN)
 
 
 def register(**said: Any) -> Command:
@@ -322,8 +332,8 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
 
 
 @pytest.mark.parametrize(("when", "then"), ACCEPTED.values(), ids=ACCEPTED.keys())
-def test_accepted(state: Tournament, when: Command, then: Event) -> None:
-    assert decide(state, when) == (then,)
+def test_accepted(board: Board, when: Command, then: Event) -> None:
+    assert decide(board, when) == (then,)
 
 
 def test_a_list_may_name_10_000_competitors() -> None:
@@ -613,9 +623,9 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
 
 
 @pytest.mark.parametrize(("when", "then"), UNACCEPTABLE.values(), ids=UNACCEPTABLE.keys())
-def test_unacceptable(state: Tournament, when: Command, then: list[tuple[str, str]]) -> None:
+def test_unacceptable(board: Board, when: Command, then: list[tuple[str, str]]) -> None:
     with pytest.raises(Unacceptable) as refused:
-        decide(state, when)
+        decide(board, when)
     assert refused.value.faults == tuple(Fault(*fault) for fault in then)
 
 
@@ -634,9 +644,9 @@ def test_more_performances_than_there_may_be_participants_are_refused_in_one_sen
     assert refusal.value.faults == (Fault("result", f"must be of at most {PARTICIPANTS_MAX} competitors"),)
 
 
-def test_too_many_deltas_are_refused_in_one_sentence(state: Tournament) -> None:
+def test_too_many_deltas_are_refused_in_one_sentence(board: Board) -> None:
     with pytest.raises(Unacceptable) as refusal:
-        decide(state, add(*[(NOBODY, NOBODY, 1)] * (DELTAS_MAX + 1)))
+        decide(board, add(*[(NOBODY, NOBODY, 1)] * (DELTAS_MAX + 1)))
     assert refusal.value.faults == (Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas"),)
 
 
@@ -648,24 +658,24 @@ def test_too_many_deltas_are_refused_in_one_sentence(state: Tournament) -> None:
         ("rankings", RANKINGS_MAX, create(ANNA)),
     ],
 )
-def test_a_tournament_can_have_so_many_and_no_more(state: Tournament, what: str, most: int, when: Command) -> None:
-    those = getattr(state, what)
+def test_a_tournament_can_have_so_many_and_no_more(board: Board, what: str, most: int, when: Command) -> None:
+    those = getattr(board, what)
     first = next(iter(those.values()))
     those.update(dict.fromkeys(range(1_000, 1_000 + most - 1 - len(those)), first))
-    evolve(state, *decide(state, when))
+    fold_events(board, *decide(board, when))
     assert len(those) == most
     with pytest.raises(Unacceptable) as refused:
-        decide(state, when)
+        decide(board, when)
     assert refused.value.message == f"This tournament has {most:,} {what}; it can have no more than {most:,}."
 
 
-def test_a_ranking_can_have_100_unities_and_no_more(state: Tournament) -> None:
-    for number in range(UNITIES_MAX - len(state.rankings[OVERALL].unities)):
+def test_a_ranking_can_have_100_unities_and_no_more(board: Board) -> None:
+    for number in range(UNITIES_MAX - len(board.rankings[OVERALL].unities)):
         when = commands.AddUnity(ranking_id=OVERALL, unity_id=UnityId(1_000 + number), name=f"U{number}")
-        evolve(state, *decide(state, when))
-    assert len(state.rankings[OVERALL].unities) == UNITIES_MAX == 100
+        fold_events(board, *decide(board, when))
+    assert len(board.rankings[OVERALL].unities) == UNITIES_MAX == 100
     with pytest.raises(Unacceptable) as refused:
-        decide(state, measure("One more"))
+        decide(board, measure("One more"))
     assert refused.value.message == "This ranking has 100 unities; it can have no more than 100."
 
 
@@ -693,9 +703,9 @@ def test_a_list_may_not_name_10_001_competitors() -> None:
         pytest.param(commands.ReopenRanking(ranking_id=NOBODY), id="a ranking to reopen"),
     ],
 )
-def test_what_does_not_exist_is_not_found(state: Tournament, when: Command) -> None:
+def test_what_does_not_exist_is_not_found(board: Board, when: Command) -> None:
     with pytest.raises(NotFound, match=r"This tournament has no (competitor|competition|ranking) 99\."):
-        decide(state, when)
+        decide(board, when)
 
 
 @pytest.mark.parametrize(
@@ -707,22 +717,22 @@ def test_what_does_not_exist_is_not_found(state: Tournament, when: Command) -> N
         pytest.param(commands.CloseRanking(ranking_id=FINISHED), id="closed again"),
     ],
 )
-def test_until_it_is_reopened_a_closed_ranking_cannot_be(state: Tournament, when: Command) -> None:
+def test_until_it_is_reopened_a_closed_ranking_cannot_be(board: Board, when: Command) -> None:
     with pytest.raises(Conflict, match="is closed"):
-        decide(state, when)
-    evolve(state, events.RankingReopened(ranking_id=FINISHED))
-    assert decide(state, when)
+        decide(board, when)
+    fold_events(board, events.RankingReopened(ranking_id=FINISHED))
+    assert decide(board, when)
 
 
-def test_that_a_ranking_is_closed_comes_before_whatever_else_is_wrong(state: Tournament) -> None:
+def test_that_a_ranking_is_closed_comes_before_whatever_else_is_wrong(board: Board) -> None:
     with pytest.raises(Conflict) as refused:
-        decide(state, add((NOBODY, NOBODY, DELTA_MAX + 1), ranking_id=FINISHED))
+        decide(board, add((NOBODY, NOBODY, DELTA_MAX + 1), ranking_id=FINISHED))
     assert refused.value.faults == ()
 
 
-def test_an_open_ranking_cannot_be_reopened(state: Tournament) -> None:
+def test_an_open_ranking_cannot_be_reopened(board: Board) -> None:
     with pytest.raises(Conflict, match="is open"):
-        decide(state, commands.ReopenRanking(ranking_id=OVERALL))
+        decide(board, commands.ReopenRanking(ranking_id=OVERALL))
 
 
 # ── Competitions that do not count ──────────────────────────────────────────────────────────────────────
@@ -743,9 +753,9 @@ EFFECTS: Final[commands.Effects] = {
         pytest.param(unvoid(RIGGED, EFFECTS), events.CompetitionUnvoided(competition_id=RIGGED), id="unvoid"),
     ],
 )
-def test_each_effect_is_reversed_by_an_event_that_names_it(state: Tournament, when: Command, fact: Event) -> None:
+def test_each_effect_is_reversed_by_an_event_that_names_it(board: Board, when: Command, fact: Event) -> None:
     competition_id = fact.competition_id
-    assert decide(state, when) == (
+    assert decide(board, when) == (
         fact,
         events.PointsReversed(
             ranking_id=OVERALL,
@@ -759,40 +769,40 @@ def test_each_effect_is_reversed_by_an_event_that_names_it(state: Tournament, wh
     )
 
 
-def test_the_largest_delta_can_be_reversed(state: Tournament) -> None:
+def test_the_largest_delta_can_be_reversed(board: Board) -> None:
     extremes = Delta(ANNA, POINTS, DELTA_MAX), Delta(ANNA, POINTS, -DELTA_MAX)
     added_ = events.PointsAdded(ranking_id=OVERALL, deltas=extremes, competition_id=DUEL)
-    _, reversal = decide(state, void(DUEL, {30: added_}))
+    _, reversal = decide(board, void(DUEL, {30: added_}))
     assert reversal.deltas == extremes[::-1]
 
 
-def test_a_competition_is_voided_once_and_unvoided_once(state: Tournament) -> None:
+def test_a_competition_is_voided_once_and_unvoided_once(board: Board) -> None:
     with pytest.raises(Conflict, match="Competition 23 is voided already"):
-        decide(state, void(RIGGED))
+        decide(board, void(RIGGED))
     with pytest.raises(Conflict, match="Competition 21 is not voided"):
-        decide(state, unvoid(DUEL))
+        decide(board, unvoid(DUEL))
 
 
 @pytest.mark.parametrize("when", [void, unvoid])
-def test_every_closed_ranking_that_it_gave_points_in_is_named(state: Tournament, when: Any) -> None:
-    evolve(state, events.RankingClosed(ranking_id=OVERALL))
+def test_every_closed_ranking_that_it_gave_points_in_is_named(board: Board, when: Any) -> None:
+    fold_events(board, events.RankingClosed(ranking_id=OVERALL))
     effects = {
         30: events.PointsAdded(ranking_id=FINISHED, deltas=(Delta(ANNA, TIMES, 3),), competition_id=DUEL),
         31: events.PointsAdded(ranking_id=OVERALL, deltas=(Delta(ANNA, POINTS, 3),), competition_id=DUEL),
         32: events.PointsAdded(ranking_id=FINISHED, deltas=(Delta(ANNA, TIMES, 3),), competition_id=DUEL),
     }
     with pytest.raises(Conflict, match=r"have them reopened first: 31, 30\."):
-        decide(state, when(effects=effects))
+        decide(board, when(effects=effects))
 
 
-def test_100_000_lines_can_be_reversed_and_no_more(state: Tournament) -> None:
+def test_100_000_lines_can_be_reversed_and_no_more(board: Board) -> None:
     line = Delta(ANNA, POINTS, 1)
     full = events.PointsAdded(ranking_id=OVERALL, deltas=(line,) * DELTAS_MAX, competition_id=DUEL)
     effects: dict[int, Event] = {30 + n: full for n in range(REVERSED_LINES_MAX // DELTAS_MAX)}
-    assert len(decide(state, void(DUEL, effects))) == 1 + len(effects)
+    assert len(decide(board, void(DUEL, effects))) == 1 + len(effects)
     effects[50] = added((ANNA, POINTS, 1), competition_id=DUEL)
     with pytest.raises(Unacceptable, match="more than 100000 lines"):
-        decide(state, void(DUEL, effects))
+        decide(board, void(DUEL, effects))
 
 
 # ── What facts change for later decisions ───────────────────────────────────────────────────────────────
@@ -821,25 +831,25 @@ REMEMBERED: Final[list[tuple[str, Event, Command]]] = [
 
 
 @pytest.mark.parametrize(("fact", "when"), [row[1:] for row in REMEMBERED], ids=[row[0] for row in REMEMBERED])
-def test_remembered(state: Tournament, fact: Event, when: Command) -> None:
+def test_remembered(board: Board, fact: Event, when: Command) -> None:
     with pytest.raises(Refusal):
-        decide(state, when)
-    evolve(state, fact)
-    assert decide(state, when)
+        decide(board, when)
+    fold_events(board, fact)
+    assert decide(board, when)
 
 
-def test_who_left_a_ranking_cannot_be_given_points_until_they_are_back(state: Tournament) -> None:
-    evolve(state, modified(ANNA))
+def test_who_left_a_ranking_cannot_be_given_points_until_they_are_back(board: Board) -> None:
+    fold_events(board, modified(ANNA))
     with pytest.raises(Unacceptable):
-        decide(state, add((BEN, POINTS, 1)))
-    evolve(state, modified(BEN, ANNA))
-    assert decide(state, add((BEN, POINTS, 1)))
+        decide(board, add((BEN, POINTS, 1)))
+    fold_events(board, modified(BEN, ANNA))
+    assert decide(board, add((BEN, POINTS, 1)))
 
 
-def test_a_modification_leaves_the_other_unities(state: Tournament) -> None:
-    evolve(state, modified(ANNA, main_unity_name="Score"))
-    assert decide(state, add((ANNA, GOALS, 1), (ANNA, POINTS, 1)))
-    assert state.rankings[OVERALL].main_unity_id == POINTS
+def test_a_modification_leaves_the_other_unities(board: Board) -> None:
+    fold_events(board, modified(ANNA, main_unity_name="Score"))
+    assert decide(board, add((ANNA, GOALS, 1), (ANNA, POINTS, 1)))
+    assert next(iter(board.rankings[OVERALL].unities)) == POINTS
 
 
 @pytest.mark.parametrize(
@@ -852,24 +862,24 @@ def test_a_modification_leaves_the_other_unities(state: Tournament) -> None:
         pytest.param(changed(name="Benjamin", tags=(), color="ff0000"), id="a competitor's new name"),
     ],
 )
-def test_no_decision_depends_on(state: Tournament, fact: Event) -> None:
-    before = deepcopy(state)
-    evolve(state, fact)
-    assert state == before
+def test_no_decision_depends_on(board: Board, fact: Event) -> None:
+    before = judged_by(board)
+    fold_events(board, fact)
+    assert judged_by(board) == before
 
 
 # ── Rules of all decisions ──────────────────────────────────────────────────────────────────────────────
 
 
-def laid_out(state: Tournament) -> object:
-    """All that the state holds, in the order in which it is held."""
-    rankings = [(ranking_id, list(ranking.unities)) for ranking_id, ranking in state.rankings.items()]
-    return deepcopy(state), list(state.competitors), list(state.competitions), rankings
+def laid_out(board: Board) -> object:
+    """All that the board holds, in the order in which it is held."""
+    rankings = [(ranking_id, list(ranking.unities)) for ranking_id, ranking in board.rankings.items()]
+    return deepcopy(board), list(board.competitors), list(board.competitions), rankings
 
 
-def outcome(state: Tournament, command: Command) -> tuple[Event, ...] | Refusal:
+def outcome(board: Board, command: Command) -> tuple[Event, ...] | Refusal:
     try:
-        return decide(state, command)
+        return decide(board, command)
     except Refusal as refusal:
         return refusal
 
@@ -881,20 +891,20 @@ def told(said: tuple[Event, ...] | Refusal) -> object:
 @settings(unhurried, max_examples=60)
 @given(history=histories(), data=st.data())
 def test_deciding_changes_nothing_and_decides_the_same_again(history: list[Event], data: st.DataObject) -> None:
-    state = tournament_of(history)
-    command = data.draw(commands_for(state))
-    before = laid_out(state)
-    first = outcome(state, command)
-    assert laid_out(state) == before
-    assert told(outcome(state, command)) == told(first)
+    board = board_after(history)
+    command = data.draw(commands_for(board))
+    before = laid_out(board)
+    first = outcome(board, command)
+    assert laid_out(board) == before
+    assert told(outcome(board, command)) == told(first)
 
 
 @settings(unhurried, max_examples=60)
 @given(history=histories(), data=st.data())
 def test_a_refusal_names_each_fault_once(history: list[Event], data: st.DataObject) -> None:
-    state = tournament_of(history)
-    command = data.draw(commands_for(state))
-    match outcome(state, command):
+    board = board_after(history)
+    command = data.draw(commands_for(board))
+    match outcome(board, command):
         case tuple() as decided:
             assert decided
         case Unacceptable(faults=faults):
@@ -908,15 +918,14 @@ def test_a_refusal_names_each_fault_once(history: list[Event], data: st.DataObje
 @given(history=histories(), data=st.data())
 def test_an_event_that_is_not_structural_overtakes_no_decision(history: list[Event], data: st.DataObject) -> None:
     """Why the log may accept a block that was judged before another process's points landed."""
-    state = tournament_of(history)
-    asked = data.draw(st.lists(commands_for(state), min_size=8, max_size=8))
-    decided = [(command, said) for command in asked if isinstance(said := outcome(state, command), tuple)]
+    board = board_after(history)
+    asked = data.draw(st.lists(commands_for(board), min_size=8, max_size=8))
+    decided = [(command, said) for command in asked if isinstance(said := outcome(board, command), tuple)]
     for overtaking, landed in decided:
         if any(event.structural for event in landed):
             continue
-        later = deepcopy(state)
-        for event in landed:
-            evolve(later, event)
+        later = deepcopy(board)
+        fold_events(later, *landed)
         for command, said in decided:
             if command is not overtaking and not created_by(said) & created_by(landed):
                 assert decide(later, command) == said
@@ -941,12 +950,12 @@ OVERTAKEN: Final[list[tuple[Event, Command]]] = [
 
 
 @pytest.mark.parametrize(("fact", "when"), OVERTAKEN, ids=[type(fact).__name__ for fact, _ in OVERTAKEN])
-def test_a_structural_event_may_overtake_a_decision(state: Tournament, fact: Event, when: Command) -> None:
-    assert decide(state, when)
-    evolve(state, fact)
+def test_a_structural_event_may_overtake_a_decision(board: Board, fact: Event, when: Command) -> None:
+    assert decide(board, when)
+    fold_events(board, fact)
     assert fact.structural
     with pytest.raises(Refusal):
-        decide(state, when)
+        decide(board, when)
 
 
 def test_what_is_structural() -> None:
