@@ -22,7 +22,7 @@ test: $(VENV)/.installed-dev
 
 # A thousand random clean histories, none of which may raise an alarm; `make test` has some of them.
 campaign: $(VENV)/.installed-dev
-	CLEAN_HISTORIES=1000 $(BIN)/pytest --timeout 3600 tests/projections/test_verify.py -k no_clean_history
+	CLEAN_HISTORIES=1000 $(BIN)/pytest --timeout 3600 tests/projections/test_verification.py -k no_clean_history
 
 # Requests made up from the OpenAPI document, with all checks of schemathesis: so many for each operation; and all
 # examples of hostile text in every field.

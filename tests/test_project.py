@@ -22,7 +22,7 @@ PURE = sorted(
         "engine/log/digest.py",
         "projections/board/*.py",
         "projections/past/comparison.py",
-        "projections/past/course.py",
+        "projections/past/series.py",
         "projections/past/explanation.py",
         "projections/past/history.py",
         "projections/tables/columns.py",

@@ -18,9 +18,9 @@ from api.service.lifecycle import stop_on_signals
 from engine.database.pool import Database, open_database, unavailable
 from engine.domain.errors import LogDisproved, StartupRefused, Unacceptable
 from engine.domain.terms import Sequence
-from projections.verification import audit, proof, stored, witness
-from projections.verification.audit import PARALLEL_MAX, Plan, Report
-from projections.verification.patrol import verify_for_ever
+from projections.verification import all_tournaments, proof, stored_log, witness
+from projections.verification.all_tournaments import PARALLEL_MAX, Plan, Report
+from projections.verification.continuous import verify_continuously
 
 FOUND_NONE = "No difference was found."
 Flag = Parameter(negative="")
@@ -64,7 +64,7 @@ async def verify(
     plan = Plan(slug=slug, digests=digests, state=state, parallel=parallel)
     async with _database(where, parallel) as database:
         if forever:
-            await _patrol(database, plan, share, metrics_host, metrics_port)
+            await _verified_continuously(database, plan, share, metrics_host, metrics_port)
             return
         report = await _verified(database, plan, as_json=json)
     if json:
@@ -88,7 +88,7 @@ async def digests(slug: str | None = None, /, *, output: Path, where: Where = HE
     async with database_at(where) as database:
         tournament_id = None if slug is None else await known(database, slug)
         async with database.connection() as connection:
-            notes = await witness.noted(connection, tournament_id)
+            notes = await witness.current_notes(connection, tournament_id)
     try:
         await asyncio.to_thread(witness.append, output, notes)
     except OSError as error:
@@ -106,7 +106,7 @@ async def prove(slug: Slug, sequence: int, /, *, to: int | None = None, where: W
     """
     async with database_at(where) as database:
         tournament_id = await known(database, slug)
-        async with database.connection() as connection, stored.one_moment(connection):
+        async with database.connection() as connection, stored_log.one_moment(connection):
             upto = None if to is None else Sequence(to)
             proven = await proof.prove(connection, tournament_id, slug, Sequence(sequence), upto)
     printing.json(proven)
@@ -137,7 +137,7 @@ async def _verified(database: Database, plan: Plan, *, as_json: bool) -> Report:
     )
     with Progress(*columns, console=printing.talk(), disable=not printing.talk().is_terminal) as bar:
         task = bar.add_task("", total=None)
-        return await audit.verify(
+        return await all_tournaments.verify_all(
             database,
             plan,
             on_difference=(lambda _: None) if as_json else (lambda difference: printing.line(str(difference))),
@@ -184,10 +184,10 @@ def _count(number: int, noun: str) -> str:
 # ── For ever ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _patrol(database: Database, plan: Plan, share: float, host: str, port: int | None) -> None:
+async def _verified_continuously(database: Database, plan: Plan, share: float, host: str, port: int | None) -> None:
     with _metrics(host, port), stop_on_signals() as stop:
         printing.say("Verifying until stopped. Stop with Ctrl-C.")
-        count = await verify_for_ever(database, plan, share=share, stop=stop)
+        count = await verify_continuously(database, plan, share=share, stop=stop)
     if count:
         raise LogDisproved(f"{_count(count, 'difference')} found.")
     printing.say(FOUND_NONE)

@@ -15,7 +15,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from engine.domain.terms import CompetitorId
-from projections.past.course import Moment
+from projections.past.series import SeriesPoint
 
 COLORED_MAX: Final = 20
 """Competitors whose lines have a color, and a name at the end. The others are grey."""
@@ -25,7 +25,7 @@ LABEL_HEIGHT: Final = 1 / 25
 TICKS: Final = 8
 DAYS_MIN: Final = 20
 _STYLE: Final[Any] = {
-    "svg.hashsalt": "tallybook",  # the same course gives the same file
+    "svg.hashsalt": "tallybook",  # the same series gives the same file
     "svg.fonttype": "none",
     "font.size": 8,
     "axes.spines.top": False,
@@ -40,44 +40,44 @@ _DASHES: Final[tuple[Any, ...]] = ("-", (0, (4, 1.5)))
 _GREY: Final = "#c8ccd0"
 
 
-def draw(title: str, moments: Items[Moment], names: Mapping[CompetitorId, str], file: Path) -> None:
-    """Writes the picture of `moments`, at least one, as SVG. Raises OSError."""
+def draw(title: str, points: Items[SeriesPoint], names: Mapping[CompetitorId, str], file: Path) -> None:
+    """Writes the picture of `points`, at least one, as SVG. Raises OSError."""
     with mpl.rc_context(_STYLE):
-        moments = _by_day(moments)
+        points = _by_day(points)
         figure = Figure(figsize=(10, 10), layout="constrained")
         figure.suptitle(title, x=0.01, ha="left", fontsize=11)
         above, below = figure.subplots(2, 1, sharex=True)
-        _panel(above, moments, names, "position")
-        _panel(below, moments, names, "total")
-        _dates(below, moments)
+        _panel(above, points, names, "position")
+        _panel(below, points, names, "total")
+        _dates(below, points)
         figure.savefig(file, format="svg", metadata={"Date": None})
 
 
-def _by_day(moments: Items[Moment]) -> Items[Moment]:
-    """The last moment of each day, or all moments if there are fewer than DAYS_MIN days."""
-    days = [list(of_a_day)[-1] for _, of_a_day in groupby(moments, key=lambda moment: moment.at.date())]
-    return days if len(days) >= DAYS_MIN else moments
+def _by_day(points: Items[SeriesPoint]) -> Items[SeriesPoint]:
+    """The last point of each day, or all points if there are fewer than DAYS_MIN days."""
+    days = [list(of_a_day)[-1] for _, of_a_day in groupby(points, key=lambda point: point.at.date())]
+    return days if len(days) >= DAYS_MIN else points
 
 
-def _panel(axes: Any, moments: Items[Moment], names: Mapping[CompetitorId, str], what: str) -> None:
-    ends = list(moments[-1].lines.values())
+def _panel(axes: Any, points: Items[SeriesPoint], names: Mapping[CompetitorId, str], what: str) -> None:
+    ends = list(points[-1].lines.values())
     styles = [(color, dashes) for dashes in _DASHES for color in _COLORS]
     drawn = list(zip(ends[:COLORED_MAX], styles, strict=False)) + list(
         zip(ends[COLORED_MAX:], cycle([(_GREY, "-")]), strict=False)
     )
-    x = range(len(moments))
+    x = range(len(points))
     for line, (color, dashes) in reversed(drawn):
-        course = [
-            getattr(moment.lines[line.competitor_id], what) if line.competitor_id in moment.lines else float("nan")
-            for moment in moments
+        values = [
+            getattr(point.lines[line.competitor_id], what) if line.competitor_id in point.lines else float("nan")
+            for point in points
         ]
-        axes.plot(x, course, color=color, linestyle=dashes, linewidth=1.3, solid_joinstyle="round")
+        axes.plot(x, values, color=color, linestyle=dashes, linewidth=1.3, solid_joinstyle="round")
     axes.set_ylabel(what)
     axes.grid(axis="y", linewidth=0.3)
     axes.margins(x=0.01)
     axes.yaxis.get_major_locator().set_params(integer=True)
     if what == "position":
-        axes.set_ylim(max(line.position for moment in moments for line in moment.lines.values()) + 0.6, 0.4)
+        axes.set_ylim(max(line.position for point in points for line in point.lines.values()) + 0.6, 0.4)
     bottom, top = axes.get_ylim()
     named = [(getattr(line, what), line, color) for line, (color, _) in drawn[:COLORED_MAX]]
     heights = _apart([(value - bottom) / (top - bottom) for value, *_ in named], LABEL_HEIGHT)
@@ -86,7 +86,7 @@ def _panel(axes: Any, moments: Items[Moment], names: Mapping[CompetitorId, str],
         text = name if len(name) <= LABEL_CHARACTERS_MAX else name[: LABEL_CHARACTERS_MAX - 1] + "…"
         axes.annotate(
             f"{line.position}  {text}" if what == "position" else f"{line.total}  {text}",
-            xy=(len(moments) - 1, value),
+            xy=(len(points) - 1, value),
             xytext=(1.04, height),
             textcoords="axes fraction",
             va="center",
@@ -115,7 +115,7 @@ def _apart(values: Items[float], gap: float) -> list[float]:
     return places
 
 
-def _dates(axes: Any, moments: Items[Moment]) -> None:
-    last = len(moments) - 1
+def _dates(axes: Any, points: Items[SeriesPoint]) -> None:
+    last = len(points) - 1
     ticks = sorted({round(n * last / (TICKS - 1)) for n in range(TICKS)})
-    axes.set_xticks(ticks, [f"{moments[n].at:%Y-%m-%d}\nevent {moments[n].sequence}" for n in ticks])
+    axes.set_xticks(ticks, [f"{points[n].at:%Y-%m-%d}\nevent {points[n].sequence}" for n in ticks])

@@ -7,7 +7,7 @@ from api.interface.rendering import timestamp
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board
 from projections.past.explanation import Cause, Overtaking, Step
-from projections.past.past import Explanation, Stand
+from projections.past.past import DatedPlace, Explanation
 
 
 class ExplanationText:
@@ -103,13 +103,13 @@ def ordinal(number: int) -> str:
     return f"{number}{'th' if number % 100 in (11, 12, 13) else suffix}"
 
 
-def _after(stand: Stand) -> str:
+def _after(stand: DatedPlace) -> str:
     if stand.recorded_at is None:
         return "Before the first event"
     return f"After event {stand.sequence}, recorded at {timestamp(stand.recorded_at)} UTC"
 
 
-def _stood(stand: Stand) -> str:
+def _stood(stand: DatedPlace) -> str:
     if stand.place.position is None:
         return f"was not in the list, with {stand.place.total}"
     return f"stood {ordinal(stand.place.position)} with {stand.place.total}"

@@ -18,7 +18,7 @@ from api.interface.history import line_shape
 from api.interface.rendering import timestamp
 from engine.domain.terms import RankingId, Sequence
 from projections.board.board import Board
-from projections.past.history import Line
+from projections.past.history import HistoryLine
 
 Format = Literal["table", "csv", "ndjson"]
 NAME_CELLS_MAX: Final = 32
@@ -28,7 +28,7 @@ NAME_CELLS_MAX: Final = 32
 class HistoryText:
     """One way to write history: `header` comes first, then `rows` of each portion of lines."""
 
-    def __init__(self, header: str, rows: Callable[[Items[Line]], str]) -> None:
+    def __init__(self, header: str, rows: Callable[[Items[HistoryLine]], str]) -> None:
         self.header = header
         self.rows = rows
 
@@ -47,7 +47,7 @@ def history_text(format_: Format, board: Board, ranking_id: RankingId, last: Seq
 # ── Lines of JSON ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _ndjson(lines: Items[Line]) -> str:
+def _ndjson(lines: Items[HistoryLine]) -> str:
     return _encode_lines([line_shape(line) for line in lines]).decode()
 
 
@@ -91,7 +91,7 @@ def _csv(board: Board, ranking_id: RankingId) -> HistoryText:
         csv.writer(text, lineterminator="\r\n").writerows(rows)  # line ends of RFC 4180
         return text.getvalue()
 
-    def rows(lines: Items[Line]) -> str:
+    def rows(lines: Items[HistoryLine]) -> str:
         return write(
             (
                 line.sequence,
@@ -141,7 +141,7 @@ def _table(board: Board, ranking_id: RankingId, last: Sequence) -> HistoryText:
     padded_names = {competitor_id: set_cell_size(name, widths[2]) for competitor_id, name in names.items()}
     padded_unities = {unity_id: set_cell_size(name, widths[3]) for unity_id, name in unities.items()}
 
-    def row(line: Line) -> str:
+    def row(line: HistoryLine) -> str:
         positions = f"{_place(line.position_before)} → {_place(line.position_after)}"
         name = padded_names.get(line.competitor_id) or _cut(board.competitors[line.competitor_id].name)
         return (
@@ -166,7 +166,7 @@ def _place(position: int | None) -> str:
     return "–" if position is None else str(position)  # noqa: RUF001 - a dash for nothing
 
 
-def _why(line: Line) -> str:
+def _why(line: HistoryLine) -> str:
     if line.competition_id is None:
         return "free modification"
     reverses = "" if line.reverses is None else f", reverses {line.reverses}"

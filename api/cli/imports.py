@@ -39,7 +39,7 @@ from projections.board.board import Board, Revisions, fold
 from projections.live.live import Live
 
 IMPORT_LINES_MAX: Final = 100_000
-UNDER_WAY_MAX: Final = 500
+IMPORT_REQUESTS_MAX: Final = 500
 """Lines registered at the same time."""
 _ID: Final = re.compile(r"[0-9]{1,19}")
 
@@ -157,10 +157,10 @@ async def _known(desk: Desk, live: Live, asked: Items[_Asked], stop: asyncio.Eve
     """
     known: dict[str, CompetitorId] = {}
     faults: list[Fault] = []
-    for start in range(0, len(asked), log.KEYS_MAX):
+    for start in range(0, len(asked), log.IDEMPOTENCY_KEYS_MAX):
         if stop.is_set():
             raise Interrupted(len(known), len(asked))
-        portion = asked[start : start + log.KEYS_MAX]
+        portion = asked[start : start + log.IDEMPOTENCY_KEYS_MAX]
         async with desk.database.connection() as connection:
             found = await log.keyed(connection, live.tournament_id, [one.key for one in portion])
         for one in portion:
@@ -245,7 +245,7 @@ def _windows(commands: Iterable[_Command]) -> Iterator[list[_Command]]:
     window: list[_Command] = []
     within: set[CompetitorId] = set()
     for one, command in commands:
-        if len(window) == UNDER_WAY_MAX or command.parent_id in within:
+        if len(window) == IMPORT_REQUESTS_MAX or command.parent_id in within:
             yield window
             window, within = [], set()
         window.append((one, command))

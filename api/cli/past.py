@@ -25,7 +25,7 @@ from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.live.live import Live
 from projections.past.history import Filter
-from projections.past.past import AtSequence, AtTime, Bounds, Moment, Past
+from projections.past.past import AtSequence, AtTime, Moment, Past, Range
 
 _MOMENT: Final = Group("Moment", validator=mutually_exclusive)
 _FROM_ONE: Final = Number(gte=1)
@@ -130,7 +130,7 @@ async def history(
             actor=None if actor is None else ActorId(actor),
         )
         refuse_unknown(live.board, ranking, asked)
-        bounds = Bounds(
+        bounds = Range(
             first=None if from_sequence is None else Sequence(from_sequence),
             last=None if to_sequence is None else Sequence(to_sequence),
             since=from_time,
@@ -214,18 +214,18 @@ async def chart(slug: Slug, ranking_id: int, /, *, output: Path, unity: str | No
         unity_id = unity_of(live.board, ranking, None) if unity is None else unity_named(live.board, ranking, unity)
         title = f"{ranking_of(live.board, ranking).name}: {_unity_name(live, ranking, unity_id)}"
         names = {competitor_id: competitor.name for competitor_id, competitor in live.board.competitors.items()}
-        moments, head = [], live.head.sequence
+        points, head = [], live.head.sequence
         with progress("reading", total=head) as advance:
-            async for reached, course in Past(desk.database).course(live.tournament_id, ranking, unity_id, head):
-                moments = course.moments if reached == head else []
+            async for reached, series in Past(desk.database).series(live.tournament_id, ranking, unity_id, head):
+                points = series.points if reached == head else []
                 advance(reached)
-    if not moments:
+    if not points:
         raise NotFound(f"No points have been given in {title} yet; there is nothing to draw.")
     try:
-        charts.draw(title, moments, names, output)
+        charts.draw(title, points, names, output)
     except OSError as error:
         raise Unacceptable(f"{output} cannot be written: {error.strerror}.") from error
-    printing.say(f"{output}: {len(moments[-1].lines)} competitors")
+    printing.say(f"{output}: {len(points[-1].lines)} competitors")
 
 
 def _unity_name(live: Live, ranking_id: RankingId, unity_id: UnityId) -> str:

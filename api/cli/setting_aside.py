@@ -9,7 +9,7 @@ from api.cli.progress import progress
 from api.cli.times import time_text
 from api.cli.where import HERE, Json, Slug, Where, database_at, known
 from engine.domain.terms import Sequence
-from projections.verification.setting_aside import Found, Unfoldable, set_aside
+from projections.verification.setting_aside import Findings, Unfoldable, set_aside
 
 SHOWN_MAX: Final = 2_000
 """Characters of an event's body that are shown. --json shows all."""
@@ -40,7 +40,7 @@ async def set_event_aside(
         _tell(slug, found, done=not dry_run)
 
 
-def _row(found: Found, *, done: bool) -> dict[str, object]:
+def _row(found: Findings, *, done: bool) -> dict[str, object]:
     assert found.first is not None
     event = found.first.event
     return {
@@ -57,7 +57,7 @@ def _row(found: Found, *, done: bool) -> dict[str, object]:
     }
 
 
-def _tell(slug: str, found: Found, *, done: bool) -> None:
+def _tell(slug: str, found: Findings, *, done: bool) -> None:
     assert found.first is not None
     printing.line(f"event {found.first.event.sequence} of {slug} {'is' if done else 'would be'} set aside:")
     _tell_of(found.first)

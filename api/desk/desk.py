@@ -31,13 +31,13 @@ from projections.live.live import Live
 from projections.live.lives import LIVE_BYTES_MAX, Lives, open_lives
 from projections.tables.wakeup import Waker
 
-UNDER_WAY_MAX: Final = 10_000
+COMMANDS_MAX: Final = 10_000
 """Commands that one process has taken and not yet answered."""
 DOCKET_WAITING_MAX: Final = 2_000
 """Of these, waiting for one tournament: a tournament that is held up must not take the room of all."""
 SUBMIT_SECONDS_MAX: Final = 15.0
-"""Until a command is answered; up to WATCH_SECONDS more."""
-WATCH_SECONDS: Final = 0.1
+"""Until a command is answered; up to COMMAND_WATCH_SECONDS more."""
+COMMAND_WATCH_SECONDS: Final = 0.1
 
 
 class Desk:
@@ -78,7 +78,7 @@ class Desk:
         """
         if self._closing:
             raise ShuttingDown
-        if len(self._under_way) >= UNDER_WAY_MAX or self._waiting_for(live) >= DOCKET_WAITING_MAX:
+        if len(self._under_way) >= COMMANDS_MAX or self._waiting_for(live) >= DOCKET_WAITING_MAX:
             raise QueueFull
         effects = None
         if isinstance(command, VoidCompetition | UnvoidCompetition):
@@ -168,7 +168,7 @@ class Desk:
             WAITING_REQUESTS.set(len(self._under_way))
             self.lives.show_size()
             telemetry.settle()
-            await asyncio.sleep(WATCH_SECONDS)
+            await asyncio.sleep(COMMAND_WATCH_SECONDS)
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from aiohttp.http_exceptions import LineTooLong
 
 from api.http.aiohttp_private import RequestHandler, Server, parser_is_in_c, receive
 from api.http.outgoing import Outgoing
-from api.http.settings import CONNECTIONS_MAX
+from api.http.settings import CLIENT_CONNECTIONS_MAX
 from engine.domain.errors import HeadTooLarge, HeadTooSlow, StartupRefused, TallybookError, TargetTooLong, Unreadable
 from engine.process.telemetry import CONNECTIONS, CONNECTIONS_ENDED
 
@@ -26,9 +26,9 @@ HEAD_SECONDS_MAX: Final = 10.0
 HEAD_BYTES_MAX: Final = 65_536
 """Bytes of a head that comes in several pieces; no more are waited for."""
 TARGET_BYTES_MAX: Final = 8_000
-FIELD_BYTES_MAX: Final = 8_190
+HEADER_BYTES_MAX: Final = 8_190
 """Bytes of the name of a header, and of its value."""
-FIELDS_MAX: Final = 128
+HEADERS_MAX: Final = 128
 UNREAD_SECONDS_MAX: Final = 30.0
 """Time for a client to read once there is no more room for answers on the way to it."""
 UNREAD_BYTES_MAX: Final = 16_384
@@ -40,7 +40,7 @@ sent."""
 LINGER_SECONDS_MAX: Final = 2.0
 LINGER_BYTES_MAX: Final = 4_194_304
 """Bytes that a client may still send while it is being hung up on. Hanging up at once could cost it our last answer."""
-WATCH_SECONDS: Final = 1.0
+CONNECTION_WATCH_SECONDS: Final = 1.0
 READ_BYTES: Final = 32_768
 """Bytes of a body that may wait to be read; twice as many pause its connection. It also bounds the chunks of a body
 that are taken apart at once, to one for 16 bytes: each costs as much as the next, however small."""
@@ -67,7 +67,7 @@ class Connections(Server):
         misread: Misread,
         outgoing: Outgoing,
         *,
-        connections_max: int = CONNECTIONS_MAX,
+        connections_max: int = CLIENT_CONNECTIONS_MAX,
         **settings: Any,
     ) -> None:
         super().__init__(answer, access_log=None, auto_decompress=False, **settings)
@@ -108,7 +108,7 @@ class Connections(Server):
             while self.unread and now - next(iter(self.unread.values())) > UNREAD_SECONDS_MAX:
                 next(iter(self.unread)).end("unread", at_once=True)
             CONNECTIONS.set(self.open_count)
-            await asyncio.sleep(WATCH_SECONDS)
+            await asyncio.sleep(CONNECTION_WATCH_SECONDS)
 
 
 class Connection(RequestHandler):

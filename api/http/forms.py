@@ -13,7 +13,7 @@ from engine.domain.errors import BodyTooLarge, Fault, Unacceptable, Unreadable
 from engine.domain.terms import ID_MAX
 
 BODY_BYTES_MAX: Final = 1_048_576
-FIELDS_MAX: Final = 2_048
+FORM_FIELDS_MAX: Final = 2_048
 """Fields of one form. More performances than that fit into the one field `result`, as a JSON object."""
 
 Form = Mapping[str, str]
@@ -23,15 +23,15 @@ Form = Mapping[str, str]
 def parse_form(body: bytes) -> dict[str, str]:
     """The fields of an application/x-www-form-urlencoded `body` in UTF-8, in the order sent; none if it is empty.
 
-    Raises `BodyTooLarge`; `Unreadable` for anything but FIELDS_MAX pairs name=value joined by `&`, strictly
+    Raises `BodyTooLarge`; `Unreadable` for anything but FORM_FIELDS_MAX pairs name=value joined by `&`, strictly
     percent-encoded and without U+0000; `Unacceptable` naming each field that is sent more than once.
     """
     if not body:
         return {}
     if len(body) > BODY_BYTES_MAX:
         raise BodyTooLarge(f"The body is larger than {BODY_BYTES_MAX} bytes; send less at a time.")
-    if body.count(b"&") >= FIELDS_MAX:  # counted before anything is split: a flood of fields costs next to nothing
-        raise Unreadable(f"The form has more than {FIELDS_MAX} fields; send fewer.")
+    if body.count(b"&") >= FORM_FIELDS_MAX:  # counted before anything is split: a flood of fields costs next to nothing
+        raise Unreadable(f"The form has more than {FORM_FIELDS_MAX} fields; send fewer.")
     form: dict[str, str] = {}
     repeated = []
     for pair in body.split(b"&"):

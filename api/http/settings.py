@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from api.http.outgoing import UNSENT_BYTES_MAX
 
-CONNECTIONS_MAX: Final = 10_000
+CLIENT_CONNECTIONS_MAX: Final = 10_000
 """Connections of one process, if it may have so many files open. Beyond them, a client that has asked nothing yet gives
 way."""
 FAILURES_AT_ONCE_MAX: Final = 60
@@ -23,5 +23,5 @@ class Settings(Struct, frozen=True, kw_only=True):
     requests_per_second: int | None = None
     proxies: int = 0
     failures_at_once: int = FAILURES_AT_ONCE_MAX
-    connections: int = CONNECTIONS_MAX
+    connections: int = CLIENT_CONNECTIONS_MAX
     unsent_bytes: int = UNSENT_BYTES_MAX

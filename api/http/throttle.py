@@ -20,7 +20,7 @@ FAILURES_PER_SECOND_MAX: Final = 1.0
 """Failed authentications by one address, after FAILURES_AT_ONCE_MAX."""
 WAIT_SECONDS_MAX: Final = 60.0
 """No client has to wait longer, however far it went beyond the limit."""
-KEYS_MAX: Final = 10_000
+THROTTLE_KEYS_MAX: Final = 10_000
 """Keys that a throttle remembers at once. Beyond them it forgets the key seen first, which begins anew."""
 _IPV6_PREFIX_BITS: Final = 64
 """One client is given all IPv6 addresses that share so many bits."""
@@ -39,7 +39,7 @@ class Throttle:
         *,
         at_once: int,
         per_second: float,
-        keys_max: int = KEYS_MAX,
+        keys_max: int = THROTTLE_KEYS_MAX,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._message = message

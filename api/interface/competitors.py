@@ -28,7 +28,7 @@ from api.interface.rendering import (
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
 from engine.domain.terms import TAGS_MAX, CompetitorId, RankingId
 from projections.board.board import Ranking
-from projections.board.hierarchy import Bounds, walk
+from projections.board.hierarchy import NestedSetBounds, walk
 
 PIECES_BYTES_MAX: Final = 16 * 1024 * 1024
 """Bytes of the shapes of single competitors that are kept for one tournament. Others are rendered when they are
@@ -154,7 +154,7 @@ class CompetitorPieces(dict[CompetitorId, bytes]):
         self._competitors = view.board.competitors
         self._is_frozen = False
         self._kept_bytes = 0
-        self._bounds: dict[CompetitorId, Bounds] = {}
+        self._bounds: dict[CompetitorId, NestedSetBounds] = {}
         self._walk: Iterator[None] | None = None
         if _has_parents(view):  # else there are only roots, whose bounds follow from the order
             taken = dict(self._competitors)
@@ -189,7 +189,7 @@ class CompetitorPieces(dict[CompetitorId, bytes]):
 
     def __missing__(self, competitor_id: CompetitorId) -> bytes:
         competitor = self._competitors[competitor_id]
-        place = self._bounds.get(competitor_id) or Bounds(0, 2 * competitor.number - 1, 2 * competitor.number)
+        place = self._bounds.get(competitor_id) or NestedSetBounds(0, 2 * competitor.number - 1, 2 * competitor.number)
         piece = encode(
             CompetitorShape(
                 id=competitor_id,

@@ -13,8 +13,8 @@ from api.interface.rendering import Answer, Listing, encode, listing, timestamp,
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import ID_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.past.explanation import Overtaking, Step
-from projections.past.history import Filter, Line
-from projections.past.past import Bounds, Cursor, Explanation, Stand
+from projections.past.history import Filter, HistoryLine
+from projections.past.past import Cursor, DatedPlace, Explanation, Range
 
 LINES_DEFAULT: Final = 100
 LINES_MAX: Final = 1_000
@@ -118,7 +118,7 @@ async def answer_history(reading: Reading, answer: Answer, question: HistoryQues
         actor=question.actor,
     )
     refuse_unknown(live.board, question.ranking_id, asked)
-    bounds = Bounds(first=question.first, last=question.last, since=question.since, until=question.until)
+    bounds = Range(first=question.first, last=question.last, since=question.since, until=question.until)
     span = await past.span(live.tournament_id, live.head.sequence, bounds)
     page = await past.page(
         live.tournament_id, question.ranking_id, span, asked=asked, after=question.after, limit=question.limit
@@ -128,7 +128,7 @@ async def answer_history(reading: Reading, answer: Answer, question: HistoryQues
     return listing(b'%b%b,"next":%b}' % (answer.before, lines, following))
 
 
-def line_shape(line: Line) -> LineShape:
+def line_shape(line: HistoryLine) -> LineShape:
     return LineShape(
         sequence=line.sequence,
         recorded_at=timestamp(line.recorded_at),
@@ -211,7 +211,7 @@ def explanation_shape(explanation: Explanation, unity_id: UnityId, competitor_id
     )
 
 
-def _place(stand: Stand) -> PlaceShape:
+def _place(stand: DatedPlace) -> PlaceShape:
     return PlaceShape(
         sequence=stand.sequence,
         recorded_at=timestamp_or_none(stand.recorded_at),

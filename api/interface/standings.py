@@ -35,7 +35,7 @@ from engine.log.log import Head
 from projections.board.board import Board, Ranking, Revisions, Unity
 from projections.board.standing import ordered, placed
 from projections.live.cache import RenderCache
-from projections.past.past import AtSequence, AtTime, AtVersion, Moment, Then
+from projections.past.past import AtSequence, AtTime, AtVersion, Moment, PastBoard
 
 LINES_OF_PORTION: Final = 1_000
 """Lines of a standing that are rendered as one step of a long answer."""
@@ -90,7 +90,7 @@ class OfRanking(Protocol):
 class PastView:
     """A board of the past, as answers are rendered from it. Nothing of it is kept for other requests."""
 
-    def __init__(self, tournament_id: TournamentId, then: Then) -> None:
+    def __init__(self, tournament_id: TournamentId, then: PastBoard) -> None:
         self.tournament_id = tournament_id
         self.head = Head(then.sequence, b"")
         self.board = then.board

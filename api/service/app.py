@@ -13,11 +13,11 @@ from api.desk.desk import Desk
 from api.http import throttle
 from api.http.auth import Guard
 from api.http.body import BODY_SECONDS_MAX
-from api.http.connections import FIELD_BYTES_MAX, FIELDS_MAX, READ_BYTES, TARGET_BYTES_MAX, Connections
+from api.http.connections import HEADER_BYTES_MAX, HEADERS_MAX, READ_BYTES, TARGET_BYTES_MAX, Connections
 from api.http.front import Front
 from api.http.outgoing import Outgoing
 from api.http.router import Router
-from api.http.settings import CONNECTIONS_MAX, Settings
+from api.http.settings import CLIENT_CONNECTIONS_MAX, Settings
 from api.interface.handlers import Handlers
 from api.service import health
 from engine.process.background import background
@@ -50,7 +50,9 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL) -> Front
 
 
 @asynccontextmanager
-async def serving(front: Front, listener: socket, *, connections_max: int = CONNECTIONS_MAX) -> AsyncIterator[None]:
+async def serving(
+    front: Front, listener: socket, *, connections_max: int = CLIENT_CONNECTIONS_MAX
+) -> AsyncIterator[None]:
     """Has `front` answer on a listening socket. Leaving the context finishes the requests that were taken."""
     connections = Connections(
         front.answer,
@@ -61,8 +63,8 @@ async def serving(front: Front, listener: socket, *, connections_max: int = CONN
         keepalive_timeout=KEEPALIVE_SECONDS,
         lingering_time=BODY_SECONDS_MAX,
         max_line_size=TARGET_BYTES_MAX,
-        max_field_size=FIELD_BYTES_MAX,
-        max_headers=FIELDS_MAX,
+        max_field_size=HEADER_BYTES_MAX,
+        max_headers=HEADERS_MAX,
         read_bufsize=READ_BYTES,
     )
     runner = web.ServerRunner(connections, shutdown_timeout=SHUTDOWN_SECONDS_MAX)

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from benchmarks.trials import Stopwatch, say, told
 from engine.database.pool import open_database
-from projections.verification.audit import Plan, verify
+from projections.verification.all_tournaments import Plan, verify_all
 from projections.verification.progress import Difference
 
 
@@ -23,7 +23,7 @@ async def run(settings: Settings) -> None:
     stopwatch = Stopwatch()
     async with open_database(settings.database, name="bench", connections_max=2) as database:
         with stopwatch.timing():
-            report = await verify(
+            report = await verify_all(
                 database, Plan(slug=settings.slug), on_difference=_refuse, on_events=lambda _done, _all: None
             )
     say(

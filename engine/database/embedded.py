@@ -47,7 +47,7 @@ PROBE_SECONDS: Final = 30
 START_SECONDS: Final = 120  # after a crash PostgreSQL replays its write-ahead log first
 LEFTOVER_SECONDS: Final = 10  # the backends of a killed postmaster hold its shared memory until they notice
 STOP_SECONDS: Final = 20
-POLL_SECONDS: Final = 0.02
+EMBEDDED_POLL_SECONDS: Final = 0.02
 LOG_TAIL_LINES: Final = 6
 
 DATABASE_EXISTS: Final = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)"
@@ -194,7 +194,7 @@ async def _own_or_join(place: _Place, lock: int) -> Embedded | None:
             return None
         if place.socket.exists() and await _answers(place.dsn()) and (pid := place.pid()) is not None:
             return Embedded(dsn=place.dsn(), owned=False, pid=pid)
-        await asyncio.sleep(POLL_SECONDS)
+        await asyncio.sleep(EMBEDDED_POLL_SECONDS)
     raise StartupRefused(
         f"Another process has held {place.root} for {JOIN_SECONDS} seconds; wait for it. If its PostgreSQL does not "
         f"answer, stop it and read {place.log}."
@@ -211,7 +211,7 @@ async def _evict(place: _Place) -> None:
             if turn == 0:
                 with suppress(ProcessLookupError):
                     os.kill(pid, how)
-            await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(EMBEDDED_POLL_SECONDS)
 
 
 def _tidy(place: _Place) -> None:
@@ -276,7 +276,7 @@ async def _start(place: _Place, tools: _Tools, arguments: list[str]) -> subproce
             return postmaster
         if not re.search("shared memory block|lock file", place.log_tail()):
             break
-        await asyncio.sleep(POLL_SECONDS)
+        await asyncio.sleep(EMBEDDED_POLL_SECONDS)
     raise StartupRefused(f"PostgreSQL did not start; correct what it reports in {place.log}:\n{place.log_tail()}")
 
 
@@ -286,7 +286,7 @@ async def _is_ready(place: _Place, postmaster: subprocess.Popen[bytes]) -> bool:
             return False
         if await _answers(place.dsn("postgres")):
             return True
-        await asyncio.sleep(POLL_SECONDS)
+        await asyncio.sleep(EMBEDDED_POLL_SECONDS)
     return False
 
 
@@ -302,7 +302,7 @@ async def _ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
     for _ in _turns(seconds):
         if process.poll() is not None:
             return True
-        await asyncio.sleep(POLL_SECONDS)
+        await asyncio.sleep(EMBEDDED_POLL_SECONDS)
     return False
 
 

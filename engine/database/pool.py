@@ -17,7 +17,7 @@ from engine.process.telemetry import POOL_CONNECTIONS, POOL_IN_USE, POOL_WAITING
 SERVICE_ROLE: Final = "tallybook_service"
 ACQUIRE_SECONDS_MAX: Final = 3.0
 STATEMENT_SECONDS_MAX: Final = 10.0
-CONNECTIONS_MAX: Final = 12
+POOL_CONNECTIONS_MAX: Final = 12
 """Connections of one process: one appends, a few append what is held up, the others read."""
 POSTGRES_MAJOR_MIN: Final = 15
 _logger = structlog.get_logger()
@@ -196,7 +196,7 @@ def unavailable() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def open_database(dsn: str, *, name: str, connections_max: int = CONNECTIONS_MAX) -> AsyncIterator[Database]:
+async def open_database(dsn: str, *, name: str, connections_max: int = POOL_CONNECTIONS_MAX) -> AsyncIterator[Database]:
     """The database at `dsn`, after checks that it is sound and migrated. `pg_stat_activity` shows `name`.
 
     Raises StartupRefused.

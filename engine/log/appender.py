@@ -44,7 +44,7 @@ FLOOD: Final = 128
 takes long then, and requests that come meanwhile might find no room."""
 LANES_MAX: Final = 4
 """Blocks that are sent alone at the same time."""
-ATTEMPTS_MAX: Final = 10
+APPEND_ATTEMPTS_MAX: Final = 10
 """Attempts with a block that certainly was not applied yet; each waits up to the session's lock_timeout."""
 _PAUSE_SECONDS: Final = 0.1
 
@@ -191,7 +191,7 @@ class Appender:
                     return block, Rejected() if failure.blames_block or not maybe_applied else OutcomeUnknown()
                 _logger.warning("append_resent", **facts)
                 APPENDS_RESENT.inc()
-                if attempts >= ATTEMPTS_MAX and not maybe_applied:
+                if attempts >= APPEND_ATTEMPTS_MAX and not maybe_applied:
                     return block, DatabaseUnavailable()
                 await asyncio.sleep(_PAUSE_SECONDS)
             else:

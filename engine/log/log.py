@@ -696,7 +696,7 @@ async def refusals(connection: Connection, tournament_id: TournamentId) -> int:
     return int(await connection.fetchval(_REFUSALS, tournament_id) or 0)
 
 
-KEYS_MAX: Final = 1_000
+IDEMPOTENCY_KEYS_MAX: Final = 1_000
 """Keys that one query looks up."""
 
 
@@ -710,10 +710,10 @@ class Keyed(Struct, frozen=True):
 async def keyed(connection: Connection, tournament_id: TournamentId, idempotency_keys: Items[str]) -> dict[str, Keyed]:
     """What became of each of the keys that a request has used, by key.
 
-    Raises LogUnreadable, and ValueError for more than KEYS_MAX keys.
+    Raises LogUnreadable, and ValueError for more than IDEMPOTENCY_KEYS_MAX keys.
     """
-    if len(idempotency_keys) > KEYS_MAX:
-        raise ValueError(f"{len(idempotency_keys)} keys are more than {KEYS_MAX}")
+    if len(idempotency_keys) > IDEMPOTENCY_KEYS_MAX:
+        raise ValueError(f"{len(idempotency_keys)} keys are more than {IDEMPOTENCY_KEYS_MAX}")
     rows = await connection.fetch(_KEYED, tournament_id, idempotency_keys)
     found = [Keyed(row[0], _recorded(tuple(row)[1:])) for row in rows]
     return {one.recorded.idempotency_key: one for one in found if one.recorded.idempotency_key is not None}

@@ -11,7 +11,7 @@ from msgspec import Struct
 from engine.domain.terms import CompetitorId
 
 
-class Bounds(Struct, frozen=True):
+class NestedSetBounds(Struct, frozen=True):
     """`level` is 0 for a root. Everything below a competitor has its bounds within `lft` and `rgt`."""
 
     level: int
@@ -19,16 +19,16 @@ class Bounds(Struct, frozen=True):
     rgt: int
 
 
-def bounds(parents: Mapping[CompetitorId, CompetitorId | None]) -> dict[CompetitorId, Bounds]:
+def bounds(parents: Mapping[CompetitorId, CompetitorId | None]) -> dict[CompetitorId, NestedSetBounds]:
     """The bounds of each competitor in one numbering of the forest; siblings in the order of `parents`."""
-    found: dict[CompetitorId, Bounds] = {}
+    found: dict[CompetitorId, NestedSetBounds] = {}
     for _ in walk(parents.items(), found):
         pass
     return found
 
 
 def walk(
-    parents: Iterable[tuple[CompetitorId, CompetitorId | None]], found: dict[CompetitorId, Bounds]
+    parents: Iterable[tuple[CompetitorId, CompetitorId | None]], found: dict[CompetitorId, NestedSetBounds]
 ) -> Iterator[None]:
     """Enters the bounds of each competitor in `found`, in steps of some hundred competitors. `parents` has each
     competitor with its parent, and is read in the first steps.
@@ -49,7 +49,7 @@ def walk(
         if competitor_id in entered:
             way.pop()
             level -= 1
-            found[competitor_id] = Bounds(level, entered[competitor_id], next_bound)
+            found[competitor_id] = NestedSetBounds(level, entered[competitor_id], next_bound)
         else:
             entered[competitor_id] = next_bound
             level += 1

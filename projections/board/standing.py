@@ -5,9 +5,9 @@ the unity sorts DESC and lower where it sorts ASC. So equal totals share a posit
 1, 2, 2, 4. A standing lists every competitor of the ranking, those without points with total 0, by position, and
 within one position in the order of enrolment; nothing else breaks a tie, because nothing else was agreed.
 
-The rule has three forms: `standings` sorts and counts; `Order` bisects, for who follows one unity while its totals
-change; the view `standing` ranks, for people with SQL (`migrations/0002_tables.sql`). They are held together by
-`test_the_three_forms_of_the_position_rule_agree_with_its_sentence`, in `tests/projections/test_positions.py`.
+The rule has three forms: `standings` sorts and counts; `OrderedTotals` bisects, for code that follows one unity while
+its totals change; the view `standing` ranks, for people with SQL (`migrations/0002_tables.sql`). They are held together
+by `test_the_three_forms_of_the_position_rule_agree_with_its_sentence`, in `tests/projections/test_positions.py`.
 
 Pure. Totals are whole numbers; they may be negative.
 """
@@ -75,11 +75,11 @@ def placed(
     return result
 
 
-class Order:
-    """Who stands where while totals change: by bisection, where `standings` would sort and count anew.
+class OrderedTotals:
+    """Positions while totals change: found by bisection, where `standings` would sort and count anew.
 
-    Kept are the totals of those who are enrolled, the better first; so the number of better ones is a place in that
-    list, and a change of one total moves one entry of it. The totals are the caller's; here is only where they stand.
+    It keeps the totals of the enrolled competitors in order, the better first. So the number of better totals is an
+    index of that list, and a change of one total moves one entry of it. The totals themselves are the caller's.
     """
 
     def __init__(self, enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, int], sort: Sort) -> None:
@@ -89,20 +89,20 @@ class Order:
         self._places = sorted((totals.get(competitor_id, 0) * self._sign, competitor_id) for competitor_id in enrolled)
 
     def position(self, competitor_id: CompetitorId, total: int) -> int | None:
-        """Where a competitor with this total stands; None: they are not enrolled."""
+        """The position of a competitor with this total; None: they are not enrolled."""
         if competitor_id not in self.enrolled:
             return None
         return bisect_left(self._places, (total * self._sign,)) + 1
 
     def move(self, competitor_id: CompetitorId, before: int, after: int) -> None:
-        """Has a competitor stand at another total than `before`, which is what was last said of them."""
+        """Moves a competitor from the total `before`, which must be the one given last, to `after`."""
         if before != after and competitor_id in self.enrolled:
             places = self._places
             del places[bisect_left(places, (before * self._sign, competitor_id))]
             insort(places, (after * self._sign, competitor_id))
 
     def move_all(self, before: Mapping[CompetitorId, int], totals: Mapping[CompetitorId, int]) -> None:
-        """Has those who stood at `before` stand at `totals`, which holds the totals of all."""
+        """Moves the competitors of `before`, their totals until now, to `totals`, which holds the totals of all."""
         if len(before) * _ANEW > len(self._places):
             self._places = sorted((totals.get(c, 0) * self._sign, c) for c in self.enrolled)
             return
@@ -110,7 +110,7 @@ class Order:
             self.move(competitor_id, total, totals[competitor_id])
 
     def between(self, one: int, other: int) -> list[CompetitorId]:
-        """Who stands at one of two totals or anywhere between them, the better first."""
+        """The competitors whose totals are one of the two or lie between them, the better first."""
         first, last = sorted((one * self._sign, other * self._sign))
         places = self._places
         start = bisect_left(places, (first,))
@@ -124,4 +124,4 @@ class Order:
 
 _TOTAL: Final = itemgetter(0)
 _ANEW: Final = 16
-"""If every so-manieth moves, to sort anew takes less time than to move each."""
+"""If more than one in so many moves, sorting anew takes less time than moving each."""

@@ -214,7 +214,7 @@ async def _last_snapshot(connection: Connection, tournament_id: TournamentId) ->
     """The last snapshot of this fold's version, if it can be used."""
     try:
         kept = await snapshots.nearest(connection, tournament_id, _ANY_SEQUENCE)
-    except snapshots.Undecodable as error:
+    except snapshots.SnapshotUndecodable as error:
         _logger.warning("snapshot_ignored", tournament_id=tournament_id, sequence=error.sequence, reason=str(error))
         return None
     if kept is None or not await log.has_head(connection, tournament_id, kept.head):

@@ -35,13 +35,16 @@ def move_steps(before: Ranking, after: Ranking, unity_id: UnityId) -> Generator[
     earlier, unity = before.unities[unity_id], after.unities[unity_id]
     lines = standings(before.participants, earlier.totals, earlier.sort)
     yield
-    stood = {line.competitor_id: line for line in lines}
+    standing_before = {line.competitor_id: line for line in lines}
     yield
     lines = standings(after.participants, unity.totals, unity.sort)
     yield
-    stand = {line.competitor_id: line for line in lines}
+    standing_after = {line.competitor_id: line for line in lines}
     yield
-    return [Move(c, stood.get(c), stand.get(c)) for c in dict.fromkeys([*stand, *stood])]
+    return [
+        Move(c, standing_before.get(c), standing_after.get(c))
+        for c in dict.fromkeys([*standing_after, *standing_before])
+    ]
 
 
 def copied(ranking: Ranking) -> Ranking:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from engine.domain.events import Points, PointsReversed, Recorded
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, Unity, fold
-from projections.board.standing import Order
+from projections.board.standing import OrderedTotals
 from projections.past.history import changes_list, finished
 
 
@@ -75,7 +75,7 @@ class Explainer:
         self._unity_id = unity_id
         self._her_id = competitor_id
         self._revisions = Revisions()
-        self._order_now: Order | None = None
+        self._order_now: OrderedTotals | None = None
 
     @property
     def place(self) -> Place:
@@ -89,10 +89,10 @@ class Explainer:
     def step(self, recorded: Recorded) -> Step | None:
         """Folds the next event, and returns its step; None: it changed nothing for her. Raises KeyError as the fold
         does."""
-        return finished(self.steps(recorded))
+        return finished(self.step_in_turns(recorded))
 
-    def steps(self, recorded: Recorded) -> Generator[None, None, Step | None]:
-        """As `step`, bit by bit: she may pass thousands, and each takes a microsecond."""
+    def step_in_turns(self, recorded: Recorded) -> Generator[None, None, Step | None]:
+        """As `step`, with pauses for the turns of others: she may pass thousands, and each takes a microsecond."""
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id:
             return (yield from self._after_points(recorded, event))
@@ -146,7 +146,7 @@ class Explainer:
         )
 
     def _overtakings(
-        self, order: Order, old: dict[CompetitorId, int], total: int, total_before: int
+        self, order: OrderedTotals, old: dict[CompetitorId, int], total: int, total_before: int
     ) -> Generator[None, None, list[Overtaking]]:
         """The overtakings between her and those who may stand otherwise towards her now: those who moved, and those
         whom her own move went over."""
@@ -175,9 +175,9 @@ class Explainer:
         return None if ranking is None else ranking.unities.get(self._unity_id)
 
     @property
-    def _order(self) -> Order:
+    def _order(self) -> OrderedTotals:
         if self._order_now is None:
             ranking, unity = self.board.rankings[self._ranking_id], self._unity
             assert unity is not None
-            self._order_now = Order(ranking.participants, unity.totals, unity.sort)
+            self._order_now = OrderedTotals(ranking.participants, unity.totals, unity.sort)
         return self._order_now

@@ -15,10 +15,10 @@ from engine.domain import events
 from engine.domain.events import Event, Points, PointsReversed, Recorded
 from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, fold
-from projections.board.standing import Order
+from projections.board.standing import OrderedTotals
 
 
-class Line(Struct, frozen=True, gc=False):
+class HistoryLine(Struct, frozen=True, gc=False):
     """One delta. `competition_id` None: a free modification. `total` is the total after this line. The positions are
     those before and after the whole event; None: the competitor was not in the list. `reverses` is the sequence of the
     event that this one takes back."""
@@ -44,7 +44,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     competition_id: CompetitionId | None = None
     actor: ActorId | None = None
 
-    def takes(self, line: Line) -> bool:
+    def takes(self, line: HistoryLine) -> bool:
         return (
             self.competitor_id in (None, line.competitor_id)
             and self.unity_id in (None, line.unity_id)
@@ -101,17 +101,17 @@ class Historian:
         self.board = board
         self._ranking_id = ranking_id
         self._revisions = Revisions()
-        self._orders: dict[UnityId, Order] = {}  # made when first needed, and again after the list changed
+        self._orders: dict[UnityId, OrderedTotals] = {}  # made when first needed, and again after the list changed
 
-    def lines(self, recorded: Recorded) -> Items[Line]:
+    def lines(self, recorded: Recorded) -> Items[HistoryLine]:
         """Folds the next event, and returns its lines in order. Raises KeyError as the fold does."""
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id and len(event.deltas) == 1:
             return self._one_line(recorded, event)
-        return finished(self.steps(recorded))
+        return finished(self.lines_in_turns(recorded))
 
-    def steps(self, recorded: Recorded) -> Generator[None, None, Items[Line]]:
-        """As `lines`, step by step: each of many lines takes some microseconds."""
+    def lines_in_turns(self, recorded: Recorded) -> Generator[None, None, Items[HistoryLine]]:
+        """As `lines`, with pauses for the turns of others: each of many lines takes some microseconds."""
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id:
             if len(event.deltas) == 1:
@@ -122,7 +122,7 @@ class Historian:
             self._orders.clear()
         return ()
 
-    def _one_line(self, recorded: Recorded, event: Points) -> Items[Line]:
+    def _one_line(self, recorded: Recorded, event: Points) -> Items[HistoryLine]:
         """As `_many_lines` at half the price, for the one delta that nearly every event has."""
         (delta,) = event.deltas
         competitor_id, unity_id = delta.competitor_id, delta.unity_id
@@ -133,7 +133,7 @@ class Historian:
         fold(self.board, self._revisions, recorded)
         total = totals[competitor_id]
         order.move(competitor_id, before, total)
-        line = Line(
+        line = HistoryLine(
             recorded.sequence,
             recorded.recorded_at,
             recorded.actor,
@@ -148,7 +148,7 @@ class Historian:
         )
         return (line,)
 
-    def _many_lines(self, recorded: Recorded, event: Points) -> Generator[None, None, Items[Line]]:
+    def _many_lines(self, recorded: Recorded, event: Points) -> Generator[None, None, Items[HistoryLine]]:
         unities = self.board.rankings[self._ranking_id].unities
         before: dict[tuple[CompetitorId, UnityId], tuple[int, int | None]] = {}
         totals_before: dict[UnityId, dict[CompetitorId, int]] = {}
@@ -172,7 +172,7 @@ class Historian:
             running[named] += delta.amount
             total = unities[delta.unity_id].totals[delta.competitor_id]
             lines.append(
-                Line(
+                HistoryLine(
                     recorded.sequence,
                     recorded.recorded_at,
                     recorded.actor,
@@ -190,10 +190,10 @@ class Historian:
                 yield
         return lines
 
-    def _order(self, unity_id: UnityId) -> Order:
+    def _order(self, unity_id: UnityId) -> OrderedTotals:
         order = self._orders.get(unity_id)
         if order is None:
             ranking = self.board.rankings[self._ranking_id]
             unity = ranking.unities[unity_id]
-            order = self._orders[unity_id] = Order(ranking.participants, unity.totals, unity.sort)
+            order = self._orders[unity_id] = OrderedTotals(ranking.participants, unity.totals, unity.sort)
         return order

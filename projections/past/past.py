@@ -24,23 +24,23 @@ from engine.log import log
 from engine.log.log import Head
 from engine.process.turns import Turns
 from projections.board.board import Board, fold_all, folding
-from projections.past.course import Course
 from projections.past.explanation import Explainer, Place, Step
-from projections.past.history import EVERYTHING, Filter, Historian, Line
+from projections.past.history import EVERYTHING, Filter, Historian, HistoryLine
+from projections.past.series import Series
 from projections.tables import snapshots
 
-UNDER_WAY_MAX: Final = 3
+PAST_REQUESTS_MAX: Final = 3
 """Requests about the past that one process works on at once. More would be slower for all, and delay answers about the
 present."""
-WAITING_MAX: Final = 50
-WAIT_SECONDS_MAX: Final = 5.0
+PAST_WAITING_MAX: Final = 50
+PAST_WAIT_SECONDS_MAX: Final = 5.0
 SCANNED_EVENTS_MAX: Final = 20_000
 """Events that one page may go through. A rare filter makes a page short or empty, and the next page goes on."""
 OVERTAKINGS_MAX: Final = 5_000
 """Overtakings on one page of an explanation. The page ends with the step that reaches this number."""
 
-_TICK: Final = timedelta(microseconds=1)
-_DAWN: Final = datetime.min.replace(tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_FIRST_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
 _logger = structlog.get_logger()
 
@@ -67,7 +67,7 @@ class AtVersion(Struct, frozen=True):
 Moment = AtSequence | AtTime | AtVersion
 
 
-class Then(Struct, frozen=True):
+class PastBoard(Struct, frozen=True):
     """A board, and the last event that it shows."""
 
     board: Board
@@ -75,7 +75,7 @@ class Then(Struct, frozen=True):
     recorded_at: datetime
 
 
-class Bounds(Struct, frozen=True, kw_only=True):
+class Range(Struct, frozen=True, kw_only=True):
     """The part of a log that is asked for: from `first` and `since`, up to `last` and `until`, all inclusive. None: no
     bound."""
 
@@ -100,15 +100,15 @@ class Cursor(Struct, frozen=True):
     lines: int = 0
 
 
-class Page(Struct, frozen=True):
+class HistoryPage(Struct, frozen=True):
     """A page of history. `next` None: it is the last page."""
 
-    lines: list[Line]
+    lines: list[HistoryLine]
     next: Cursor | None
 
 
-class Stand(Struct, frozen=True):
-    """Where a competitor stood after an event. Sequence 0: before the first event, so there is no time."""
+class DatedPlace(Struct, frozen=True):
+    """The place of a competitor after an event. Sequence 0: before the first event, so there is no time."""
 
     sequence: Sequence
     recorded_at: datetime | None
@@ -119,8 +119,8 @@ class Explanation(Struct, frozen=True):
     """The steps by which a competitor came from `start` to `end`. `next`: the sequence to go on from; None: this is all
     that was asked for."""
 
-    start: Stand
-    end: Stand
+    start: DatedPlace
+    end: DatedPlace
     steps: list[Step]
     next: Sequence | None
 
@@ -133,32 +133,32 @@ class Past:
 
     def __init__(self, database: Database, turns: Turns | None = None) -> None:
         self._database = database
-        self._long_work = turns or Turns()
-        self._turns = asyncio.Semaphore(UNDER_WAY_MAX)
+        self._turns = turns or Turns()
+        self._slots = asyncio.Semaphore(PAST_REQUESTS_MAX)
         self._waiting = 0
 
     # ── Moments ─────────────────────────────────────────────────────────────────────────────────────────
 
-    async def at(self, tournament_id: TournamentId, ranking_id: RankingId, moment: Moment, head: Sequence) -> Then:
+    async def at(self, tournament_id: TournamentId, ranking_id: RankingId, moment: Moment, head: Sequence) -> PastBoard:
         """The board at `moment`. Raises NotFound if the log up to `head` does not contain that moment, or if there was
         no such ranking then."""
-        async with self._turn():
+        async with self._admitted():
             match moment:
                 case AtSequence():
-                    then = await self._at_sequence(tournament_id, moment.sequence, head)
+                    past_board = await self._at_sequence(tournament_id, moment.sequence, head)
                 case AtTime():
                     async with self._database.connection() as connection:
                         last = await log.last_at(connection, tournament_id, moment.moment, head)
                     if last == 0:
                         raise NotFound("At that time this tournament had not been opened yet; ask for a later time.")
-                    then = await self._at_sequence(tournament_id, last, head)
+                    past_board = await self._at_sequence(tournament_id, last, head)
                 case AtVersion():
-                    then = await self._at_version(tournament_id, ranking_id, moment, head)
+                    past_board = await self._at_version(tournament_id, ranking_id, moment, head)
                 case _:
                     assert_never(moment)
-        if ranking_id not in then.board.rankings:
-            raise NotFound(f"At sequence {then.sequence} this tournament had no ranking {ranking_id} yet.")
-        return then
+        if ranking_id not in past_board.board.rankings:
+            raise NotFound(f"At sequence {past_board.sequence} this tournament had no ranking {ranking_id} yet.")
+        return past_board
 
     async def refuse_replaced(self, tournament_id: TournamentId, head: Head) -> None:
         """Raises HistoryReplaced unless the log still has a block that ends in `head`. If it has, all slices that were
@@ -173,31 +173,31 @@ class Past:
             async with self._database.connection() as connection:
                 return (await log.event_at(connection, tournament_id, sequence)).recorded_at
 
-    async def span(self, tournament_id: TournamentId, head: Sequence, bounds: Bounds) -> Span:
+    async def span(self, tournament_id: TournamentId, head: Sequence, bounds: Range) -> Span:
         """The events up to `head` that lie within `bounds`."""
         first, last = bounds.first or Sequence(1), min(bounds.last or head, head)
         with _faults():
             async with self._database.connection() as connection:
-                if bounds.since is not None and bounds.since > _DAWN:
-                    earlier = await log.last_at(connection, tournament_id, bounds.since - _TICK, head)
+                if bounds.since is not None and bounds.since > _FIRST_TIME:
+                    earlier = await log.last_at(connection, tournament_id, bounds.since - _MICROSECOND, head)
                     first = max(first, Sequence(earlier + 1))
                 if bounds.until is not None:
                     last = min(last, await log.last_at(connection, tournament_id, bounds.until, head))
         return Span(first, last)
 
-    async def _at_sequence(self, tournament_id: TournamentId, sequence: Sequence, head: Sequence) -> Then:
+    async def _at_sequence(self, tournament_id: TournamentId, sequence: Sequence, head: Sequence) -> PastBoard:
         _refuse_beyond(head, sequence)
         board = await self._board_at(tournament_id, sequence)
-        return Then(board, sequence, await self.recorded_at(tournament_id, sequence))
+        return PastBoard(board, sequence, await self.recorded_at(tournament_id, sequence))
 
     async def _at_version(
         self, tournament_id: TournamentId, ranking_id: RankingId, wanted: AtVersion, head: Sequence
-    ) -> Then:
+    ) -> PastBoard:
         board, after = await self._before_version(tournament_id, ranking_id, wanted, head)
         async for events in self._slices(tournament_id, after, head):
             for recorded in folding(tournament_id, board, events):
                 if _version(board, ranking_id, wanted.unity_id) >= wanted.version:
-                    return Then(board, recorded.sequence, recorded.recorded_at)
+                    return PastBoard(board, recorded.sequence, recorded.recorded_at)
         reached = _version(board, ranking_id, wanted.unity_id)
         raise NotFound(f"Unity {wanted.unity_id} has reached version {reached}; ask for one from 1 up to that.")
 
@@ -212,9 +212,9 @@ class Past:
         low, high = 0, len(kept)
         while low < high:
             middle = (low + high) // 2
-            then, sequence = await self._nearest(tournament_id, kept[middle])
-            if _version(then, ranking_id, wanted.unity_id) < wanted.version:
-                board, at, low = then, sequence, middle + 1
+            earlier, sequence = await self._nearest(tournament_id, kept[middle])
+            if _version(earlier, ranking_id, wanted.unity_id) < wanted.version:
+                board, at, low = earlier, sequence, middle + 1
             else:
                 high = middle
         return board, at
@@ -222,7 +222,7 @@ class Past:
     async def _board_at(self, tournament_id: TournamentId, upto: Sequence) -> Board:
         """The board after the event `upto`; 0: the empty one."""
         board, after = await self._nearest(tournament_id, upto)
-        async for events in self._all_slices(tournament_id, after, upto):
+        async for events in self._slices_read_ahead(tournament_id, after, upto):
             fold_all(tournament_id, board, events)
         return board
 
@@ -231,13 +231,13 @@ class Past:
         while upto > 0:
             async with self._database.connection() as connection:
                 try:
-                    snapshot = await snapshots.nearest(connection, tournament_id, upto, self._long_work)
+                    snapshot = await snapshots.nearest(connection, tournament_id, upto, self._turns)
                     if snapshot is None:
                         break
                     if await log.has_head(connection, tournament_id, snapshot.head):
                         return snapshot.board, snapshot.head.sequence
                     sequence, reason = snapshot.head.sequence, "the log has no such block"
-                except snapshots.Undecodable as error:
+                except snapshots.SnapshotUndecodable as error:
                     sequence, reason = error.sequence, str(error)
             _logger.warning("snapshot_ignored", tournament_id=tournament_id, sequence=sequence, reason=reason)
             upto = Sequence(sequence - 1)
@@ -252,7 +252,7 @@ class Past:
             yield events
             after = events[-1].sequence
 
-    async def _all_slices(
+    async def _slices_read_ahead(
         self, tournament_id: TournamentId, after: Sequence, upto: Sequence
     ) -> AsyncIterator[list[Recorded]]:
         """As `_slices`, for callers that want all of them: while one slice is being folded, the database reads the next
@@ -290,52 +290,54 @@ class Past:
         asked: Filter = EVERYTHING,
         after: Cursor | None = None,
         limit: int,
-    ) -> Page:
+    ) -> HistoryPage:
         """The lines of `span` from the cursor `after` on that `asked` takes: at most `limit`, found in
         SCANNED_EVENTS_MAX events."""
         begin = Cursor(span.first) if after is None or after.sequence < span.first else after
         last = min(span.last, Sequence(begin.sequence + SCANNED_EVENTS_MAX - 1))
-        lines: list[Line] = []
+        lines: list[HistoryLine] = []
         given = begin.lines
-        async with self._turn():
-            async for of_events in self._lines(tournament_id, ranking_id, Span(begin.sequence, last), self._slices):
-                for sequence, of_event in of_events:
-                    for n, line in enumerate(of_event[given:], start=given + 1):
+        async with self._admitted():
+            async for lines_by_event in self._lines_by_event(
+                tournament_id, ranking_id, Span(begin.sequence, last), self._slices
+            ):
+                for sequence, event_lines in lines_by_event:
+                    for n, line in enumerate(event_lines[given:], start=given + 1):
                         if asked.takes(line):
                             lines.append(line)
                             if len(lines) == limit:
-                                end = Cursor(sequence, n) if n < len(of_event) else Cursor(Sequence(sequence + 1))
-                                return Page(lines, end if end.sequence <= span.last else None)
+                                end = Cursor(sequence, n) if n < len(event_lines) else Cursor(Sequence(sequence + 1))
+                                return HistoryPage(lines, end if end.sequence <= span.last else None)
                     given = 0
-        return Page(lines, Cursor(Sequence(last + 1)) if last < span.last else None)
+        return HistoryPage(lines, Cursor(Sequence(last + 1)) if last < span.last else None)
 
     async def lines(
         self, tournament_id: TournamentId, ranking_id: RankingId, span: Span, asked: Filter = EVERYTHING
-    ) -> AsyncIterator[tuple[Sequence, list[Line]]]:
+    ) -> AsyncIterator[tuple[Sequence, list[HistoryLine]]]:
         """Yields all lines of `span` that `asked` takes, slice by slice, each time with the sequence that has been
         reached."""
-        async with self._turn():
-            async for of_events in self._lines(tournament_id, ranking_id, span, self._all_slices):
+        async with self._admitted():
+            async for lines_by_event in self._lines_by_event(tournament_id, ranking_id, span, self._slices_read_ahead):
                 yield (
-                    of_events[-1][0],
-                    [line for _, of_event in of_events for line in of_event if asked.takes(line)],
+                    lines_by_event[-1][0],
+                    [line for _, event_lines in lines_by_event for line in event_lines if asked.takes(line)],
                 )
 
-    async def _lines(
+    async def _lines_by_event(
         self,
         tournament_id: TournamentId,
         ranking_id: RankingId,
         span: Span,
         slices: Callable[[TournamentId, Sequence, Sequence], AsyncIterator[list[Recorded]]],
-    ) -> AsyncIterator[list[tuple[Sequence, Items[Line]]]]:
+    ) -> AsyncIterator[list[tuple[Sequence, Items[HistoryLine]]]]:
         """The lines of each event of `span`, slice by slice."""
         if span.last < span.first:
             return
         historian = Historian(await self._board_at(tournament_id, Sequence(span.first - 1)), ranking_id)
         async for events in slices(tournament_id, Sequence(span.first - 1), span.last):
-            told: list[tuple[Sequence, Items[Line]]] = []
-            await self._long_work.work(_tell(tournament_id, historian, events, told))
-            yield told
+            lines: list[tuple[Sequence, Items[HistoryLine]]] = []
+            await self._turns.work(_add_lines(tournament_id, historian, events, lines))
+            yield lines
 
     # ── Explanations ────────────────────────────────────────────────────────────────────────────────────
 
@@ -356,45 +358,45 @@ class Past:
         SCANNED_EVENTS_MAX events, and none after the step that reaches OVERTAKINGS_MAX."""
         _refuse_beyond(head, max(start, end))
         last = end if limit is None else min(end, Sequence(start + SCANNED_EVENTS_MAX))
-        async with self._turn():
+        async with self._admitted():
             explainer = Explainer(await self._board_at(tournament_id, start), ranking_id, unity_id, competitor_id)
             since = None if start == 0 else await self.recorded_at(tournament_id, start)
-            begin = reached = Stand(start, since, explainer.place)
+            begin = reached = DatedPlace(start, since, explainer.place)
             steps: list[Step] = []
             async for events in self._slices(tournament_id, start, last):
                 seen: list[Recorded] = []
-                await self._long_work.work(_explain(tournament_id, explainer, events, limit, steps, seen))
-                reached = Stand(seen[-1].sequence, seen[-1].recorded_at, explainer.place)
+                await self._turns.work(_add_steps(tournament_id, explainer, events, limit, steps, seen))
+                reached = DatedPlace(seen[-1].sequence, seen[-1].recorded_at, explainer.place)
                 if _is_full(steps, limit):
                     break
         return Explanation(begin, reached, steps, reached.sequence if reached.sequence < end else None)
 
-    # ── Courses ─────────────────────────────────────────────────────────────────────────────────────────
+    # ── Series ──────────────────────────────────────────────────────────────────────────────────────────
 
-    async def course(
+    async def series(
         self, tournament_id: TournamentId, ranking_id: RankingId, unity_id: UnityId, head: Sequence
-    ) -> AsyncIterator[tuple[Sequence, Course]]:
-        """Follows a unity from the beginning of the log. After each slice, yields the sequence reached and the course
+    ) -> AsyncIterator[tuple[Sequence, Series]]:
+        """Follows a unity from the beginning of the log. After each slice, yields the sequence reached and the series
         so far, always the same object."""
-        board, course = Board(), Course(ranking_id, unity_id)
-        async with self._turn():
-            async for events in self._all_slices(tournament_id, Sequence(0), head):
+        board, series = Board(), Series(ranking_id, unity_id)
+        async with self._admitted():
+            async for events in self._slices_read_ahead(tournament_id, Sequence(0), head):
                 for recorded in folding(tournament_id, board, events):
-                    course.follow(board, recorded)
-                yield events[-1].sequence, course
+                    series.follow(board, recorded)
+                yield events[-1].sequence, series
 
-    # ── Turns ───────────────────────────────────────────────────────────────────────────────────────────
+    # ── Admission ───────────────────────────────────────────────────────────────────────────────────────
 
     @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
-        """Enters when one of UNDER_WAY_MAX places is free. Raises QueueFull if WAITING_MAX wait already or after
-        WAIT_SECONDS_MAX, and what `_faults` makes of faults within."""
-        if self._waiting >= WAITING_MAX:
+    async def _admitted(self) -> AsyncIterator[None]:
+        """Enters when one of PAST_REQUESTS_MAX slots is free. Raises QueueFull if PAST_WAITING_MAX wait already
+        or after PAST_WAIT_SECONDS_MAX, and what `_faults` makes of faults within."""
+        if self._waiting >= PAST_WAITING_MAX:
             raise QueueFull
         self._waiting += 1
         try:
-            async with asyncio.timeout(WAIT_SECONDS_MAX):
-                await self._turns.acquire()
+            async with asyncio.timeout(PAST_WAIT_SECONDS_MAX):
+                await self._slots.acquire()
         except TimeoutError:
             raise QueueFull from None
         finally:
@@ -403,25 +405,25 @@ class Past:
             with _faults():
                 yield
         finally:
-            self._turns.release()
+            self._slots.release()
 
 
-def _tell(
+def _add_lines(
     tournament_id: TournamentId,
     historian: Historian,
     events: Iterable[Recorded],
-    told: list[tuple[Sequence, Items[Line]]],
+    lines: list[tuple[Sequence, Items[HistoryLine]]],
 ) -> Iterator[None]:
-    """Adds the lines of each event to `told`, step by step. Raises LogUnreadable."""
+    """Adds the lines of each event to `lines`, step by step. Raises LogUnreadable."""
     for recorded in events:
         try:
-            told.append((recorded.sequence, (yield from historian.steps(recorded))))
+            lines.append((recorded.sequence, (yield from historian.lines_in_turns(recorded))))
         except LookupError as error:
             raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
         yield
 
 
-def _explain(
+def _add_steps(
     tournament_id: TournamentId,
     explainer: Explainer,
     events: Iterable[Recorded],
@@ -433,7 +435,7 @@ def _explain(
     LogUnreadable."""
     for recorded in events:
         try:
-            step = yield from explainer.steps(recorded)
+            step = yield from explainer.step_in_turns(recorded)
         except LookupError as error:
             raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
         seen.append(recorded)

@@ -30,7 +30,7 @@ CLAIM_PAUSE_SECONDS: Final = 0.05
 """Between two attempts to claim the checkpoint. A worker holds it for some milliseconds at a time."""
 HELD_EVENTS_MAX: Final = 10_000
 """Events that may be left to fold while the checkpoint is held."""
-DIFFERENCES_MAX: Final = 1_000
+REBUILD_DIFFERENCES_MAX: Final = 1_000
 """Differences that are reported; there may be more."""
 
 
@@ -108,8 +108,11 @@ async def _switch(connection: Connection, anew: "_Anew") -> Rebuilt | None:
 
 
 def _told(expected: Board, found: Board) -> list[str]:
-    """The first DIFFERENCES_MAX differences. Call it in a thread: it takes long, and nobody changes these boards."""
-    return [str(unlike) for unlike in islice(differences(expected, found, unordered=("totals",)), DIFFERENCES_MAX)]
+    """The first REBUILD_DIFFERENCES_MAX differences. Call it in a thread: it takes long, and nobody changes these
+    boards."""
+    return [
+        str(unlike) for unlike in islice(differences(expected, found, unordered=("totals",)), REBUILD_DIFFERENCES_MAX)
+    ]
 
 
 class _Anew:

@@ -60,7 +60,7 @@ class Snapshot(Struct, frozen=True):
     board: Board
 
 
-class Undecodable(ValueError):
+class SnapshotUndecodable(ValueError):
     """What is stored at `sequence` is no board."""
 
     def __init__(self, sequence: Sequence, error: Exception) -> None:
@@ -86,7 +86,8 @@ def is_due(head: Head, board: Board, last: Sequence) -> bool:
 async def nearest(
     connection: Connection, tournament_id: TournamentId, upto: Sequence, turns: Turns | None = None
 ) -> Snapshot | None:
-    """The last snapshot of this fold's version that is not beyond `upto`; None: there is none. Raises Undecodable.
+    """The last snapshot of this fold's version that is not beyond `upto`; None: there is none. Raises
+    SnapshotUndecodable.
 
     With `turns`, its decoding shares them with other long work.
     """
@@ -98,7 +99,7 @@ async def nearest(
         await (turns or Turns()).work(_decode(row["board"], board))
         return Snapshot(Head(row["sequence"], row["digest"]), board)
     except (msgspec.MsgspecError, ValueError) as error:
-        raise Undecodable(row["sequence"], error) from error
+        raise SnapshotUndecodable(row["sequence"], error) from error
 
 
 async def sequences(connection: Connection, tournament_id: TournamentId) -> list[Sequence]:

@@ -6,10 +6,10 @@ ones, all found by indexes. What grows is the time of a round: ceil(tournaments 
 
 WHAT HOLDS. A worker begins a hurried round, without a pause between its looks, when it starts, when it listens for
 hints again after its connection was lost, and when a hint says that there were too many to name. It looks again after
-POLL_SECONDS at what it could not fold and at what another worker had claimed, up to KNOWN_MAX tournaments. So only two
-things are left to the sweep: what a process appended that was killed before it sent its hint, and what somebody
-appended without a hint. It finds them within one round, which takes one second for 1,000 tournaments and 100 seconds
-for 100,000. Several workers begin in different places, so it is mostly less.
+WORKER_POLL_SECONDS at what it could not fold and at what another worker had claimed, up to KNOWN_MAX tournaments. So
+only two things are left to the sweep: what a process appended that was killed before it sent its hint, and what
+somebody appended without a hint. It finds them within one round, which takes one second for 1,000 tournaments and 100
+seconds for 100,000. Several workers begin in different places, so it is mostly less.
 """
 
 from typing import Final

@@ -47,9 +47,9 @@ from projections.tables.tables import Touched
 from projections.tables.wakeup import CHANNEL, hinted
 
 BATCH_TOURNAMENTS_MAX: Final = 200
-ROUND_SECONDS_MIN: Final = 0.1
+WORKER_ROUND_SECONDS_MIN: Final = 0.1
 """From the beginning of a round to that of the next, if nothing is left over: hints gather meanwhile."""
-POLL_SECONDS: Final = 1.0
+WORKER_POLL_SECONDS: Final = 1.0
 """Between two looks of the sweep. `sweep.py` says how late tables follow at most if hints are lost."""
 BOARDS_BYTES_MAX: Final = 512 * 1024 * 1024
 """What the boards that a worker keeps take in memory, estimated. It need not read these from the tables again."""
@@ -100,10 +100,10 @@ class Worker:
                     await self._work(listener, tasks)
             except (DatabaseUnavailable, *DATABASE_TROUBLE) as error:
                 _logger.warning("worker_failed", error=repr(error))
-                await asyncio.sleep(POLL_SECONDS)
+                await asyncio.sleep(WORKER_POLL_SECONDS)
             except PostgresError as error:  # amid a restore, tables, functions or rights are not there yet
                 _logger.error("worker_failed", error=repr(error))
-                await asyncio.sleep(POLL_SECONDS)
+                await asyncio.sleep(WORKER_POLL_SECONDS)
 
     async def catch_up(self) -> int:
         """Folds until no tournament is behind, except the stopped ones; returns how many events it folded."""
@@ -121,24 +121,24 @@ class Worker:
                 return events
 
     async def _work(self, listener: Connection, tasks: asyncio.TaskGroup) -> None:
-        """Makes rounds over the tournaments that hints name and, once in POLL_SECONDS, over those that a look finds.
-        Returns when hints are lost."""
+        """Makes rounds over the tournaments that hints name and, once in WORKER_POLL_SECONDS, over those that a look
+        finds. Returns when hints are lost."""
         async with self._database.connection() as connection:
             self._sweep = await Sweep.anywhere(connection)
         self._polled_at = 0.0
         while not is_lost(listener):
             began_at = time.monotonic()
-            if began_at >= self._polled_at + POLL_SECONDS:
+            if began_at >= self._polled_at + WORKER_POLL_SECONDS:
                 self._hinted.update(await self._look())
             if not self._hinted:
-                await self._wait(self._polled_at + POLL_SECONDS - time.monotonic())
+                await self._wait(self._polled_at + WORKER_POLL_SECONDS - time.monotonic())
                 continue
             left = await self._round(listener)
             if self._outdated and not self._replacing:
                 self._replacing = True
                 tasks.create_task(self._replace_outdated())
             if not left and not self._sweep.hurried:
-                await asyncio.sleep(began_at + ROUND_SECONDS_MIN - time.monotonic())
+                await asyncio.sleep(began_at + WORKER_ROUND_SECONDS_MIN - time.monotonic())
             self._hinted |= left
 
     async def _round(self, listener: Connection) -> set[TournamentId]:

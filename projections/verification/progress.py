@@ -19,9 +19,9 @@ from engine.domain.errors import Unacceptable
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence, TournamentId, UnityId
 from engine.log.digest import genesis
 from projections.board.board import FOLD_VERSION, Board
-from projections.verification.stored import SetAside
+from projections.verification.stored_log import SetAside
 
-DIFFERENCES_MAX: Final = 1_000
+TOURNAMENT_DIFFERENCES_MAX: Final = 1_000
 """Differences that are kept of one tournament; the others are counted."""
 
 # ── What is known of a tournament ───────────────────────────────────────────────────────────────────────
@@ -45,7 +45,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 Sums = dict[UnityId, dict[CompetitorId, int]]
 
 
-class Effect(Struct, array_like=True):
+class PointsInEffect(Struct, array_like=True):
     """The points of one competition that are in effect: how many events gave them, and the sum of the hashes of
     these."""
 
@@ -61,10 +61,10 @@ class Progress(Struct, kw_only=True):
     hashes that nobody can foresee without `salt`. Once it is `done`, `board` is None, and `sums` and `effects` are
     empty. `foldable` tells whether every event could be folded, `keys` counts the idempotency keys of events.
     `tables_at` is the sequence at which the tables were compared; None: they were not yet. `snapshots` and `notes`
-    count those that were compared. `differences` holds the first DIFFERENCES_MAX of `differences_count`; `unchecked`
-    says what could not be looked at, and why. `structure_kept` tells whether its blocks say what was structural.
-    `ignored` are the events that were not folded because they are set aside; `set_aside` describes all of these, once
-    it is done.
+    count those that were compared. `differences` holds the first TOURNAMENT_DIFFERENCES_MAX of `differences_count`;
+    `unchecked` says what could not be looked at, and why. `structure_kept` tells whether its blocks say what was
+    structural. `ignored` are the events that were not folded because they are set aside; `set_aside` describes all of
+    these, once it is done.
     """
 
     tournament_id: TournamentId
@@ -75,7 +75,7 @@ class Progress(Struct, kw_only=True):
     structure_sequence: Sequence = Sequence(0)
     structure_kept: bool = False
     salt: int = field(default_factory=lambda: secrets.randbits(60))
-    effects: dict[CompetitionId, Effect] = field(default_factory=dict)
+    effects: dict[CompetitionId, PointsInEffect] = field(default_factory=dict)
     ignored: list[Sequence] = field(default_factory=list)
     set_aside: list[SetAside] = field(default_factory=list)
     board: Board | None = field(default_factory=Board)
@@ -122,7 +122,7 @@ _VERIFIED: Final = "INSERT OR REPLACE INTO verified (tournament_id, verified_at)
 _VERIFIED_AT: Final = "SELECT tournament_id, verified_at FROM verified"
 
 
-class State:
+class ProgressFile:
     """What is known of every tournament of a run. Without a path nothing outlasts the process, and only tournaments
     that are done are kept."""
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from engine.domain.errors import LogDisproved, NotFound
 from engine.domain.terms import Sequence, TournamentId
 from engine.log import digest
-from projections.verification import stored
+from projections.verification import stored_log
 
 FORMAT: Final = "tallybook proof 1"
 
@@ -40,19 +40,20 @@ async def prove(
 ) -> Proof:
     """The proof of the event `sequence`, up to the head or to the first block that ends at `to` or later.
 
-    Call it within `stored.one_moment`. It takes the digest before the event's block as stored, and computes everything
-    else from the stored events. Raises NotFound if the log has no such event or does not reach `to`, and LogDisproved
-    if it does not verify from the block before the event on.
+    Call it within `stored_log.one_moment`. It takes the digest before the event's block as stored, and computes
+    everything else from the stored events. Raises NotFound if the log has no such event or does not reach `to`, and
+    LogDisproved if it does not verify from the block before the event on.
     """
     if sequence < 1:
         raise NotFound(f"There is no event {sequence}; the first one is 1.")
-    before = await stored.end_before(connection, tournament_id, sequence)
-    previous = await stored.digest_at(connection, tournament_id, before) if before else digest.genesis(tournament_id)
+    before = await stored_log.end_before(connection, tournament_id, sequence)
+    genesis = digest.genesis(tournament_id)
+    previous = await stored_log.digest_at(connection, tournament_id, before) if before else genesis
     assert previous is not None
     upto = sequence if to is None else max(sequence, to)
     at, known, text = before, previous, b""
     later: list[str] = []
-    while (to is None or at < upto) and (blocks := await stored.blocks(connection, tournament_id, at)):
+    while (to is None or at < upto) and (blocks := await stored_log.blocks(connection, tournament_id, at)):
         for block in blocks:
             if block.text is None or not is_whole(block, at):
                 raise LogDisproved(f"{slug} at sequence {block.first_sequence}: the log has a gap; nothing is proved.")
@@ -71,7 +72,8 @@ async def prove(
                 break
     if at < upto:
         raise NotFound(f"The log of {slug} ends at sequence {at}; there is no event {upto}.")
-    if to is None and (beyond := (await stored.outside(connection, tournament_id, at)).event_beyond) is not None:
+    beyond = None if to is not None else (await stored_log.out_of_range(connection, tournament_id, at)).event_beyond
+    if beyond is not None:
         raise LogDisproved(
             f"{slug} at sequence {beyond}: it lies beyond the last block, which ends at {at}; nothing is proved."
         )
@@ -88,7 +90,7 @@ async def prove(
     )
 
 
-def is_whole(block: stored.Block, after: Sequence) -> bool:
+def is_whole(block: stored_log.StoredBlock, after: Sequence) -> bool:
     """Whether the block follows the one that ends at `after`, and has all of its events."""
     return (
         block.first_sequence == after + 1 == block.lowest

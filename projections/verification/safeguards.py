@@ -90,14 +90,14 @@ _VIEWS: Final = """
 _PLAN_OF: Final = "EXPLAIN (VERBOSE, COSTS OFF) SELECT * FROM {} AS {}"
 
 
-class Broken(Struct, frozen=True):
+class BrokenRule(Struct, frozen=True):
     """A rule that does not hold, and how things are instead."""
 
     rule: str
     message: str
 
 
-async def broken_rules(connection: Connection) -> list[Broken]:
+async def broken_rules(connection: Connection) -> list[BrokenRule]:
     """Returns which rules against loss and change of the log do not hold. They are about settings of the server,
     triggers, the rights of the service's role, primary keys, columns, and the functions and views that the migrations
     brought."""
@@ -105,20 +105,22 @@ async def broken_rules(connection: Connection) -> list[Broken]:
     for name, wanted in _SETTINGS.items():
         value = await connection.fetchval(_SETTING, name)
         if value not in _STRONGER.get(name, (wanted,)):
-            broken.append(Broken(f"setting.{name}", f"is {value}, not {wanted}"))
+            broken.append(BrokenRule(f"setting.{name}", f"is {value}, not {wanted}"))
     for table, trigger, enabled, as_made in await connection.fetch(_TRIGGERS):
         if enabled is None:
-            broken.append(Broken(f"trigger.{table}.{trigger}", "is missing"))
+            broken.append(BrokenRule(f"trigger.{table}.{trigger}", "is missing"))
         elif enabled not in (b"O", b"A") or not as_made:
             broken.append(
-                Broken(f"trigger.{table}.{trigger}", "is not what it was made" if as_made is False else "is disabled")
+                BrokenRule(
+                    f"trigger.{table}.{trigger}", "is not what it was made" if as_made is False else "is disabled"
+                )
             )
     for table, right in await connection.fetch(_RIGHTS, SERVICE_ROLE, _LOG_TABLES):
-        broken.append(Broken(f"right.{table}", f"the role {SERVICE_ROLE} may {right} it; SELECT is all it needs"))
+        broken.append(BrokenRule(f"right.{table}", f"the role {SERVICE_ROLE} may {right} it; SELECT is all it needs"))
     for (table,) in await connection.fetch(_KEYLESS, _LOG_TABLES):
-        broken.append(Broken(f"key.{table}", "has no valid primary key"))
+        broken.append(BrokenRule(f"key.{table}", "has no valid primary key"))
     for table, column in await connection.fetch(_NULLABLE, _LOG_TABLES):
-        broken.append(Broken(f"column.{table}.{column}", "may be NULL"))
+        broken.append(BrokenRule(f"column.{table}.{column}", "may be NULL"))
     broken += await _broken_functions(connection)
     broken += await _broken_views(connection)
     return broken
@@ -168,20 +170,20 @@ _VOLATILITIES: Final = {"IMMUTABLE": "i", "STABLE": "s", "VOLATILE": "v", None: 
 _TYPES: Final = {"int": "integer", "int[]": "integer[]", "timestamptz": "timestamp with time zone"}
 
 
-class Made(Struct, frozen=True):
+class SchemaObjects(Struct, frozen=True):
     """What a series of migrations leaves: its functions, and the query of each view."""
 
     functions: dict[tuple[str, str], Function]
     views: dict[str, str]
 
 
-def made_by(texts: Iterable[str]) -> Made:
-    """What migrations with these texts make, one after the other.
+def schema_objects_of(texts: Iterable[str]) -> SchemaObjects:
+    """The functions and views that migrations with these texts make, one after the other.
 
     They are written in one manner. Raises ValueError for a statement that is not: if it were overlooked, something
     right would be reported as wrong, or something wrong be taken for right.
     """
-    made = Made({}, {})
+    objects = SchemaObjects({}, {})
     for text in texts:
         without = _COMMENT.sub(lambda comment: " " * len(comment[0]), text)
         found = list(_STATEMENT.finditer(without))
@@ -193,14 +195,14 @@ def made_by(texts: Iterable[str]) -> Made:
         for match in found:
             if match["function"]:
                 function = _function(match, text)
-                made.functions[function.identity] = function
+                objects.functions[function.identity] = function
             elif match["view"]:
-                made.views[match["view"]] = match["query"]
-            elif match["dropped"] in made.views:
-                del made.views[match["dropped"]]
+                objects.views[match["view"]] = match["query"]
+            elif match["dropped"] in objects.views:
+                del objects.views[match["dropped"]]
             else:
                 raise ValueError(f"cannot tell what DROP {match['dropped']} drops")
-    return made
+    return objects
 
 
 def _function(match: re.Match[str], text: str) -> Function:
@@ -235,9 +237,9 @@ def _in_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-async def _broken_functions(connection: Connection) -> list[Broken]:
-    broken: list[Broken] = []
-    expected = dict(made_by(migration.sql for migration in shipped()).functions)
+async def _broken_functions(connection: Connection) -> list[BrokenRule]:
+    broken: list[BrokenRule] = []
+    expected = dict(schema_objects_of(migration.sql for migration in shipped()).functions)
     for row in await connection.fetch(_FUNCTIONS):
         rule = f"function.{row['proname']}"
         found = Function(
@@ -253,16 +255,16 @@ async def _broken_functions(connection: Connection) -> list[Broken]:
         )
         brought = expected.pop(found.identity, None)
         if brought is None or row["prokind"] != b"f":
-            broken.append(Broken(rule, f"({row['identity']}) is none that the migrations brought"))
+            broken.append(BrokenRule(rule, f"({row['identity']}) is none that the migrations brought"))
             continue
         unlike = [f for f in found.__struct_fields__ if getattr(found, f) != getattr(brought, f)]
         if unlike:
-            broken.append(Broken(rule, f"is not the one that the migrations brought: another {', '.join(unlike)}"))
+            broken.append(BrokenRule(rule, f"is not the one that the migrations brought: another {', '.join(unlike)}"))
         if not row["of_owner"]:
-            broken.append(Broken(rule, "does not belong to the owner of the schema"))
+            broken.append(BrokenRule(rule, "does not belong to the owner of the schema"))
         if found.definer and row["for_anybody"]:
-            broken.append(Broken(rule, "works with its owner's rights, and anybody may execute it"))
-    return broken + [Broken(f"function.{name}", "is missing") for name, _ in expected]
+            broken.append(BrokenRule(rule, "works with its owner's rights, and anybody may execute it"))
+    return broken + [BrokenRule(f"function.{name}", "is missing") for name, _ in expected]
 
 
 _CONSTANT: Final = re.compile(
@@ -275,7 +277,7 @@ def _counted(query: str) -> Counter[str]:
     return Counter(_CONSTANT.findall(query))
 
 
-async def _broken_views(connection: Connection) -> list[Broken]:
+async def _broken_views(connection: Connection) -> list[BrokenRule]:
     """Views that do not do what their queries in the migrations do.
 
     PostgreSQL shows a view's query in words of its own. To have our query in such words, we would have to create a
@@ -284,16 +286,18 @@ async def _broken_views(connection: Connection) -> list[Broken]:
     counted as well, in its query and in ours. What remains open is the columns by which a window is divided: only
     `standing` has such a window, and `verify` compares it row by row.
     """
-    broken: list[Broken] = []
-    expected = made_by(migration.sql for migration in shipped()).views
+    broken: list[BrokenRule] = []
+    expected = schema_objects_of(migration.sql for migration in shipped()).views
     rows = {row["relname"]: row for row in await connection.fetch(_VIEWS)}
     there = {name: row["plain"] for name, row in rows.items()}
-    broken += [Broken(f"view.{name}", "is none that the migrations brought") for name in there if name not in expected]
+    broken += [
+        BrokenRule(f"view.{name}", "is none that the migrations brought") for name in there if name not in expected
+    ]
     for name, query in expected.items():
         if name not in there:
-            broken.append(Broken(f"view.{name}", "is missing"))
+            broken.append(BrokenRule(f"view.{name}", "is missing"))
         elif not there[name]:
-            broken.append(Broken(f"view.{name}", "has options, or does not belong to the owner of the schema"))
+            broken.append(BrokenRule(f"view.{name}", "has options, or does not belong to the owner of the schema"))
         else:
             try:
                 async with connection.transaction():  # a savepoint: an error does not end the moment
@@ -302,8 +306,10 @@ async def _broken_views(connection: Connection) -> list[Broken]:
                         for what in (f"tallybook.{name}", f"({query})")
                     ]
             except (UndefinedTableError, UndefinedColumnError, InsufficientPrivilegeError) as error:
-                broken.append(Broken(f"view.{name}", f"cannot be compared with what the migrations brought: {error}"))
+                broken.append(
+                    BrokenRule(f"view.{name}", f"cannot be compared with what the migrations brought: {error}")
+                )
                 continue
             if plans[0] != plans[1] or _counted(rows[name]["definition"]) != _counted(query):
-                broken.append(Broken(f"view.{name}", "is not the one that the migrations brought"))
+                broken.append(BrokenRule(f"view.{name}", "is not the one that the migrations brought"))
     return broken

@@ -19,24 +19,24 @@ from engine.log import codec, digest, log
 from engine.log.log import Appended, Block, Head, Request, UnconfirmedCommit
 from projections.board.board import Board, Revisions, fold
 from projections.tables import tables
-from projections.verification import stored
+from projections.verification import stored_log
 from projections.verification.proof import is_whole
-from projections.verification.stored import Text
+from projections.verification.stored_log import StoredEvent
 
-ATTEMPTS_MAX: Final = 3
+SET_ASIDE_ATTEMPTS_MAX: Final = 3
 """If somebody appends while the log is being checked, it is checked again."""
 
 
 class Unfoldable(Struct, frozen=True):
     """An event that cannot be folded, as it is stored, and why."""
 
-    event: Text
+    event: StoredEvent
     reason: str
 
 
-class Found(Struct):
-    """A log whose chain holds up to `head`. `first` is the first event in it that cannot be folded, `second` the first
-    that cannot once that is set aside. `count`: how many there are."""
+class Findings(Struct):
+    """What was found in a log whose chain holds up to `head`. `first` is the first event that cannot be folded,
+    `second` the first that cannot once that is set aside. `count`: how many there are."""
 
     head: Head
     first: Unfoldable | None = None
@@ -44,30 +44,30 @@ class Found(Struct):
     count: int = 0
 
 
-async def look(
+async def find_unfoldable(
     database: Database, tournament_id: TournamentId, *, progress: Callable[[Sequence], None] = lambda _: None
-) -> Found:
+) -> Findings:
     """Checks and folds the whole log of a tournament, as of one moment; calls `progress` with the sequence reached.
 
     Raises LogDisproved if the chain does not hold, NotFound if there is no such tournament, and DatabaseUnavailable.
     """
-    async with database.connection() as connection, stored.one_moment(connection):
-        if not await stored.stands(connection, tournament_id):
+    async with database.connection() as connection, stored_log.one_moment(connection):
+        if not await stored_log.registered_tournaments(connection, tournament_id):
             raise NotFound(f"There is no tournament {tournament_id}.")
-        ignored = await stored.ignored(connection, tournament_id)
+        ignored = await stored_log.ignored(connection, tournament_id)
         reading = _Reading(log.beginning(tournament_id), frozenset(ignored))
-        while blocks := await stored.blocks(connection, tournament_id, reading.head.sequence):
+        while blocks := await stored_log.blocks(connection, tournament_id, reading.head.sequence):
             for block in blocks:
                 reading.take(block)
             progress(reading.head.sequence)
-        found = Found(reading.head, count=len(reading.faults))
+        found = Findings(reading.head, count=len(reading.faults))
         for sequence, reason in list(reading.faults.items())[:2]:
-            text = await stored.event_text(connection, tournament_id, sequence)
-            assert text is not None
+            event = await stored_log.stored_event(connection, tournament_id, sequence)
+            assert event is not None
             if found.first is None:
-                found.first = Unfoldable(text, reason)
+                found.first = Unfoldable(event, reason)
             else:
-                found.second = Unfoldable(text, reason)
+                found.second = Unfoldable(event, reason)
     return found
 
 
@@ -80,7 +80,7 @@ class _Reading(Struct):
     revisions: Revisions = field(default_factory=Revisions)
     faults: dict[Sequence, str] = field(default_factory=dict)
 
-    def take(self, block: stored.Block) -> None:
+    def take(self, block: stored_log.StoredBlock) -> None:
         columns = block.columns()
         if block.text is None or columns is None or not is_whole(block, self.head.sequence):
             raise LogDisproved(f"The log has a gap at sequence {self.head.sequence + 1}; run `tallybook verify`.")
@@ -110,14 +110,14 @@ async def set_aside(
     *,
     dry_run: bool = False,
     progress: Callable[[Sequence], None] = lambda _: None,
-) -> Found:
-    """Sets aside the event `sequence`, and returns what `look` found before; with `dry_run` that is all.
+) -> Findings:
+    """Sets aside the event `sequence`, and returns what `find_unfoldable` found before; with `dry_run` that is all.
 
     Raises Conflict unless it is the first event that cannot be folded, and if tables stand at it or beyond, or somebody
-    appends all the time; OutcomeUnknown if the commit was not confirmed; and as `look`.
+    appends all the time; OutcomeUnknown if the commit was not confirmed; and as `find_unfoldable`.
     """
-    for _ in range(ATTEMPTS_MAX):
-        found = await look(database, tournament_id, progress=progress)
+    for _ in range(SET_ASIDE_ATTEMPTS_MAX):
+        found = await find_unfoldable(database, tournament_id, progress=progress)
         async with database.connection() as connection:
             event = await _allowed(connection, tournament_id, sequence, found)
             if dry_run:
@@ -138,7 +138,7 @@ async def set_aside(
 
 
 async def _allowed(
-    connection: Connection, tournament_id: TournamentId, sequence: Sequence, found: Found
+    connection: Connection, tournament_id: TournamentId, sequence: Sequence, found: Findings
 ) -> EventSetAside:
     first = found.first
     if first is None:

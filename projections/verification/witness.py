@@ -26,7 +26,7 @@ from msgspec import Struct
 from engine.database.pool import open_database
 from engine.domain.errors import TallybookError
 from engine.domain.terms import ID_MAX, Sequence, TournamentId
-from projections.verification import stored
+from projections.verification import stored_log
 
 UNREADABLE_MAX: Final = 20
 """Unreadable lines whose numbers are kept."""
@@ -57,20 +57,20 @@ class Note(Struct, frozen=True, kw_only=True):
 # ── Writing ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def noted(connection: Connection, tournament_id: TournamentId | None = None) -> list[Note]:
+async def current_notes(connection: Connection, tournament_id: TournamentId | None = None) -> list[Note]:
     """The heads of all tournaments, or of one, as they are now."""
     now = datetime.now(UTC)
     return [
         Note(
-            tournament=stand.tournament_id,
-            slug=stand.slug,
-            sequence=stand.sequence,
-            digest=stand.digest.hex(),
-            recorded_at=stand.recorded_at,
+            tournament=tournament.tournament_id,
+            slug=tournament.slug,
+            sequence=tournament.sequence,
+            digest=tournament.digest.hex(),
+            recorded_at=tournament.recorded_at,
             noted_at=now,
         )
-        for stand in await stored.stands(connection, tournament_id)
-        if stand.sequence is not None and stand.digest is not None and stand.recorded_at is not None
+        for tournament in await stored_log.registered_tournaments(connection, tournament_id)
+        if tournament.sequence is not None and tournament.digest is not None and tournament.recorded_at is not None
     ]
 
 
@@ -117,7 +117,7 @@ async def keep_noting(dsn: str, path: Path, every_seconds: float) -> None:
                 open_database(dsn, name="tallybook digests", connections_max=1) as database,
                 database.connection() as connection,
             ):
-                notes = await noted(connection)
+                notes = await current_notes(connection)
             fresh = [note for note in notes if last.get(note.tournament) != (note.sequence, note.digest)]
             await asyncio.to_thread(append, path, fresh)
             last |= {note.tournament: (note.sequence, note.digest) for note in fresh}
@@ -161,7 +161,7 @@ _PAGE: Final = 1_000
 _PORTION: Final = 10_000
 
 
-class Noted(Struct, frozen=True):
+class NotedDigests(Struct, frozen=True):
     """Every digest that was noted for a sequence. More than one: the log was not the same each time."""
 
     sequence: Sequence
@@ -218,7 +218,7 @@ class Witness:
         self._notes.execute("COMMIT")
         portion.clear()
 
-    def of(self, tournament_id: TournamentId, after: Sequence) -> Iterator[Noted]:
+    def digests_of(self, tournament_id: TournamentId, after: Sequence) -> Iterator[NotedDigests]:
         """What was noted of a tournament beyond `after`, in the order of sequences."""
         while True:
             rows: Items[tuple[int, bytes]] = self._notes.execute(_OF, (tournament_id, after, _PAGE)).fetchall()
@@ -229,7 +229,7 @@ class Witness:
             if not whole and len(digests) > 1:
                 digests.popitem()  # the next page has all of it
             for sequence, of_sequence in digests.items():
-                yield Noted(Sequence(sequence), tuple(of_sequence))
+                yield NotedDigests(Sequence(sequence), tuple(of_sequence))
                 after = Sequence(sequence)
             if whole:
                 return

@@ -32,7 +32,7 @@ def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HEAD_SECONDS_MAX", "UNREAD_SECONDS_MAX", "LINGER_SECONDS_MAX"):
         monkeypatch.setattr(connections, name, SOON)
     monkeypatch.setattr(body, "BODY_SECONDS_MAX", SOON)
-    monkeypatch.setattr(connections, "WATCH_SECONDS", 0.02)
+    monkeypatch.setattr(connections, "CONNECTION_WATCH_SECONDS", 0.02)
 
 
 class Raw:
@@ -403,8 +403,8 @@ def test_the_limits_are_those_that_operators_read(
         f"| a request's body | {body.BODY_SECONDS_MAX:.0f} s |",
         f"| a client reading its answer | {connections.UNREAD_SECONDS_MAX:.0f} s, and for a long answer "
         f"a second more for each {connections.READ_BYTES_PER_SECOND_MIN >> 10} KiB |",
-        f"| connections of a process | {settings.CONNECTIONS_MAX:,} connections, or",
-        f"| {connections.FIELDS_MAX} headers of {connections.FIELD_BYTES_MAX:,} bytes each |",
+        f"| connections of a process | {settings.CLIENT_CONNECTIONS_MAX:,} connections, or",
+        f"| {connections.HEADERS_MAX} headers of {connections.HEADER_BYTES_MAX:,} bytes each |",
         f"| the address | {connections.TARGET_BYTES_MAX:,} bytes |",
         f"| bytes that a process holds because clients have not read them | {outgoing.UNSENT_BYTES_MAX >> 20} MiB |",
         f"| waiting for room in these bytes | {outgoing.ROOM_SECONDS_MAX:.0f} s | 503 for a list;",

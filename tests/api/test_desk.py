@@ -449,7 +449,7 @@ async def test_tournaments_whose_heads_are_held_delay_nobody_else(
 async def test_who_waits_too_long_for_a_held_head_is_told_so_and_the_tournament_works_again_afterwards(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(appender, "ATTEMPTS_MAX", 2)
+    monkeypatch.setattr(appender, "APPEND_ATTEMPTS_MAX", 2)
     async with desk_at(dsn) as desk:
         held, other = await open_arena(desk.database), await open_arena(desk.database)
         async with holding(dsn, HOLD_HEAD, held.tournament_id):
@@ -567,7 +567,7 @@ async def test_a_full_docket_takes_no_more_but_other_tournaments_do(
 async def test_a_full_desk_takes_no_more_and_keeps_nothing_of_what_it_turned_away(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desk_module, "UNDER_WAY_MAX", 2)
+    monkeypatch.setattr(desk_module, "COMMANDS_MAX", 2)
     async with desk_at(dsn) as desk:
         arena, other = await open_arena(desk.database), await open_arena(desk.database)
         async with holding(dsn, HOLD_HEAD, arena.tournament_id):
@@ -740,7 +740,7 @@ async def test_what_is_in_the_log_is_answered_when_the_answer_can_be_read_and_no
                 connection, arena.tournament_id, PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points(7).deltas)
             )
         async with AsyncExitStack() as held:
-            for _ in range(database_module.CONNECTIONS_MAX):
+            for _ in range(database_module.POOL_CONNECTIONS_MAX):
                 with suppress(DatabaseUnavailable, TimeoutError):
                     async with asyncio.timeout(0.5):
                         await held.enter_async_context(desk.database.connection())

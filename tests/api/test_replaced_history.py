@@ -12,7 +12,7 @@ from engine.domain.commands import AddCompetition, CreateRanking, RegisterCompet
 from engine.domain.errors import HistoryReplaced, IdTaken, Unavailable
 from engine.domain.events import CompetitionVoided
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
-from projections.verification.audit import Plan, verify
+from projections.verification.all_tournaments import Plan, verify_all
 from tests.api.service import (
     Answer,
     Client,
@@ -65,7 +65,7 @@ async def names_of(client: Client) -> dict[int, str]:
 
 
 async def assert_whole(service: Service) -> None:
-    report = await verify(service.database, Plan(), on_difference=print, on_events=lambda *_: None)
+    report = await verify_all(service.database, Plan(), on_difference=print, on_events=lambda *_: None)
     assert report.differences == []
 
 

@@ -16,7 +16,7 @@ import pytest
 from api.desk import desk
 from api.http import auth, body, front
 from api.http.auth import Scope
-from api.http.forms import BODY_BYTES_MAX, FIELDS_MAX
+from api.http.forms import BODY_BYTES_MAX, FORM_FIELDS_MAX
 from api.interface import operations
 from api.interface.declarations import TOURNAMENT, Read, Write
 from engine.database.pool import Database
@@ -417,7 +417,7 @@ async def test_500_is_an_outcome_that_nobody_knows_yet_and_the_key_resolves_it(
 async def test_503_is_certainly_not_applied_and_says_when_to_retry(
     season: Season, other: Client, owner: asyncpg.Connection, log: Log, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(appender, "ATTEMPTS_MAX", 1)
+    monkeypatch.setattr(appender, "APPEND_ATTEMPTS_MAX", 1)
     before = await log.length()
     async with owner.transaction():
         tournament_id = await owner.fetchval(_TOURNAMENT_ID, season.client.tournament)
@@ -1177,7 +1177,7 @@ async def test_a_body_that_cannot_be_read_is_400(season: Season, log: Log, subte
 
 
 async def test_a_form_has_a_bounded_number_of_fields(client: Client) -> None:
-    fields = [f"f{n}=" for n in range(FIELDS_MAX + 1)]
+    fields = [f"f{n}=" for n in range(FORM_FIELDS_MAX + 1)]
     assert (await client.post("competitors.json", "&".join(fields[:-1]).encode())).status == 422
     refused(await client.post("competitors.json", "&".join(fields).encode()), 400)
     refused(await client.post("competitors.json", b"&" * BODY_BYTES_MAX), 400)

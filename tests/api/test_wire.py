@@ -201,9 +201,9 @@ def test_repeated_fields_are_each_named() -> None:
 
 
 def test_the_number_of_fields_is_bounded() -> None:
-    body = b"&".join(b"f%d=1" % i for i in range(forms.FIELDS_MAX))
-    assert len(forms.parse_form(body)) == forms.FIELDS_MAX
-    with pytest.raises(Unreadable, match=str(forms.FIELDS_MAX)):
+    body = b"&".join(b"f%d=1" % i for i in range(forms.FORM_FIELDS_MAX))
+    assert len(forms.parse_form(body)) == forms.FORM_FIELDS_MAX
+    with pytest.raises(Unreadable, match=str(forms.FORM_FIELDS_MAX)):
         forms.parse_form(body + b"&more=1")
 
 

@@ -246,7 +246,7 @@ async def test_an_event_that_cannot_be_written_down_is_rejected_and_nobody_else(
 async def test_what_was_certainly_not_sent_is_given_up_after_some_attempts(
     dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(appender_module, "ATTEMPTS_MAX", 3)
+    monkeypatch.setattr(appender_module, "APPEND_ATTEMPTS_MAX", 3)
     async with proxy(dsn) as between, open_database(between.dsn, name="test") as database:
         tournament_id = await open_new_tournament(database, actor=OPERATOR)
         async with appending(database) as appender:
@@ -269,7 +269,7 @@ async def test_what_was_certainly_not_sent_is_given_up_after_some_attempts(
 async def test_what_was_sent_on_a_connection_that_was_lost_is_sent_again_until_its_outcome_is_certain(
     dsn: str, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(appender_module, "ATTEMPTS_MAX", 1)
+    monkeypatch.setattr(appender_module, "APPEND_ATTEMPTS_MAX", 1)
     async with proxy(dsn) as between, open_database(between.dsn, name="test") as database:
         ids = [await open_new_tournament(database, actor=OPERATOR) for _ in range(3)]
         async with appending(database) as appender:
@@ -287,7 +287,7 @@ async def test_what_a_server_has_committed_that_says_no_more_than_that_it_is_goi
 ) -> None:
     """It is told to end after its commit and before its last word: so an error comes, and not just a lost connection.
     Only another attempt can tell what became of it, so there is one, although a block has but one here."""
-    monkeypatch.setattr(appender_module, "ATTEMPTS_MAX", 1)
+    monkeypatch.setattr(appender_module, "APPEND_ATTEMPTS_MAX", 1)
     async with proxy(dsn) as between, open_database(between.dsn, name="test") as database:
         tournament_id = await open_new_tournament(database, actor=OPERATOR)
         async with appending(database) as appender:
@@ -302,7 +302,7 @@ async def test_what_a_server_has_committed_that_says_no_more_than_that_it_is_goi
 async def test_a_block_that_may_have_been_applied_is_not_given_up_while_its_session_lingers(
     dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(appender_module, "ATTEMPTS_MAX", 1)
+    monkeypatch.setattr(appender_module, "APPEND_ATTEMPTS_MAX", 1)
     async with proxy(dsn) as between, open_database(between.dsn, name="test") as database:
         tournament_id = await open_new_tournament(database, actor=OPERATOR)
         async with appending(database) as appender:

@@ -27,7 +27,7 @@ from engine.domain.events import CompetitorRegistered, Event, RankingClosed, Tou
 from engine.domain.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import codec, digest, log
 from engine.log.log import Appended, Block, Head, NotAppended, Request, UnconfirmedCommit, UsedKey
-from projections.verification import stored
+from projections.verification import stored_log
 from tests.desks import DOOR, HOLD_HEAD, holding, until, waiting_for_locks
 from tests.poison import append_text
 from tests.tampering import unguarded
@@ -491,7 +491,7 @@ async def test_of_many_keys_those_that_were_used_are_answered_with_what_they_led
     async with database.connection() as connection:
         found = await log.keyed(connection, tournament_id, ["b", "c", "none", "a"])
         assert await log.keyed(connection, tournament_id, []) == {}
-        asked = [*map(str, range(log.KEYS_MAX - 1)), "a"]
+        asked = [*map(str, range(log.IDEMPOTENCY_KEYS_MAX - 1)), "a"]
         assert list(await log.keyed(connection, tournament_id, asked)) == ["a"]
         with pytest.raises(ValueError, match="more than"):
             await log.keyed(connection, tournament_id, [*asked, "b"])
@@ -1137,7 +1137,7 @@ async def test_who_reads_a_long_log_in_portions_walks_along_it_whatever_the_stat
     portions = {
         log._BLOCKS: ([tournament_id], [2], 1_000),
         log._SLICE: (tournament_id, 2, 29_000, 1_000, log.SLICE_BYTES_MAX),
-        stored._BLOCKS: (tournament_id, 2, 500, stored.BYTES_MAX, stored.BLOCK_EVENTS_MAX),
+        stored_log._BLOCKS: (tournament_id, 2, 500, stored_log.BYTES_MAX, stored_log.BLOCK_EVENTS_MAX),
     }
     async with database.connection() as connection:
         for query, arguments in portions.items():

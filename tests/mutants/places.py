@@ -18,7 +18,7 @@ ROOT: Final = Path(__file__).parents[2]
 TESTS: Final = {
     "engine/domain/judging.py": ("engine/test_judging.py", "api/test_desk.py", "api/test_voiding.py"),
     "engine/log/codec.py": ("engine/test_codec.py", "engine/test_digest.py", "engine/test_log.py"),
-    "engine/log/digest.py": ("engine/test_digest.py", "engine/test_log.py", "engine/test_proof.py"),
+    "engine/log/digest.py": ("engine/test_digest.py", "engine/test_log.py", "projections/test_proof.py"),
     "engine/log/log.py": (
         "engine/test_log.py",
         "engine/test_tails.py",
@@ -56,7 +56,7 @@ TESTS: Final = {
         "projections/test_board.py",
         "api/test_answers.py",
         "projections/test_tables.py",
-        "projections/test_verify.py",
+        "projections/test_verification.py",
         "api/test_interface.py",
     ),
     "projections/live/live.py": (
@@ -83,12 +83,12 @@ TESTS: Final = {
         "projections/test_columns.py",
         "projections/test_tables.py",
         "projections/test_worker.py",
-        "projections/test_verify.py",
+        "projections/test_verification.py",
     ),
     "projections/tables/tables.py": (
         "projections/test_tables.py",
         "projections/test_worker.py",
-        "projections/test_verify.py",
+        "projections/test_verification.py",
         "projections/test_rebuild.py",
     ),
     "projections/tables/worker.py": (
@@ -96,7 +96,11 @@ TESTS: Final = {
         "projections/test_past.py",
         "projections/test_tables.py",
     ),
-    "projections/verification/verify.py": ("projections/test_verify.py", "projections/test_patrol.py"),
+    "projections/verification/block_checks.py": ("projections/test_verification.py", "projections/test_continuous.py"),
+    "projections/verification/one_tournament.py": (
+        "projections/test_verification.py",
+        "projections/test_continuous.py",
+    ),
     "api/interface/routes.py": (
         "api/test_answers.py",
         "api/test_past.py",

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.terms import CompetitorId
-from projections.board.hierarchy import Bounds, bounds
+from projections.board.hierarchy import NestedSetBounds, bounds
 from tests.histories import unhurried
 
 Parents = dict[CompetitorId, CompetitorId | None]
@@ -21,9 +21,9 @@ def forests(draw: st.DrawFn) -> Parents:
     return dict(shuffled)
 
 
-def naive(parents: Parents) -> dict[CompetitorId, Bounds]:
+def naive(parents: Parents) -> dict[CompetitorId, NestedSetBounds]:
     """Walks through the forest and counts every coming and going."""
-    found: dict[CompetitorId, Bounds] = {}
+    found: dict[CompetitorId, NestedSetBounds] = {}
     steps = 0
 
     def visit(competitor_id: CompetitorId, level: int) -> None:
@@ -33,7 +33,7 @@ def naive(parents: Parents) -> dict[CompetitorId, Bounds]:
             if parent_id == competitor_id:
                 visit(child_id, level + 1)
         steps += 1
-        found[competitor_id] = Bounds(level, lft, steps)
+        found[competitor_id] = NestedSetBounds(level, lft, steps)
 
     for competitor_id, parent_id in parents.items():
         if parent_id is None:
@@ -86,11 +86,11 @@ def test_nobody_has_no_bounds() -> None:
 def test_a_small_forest() -> None:
     club, anna, team, ben, single = map(CompetitorId, (1, 2, 3, 4, 5))
     assert bounds({club: None, anna: team, team: club, ben: club, single: None}) == {
-        club: Bounds(0, 1, 8),
-        team: Bounds(1, 2, 5),
-        anna: Bounds(2, 3, 4),
-        ben: Bounds(1, 6, 7),
-        single: Bounds(0, 9, 10),
+        club: NestedSetBounds(0, 1, 8),
+        team: NestedSetBounds(1, 2, 5),
+        anna: NestedSetBounds(2, 3, 4),
+        ben: NestedSetBounds(1, 6, 7),
+        single: NestedSetBounds(0, 9, 10),
     }
 
 
@@ -98,4 +98,4 @@ def test_a_chain_may_be_deeper_than_python_recurses() -> None:
     length = 5_000
     assert length > sys.getrecursionlimit()
     found = bounds({CompetitorId(n): CompetitorId(n - 1) if n > 1 else None for n in range(1, length + 1)})
-    assert found == {n: Bounds(n - 1, n, 2 * length + 1 - n) for n in range(1, length + 1)}
+    assert found == {n: NestedSetBounds(n - 1, n, 2 * length + 1 - n) for n in range(1, length + 1)}

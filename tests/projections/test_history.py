@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from engine.domain.events import Points, PointsReversed, Recorded
 from engine.domain.terms import CompetitorId, Sort, UnityId
 from projections.board.board import Board, Ranking, Revisions, fold
-from projections.board.standing import Order, standings
-from projections.past.history import Filter, Historian, Line
+from projections.board.standing import OrderedTotals, standings
+from projections.past.history import Filter, Historian, HistoryLine
 from tests.histories import board_of, logs, unhurried
 
 
@@ -29,8 +29,8 @@ def positions(ranking: Ranking, unity_id: UnityId) -> dict[CompetitorId, int]:
     return {s.competitor_id: s.position for s in standings(ranking.participants, unity.totals, unity.sort)}
 
 
-def recounted(log: list[Recorded], ranking_id: int) -> list[Line]:
-    lines: list[Line] = []
+def recounted(log: list[Recorded], ranking_id: int) -> list[HistoryLine]:
+    lines: list[HistoryLine] = []
     for recorded, before, after in boards(log):
         event = recorded.event
         if not isinstance(event, Points) or event.ranking_id != ranking_id:
@@ -43,7 +43,7 @@ def recounted(log: list[Recorded], ranking_id: int) -> list[Line]:
                 if (d.competitor_id, d.unity_id) == (delta.competitor_id, delta.unity_id)
             ]
             lines.append(
-                Line(
+                HistoryLine(
                     sequence=recorded.sequence,
                     recorded_at=recorded.recorded_at,
                     actor=recorded.actor,
@@ -110,7 +110,7 @@ def test_an_order_stays_that_of_the_rule_while_totals_change(
 ) -> None:
     enrolled = [CompetitorId(n) for n in range(len(start))]
     totals = dict(zip(enrolled, start, strict=True))
-    order = Order(enrolled, totals, sort)
+    order = OrderedTotals(enrolled, totals, sort)
     for who, amount in changes:  # some are not enrolled
         competitor_id = CompetitorId(who)
         before = totals.get(competitor_id, 0)

@@ -19,8 +19,8 @@ from engine.log.log import Head
 from projections.board.board import FOLD_VERSION, Board
 from projections.past import past as past_module
 from projections.past.explanation import Explainer
-from projections.past.history import EVERYTHING, Filter, Historian, Line
-from projections.past.past import AtSequence, AtTime, AtVersion, Bounds, Cursor, Past, Span
+from projections.past.history import EVERYTHING, Filter, Historian, HistoryLine
+from projections.past.past import AtSequence, AtTime, AtVersion, Cursor, Past, Range, Span
 from projections.tables import snapshots, worker
 from projections.tables.snapshots import Snapshot
 from projections.tables.worker import Worker
@@ -60,14 +60,16 @@ async def drop_some(database: Database, tournament_id: TournamentId, dropped: in
         await snapshots.drop_others(connection, tournament_id, left)
 
 
-def lines_of(events: list[Recorded], ranking_id: RankingId) -> list[Line]:
+def lines_of(events: list[Recorded], ranking_id: RankingId) -> list[HistoryLine]:
     historian = Historian(Board(), ranking_id)
     return [line for recorded in events for line in historian.lines(recorded)]
 
 
-async def pages(past: Past, tournament_id: TournamentId, ranking_id: RankingId, span: Span, **more: Any) -> list[Line]:
+async def pages(
+    past: Past, tournament_id: TournamentId, ranking_id: RankingId, span: Span, **more: Any
+) -> list[HistoryLine]:
     """All pages, one after the other."""
-    lines: list[Line] = []
+    lines: list[HistoryLine] = []
     cursor = None
     while True:
         page = await past.page(tournament_id, ranking_id, span, after=cursor, **more)
@@ -202,7 +204,7 @@ async def test_a_time_is_that_of_the_last_event_recorded_then_or_before(
             assert await log.last_at(connection, arena.tournament_id, moment, head) == last
         if last >= 4:  # the ranking is there
             assert (await past.at(arena.tournament_id, arena.ranking_id, AtTime(moment), head)).sequence == last
-    span = await past.span(arena.tournament_id, head, Bounds(since=times[5], until=times[8]))
+    span = await past.span(arena.tournament_id, head, Range(since=times[5], until=times[8]))
     assert (span.first, span.last) == (1 + times.index(times[5]), sum(time <= times[8] for time in times))
 
 
@@ -212,7 +214,7 @@ async def test_a_time_is_that_of_the_last_event_recorded_then_or_before(
 async def test_the_ends_of_time_are_times(database: Database, past: Past, arena: Arena, moment: datetime) -> None:
     head = await head_of(database, arena)
     future = moment.year > 2000
-    span = await past.span(arena.tournament_id, head, Bounds(since=moment, until=moment))
+    span = await past.span(arena.tournament_id, head, Range(since=moment, until=moment))
     assert span == (Span(Sequence(head + 1), head) if future else Span(Sequence(1), Sequence(0)))
     if future:
         assert (await past.at(arena.tournament_id, arena.ranking_id, AtTime(moment), head)).sequence == head
@@ -247,7 +249,7 @@ async def test_new_events_come_on_later_pages(database: Database, past: Past, ar
     assert [line.delta for line in told] == list(range(1, 16))
 
 
-async def pages_after(past: Past, arena: Arena, cursor: Cursor | None, head: Sequence) -> list[Line]:
+async def pages_after(past: Past, arena: Arena, cursor: Cursor | None, head: Sequence) -> list[HistoryLine]:
     told = []
     while cursor is not None:
         page = await past.page(arena.tournament_id, arena.ranking_id, Span(Sequence(1), head), after=cursor, limit=2)
@@ -340,13 +342,13 @@ async def test_a_slice_is_bounded_in_events_and_in_bytes_and_never_empty(
 async def test_only_so_many_work_at_once_and_only_so_many_wait(
     database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(past_module, "UNDER_WAY_MAX", 2)
-    monkeypatch.setattr(past_module, "WAITING_MAX", 3)
+    monkeypatch.setattr(past_module, "PAST_REQUESTS_MAX", 2)
+    monkeypatch.setattr(past_module, "PAST_WAITING_MAX", 3)
     past, working, go_on = Past(database), 0, asyncio.Event()
 
     async def work() -> None:
         nonlocal working
-        async with past._turn():
+        async with past._admitted():
             working += 1
             await go_on.wait()
 
@@ -364,10 +366,10 @@ async def test_only_so_many_work_at_once_and_only_so_many_wait(
 
 
 async def test_nobody_waits_for_ever(database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(past_module, "UNDER_WAY_MAX", 1)
-    monkeypatch.setattr(past_module, "WAIT_SECONDS_MAX", 0.01)
+    monkeypatch.setattr(past_module, "PAST_REQUESTS_MAX", 1)
+    monkeypatch.setattr(past_module, "PAST_WAIT_SECONDS_MAX", 0.01)
     past, head = Past(database), await head_of(database, arena)
-    async with past._turn():
+    async with past._admitted():
         with pytest.raises(QueueFull):
             await past.at(arena.tournament_id, arena.ranking_id, AtSequence(head), head)
     assert (await past.at(arena.tournament_id, arena.ranking_id, AtSequence(head), head)).sequence == head

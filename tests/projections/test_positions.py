@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.database.pool import Database
 from engine.domain.terms import DELTA_MAX, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from projections.board.board import Board, Competitor, Ranking, Unity
-from projections.board.standing import Order, Standing, standings
+from projections.board.standing import OrderedTotals, Standing, standings
 from projections.tables import tables
 from projections.verification import table_checks
 from tests.histories import unhurried
@@ -93,9 +93,9 @@ async def test_the_three_forms_of_the_position_rule_agree_with_its_sentence(
     """Before and after totals have changed: an order is moved one by one and all at once, the others are made anew."""
     before = dict(totals)
     after = before | dict(changes)
-    moved = {sort: Order(enrolled, before, sort) for sort in Sort}
-    moved_at_once = {sort: Order(enrolled, before, sort) for sort in Sort}
-    made_anew = {sort: Order(enrolled, after, sort) for sort in Sort}
+    moved = {sort: OrderedTotals(enrolled, before, sort) for sort in Sort}
+    moved_at_once = {sort: OrderedTotals(enrolled, before, sort) for sort in Sort}
+    made_anew = {sort: OrderedTotals(enrolled, after, sort) for sort in Sort}
     async with database.connection() as connection:
         assert_they_agree(
             enrolled, before, await in_view(connection, tournament_id, board_with(enrolled, before)), moved
@@ -116,7 +116,7 @@ def assert_they_agree(
     enrolled: list[CompetitorId],
     totals: dict[CompetitorId, int],
     view: dict[UnityId, list[Standing]],
-    orders: dict[Sort, Order],
+    orders: dict[Sort, OrderedTotals],
 ) -> None:
     for sort, unity_id in UNITIES.items():
         expected = by_the_sentence(enrolled, totals, sort)

@@ -31,18 +31,18 @@ from engine.log.log import Head
 from projections.board.board import Board, Revisions, fold
 from projections.live import live, lives
 from projections.live.lives import open_lives
-from projections.past.history import Line
+from projections.past.history import HistoryLine
 from projections.past.past import AtSequence, Past, Span
 from projections.tables import tables, worker
 from projections.tables.rebuild import rebuild
 from projections.tables.worker import Worker
-from projections.verification import proof, stored
-from projections.verification.setting_aside import look, set_aside
+from projections.verification import proof, stored_log
+from projections.verification.setting_aside import find_unfoldable, set_aside
 from tests.desks import Arena, desk_at, open_arena, record, submit, until
 from tests.histories import NOBODY, board_of, judged_by, runs
 from tests.poison import POISONS, append_text, poison
 from tests.projections.test_tables import block_sizes, on_the_database, rich_histories
-from tests.projections.test_verify import named, verified
+from tests.projections.test_verification import named, verified
 from tests.tampering import tamper
 from tests.tournaments import open_new_tournament
 
@@ -91,7 +91,7 @@ async def add(owner: asyncpg.Connection, arena: Arena, amount: int) -> Sequence:
     return appended.last_sequence
 
 
-async def history(database: Database, arena: Arena) -> list[Line]:
+async def history(database: Database, arena: Arena) -> list[HistoryLine]:
     head = await head_of(database, arena.tournament_id)
     span = Span(Sequence(1), head.sequence)
     of_span = Past(database).lines(arena.tournament_id, arena.ranking_id, span)
@@ -178,7 +178,7 @@ async def test_wherever_it_lies_the_others_lead_to_what_they_led_to_without_it(
         found = await set_aside(database, tournament_id, sequence)
         assert found.count == len(bad) - n
         assert (found.second is None) == (n + 1 == len(bad))
-    assert (await look(database, tournament_id)).count == 0
+    assert (await find_unfoldable(database, tournament_id)).count == 0
     async with database.connection() as connection:
         loaded = await live.load(connection, tournament_id)
         slug = await log.slug_of(connection, tournament_id)
@@ -280,7 +280,7 @@ async def test_an_event_whose_effect_is_in_the_tables_is_not_set_aside(
 
 async def test_a_tournament_that_does_not_exist_is_not_found(database: Database) -> None:
     with pytest.raises(NotFound):
-        await look(database, TournamentId(999_999))
+        await find_unfoldable(database, TournamentId(999_999))
 
 
 # ── What is no setting aside ────────────────────────────────────────────────────────────────────────────
@@ -290,7 +290,7 @@ DIGEST = "0" * 64
 
 async def block_digest(database: Database, arena: Arena, sequence: int) -> str:
     async with database.connection() as connection:
-        text = await stored.event_text(connection, arena.tournament_id, Sequence(sequence))
+        text = await stored_log.stored_event(connection, arena.tournament_id, Sequence(sequence))
     assert text is not None
     return text.digest.hex()
 
@@ -494,6 +494,6 @@ async def test_an_event_that_was_set_aside_can_be_proved_as_before(
     arena = await open_arena(database)
     sequence = await poison(owner, arena, "unknown tag")
     await set_aside(database, arena.tournament_id, sequence)
-    async with database.connection() as connection, stored.one_moment(connection):
+    async with database.connection() as connection, stored_log.one_moment(connection):
         proven = await proof.prove(connection, arena.tournament_id, "cup", sequence)
     assert "Nonsense" in proven.block

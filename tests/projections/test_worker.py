@@ -322,7 +322,7 @@ async def test_boards_that_were_folded_in_a_batch_that_was_rolled_back_are_throw
 async def test_a_defect_that_one_of_many_meets_does_not_hold_up_the_others(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.05)
     arenas = [await open_arena(database) for _ in range(6)]
     met = arenas[2].tournament_id
     save = tables.save
@@ -437,7 +437,7 @@ async def test_an_event_that_cannot_be_folded_stops_its_tournament_alone_until_i
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(sweep, "STOPPED_RETRY_SECONDS", 0.1)
-    monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.05)
     arenas = [await open_arena(database) for _ in range(6)]
     bad = arenas[2]
     async with working(database):
@@ -464,7 +464,7 @@ async def test_an_event_that_the_tables_cannot_hold_stops_its_tournament_alone(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It can be folded, but no column takes what came of it: no request could have led to it."""
-    monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.05)
     arenas = [await open_arena(database) for _ in range(6)]
     bad = arenas[2]
     await Worker(database).catch_up()
@@ -486,7 +486,7 @@ async def test_an_event_that_the_tables_cannot_hold_stops_its_tournament_alone(
 async def test_a_hint_wakes_a_worker_long_before_it_would_have_looked(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "POLL_SECONDS", NEVER_SECONDS)
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
     arenas = [await open_arena(database) for _ in range(3)]
     async with working(database):
         await until(lambda: are_up_to_date(owner, *arenas))  # by the look that it begins with
@@ -504,7 +504,7 @@ async def test_a_hint_wakes_a_worker_long_before_it_would_have_looked(
 async def test_a_hint_of_too_many_to_name_has_workers_look_for_themselves(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "POLL_SECONDS", NEVER_SECONDS)
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
     arena = await open_arena(database)
     async with working(database):
         await until(lambda: are_up_to_date(owner, arena))
@@ -525,7 +525,7 @@ async def test_a_hint_of_too_many_to_name_has_workers_look_for_themselves(
 async def test_a_hint_of_what_does_not_exist_does_no_harm(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "POLL_SECONDS", NEVER_SECONDS)
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
     arena = await open_arena(database)
     async with working(database):
         await until(lambda: are_up_to_date(owner, arena))
@@ -540,8 +540,8 @@ async def test_a_hint_of_what_does_not_exist_does_no_harm(
 async def test_hints_gather_between_rounds_and_one_after_a_quiet_time_does_not_wait(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "POLL_SECONDS", NEVER_SECONDS)
-    monkeypatch.setattr(worker_module, "ROUND_SECONDS_MIN", 0.5)
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
+    monkeypatch.setattr(worker_module, "WORKER_ROUND_SECONDS_MIN", 0.5)
     arena = await open_arena(database)
     await Worker(database).catch_up()
     with capture_logs() as said:
@@ -561,8 +561,8 @@ async def test_hints_gather_between_rounds_and_one_after_a_quiet_time_does_not_w
 async def test_what_a_round_leaves_over_is_folded_without_a_pause(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "POLL_SECONDS", NEVER_SECONDS)
-    monkeypatch.setattr(worker_module, "ROUND_SECONDS_MIN", NEVER_SECONDS)
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
+    monkeypatch.setattr(worker_module, "WORKER_ROUND_SECONDS_MIN", NEVER_SECONDS)
     monkeypatch.setattr(log, "TAIL_EVENTS_MAX", 3)
     arena = await open_arena(database)
     await Worker(database).catch_up()
@@ -575,8 +575,8 @@ async def test_what_a_round_leaves_over_is_folded_without_a_pause(
 async def test_all_that_is_behind_at_the_start_is_folded_without_a_pause_however_little_a_look_shows(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, look_max: int
 ) -> None:
-    monkeypatch.setattr(worker_module, "POLL_SECONDS", NEVER_SECONDS)
-    monkeypatch.setattr(worker_module, "ROUND_SECONDS_MIN", NEVER_SECONDS)
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
+    monkeypatch.setattr(worker_module, "WORKER_ROUND_SECONDS_MIN", NEVER_SECONDS)
     monkeypatch.setattr(sweep, "LOOK_TOURNAMENTS_MAX", look_max)
     arenas = [await open_arena(database) for _ in range(7)]
     async with working(database):
@@ -586,7 +586,7 @@ async def test_all_that_is_behind_at_the_start_is_folded_without_a_pause_however
 async def test_a_worker_with_nothing_to_do_does_not_look_through_the_heads_until_something_is_committed(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.01)
     asked: list[None] = []
     looked: list[None] = []
     moment, behind = tables.moment, tables.behind
@@ -616,7 +616,7 @@ async def test_a_worker_with_nothing_to_do_does_not_look_through_the_heads_until
 async def test_what_nobody_told_of_is_found_though_a_look_shows_a_part_of_the_tournaments_only(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.01)
     monkeypatch.setattr(sweep, "LOOK_TOURNAMENTS_MAX", 2)
     arenas = [await open_arena(database) for _ in range(7)]
     async with working(database):
@@ -630,7 +630,7 @@ async def test_a_tournament_that_a_look_passed_by_because_another_worker_had_it_
     database: Database, dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other one may have died with it; the sweep is elsewhere by then, and would take long to come round."""
-    monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.01)
     claimed = await open_arena(database)
     await Worker(database).catch_up()
     async with working(database) as worker:
@@ -649,7 +649,7 @@ async def test_a_tournament_that_a_look_passed_by_because_another_worker_had_it_
 async def test_a_hint_that_could_not_be_sent_is_sent_again(
     dsn: str, database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "POLL_SECONDS", NEVER_SECONDS)
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
     arena = await open_arena(database)
     async with working(database), proxy(dsn) as between, open_database(between.dsn, name="waker") as elsewhere:
         await until(lambda: are_up_to_date(owner, arena))
@@ -697,7 +697,7 @@ async def end_sessions(owner: asyncpg.Connection, query: str) -> int:
 async def test_a_worker_survives_a_database_that_is_away_for_a_while(
     dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.1)
     async with proxy(dsn) as between, open_database(between.dsn, name="test") as database:
         arena = await open_arena(database)
         async with working(database):
@@ -737,7 +737,7 @@ async def test_a_worker_goes_on_when_what_is_missing_for_a_while_is_there_again(
     database: Database, dsn: str, monkeypatch: pytest.MonkeyPatch, away: str, back: str, error: str
 ) -> None:
     """As in the midst of a restore, where tables come one after the other and rights last."""
-    monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.1)
     search_path = {"search_path": "tallybook, away"}
     restorer = await asyncpg.connect(dsn, server_settings=search_path)
     try:

@@ -14,7 +14,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from api.cli import imports
-from api.cli.imports import UNDER_WAY_MAX, BrokenOff, Imported, ImportLine, Interrupted, _asked, register_competitors
+from api.cli.imports import (
+    IMPORT_REQUESTS_MAX,
+    BrokenOff,
+    Imported,
+    ImportLine,
+    Interrupted,
+    _asked,
+    register_competitors,
+)
 from api.desk.desk import Desk
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
 from engine.domain.errors import Refusal, Unacceptable, Unreadable
@@ -249,7 +257,7 @@ async def test_a_chain_as_deep_as_many_windows_is_registered_in_its_order(import
 
 async def test_a_parent_may_stand_anywhere_in_the_window_before(imported: Import) -> None:
     """Families of one parent and as many children as leave a window's border in every place of a family."""
-    names = [f"{family}.{child}" for family in range(2 * UNDER_WAY_MAX // 7) for child in range(7)]
+    names = [f"{family}.{child}" for family in range(2 * IMPORT_REQUESTS_MAX // 7) for child in range(7)]
     rows = [f"{name},{'' if name.endswith('.0') else name[:-1] + '0'}" for name in names]
     assert await imported("\n".join(["name,parent", *rows])) == len(names)
     parents = await imported.parents()

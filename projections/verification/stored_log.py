@@ -133,7 +133,7 @@ _MISSING: Final = """
     ORDER BY s.sequence
     LIMIT 1
 """
-_OUTSIDE: Final = """
+_OUT_OF_RANGE: Final = """
     SELECT
         (SELECT min(sequence) FROM event WHERE tournament_id = $1 AND sequence > $2) AS event_beyond,
         (SELECT min(sequence) FROM event WHERE tournament_id = $1 AND sequence < 1) AS event_before,
@@ -147,7 +147,7 @@ _KEYS: Final = """
 _KEY_COUNT: Final = "SELECT count(*) FROM idempotency WHERE tournament_id = $1"
 
 
-class Columns(Struct, frozen=True, array_like=True):
+class EventColumns(Struct, frozen=True, array_like=True):
     """What the text of a block says: every stored field of its events. `keys` None: no event has a key."""
 
     first_sequence: Sequence
@@ -158,7 +158,7 @@ class Columns(Struct, frozen=True, array_like=True):
     bodies: list[str]
 
 
-class Block(Struct, frozen=True):
+class StoredBlock(Struct, frozen=True):
     """A row of `block`, and the events that are stored between its sequences.
 
     `size` is the column `bytes`. `count`, `lowest` and `highest` are of the sequences that are there. `text` is the
@@ -181,7 +181,7 @@ class Block(Struct, frozen=True):
     created: list[int] | None
     whole: bool
 
-    def columns(self) -> Columns | None:
+    def columns(self) -> EventColumns | None:
         """What the text says. None: there is no text, or something in it is NULL that may not be."""
         try:
             return None if self.text is None else _columns(self.text)
@@ -191,13 +191,13 @@ class Block(Struct, frozen=True):
 
 async def blocks(
     connection: Connection, tournament_id: TournamentId, after: Sequence, *, blocks_max: int = BLOCKS_MAX
-) -> list[Block]:
+) -> list[StoredBlock]:
     """The blocks that end after `after`, in order: `blocks_max` at most, ending with the one that brings their texts to
     BYTES_MAX bytes."""
     rows = await connection.fetch(
         _BLOCKS, tournament_id, after, blocks_max, BYTES_MAX, BLOCK_EVENTS_MAX, timeout=LOOK_SECONDS_MAX
     )
-    return [Block(*row) for row in rows]
+    return [StoredBlock(*row) for row in rows]
 
 
 async def end_before(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Sequence:
@@ -223,16 +223,17 @@ async def missing(
     return sequence
 
 
-class Outside(Struct, frozen=True):
-    """The first sequences of what lies outside the log: beyond the last block, or before 1. None: nothing does."""
+class OutOfRange(Struct, frozen=True):
+    """The first sequences of what lies beyond the last block, or before 1. None: nothing does."""
 
     event_beyond: Sequence | None
     event_before: Sequence | None
     block_before: Sequence | None
 
 
-async def outside(connection: Connection, tournament_id: TournamentId, last: Sequence) -> Outside:
-    return Outside(*await connection.fetchrow(_OUTSIDE, tournament_id, last))
+async def out_of_range(connection: Connection, tournament_id: TournamentId, last: Sequence) -> OutOfRange:
+    """What is stored of the tournament before 1, or beyond `last`, the end of its last block."""
+    return OutOfRange(*await connection.fetchrow(_OUT_OF_RANGE, tournament_id, last))
 
 
 async def key_sequences(connection: Connection, tournament_id: TournamentId, keys: Items[str]) -> dict[str, Sequence]:
@@ -254,7 +255,7 @@ _SET_ASIDES: Final = """
     WHERE tournament_id = $1 AND kind = 'EventSetAside'
     ORDER BY sequence
 """
-_HOLDER: Final = """
+_STORED_EVENT: Final = """
     SELECT b.digest, e.recorded_at, e.actor, e.kind, e.body
     FROM event AS e
     CROSS JOIN LATERAL (
@@ -269,7 +270,7 @@ _HOLDER: Final = """
 _IGNORED: Final = "SELECT sequence FROM set_aside WHERE tournament_id = $1"
 
 
-class Text(Struct, frozen=True):
+class StoredEvent(Struct, frozen=True):
     """An event as it is stored, without its key, and the digest of the block that holds it."""
 
     sequence: Sequence
@@ -292,10 +293,10 @@ class SetAside(Struct, frozen=True):
     fault: str | None = None
 
 
-async def event_text(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> Text | None:
+async def stored_event(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> StoredEvent | None:
     """The event with this sequence; None: there is none, or no block that holds it."""
-    row = await connection.fetchrow(_HOLDER, tournament_id, sequence)
-    return None if row is None else Text(sequence, row[1], row[2], row[3], row[4], row[0])
+    row = await connection.fetchrow(_STORED_EVENT, tournament_id, sequence)
+    return None if row is None else StoredEvent(sequence, row[1], row[2], row[3], row[4], row[0])
 
 
 async def set_asides(connection: Connection, tournament_id: TournamentId) -> list[SetAside]:
@@ -308,18 +309,18 @@ async def set_asides(connection: Connection, tournament_id: TournamentId) -> lis
             found.append(SetAside(by, at, actor, None, None, f"cannot be decoded: {error}"))
             continue
         assert isinstance(event, EventSetAside)
-        holder = await event_text(connection, tournament_id, event.sequence)
-        earlier = [said for said in found if said.sequence == event.sequence and said.fault is None]
+        named = await stored_event(connection, tournament_id, event.sequence)
+        earlier = [other for other in found if other.sequence == event.sequence and other.fault is None]
         fault = None
-        if event.sequence >= by or holder is None:
+        if event.sequence >= by or named is None:
             fault = f"names event {event.sequence}, which is none before it"
-        elif holder.digest.hex() != event.digest:
+        elif named.digest.hex() != event.digest:
             fault = f"names event {event.sequence} by a digest that is not that of its block"
         elif earlier:
             fault = f"names event {event.sequence}, which event {earlier[0].by} has set aside"
         elif codec.encode(event) != (kind, body):
             fault = f"names event {event.sequence} in other words than the service writes"
-        found.append(SetAside(by, at, actor, event.sequence, None if holder is None else holder.kind, fault))
+        found.append(SetAside(by, at, actor, event.sequence, None if named is None else named.kind, fault))
     return found
 
 
@@ -328,11 +329,11 @@ async def ignored(connection: Connection, tournament_id: TournamentId) -> set[Se
     return {row[0] for row in await connection.fetch(_IGNORED, tournament_id, timeout=LOOK_SECONDS_MAX)}
 
 
-_columns: Final = msgspec.json.Decoder(Columns).decode
+_columns: Final = msgspec.json.Decoder(EventColumns).decode
 
 # ── Heads and the registry ──────────────────────────────────────────────────────────────────────────────
 
-_HEADS: Final = """
+_REGISTERED: Final = """
     SELECT
         t.tournament_id, t.slug, t.name, l.tournament_id IS NOT NULL, b.last_sequence, b.digest,
         CASE WHEN b.recorded_at BETWEEN '0001-01-01Z' AND '9999-12-31 23:59:59.999999Z' THEN b.recorded_at END,
@@ -378,7 +379,7 @@ _UNREGISTERED: Final = """
 """
 
 
-class Stand(Struct, frozen=True, kw_only=True):
+class RegisteredTournament(Struct, frozen=True, kw_only=True):
     """What the registry says of a tournament, and its last block, whose fields are None if there is none. `locked`: it
     has a row in `append_lock`. `refusals`: how many that row counts; `last_refusal`: the highest number that a refused
     key has."""
@@ -394,10 +395,12 @@ class Stand(Struct, frozen=True, kw_only=True):
     last_refusal: int | None
 
 
-async def stands(connection: Connection, tournament_id: TournamentId | None = None) -> list[Stand]:
-    """The stands of every registered tournament, or of one; by ascending id."""
+async def registered_tournaments(
+    connection: Connection, tournament_id: TournamentId | None = None
+) -> list[RegisteredTournament]:
+    """All registered tournaments, or the one with this id; by ascending id."""
     return [
-        Stand(
+        RegisteredTournament(
             tournament_id=tournament_id,
             slug=slug,
             name=name,
@@ -418,7 +421,7 @@ async def stands(connection: Connection, tournament_id: TournamentId | None = No
             recorded_at,
             refusals,
             last_refusal,
-        ) in await connection.fetch(_HEADS, tournament_id, timeout=LOOK_SECONDS_MAX)
+        ) in await connection.fetch(_REGISTERED, tournament_id, timeout=LOOK_SECONDS_MAX)
     ]
 
 

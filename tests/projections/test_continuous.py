@@ -1,4 +1,4 @@
-"""Verification for ever: round and round, the longest unverified first, at a share of the time, until told to stop."""
+"""Continuous verification: round and round, the longest unverified first, at a share of the time, until stopped."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -13,11 +13,10 @@ from structlog.testing import capture_logs
 from engine.database.pool import Database, open_database
 from engine.domain.terms import OPERATOR
 from engine.process.telemetry import DIFFERENCES, DIFFERING, VERIFIED_EVENTS, VERIFIED_TOURNAMENTS
-from projections.verification import patrol as patrol_module
-from projections.verification import stored, witness
-from projections.verification.audit import Plan
-from projections.verification.patrol import verify_for_ever
-from projections.verification.progress import State
+from projections.verification import continuous, stored_log, witness
+from projections.verification.all_tournaments import Plan
+from projections.verification.continuous import verify_continuously
+from projections.verification.progress import ProgressFile
 from tests.desks import until
 from tests.tampering import LAST, stage, tamper
 from tests.tournaments import open_new_tournament
@@ -26,11 +25,11 @@ ALL_THE_TIME = 0.9
 
 
 @asynccontextmanager
-async def patrolling(database: Database, *, share: float = ALL_THE_TIME, **plan: Any) -> AsyncIterator[list[Any]]:
+async def going_round(database: Database, *, share: float = ALL_THE_TIME, **plan: Any) -> AsyncIterator[list[Any]]:
     """What it logs, while it goes round; last, how many differences it found."""
     stop = asyncio.Event()
     with capture_logs() as lines:
-        going = asyncio.create_task(verify_for_ever(database, Plan(**plan), share=share, stop=stop))
+        going = asyncio.create_task(verify_continuously(database, Plan(**plan), share=share, stop=stop))
         try:
             yield lines
         finally:
@@ -48,14 +47,14 @@ def rounds(lines: list[Any], number: int) -> Callable[[], bool]:
 
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patrol_module, "ROUND_SECONDS_MIN", 0.0)
-    monkeypatch.setattr(patrol_module, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(continuous, "VERIFICATION_ROUND_SECONDS_MIN", 0.0)
+    monkeypatch.setattr(continuous, "RETRY_SECONDS", 0.01)
 
 
 async def test_it_goes_round_all_tournaments_and_counts_them(database: Database) -> None:
     slugs = [(await stage(database)).slug for _ in range(3)]
     events, tournaments = VERIFIED_EVENTS._value.get(), VERIFIED_TOURNAMENTS._value.get()
-    async with patrolling(database) as lines:
+    async with going_round(database) as lines:
         await until(rounds(lines, 7))
     told = [line["tournament"] for line in of(lines, "tournament_verified")]
     assert told[:6] == slugs * 2
@@ -67,11 +66,11 @@ async def test_it_goes_round_all_tournaments_and_counts_them(database: Database)
 
 async def test_the_longest_unverified_comes_first_also_of_runs_before(database: Database, tmp_path: Path) -> None:
     staged = [await stage(database) for _ in range(3)]
-    state = State(tmp_path / "state", Plan(state=tmp_path / "state").arguments("verify --forever"))
+    state = ProgressFile(tmp_path / "state", Plan(state=tmp_path / "state").arguments("verify --forever"))
     for number in (2, 0):
         state.keep_verified(staged[number].tournament_id)
     state.close()
-    async with patrolling(database, state=tmp_path / "state") as lines:
+    async with going_round(database, state=tmp_path / "state") as lines:
         await until(rounds(lines, 4))
     told = [line["tournament"] for line in of(lines, "tournament_verified")]
     assert told[:4] == [staged[number].slug for number in (1, 2, 0, 1)]
@@ -82,7 +81,7 @@ async def test_findings_are_logged_and_counted_and_it_goes_on(database: Database
     await tamper(owner, "UPDATE total SET total = 77 WHERE tournament_id = $1", staged.tournament_id)
     await owner.execute("ALTER TABLE event DISABLE TRIGGER append_only")
     counted = DIFFERENCES._value.get()
-    async with patrolling(database) as lines:
+    async with going_round(database) as lines:
         await until(rounds(lines, 3))
         assert DIFFERING._value.get() == 1
         await owner.execute("ALTER TABLE event ENABLE TRIGGER append_only")
@@ -100,7 +99,7 @@ async def test_a_tampering_is_found_in_the_next_round_and_its_end_too(
     database: Database, owner: asyncpg.Connection
 ) -> None:
     staged = await stage(database)
-    async with patrolling(database) as lines:
+    async with going_round(database) as lines:
         await until(rounds(lines, 1))
         await tamper(owner, "UPDATE unity SET version = version + 1 WHERE tournament_id = $1", staged.tournament_id)
         await until(lambda: of(lines, "difference_found"))
@@ -115,9 +114,9 @@ async def test_outside_digests_that_are_noted_meanwhile_are_heeded(
     staged = await stage(database)
     notes = tmp_path / "digests.ndjson"
     async with database.connection() as connection:
-        taken = await witness.noted(connection)
+        taken = await witness.current_notes(connection)
         witness.append(notes, taken)
-        async with patrolling(database, digests=notes) as lines:
+        async with going_round(database, digests=notes) as lines:
             await until(rounds(lines, 2))
             assert of(lines, "difference_found") == []
             forged = [type(note)(**{**_fields(note), "digest": "00" * 32}) for note in taken]
@@ -133,9 +132,9 @@ def _fields(note: witness.Note) -> dict[str, Any]:
 async def test_a_long_tournament_is_verified_in_parts_each_of_a_moment_of_its_own(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored, "BYTES_MAX", 1)
+    monkeypatch.setattr(stored_log, "BYTES_MAX", 1)
     moments = 0
-    one_moment = stored.one_moment
+    one_moment = stored_log.one_moment
 
     def counted(*arguments: Any) -> Any:
         nonlocal moments
@@ -143,8 +142,8 @@ async def test_a_long_tournament_is_verified_in_parts_each_of_a_moment_of_its_ow
         return one_moment(*arguments)
 
     await stage(database)
-    monkeypatch.setattr(stored, "one_moment", counted)
-    async with patrolling(database, mark_events=3, state=tmp_path / "state") as lines:
+    monkeypatch.setattr(stored_log, "one_moment", counted)
+    async with going_round(database, mark_events=3, state=tmp_path / "state") as lines:
         await until(rounds(lines, 1))
     (line, *_) = of(lines, "tournament_verified")
     assert (line["events"], line["differences"], lines[-1]["count"]) == (LAST, 0, 0)
@@ -154,27 +153,27 @@ async def test_a_long_tournament_is_verified_in_parts_each_of_a_moment_of_its_ow
 async def test_what_was_begun_goes_on_after_a_restart(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored, "BYTES_MAX", 1)
+    monkeypatch.setattr(stored_log, "BYTES_MAX", 1)
     staged = await stage(database)
     plan = Plan(state=tmp_path / "state", mark_events=3)
     stop = asyncio.Event()
-    blocks = stored.blocks
+    blocks = stored_log.blocks
 
     async def last_before_the_stop(connection: Any, tournament_id: Any, after: Any) -> Any:
         if after >= 6:
             stop.set()
         return await blocks(connection, tournament_id, after)
 
-    monkeypatch.setattr(stored, "blocks", last_before_the_stop)
-    assert await verify_for_ever(database, plan, share=ALL_THE_TIME, stop=stop) == 0
-    monkeypatch.setattr(stored, "blocks", blocks)
-    state = State(plan.state, plan.arguments("verify --forever"))
+    monkeypatch.setattr(stored_log, "blocks", last_before_the_stop)
+    assert await verify_continuously(database, plan, share=ALL_THE_TIME, stop=stop) == 0
+    monkeypatch.setattr(stored_log, "blocks", blocks)
+    state = ProgressFile(plan.state, plan.arguments("verify --forever"))
     kept = state.of(staged.tournament_id)
     state.close()
     assert kept is not None
     assert (kept.sequence, kept.done) == (9, False)
     read = VERIFIED_EVENTS._value.get()
-    async with patrolling(database, state=plan.state, mark_events=3) as lines:
+    async with going_round(database, state=plan.state, mark_events=3) as lines:
         await until(rounds(lines, 1))
         assert VERIFIED_EVENTS._value.get() - read >= LAST - kept.sequence
     assert of(lines, "tournament_verified")[0]["events"] == LAST
@@ -185,29 +184,29 @@ async def test_it_takes_no_more_than_its_share(database: Database) -> None:
     for _ in range(3):
         await stage(database)
     stop = asyncio.Event()
-    patrol = patrol_module._Patrol(database, Plan(), None, State(None, ""), 0.1, stop)
+    running = continuous._Rounds(database, Plan(), None, ProgressFile(None, ""), 0.1, stop)
     rests: list[float] = []
 
     async def counted(seconds: float) -> None:
         rests.append(seconds)
 
-    patrol.pause = counted  # type: ignore[method-assign]
-    began = patrol._rested_at
-    await patrol.round()
-    worked = patrol._rested_at - began
+    running.pause = counted  # type: ignore[method-assign]
+    began = running._rested_at
+    await running.go_round()
+    worked = running._rested_at - began
     *after_work, _of_the_round = rests
     assert len(after_work) > 2 * 3
     assert sum(after_work) == pytest.approx(9 * worked, rel=0.1)
 
 
 async def test_without_a_database_it_says_so_and_goes_on_when_it_is_back(dsn: str, owner: asyncpg.Connection) -> None:
-    async with open_database(dsn, name="patrol") as database:
+    async with open_database(dsn, name="rounds") as database:
         await open_new_tournament(database, actor=OPERATOR)
-        async with patrolling(database) as lines:
+        async with going_round(database) as lines:
             await until(rounds(lines, 1))
             while not of(lines, "verify_failed"):
                 await owner.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'patrol'"
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'rounds'"
                 )
                 await asyncio.sleep(0)
             before = len(of(lines, "tournament_verified"))

@@ -7,7 +7,7 @@ import pytest
 
 from engine.database.migrator import shipped
 from engine.database.pool import Database
-from projections.verification.safeguards import broken_rules, made_by
+from projections.verification.safeguards import broken_rules, schema_objects_of
 
 NEW_DOOR: Final = """
     append_block(
@@ -123,7 +123,7 @@ OTHER: Final = "CREATE OR REPLACE FUNCTION one(p_a int) RETURNS int\nLANGUAGE sq
 
 
 def test_every_function_and_view_of_the_shipped_migrations_is_read() -> None:
-    made = made_by(migration.sql for migration in shipped())
+    made = schema_objects_of(migration.sql for migration in shipped())
     assert sorted(name for name, _ in made.functions) == [
         *("append_block", "append_block", "block_text", "genesis_digest", "open_tournament", "refuse_change"),
         "refuse_keys",
@@ -132,15 +132,15 @@ def test_every_function_and_view_of_the_shipped_migrations_is_read() -> None:
 
 
 def test_a_later_function_of_the_same_arguments_replaces_the_earlier_and_no_other() -> None:
-    (function,) = made_by([ONE, OTHER]).functions.values()
+    (function,) = schema_objects_of([ONE, OTHER]).functions.values()
     assert (function.source, function.volatility, function.result) == (" SELECT 2 -- two\n", "v", "integer")
-    assert len(made_by([ONE, OTHER.replace("int)", "text)")]).functions) == 2
+    assert len(schema_objects_of([ONE, OTHER.replace("int)", "text)")]).functions) == 2
 
 
 def test_a_view_that_is_replaced_or_dropped_is_the_last_one_or_none() -> None:
     first, second = "CREATE VIEW v AS\nSELECT 1;\n", "CREATE OR REPLACE VIEW v AS SELECT 2; -- and so on;\n"
-    assert made_by([first, second]).views == {"v": "SELECT 2"}
-    assert made_by([first, "DROP VIEW v;\n"]).views == {}
+    assert schema_objects_of([first, second]).views == {"v": "SELECT 2"}
+    assert schema_objects_of([first, "DROP VIEW v;\n"]).views == {}
 
 
 @pytest.mark.parametrize(
@@ -159,4 +159,4 @@ def test_a_view_that_is_replaced_or_dropped_is_the_last_one_or_none() -> None:
 )
 def test_a_statement_of_another_manner_is_not_overlooked(text: str) -> None:
     with pytest.raises(ValueError, match="cannot"):
-        made_by([text])
+        schema_objects_of([text])

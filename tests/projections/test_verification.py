@@ -43,10 +43,10 @@ from engine.domain.terms import (
 from engine.log import log
 from engine.log.log import Appended, Block, Request
 from projections.tables.worker import Worker
-from projections.verification import audit, stored, witness
-from projections.verification.audit import Plan, Report
-from projections.verification.progress import DIFFERENCES_MAX, Difference, State, beginning
-from projections.verification.verify import hash_of_points
+from projections.verification import all_tournaments, stored_log, witness
+from projections.verification.all_tournaments import Plan, Report
+from projections.verification.block_checks import hash_of_points
+from projections.verification.progress import TOURNAMENT_DIFFERENCES_MAX, Difference, ProgressFile, beginning
 from tests.desks import Arena, open_arena, record
 from tests.histories import runs, unhurried
 from tests.poison import POISONS, cut_tail, poison
@@ -74,7 +74,9 @@ def of_no_account(*_: object) -> None:
 
 async def verified(database: Database, **plan: Any) -> Report:
     told: list[Difference] = []
-    report = await audit.verify(database, Plan(**plan), on_difference=told.append, on_events=of_no_account)
+    report = await all_tournaments.verify_all(
+        database, Plan(**plan), on_difference=told.append, on_events=of_no_account
+    )
     assert told == report.differences
     return report
 
@@ -92,7 +94,7 @@ async def staged(database: Database) -> Stage:
 
 async def note(database: Database, path: Path) -> None:
     async with database.connection() as connection:
-        witness.append(path, await witness.noted(connection))
+        witness.append(path, await witness.current_notes(connection))
 
 
 # ── A clean log ─────────────────────────────────────────────────────────────────────────────────────────
@@ -107,7 +109,7 @@ async def test_a_clean_log_has_no_difference_and_its_head_is_named(database: Dat
     assert (head.slug, head.sequence, head.digest) == (staged.slug, there.sequence, there.digest.hex())
     assert (head.events, head.blocks, head.tables_at, head.snapshots) == (LAST, 8, LAST, 1)
     assert report.events == LAST
-    assert audit.WITHOUT_DIGESTS in report.unchecked
+    assert all_tournaments.WITHOUT_DIGESTS in report.unchecked
 
 
 async def test_of_an_empty_database_there_is_nothing_to_say(database: Database) -> None:
@@ -191,9 +193,9 @@ async def test_whoever_appends_and_folds_meanwhile_makes_no_difference(
 async def test_blocks_may_be_of_any_size_beside_what_is_read_at_once(
     database: Database, staged: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored, "BYTES_MAX", 1)
+    monkeypatch.setattr(stored_log, "BYTES_MAX", 1)
     assert (await verified(database)).differences == []
-    monkeypatch.setattr(stored, "BLOCKS_MAX", 1)
+    monkeypatch.setattr(stored_log, "BLOCKS_MAX", 1)
     assert (await verified(database)).differences == []
 
 
@@ -907,10 +909,13 @@ async def test_of_very_many_differences_the_first_are_kept_and_the_others_counte
         "INSERT INTO total SELECT $1, $2, 1000000 + n, 0 FROM generate_series(1, $3::int) AS n",
         staged.tournament_id,
         staged.arena.unity_id,
-        DIFFERENCES_MAX + 10,
+        TOURNAMENT_DIFFERENCES_MAX + 10,
     )
     report = await verified(database)
-    assert (len(report.differences), report.differences_count) == (DIFFERENCES_MAX, DIFFERENCES_MAX + 10)
+    assert (len(report.differences), report.differences_count) == (
+        TOURNAMENT_DIFFERENCES_MAX,
+        TOURNAMENT_DIFFERENCES_MAX + 10,
+    )
 
 
 # ── Outside digests ─────────────────────────────────────────────────────────────────────────────────────
@@ -1033,12 +1038,12 @@ async def interrupted(database: Database, plan: Plan, *, at: int) -> None:
             raise Interruption
 
     with pytest.raises(Interruption):
-        await audit.verify(database, plan, on_difference=of_no_account, on_events=go_on)
+        await all_tournaments.verify_all(database, plan, on_difference=of_no_account, on_events=go_on)
 
 
 @pytest.fixture
 def one_block_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored, "BYTES_MAX", 1)
+    monkeypatch.setattr(stored_log, "BYTES_MAX", 1)
 
 
 def _plan(state: Path, **more: Any) -> dict[str, Any]:
@@ -1130,13 +1135,13 @@ async def test_a_state_of_other_arguments_or_none_of_ours_is_refused(
 
 
 def test_a_progress_that_is_kept_comes_back_as_it_was(tmp_path: Path) -> None:
-    state = State(tmp_path / "state", "some")
+    state = ProgressFile(tmp_path / "state", "some")
     progress = beginning(TournamentId(7), "cup")
     progress.sums = {9: {3: -4}}
     progress.differences.append(Difference(tournament="cup", sequence=Sequence(5), field="f", message="m"))
     state.keep(progress)
     state.close()
-    again = State(tmp_path / "state", "some")
+    again = ProgressFile(tmp_path / "state", "some")
     assert again.of(TournamentId(7)) == progress
     assert again.of(TournamentId(8)) is None
     again.close()

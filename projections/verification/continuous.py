@@ -1,4 +1,4 @@
-"""Verification for ever: round and round the tournaments, a little at a time, at a bounded share of a core.
+"""Continuous verification: round and round the tournaments, a little at a time, at a bounded share of a core.
 
 Findings are log lines and metrics; nothing stops because of one.
 """
@@ -16,21 +16,21 @@ from engine.database.pool import Database
 from engine.domain.errors import NotFound, TallybookError
 from engine.domain.terms import TournamentId
 from engine.process.telemetry import DIFFERENCES, DIFFERING, UNVERIFIED_SECONDS, VERIFIED_EVENTS, VERIFIED_TOURNAMENTS
-from projections.verification import stored
-from projections.verification.audit import Plan, a_difference, beside_tournaments, opened_witness
-from projections.verification.progress import Difference, Progress, State, beginning
-from projections.verification.stored import Stand
-from projections.verification.verify import Verification, Watch
+from projections.verification import stored_log
+from projections.verification.all_tournaments import Plan, database_differences, opened_witness
+from projections.verification.one_tournament import Callbacks, TournamentVerification
+from projections.verification.progress import Difference, Progress, ProgressFile, beginning
+from projections.verification.stored_log import RegisteredTournament
 from projections.verification.witness import Witness
 
-ROUND_SECONDS_MIN: Final = 1.0
+VERIFICATION_ROUND_SECONDS_MIN: Final = 1.0
 """A round takes at least so long, however little there is to verify."""
 RETRY_SECONDS: Final = 5.0
 
 _logger = structlog.get_logger()
 
 
-async def verify_for_ever(database: Database, plan: Plan, *, share: float, stop: asyncio.Event) -> int:
+async def verify_continuously(database: Database, plan: Plan, *, share: float, stop: asyncio.Event) -> int:
     """Verifies one tournament after the other, the longest unverified first, until `stop` is set.
 
     Works for `share` of the time, the database's work included. Verifies a tournament in parts, each as of a moment of
@@ -38,28 +38,31 @@ async def verify_for_ever(database: Database, plan: Plan, *, share: float, stop:
     the number of differences. Logs trouble with the database, and goes on when that is over. Raises NotFound if there
     is no tournament of the plan's slug, and Unacceptable.
     """
-    with opened_witness(plan) as witness, closing(State(plan.state, plan.arguments("verify --forever"))) as state:
-        patrol = _Patrol(database, plan, witness, state, share, stop)
+    with (
+        opened_witness(plan) as witness,
+        closing(ProgressFile(plan.state, plan.arguments("verify --forever"))) as progress_file,
+    ):
+        rounds = _Rounds(database, plan, witness, progress_file, share, stop)
         while not stop.is_set():
             try:
-                await patrol.round()
+                await rounds.go_round()
             except (TallybookError, OSError) as error:
                 if isinstance(error, NotFound):
                     raise
                 _logger.error("verify_failed", reason=str(error))
-                await patrol.pause(RETRY_SECONDS)
-        return patrol.count
+                await rounds.pause(RETRY_SECONDS)
+        return rounds.count
 
 
-class _Patrol:
-    """What `verify_for_ever` works with. `count`: differences found so far; those found again count again."""
+class _Rounds:
+    """What `verify_continuously` works with. `count`: differences found so far; those found again count again."""
 
     def __init__(
         self,
         database: Database,
         plan: Plan,
         witness: Witness | None,
-        state: State,
+        progress_file: ProgressFile,
         share: float,
         stop: asyncio.Event,
     ) -> None:
@@ -67,35 +70,37 @@ class _Patrol:
         self._database = database
         self._plan = plan
         self._witness = witness
-        self._state = state
+        self._progress_file = progress_file
         self._share = share
         self._stop = stop
         self._began_at = time.time()
         self._rested_at = perf_counter()
-        self._verified_at = state.verified_at()
+        self._verified_at = progress_file.verified_at()
         self._differing: set[TournamentId] = set()
-        self._watch = Watch(on_difference=self._differ, on_events=VERIFIED_EVENTS.inc, on_mark=state.keep)
+        self._callbacks = Callbacks(
+            on_difference=self._differ, on_events=VERIFIED_EVENTS.inc, on_mark=progress_file.keep
+        )
 
-    async def round(self) -> None:
+    async def go_round(self) -> None:
         """Verifies every tournament once."""
         began = perf_counter()
         for tournament_id in await self._order():
             if self._stop.is_set():
                 return
             await self._verify(tournament_id)
-        await self.pause(ROUND_SECONDS_MIN - (perf_counter() - began))
+        await self.pause(VERIFICATION_ROUND_SECONDS_MIN - (perf_counter() - began))
 
     async def _order(self) -> list[TournamentId]:
         """All tournaments, the longest unverified first. Looks for what belongs to none as well."""
         if self._witness is not None:
             self._witness.read()
-        async with self._database.connection() as connection, stored.one_moment(connection):
-            stands = await stored.stands(connection)
-            found = await beside_tournaments(connection, stands, self._witness, self._plan.slug)
+        async with self._database.connection() as connection, stored_log.one_moment(connection):
+            registered = await stored_log.registered_tournaments(connection)
+            found = await database_differences(connection, registered, self._witness, self._plan.slug)
         for difference in found:
             self._differ(difference)
         self.count += len(found)
-        chosen = [stand.tournament_id for stand in stands if self._plan.slug in (None, stand.slug)]
+        chosen = [one.tournament_id for one in registered if self._plan.slug in (None, one.slug)]
         if self._plan.slug is not None and not chosen and not any(difference.tournament for difference in found):
             raise NotFound(f"There is no tournament {self._plan.slug!r}; `tallybook tournament list` shows them.")
         await self._rest()
@@ -104,40 +109,47 @@ class _Patrol:
     async def _verify(self, tournament_id: TournamentId) -> None:
         began = perf_counter()
         UNVERIFIED_SECONDS.set(time.time() - self._verified_at.get(tournament_id, self._began_at))
-        progress = self._state.of(tournament_id)
+        progress = self._progress_file.of(tournament_id)
         slug = ""
         while progress is None or not progress.done:
             if self._witness is not None:
                 self._witness.read()
-            async with self._database.connection() as connection, stored.one_moment(connection):
-                stands = await stored.stands(connection, tournament_id)
-                if not stands:
-                    self._differ(a_difference(slug, None, "tournament", f"{tournament_id} is no longer registered"))
+            async with self._database.connection() as connection, stored_log.one_moment(connection):
+                found = await stored_log.registered_tournaments(connection, tournament_id)
+                if not found:
+                    gone = f"{tournament_id} is no longer registered"
+                    self._differ(Difference(tournament=slug, sequence=None, field="tournament", message=gone))
                     self.count += 1
                     return
-                slug = stands[0].slug
+                slug = found[0].slug
                 progress = progress or beginning(tournament_id, slug)
-                await self._part(connection, stands[0], progress)
-            self._state.keep(progress)
+                await self._part(connection, found[0], progress)
+            self._progress_file.keep(progress)
             if self._stop.is_set() and not progress.done:
                 return
         self._conclude(progress, perf_counter() - began)
         await self._rest()
 
-    async def _part(self, connection: Connection, stand: Stand, progress: Progress) -> None:
+    async def _part(self, connection: Connection, tournament: RegisteredTournament, progress: Progress) -> None:
         upto = progress.events + self._plan.mark_events
 
         async def rest() -> bool:
             return await self._rest() and progress.events < upto
 
-        verification = Verification(
-            connection, stand, progress, witness=self._witness, watch=self._watch, rest=rest, mark_events=2**63
+        verification = TournamentVerification(
+            connection,
+            tournament,
+            progress,
+            witness=self._witness,
+            callbacks=self._callbacks,
+            rest=rest,
+            mark_events=2**63,
         )
         await verification.run()
 
     def _conclude(self, progress: Progress, seconds: float) -> None:
         tournament_id = progress.tournament_id
-        self._state.keep_verified(tournament_id)
+        self._progress_file.keep_verified(tournament_id)
         self._verified_at[tournament_id] = time.time()
         self.count += progress.differences_count
         (self._differing.add if progress.differences_count else self._differing.discard)(tournament_id)

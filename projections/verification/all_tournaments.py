@@ -19,10 +19,10 @@ from msgspec import Struct
 from engine.database.pool import Database
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.terms import Sequence, TournamentId
-from projections.verification import safeguards, stored, table_checks
-from projections.verification.progress import Difference, Progress, State, beginning
-from projections.verification.stored import SetAside, Stand
-from projections.verification.verify import MARK_EVENTS, Verification, Watch
+from projections.verification import safeguards, stored_log, table_checks
+from projections.verification.one_tournament import MARK_EVENTS, Callbacks, TournamentVerification
+from projections.verification.progress import Difference, Progress, ProgressFile, beginning
+from projections.verification.stored_log import RegisteredTournament, SetAside
 from projections.verification.witness import Witness
 
 PARALLEL_MAX: Final = 16
@@ -66,11 +66,11 @@ class Plan(Struct, frozen=True, kw_only=True):
     mark_events: int = MARK_EVENTS
 
     def arguments(self, way: str) -> str:
-        """The arguments that a state must have been begun with to be resumed."""
+        """The arguments that a file of progress must have been begun with to be resumed."""
         return f"{way}, tournament {self.slug or 'all'}, digests {self.digests or 'none'}"
 
 
-class Verified(Struct, frozen=True, kw_only=True):
+class VerifiedTournament(Struct, frozen=True, kw_only=True):
     """A tournament, verified up to this head. `events` and `blocks` are those of the whole log. `tables_at`: where its
     tables were compared; None: they were not. `set_aside`: the events that have no effect."""
 
@@ -92,7 +92,7 @@ class Report(Struct, frozen=True, kw_only=True):
     """What a run found. It read `events` in `seconds`; a resumed run reads fewer than all. `differences` are the first
     of `differences_count`, if there are very many."""
 
-    heads: list[Verified]
+    heads: list[VerifiedTournament]
     differences: list[Difference]
     differences_count: int
     checked: list[str]
@@ -106,7 +106,7 @@ class Report(Struct, frozen=True, kw_only=True):
 # ── All of one moment ───────────────────────────────────────────────────────────────────────────────────
 
 
-async def verify(
+async def verify_all(
     database: Database,
     plan: Plan,
     *,
@@ -116,12 +116,15 @@ async def verify(
     """Verifies as of one moment. `on_difference` gets each difference when it is found, after those that a resumed run
     had found before; `on_events` gets how many events have been verified, and of how many.
 
-    Raises NotFound, Unacceptable and DatabaseUnavailable; the state then keeps what has been verified.
+    Raises NotFound, Unacceptable and DatabaseUnavailable; the file of progress then keeps what has been verified.
     """
-    with opened_witness(plan) as witness, closing(State(plan.state, plan.arguments("verify"))) as state:
-        run = _Run(plan, witness, state, on_difference, on_events)
+    with (
+        opened_witness(plan) as witness,
+        closing(ProgressFile(plan.state, plan.arguments("verify"))) as progress_file,
+    ):
+        run = _Run(plan, witness, progress_file, on_difference, on_events)
         began = perf_counter()
-        async with database.connection() as connection, stored.one_moment(connection) as moment:
+        async with database.connection() as connection, stored_log.one_moment(connection) as moment:
             await run.prepare(connection)
             under_way = [asyncio.create_task(run.work(database, moment)) for _ in range(plan.parallel)]
             try:
@@ -131,93 +134,94 @@ async def verify(
                     task.cancel()
                 await asyncio.gather(*under_way, return_exceptions=True)
         report = run.report(perf_counter() - began)
-        state.end()
+        progress_file.end()
     return report
 
 
 class _Run:
-    """One run of `verify`."""
+    """One run of `verify_all`."""
 
     def __init__(
         self,
         plan: Plan,
         witness: Witness | None,
-        state: State,
+        progress_file: ProgressFile,
         on_difference: Callable[[Difference], None],
         on_events: Callable[[int, int], None],
     ) -> None:
         self._plan = plan
         self._witness = witness
-        self._state = state
+        self._progress_file = progress_file
         self._on_difference = on_difference
         self._on_events = on_events
-        self._stands: list[Stand] = []
-        self._left: deque[Stand] = deque()
-        self._heads: list[Verified] = []
+        self._tournaments: list[RegisteredTournament] = []
+        self._left: deque[RegisteredTournament] = deque()
+        self._heads: list[VerifiedTournament] = []
         self._unchecked: list[str] = []
         self._differences: list[Difference] = []
-        self._count = 0
-        self._read = 0
-        self._verified = 0
-        self._events = 0
+        self._differences_count = 0
+        self._read_events = 0
+        self._verified_events = 0
+        self._all_events = 0
 
     async def prepare(self, connection: Connection) -> None:
         """Looks for what belongs to no tournament, and for the tournaments to verify. Raises NotFound."""
-        stands = await stored.stands(connection)
-        self._stands = [stand for stand in stands if self._plan.slug in (None, stand.slug)]
-        found = await beside_tournaments(connection, stands, self._witness, self._plan.slug)
-        if self._plan.slug is not None and not self._stands and not any(d.tournament for d in found):
+        registered = await stored_log.registered_tournaments(connection)
+        self._tournaments = [one for one in registered if self._plan.slug in (None, one.slug)]
+        found = await database_differences(connection, registered, self._witness, self._plan.slug)
+        if self._plan.slug is not None and not self._tournaments and not any(d.tournament for d in found):
             raise NotFound(f"There is no tournament {self._plan.slug!r}; `tallybook tournament list` shows them.")
-        self._keep_beside(found)
-        self._left.extend(self._stands)
-        self._events = sum(stand.sequence or 0 for stand in self._stands)
+        self._keep_database_differences(found)
+        self._left.extend(self._tournaments)
+        self._all_events = sum(tournament.sequence or 0 for tournament in self._tournaments)
 
-    def _keep_beside(self, found: list[Difference]) -> None:
-        """Reports what was found beside the tournaments, now or before the run was resumed."""
-        beside = self._state.of(_NO_TOURNAMENT) or beginning(_NO_TOURNAMENT, "")
-        beside.differences += [difference for difference in found if difference not in beside.differences]
-        self._state.keep(beside)
-        for difference in beside.differences:
+    def _keep_database_differences(self, found: list[Difference]) -> None:
+        """Reports what was found to differ outside the verified tournaments, now or before the run was resumed."""
+        kept = self._progress_file.of(_NO_TOURNAMENT) or beginning(_NO_TOURNAMENT, "")
+        kept.differences += [difference for difference in found if difference not in kept.differences]
+        self._progress_file.keep(kept)
+        for difference in kept.differences:
             self._differ(difference)
-        self._count = len(beside.differences)
+        self._differences_count = len(kept.differences)
 
     async def work(self, database: Database, moment: str) -> None:
         """Verifies tournaments that no other task has taken, one after the other."""
         if not self._left:
             return
-        async with database.connection() as connection, stored.one_moment(connection, moment):
+        async with database.connection() as connection, stored_log.one_moment(connection, moment):
             while self._left:
                 await self._verify(connection, self._left.popleft())
 
-    async def _verify(self, connection: Connection, stand: Stand) -> None:
-        progress = self._state.of(stand.tournament_id) or beginning(stand.tournament_id, stand.slug)
+    async def _verify(self, connection: Connection, tournament: RegisteredTournament) -> None:
+        tournament_id, slug = tournament.tournament_id, tournament.slug
+        progress = self._progress_file.of(tournament_id) or beginning(tournament_id, slug)
         for difference in progress.differences:
             self._differ(difference)
-        self._verified += progress.events
-        self._on_events(self._verified, self._events)
+        self._verified_events += progress.events
+        self._on_events(self._verified_events, self._all_events)
         if not progress.done:
-            watch = Watch(on_difference=self._differ, on_events=self._go_on, on_mark=self._state.keep)
-            await Verification(
+            callbacks = Callbacks(on_difference=self._differ, on_events=self._go_on, on_mark=self._progress_file.keep)
+            await TournamentVerification(
                 connection,
-                stand,
+                tournament,
                 progress,
                 witness=self._witness,
-                watch=watch,
+                callbacks=callbacks,
                 mark_events=self._plan.mark_events,
             ).run()
-            self._state.keep(progress)
-        elif await stored.digest_at(connection, stand.tournament_id, progress.sequence) != progress.digest:
+            self._progress_file.keep(progress)
+        elif await stored_log.digest_at(connection, tournament_id, progress.sequence) != progress.digest:
             gone = "is not the one that had been verified before the pause"
-            self._differ(a_difference(stand.slug, progress.sequence, "block.digest", gone))
-            self._count += 1
-        self._count += progress.differences_count
-        self._heads.append(_verified(progress, stand))
-        self._unchecked += [f"{stand.slug}: {sentence}" for sentence in progress.unchecked]
+            self._differ(Difference(tournament=slug, sequence=progress.sequence, field="block.digest", message=gone))
+            self._differences_count += 1
+        self._differences_count += progress.differences_count
+        self._heads.append(_verified_tournament(progress, tournament))
+        self._unchecked += [f"{slug}: {sentence}" for sentence in progress.unchecked]
 
     def _go_on(self, events: int) -> None:
-        self._read += events
-        self._verified += events
-        self._on_events(self._verified, self._events)
+        self._read_events += events
+        self._verified_events += events
+        self._on_events(self._verified_events, self._all_events)
 
     def _differ(self, difference: Difference) -> None:
         self._differences.append(difference)
@@ -234,23 +238,23 @@ class _Run:
         return Report(
             heads=sorted(self._heads, key=lambda head: head.tournament),
             differences=self._differences,
-            differences_count=self._count,
+            differences_count=self._differences_count,
             checked=checked,
             unchecked=unchecked,
-            events=self._read,
+            events=self._read_events,
             seconds=round(seconds, 3),
-            events_per_second=round(self._read / seconds, 1),
-            resumed=self._state.resumed,
+            events_per_second=round(self._read_events / seconds, 1),
+            resumed=self._progress_file.resumed,
         )
 
 
-def _verified(progress: Progress, stand: Stand) -> Verified:
-    return Verified(
+def _verified_tournament(progress: Progress, tournament: RegisteredTournament) -> VerifiedTournament:
+    return VerifiedTournament(
         tournament=progress.tournament_id,
         slug=progress.slug,
         sequence=progress.sequence,
         digest=progress.digest.hex(),
-        recorded_at=stand.recorded_at if stand.sequence == progress.sequence else None,
+        recorded_at=tournament.recorded_at if tournament.sequence == progress.sequence else None,
         events=progress.events,
         blocks=progress.blocks,
         tables_at=progress.tables_at,
@@ -269,28 +273,29 @@ def _unread(witness: Witness, plan: Plan) -> Iterator[str]:
         yield f"{witness.unreadable} lines of {plan.digests}: they are no digests ({lines})"
 
 
-# ── What belongs to no tournament ───────────────────────────────────────────────────────────────────────
+# ── What differs outside the logs ───────────────────────────────────────────────────────────────────────
 
 
-async def beside_tournaments(
-    connection: Connection, stands: Collection[Stand], witness: Witness | None, slug: str | None
+async def database_differences(
+    connection: Connection, registered: Collection[RegisteredTournament], witness: Witness | None, slug: str | None
 ) -> list[Difference]:
     """Rules that do not hold, rows of tournaments that are not registered, and noted tournaments that are gone."""
     found = [
-        a_difference("", None, broken.rule, broken.message) for broken in await safeguards.broken_rules(connection)
+        Difference(tournament="", sequence=None, field=broken.rule, message=broken.message)
+        for broken in await safeguards.broken_rules(connection)
     ]
-    for table, tournament_id in [*await stored.unregistered(connection), *await table_checks.unregistered(connection)]:
-        found.append(a_difference("", None, table, f"has rows of tournament {tournament_id}, which is not registered"))
-    registered = {stand.tournament_id for stand in stands}
+    for table, tournament_id in [
+        *await stored_log.unregistered(connection),
+        *await table_checks.unregistered(connection),
+    ]:
+        wrong = f"has rows of tournament {tournament_id}, which is not registered"
+        found.append(Difference(tournament="", sequence=None, field=table, message=wrong))
+    registered_ids = {tournament.tournament_id for tournament in registered}
     for tournament_id, noted_slug, last in witness.tournaments() if witness is not None else ():
-        if tournament_id not in registered and slug in (None, noted_slug):
+        if tournament_id not in registered_ids and slug in (None, noted_slug):
             gone = "it was noted elsewhere up to this sequence, and is gone"
-            found.append(a_difference(noted_slug, last, "tournament", gone))
+            found.append(Difference(tournament=noted_slug, sequence=last, field="tournament", message=gone))
     return found
-
-
-def a_difference(tournament: str, sequence: Sequence | None, field: str, message: str) -> Difference:
-    return Difference(tournament=tournament, sequence=sequence, field=field, message=message)
 
 
 @contextmanager

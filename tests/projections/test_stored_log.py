@@ -11,7 +11,7 @@ from engine.domain.events import Event
 from engine.domain.terms import ID_MAX, OPERATOR, ActorId, Sequence
 from engine.log import digest, log
 from engine.log.log import Appended, Block, Request
-from projections.verification import stored
+from projections.verification import stored_log
 from tests.desks import Arena, open_arena, record
 from tests.engine.test_log import flattened, rows_scanned
 from tests.histories import any_event
@@ -46,7 +46,7 @@ async def test_the_text_of_any_block_leads_to_its_digest(
             (appended,) = await log.append(connection, [of_block], wait=True)
             assert isinstance(appended, Appended)
         known, last = digest.genesis(tournament_id), Sequence(0)
-        for found in await stored.blocks(connection, tournament_id, last):
+        for found in await stored_log.blocks(connection, tournament_id, last):
             assert found.text is not None
             known = digest.chain(known, found.text)
             assert known == found.digest
@@ -74,10 +74,10 @@ async def arena(database: Database) -> Arena:
 async def test_blocks_are_read_in_portions_that_are_bounded_and_none_is_missed(
     database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch, bytes_max: int, blocks_max: int, most: int
 ) -> None:
-    monkeypatch.setattr(stored, "BYTES_MAX", bytes_max)
+    monkeypatch.setattr(stored_log, "BYTES_MAX", bytes_max)
     ends: list[int] = [0]
     async with database.connection() as connection:
-        while portion := await stored.blocks(
+        while portion := await stored_log.blocks(
             connection, arena.tournament_id, Sequence(ends[-1]), blocks_max=blocks_max
         ):
             assert len(portion) <= most
@@ -90,18 +90,18 @@ async def test_others_see_the_same_moment_by_its_name(database: Database, arena:
         database.connection() as one,
         database.connection() as other,
         database.connection() as third,
-        stored.one_moment(one) as moment,
+        stored_log.one_moment(one) as moment,
     ):
-        before = await stored.stands(one, arena.tournament_id)
+        before = await stored_log.registered_tournaments(one, arena.tournament_id)
         tail = await log.tail(third, arena.tournament_id, log.beginning(arena.tournament_id))
         await record(third, arena.tournament_id, tail.events[1].event)
-        async with stored.one_moment(other, moment):
-            assert await stored.stands(other, arena.tournament_id) == before
-        assert await stored.stands(third, arena.tournament_id) != before
+        async with stored_log.one_moment(other, moment):
+            assert await stored_log.registered_tournaments(other, arena.tournament_id) == before
+        assert await stored_log.registered_tournaments(third, arena.tournament_id) != before
 
 
 async def test_a_moment_is_read_only_and_in_no_hurry(database: Database) -> None:
-    async with database.connection() as connection, stored.one_moment(connection):
+    async with database.connection() as connection, stored_log.one_moment(connection):
         for name, value in (
             ("transaction_read_only", "on"),
             ("statement_timeout", "1h"),
@@ -112,7 +112,7 @@ async def test_a_moment_is_read_only_and_in_no_hurry(database: Database) -> None
 
 async def test_blocks_and_their_events_are_found_by_their_keys(database: Database, arena: Arena) -> None:
     """And nothing is scanned beyond those that are read: what is checked may be as long as it likes."""
-    explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {stored._BLOCKS}"
+    explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {stored_log._BLOCKS}"
     for mode in ("force_custom_plan", "force_generic_plan"):
         async with database.connection() as connection, connection.transaction():
             await connection.execute(f"SET LOCAL plan_cache_mode = {mode}")

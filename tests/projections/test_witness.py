@@ -14,7 +14,7 @@ from engine.database.pool import Database
 from engine.domain.terms import Sequence, TournamentId
 from engine.log import log
 from projections.verification import witness
-from projections.verification.witness import Note, Noted, Witness
+from projections.verification.witness import Note, NotedDigests, Witness
 from tests.desks import open_arena, record, until
 from tests.histories import unhurried
 
@@ -32,8 +32,8 @@ def a_note(tournament: int = 7, sequence: int = 1, byte: int = 0) -> Note:
     )
 
 
-def noted(sequence: int, *byte: int) -> Noted:
-    return Noted(Sequence(sequence), tuple(bytes([b] * 32) for b in byte))
+def noted(sequence: int, *byte: int) -> NotedDigests:
+    return NotedDigests(Sequence(sequence), tuple(bytes([b] * 32) for b in byte))
 
 
 @pytest.fixture
@@ -60,15 +60,15 @@ def test_notes_are_appended_and_read_by_tournament_and_sequence(path: Path) -> N
     witness.append(path, [a_note(7, 2), a_note(7, 3)])
     witness.append(path, [])
     file = read(path)
-    assert list(file.of(TournamentId(7), Sequence(0))) == [noted(2, 0), noted(3, 0)]
-    assert list(file.of(TournamentId(7), Sequence(2))) == [noted(3, 0)]
+    assert list(file.digests_of(TournamentId(7), Sequence(0))) == [noted(2, 0), noted(3, 0)]
+    assert list(file.digests_of(TournamentId(7), Sequence(2))) == [noted(3, 0)]
     assert list(file.tournaments()) == [(7, "cup-7", 3), (8, "cup-8", 1)]
     assert (file.lines, file.unreadable, file.torn) == (4, 0, False)
 
 
 def test_two_digests_of_one_sequence_come_together(path: Path) -> None:
     witness.append(path, [a_note(7, 3, 1), a_note(7, 3, 2), a_note(7, 4, 2)])
-    assert list(read(path).of(TournamentId(7), Sequence(0))) == [noted(3, 1, 2), noted(4, 2)]
+    assert list(read(path).digests_of(TournamentId(7), Sequence(0))) == [noted(3, 1, 2), noted(4, 2)]
 
 
 @pytest.mark.parametrize("page", [1, 2, 3])
@@ -76,7 +76,9 @@ def test_any_number_of_notes_is_read_in_portions(path: Path, page: int, monkeypa
     monkeypatch.setattr(witness, "_PAGE", page + 1)
     monkeypatch.setattr(witness, "_PORTION", page)
     witness.append(path, [a_note(7, n, b) for n in range(1, 20) for b in range(1 + n % 2)])
-    assert list(read(path).of(TournamentId(7), Sequence(0))) == [noted(n, *range(1 + n % 2)) for n in range(1, 20)]
+    assert list(read(path).digests_of(TournamentId(7), Sequence(0))) == [
+        noted(n, *range(1 + n % 2)) for n in range(1, 20)
+    ]
 
 
 def test_what_was_appended_since_is_read_and_nothing_twice(path: Path) -> None:
@@ -84,7 +86,7 @@ def test_what_was_appended_since_is_read_and_nothing_twice(path: Path) -> None:
     file = read(path)
     witness.append(path, [a_note(7, 2)])
     file.read()
-    assert (file.lines, len(list(file.of(TournamentId(7), Sequence(0))))) == (2, 2)
+    assert (file.lines, len(list(file.digests_of(TournamentId(7), Sequence(0))))) == (2, 2)
 
 
 def test_a_line_that_a_crash_cut_off_is_told_and_the_next_note_begins_a_line_of_its_own(path: Path) -> None:
@@ -95,7 +97,7 @@ def test_a_line_that_a_crash_cut_off_is_told_and_the_next_note_begins_a_line_of_
     witness.append(path, [a_note(7, 3)])
     file.read()
     assert (file.lines, file.torn, file.unreadable_lines) == (3, False, [2])
-    assert list(file.of(TournamentId(7), Sequence(0))) == [noted(1, 0), noted(3, 0)]
+    assert list(file.digests_of(TournamentId(7), Sequence(0))) == [noted(1, 0), noted(3, 0)]
 
 
 @pytest.mark.parametrize(
@@ -128,8 +130,8 @@ def test_no_rubbish_hides_a_note_or_becomes_one(tmp_path_factory: pytest.TempPat
 async def test_heads_are_noted_as_they_are(database: Database, path: Path) -> None:
     arena, _ = await open_arena(database), await open_arena(database)
     async with database.connection() as connection:
-        both = await witness.noted(connection)
-        (one,) = await witness.noted(connection, arena.tournament_id)
+        both = await witness.current_notes(connection)
+        (one,) = await witness.current_notes(connection, arena.tournament_id)
         heads = await log.heads(connection, [arena.tournament_id])
     assert both[0] == msgspec.structs.replace(one, noted_at=both[0].noted_at)
     assert len(both) == 2
@@ -156,7 +158,7 @@ async def test_only_heads_that_have_changed_are_noted_again_also_by_who_starts_a
         keeping.cancel()
         await asyncio.gather(keeping, return_exceptions=True)
         await change()
-    assert len(list(read(path).of(other.tournament_id, Sequence(0)))) == 1
+    assert len(list(read(path).digests_of(other.tournament_id, Sequence(0)))) == 1
 
 
 async def test_a_witness_that_cannot_write_goes_on_and_writes_when_it_can(

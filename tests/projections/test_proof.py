@@ -17,7 +17,7 @@ from engine.domain.events import Event
 from engine.domain.terms import Sequence, TournamentId
 from engine.log import log
 from engine.log.log import Head
-from projections.verification import proof, stored, witness
+from projections.verification import proof, stored_log, witness
 from projections.verification.proof import Proof
 from tests.projections.test_tables import block_sizes, on_the_database, rich_histories, written
 from tests.tampering import LAST, Stage, stage, tamper
@@ -28,7 +28,7 @@ SCRIPT: Final = Path(__file__).parents[2] / "docs" / "audit" / "check_proof.py"
 async def proven(
     database: Database, tournament_id: TournamentId, sequence: int, to: int | None = None, slug: str = "cup"
 ) -> Proof:
-    async with database.connection() as connection, stored.one_moment(connection):
+    async with database.connection() as connection, stored_log.one_moment(connection):
         upto = None if to is None else Sequence(to)
         return await proof.prove(connection, tournament_id, slug, Sequence(sequence), upto)
 
@@ -92,8 +92,10 @@ async def test_every_event_of_any_history_can_be_proved_up_to_every_block_behind
     database: Database, history: list[Event], sizes: list[int]
 ) -> None:
     tournament_id = await written(database, history, sizes)
-    async with database.connection() as connection, stored.one_moment(connection):
-        digests = {b.last_sequence: b.digest.hex() for b in await stored.blocks(connection, tournament_id, Sequence(0))}
+    async with database.connection() as connection, stored_log.one_moment(connection):
+        digests = {
+            b.last_sequence: b.digest.hex() for b in await stored_log.blocks(connection, tournament_id, Sequence(0))
+        }
         for sequence in range(1, len(history) + 2):
             whole = await proof.prove(connection, tournament_id, "cup", Sequence(sequence))
             assert whole.digest_sequence == len(history) + 1
@@ -109,7 +111,7 @@ async def test_a_file_of_outside_digests_is_enough_to_check_by(
 ) -> None:
     notes = tmp_path / "digests.ndjson"
     async with database.connection() as connection:
-        witness.append(notes, await witness.noted(connection))
+        witness.append(notes, await witness.current_notes(connection))
     with notes.open("a") as file:
         file.write('{"tournament":1,"slu')
     good = await proven(database, staged.tournament_id, 5)

@@ -1,8 +1,8 @@
-"""The course of a unity: who stood where, at as many moments as a picture has room for.
+"""The series of a unity: who stood where, at as many moments as a picture has room for.
 
-Pure. A moment is taken after each event that gave points in the unity. When there are more than MOMENTS_MAX, every
-second one goes, and from then on only every second one is taken, and so on. So the course stays that short, however
-long the log is.
+Pure. A point of the series is taken after each event that gave points in the unity. When there are more than
+SERIES_POINTS_MAX, every second one goes, and from then on only every second one is taken, and so on. So the series
+stays that short, however long the log is.
 """
 
 from datetime import datetime
@@ -15,27 +15,28 @@ from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board
 from projections.board.standing import Standing, standings
 
-MOMENTS_MAX: Final = 800
+SERIES_POINTS_MAX: Final = 800
 
 
-class Moment(Struct, frozen=True):
-    """`at`: when the competition that caused it began; without a competition, when the event was recorded."""
+class SeriesPoint(Struct, frozen=True):
+    """The standing after the event `sequence`. `at`: when the competition that caused it began; without a competition,
+    when the event was recorded."""
 
     sequence: Sequence
     at: datetime
     lines: dict[CompetitorId, Standing]
 
 
-class Course:
-    """Use `follow` for each event of the log; `moments` is the course so far. Its last moment has the list and the
-    totals of now, even if only the list has changed since points were given."""
+class Series:
+    """Use `follow` for each event of the log; `points` is the series so far. Its last point has the list and the totals
+    of now, even if only the list has changed since points were given."""
 
     def __init__(self, ranking_id: RankingId, unity_id: UnityId) -> None:
         self._ranking_id = ranking_id
         self._unity_id = unity_id
-        self._kept: list[Moment] = []
+        self._kept: list[SeriesPoint] = []
         self._stride = 1
-        self._since = 0  # moments since the last one that was kept
+        self._since = 0  # points of the series since the last one that was kept
         self._last: tuple[Board, Recorded] | None = None
 
     def follow(self, board: Board, recorded: Recorded) -> None:
@@ -48,26 +49,26 @@ class Course:
         self._since += 1
         self._last = board, recorded
         if self._since >= self._stride:
-            self._kept.append(self._moment(board, recorded))
+            self._kept.append(self._point(board, recorded))
             self._since = 0
-        if len(self._kept) > MOMENTS_MAX:
+        if len(self._kept) > SERIES_POINTS_MAX:
             self._kept = self._kept[::-2][::-1]
             self._stride *= 2
 
     @property
-    def moments(self) -> list[Moment]:
+    def points(self) -> list[SeriesPoint]:
         if self._last is None:
             return []
         earlier = self._kept if self._since else self._kept[:-1]
-        return [*earlier, self._moment(*self._last)]
+        return [*earlier, self._point(*self._last)]
 
-    def _moment(self, board: Board, recorded: Recorded) -> Moment:
+    def _point(self, board: Board, recorded: Recorded) -> SeriesPoint:
         event = recorded.event
         assert isinstance(event, Points)
         ranking = board.rankings[self._ranking_id]
         unity = ranking.unities[self._unity_id]
         competition = None if event.competition_id is None else board.competitions[event.competition_id]
-        return Moment(
+        return SeriesPoint(
             sequence=recorded.sequence,
             at=recorded.recorded_at if competition is None else competition.started_at,
             lines={line.competitor_id: line for line in standings(ranking.participants, unity.totals, unity.sort)},

@@ -1,4 +1,4 @@
-"""A course has as many moments as fit on a picture, however long the log is, and each is as it was."""
+"""A series has as many points as fit on a picture, however long the log is, and each is as it was."""
 
 import pytest
 from hypothesis import given
@@ -7,19 +7,19 @@ from hypothesis import strategies as st
 from engine.domain.events import Points, Recorded
 from projections.board.board import Board, Revisions, fold
 from projections.board.standing import standings
-from projections.past import course
-from projections.past.course import Course
+from projections.past import series
+from projections.past.series import Series
 from tests.histories import board_of, logs, unhurried
 
 
 @unhurried
 @given(logs(), st.integers(2, 6))
-def test_moments_are_those_of_the_log_and_the_last_one_is_among_them(log: list[Recorded], most: int) -> None:
+def test_points_are_those_of_the_log_and_the_last_one_is_among_them(log: list[Recorded], most: int) -> None:
     for ranking_id, ranking in board_of(log).rankings.items():
         for unity_id in ranking.unities:
             with pytest.MonkeyPatch.context() as small:
-                small.setattr(course, "MOMENTS_MAX", most)
-                board, followed, expected = Board(), Course(ranking_id, unity_id), {}
+                small.setattr(series, "SERIES_POINTS_MAX", most)
+                board, followed, expected = Board(), Series(ranking_id, unity_id), {}
                 for recorded in log:
                     fold(board, Revisions(), recorded)
                     followed.follow(board, recorded)
@@ -31,13 +31,13 @@ def test_moments_are_those_of_the_log_and_the_last_one_is_among_them(log: list[R
                         caused = board.competitions.get(event.competition_id) if event.competition_id else None
                         at = recorded.recorded_at if caused is None else caused.started_at
                         expected[recorded.sequence] = at, {line.competitor_id: line for line in lines}
-                        assert followed.moments[-1].sequence == recorded.sequence
-                        assert len(followed.moments) <= most + 1
-            *earlier, last = followed.moments or [None]
+                        assert followed.points[-1].sequence == recorded.sequence
+                        assert len(followed.points) <= most + 1
+            *earlier, last = followed.points or [None]
             assert [m for m in earlier if m and (m.at, m.lines) != expected[m.sequence]] == []
             unity = ranking.unities[unity_id]
             now = standings(ranking.participants, unity.totals, unity.sort)
             assert last is None or (last.sequence, list(last.lines.values())) == (max(expected), now)
-            sequences = [moment.sequence for moment in followed.moments]
+            sequences = [point.sequence for point in followed.points]
             assert sequences == sorted(set(sequences))
             assert len(expected) > most or sequences == list(expected)

@@ -1,0 +1,337 @@
+"""The checks of a tournament's blocks, one after the other: chain, times, keys, lengths, what voidings must reverse.
+
+The chain is recomputed from the stored bytes, link by link. A link that does not hold is named, and the next one is
+judged from the stored digest. So each place that was tampered with is named once, and not everything behind it.
+
+Nothing here reads the database. `one_tournament.py` reads the blocks, and compares what is kept beside the log.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Sequence as Items
+from datetime import UTC, datetime
+from typing import Final
+
+from msgspec import Struct, field
+
+from engine.domain.events import (
+    CompetitionAdded,
+    CompetitionUnvoided,
+    CompetitionVoided,
+    CompetitorRegistered,
+    Event,
+    EventSetAside,
+    Points,
+    PointsAdded,
+    PointsReversed,
+    RankingCreated,
+    Recorded,
+    TournamentOpened,
+    UnityAdded,
+)
+from engine.domain.terms import ActorId, CompetitionId, Sequence, UnityId
+from engine.log import codec, digest
+from projections.board.board import Board, Revisions, add_points, fold
+from projections.board.differences import differences
+from projections.verification.progress import TOURNAMENT_DIFFERENCES_MAX, Difference, PointsInEffect, Progress
+from projections.verification.stored_log import EventColumns, RegisteredTournament, StoredBlock
+
+_FIRST_US: Final = digest.microseconds(datetime.min.replace(tzinfo=UTC))
+_LAST_US: Final = digest.microseconds(datetime.max.replace(tzinfo=UTC))
+_SUM_MASK: Final = 2**63 - 1
+_SET_ASIDE: Final = "\0"
+"""Stands in place of the tag of an event that was set aside. No column of PostgreSQL can hold it."""
+_POINTS: Final = (PointsAdded, PointsReversed)  # isinstance takes half as long with a tuple as with a union
+_NOBODY: Final = ActorId(0)
+
+
+class DifferenceCollector:
+    """Puts the differences of one tournament into its progress."""
+
+    def __init__(self, progress: Progress, slug: str, on_difference: Callable[[Difference], None]) -> None:
+        self._progress = progress
+        self._slug = slug
+        self._on_difference = on_difference
+
+    def add(self, sequence: Sequence | None, field: str, message: str) -> None:
+        """Counts a difference. Keeps the first TOURNAMENT_DIFFERENCES_MAX, and calls `on_difference` for each of
+        these."""
+        self._progress.differences_count += 1
+        if len(self._progress.differences) < TOURNAMENT_DIFFERENCES_MAX:
+            found = Difference(tournament=self._slug, sequence=sequence, field=field, message=message)
+            self._progress.differences.append(found)
+            self._on_difference(found)
+
+
+class DueReversals(Struct):
+    """What is still to be reversed of a competition because the event `sequence` voided or unvoided it. `count` and
+    `sum` as in PointsInEffect."""
+
+    competition_id: CompetitionId
+    sequence: Sequence
+    count: int = 0
+    sum: int = 0
+
+
+class _BlockFacts(Struct):
+    """What must be known about a block's events beside what they fold to. `doubtful`: one of them cannot be decoded or
+    folded, or was set aside."""
+
+    structural: bool
+    doubtful: bool = False
+    created: list[int] = field(default_factory=list)
+    due: dict[CompetitionId, DueReversals] = field(default_factory=dict)
+
+
+class BlockChecks:
+    """Use `check` for each block that follows `progress`, in order. `board` is that of the progress.
+
+    `ignored` are the events that were set aside; `faults` says of each EventSetAside that set nothing aside why. What a
+    block should have reversed and did not is in `unreversed`; the caller reports it, and clears the list.
+    """
+
+    def __init__(self, progress: Progress, tournament: RegisteredTournament, collector: DifferenceCollector) -> None:
+        assert progress.board is not None
+        self.progress = progress
+        self.board: Board = progress.board
+        self.ignored: frozenset[Sequence] = frozenset()
+        self.faults: Mapping[Sequence, str] = {}
+        self.unreversed: list[DueReversals] = []
+        self._tournament = tournament
+        self._differ = collector.add
+        self._revisions = Revisions()
+
+    def check(self, block: StoredBlock, keys: Mapping[str, Sequence]) -> None:
+        """Checks the next block, folds its events, and moves the progress to its end. `keys`: the sequences that are
+        remembered for the keys of its events."""
+        progress, columns, first, last = self.progress, block.columns(), block.first_sequence, block.last_sequence
+        facts: _BlockFacts | None = None
+        if first != progress.sequence + 1 or last < first:
+            self._differ(
+                Sequence(progress.sequence + 1),
+                "block.first_sequence",
+                f"the block that ends at {last} begins at {first}: the blocks do not follow each other",
+            )
+        if block.text is None or block.recorded_us is None:
+            self._differ(first, "event.sequence", f"there is no event at all in the block from {first} to {last}")
+        else:
+            if not block.timely:
+                self._differ(first, "event.recorded_at", f"is not that of the block from {first} to {last}")
+            if progress.recorded_us is not None and block.recorded_us < progress.recorded_us:
+                self._differ(first, "event.recorded_at", "is before that of the event before it")
+            if block.size != len(block.text):
+                self._differ(first, "block.bytes", f"is {block.size}; its text has {len(block.text)}")
+            recomputed = digest.chain(progress.digest, block.text)
+            if recomputed != block.digest:
+                self._differ(
+                    first,
+                    "block.digest",
+                    f"of the block from {first} to {last} is {block.digest.hex()}; its events make {recomputed.hex()}",
+                )
+            if columns is None:
+                self._differ(first, "event", f"something is NULL in the block from {first} to {last}")
+                progress.foldable = False
+            else:
+                facts = self._fold(columns)
+                if columns.keys is not None:
+                    self._check_keys(columns.first_sequence, columns.keys, keys)
+            progress.recorded_us = block.recorded_us
+        if facts is None:
+            progress.structure_sequence = last if block.structure_sequence is None else block.structure_sequence
+        else:
+            self._check_facts(block, facts)
+        progress.digest = block.digest
+        progress.sequence = last
+        progress.blocks += 1
+        progress.events += block.count
+
+    def _fold(self, columns: EventColumns) -> _BlockFacts:
+        """Folds the events of a block, and returns what else must be known about them."""
+        progress, board, sums, kinds = self.progress, self.board, self.progress.sums, columns.kinds
+        decode, sequence = codec.decode, columns.first_sequence
+        facts = _BlockFacts(structural=sequence == 1)
+        if not _FIRST_US <= columns.recorded_us <= _LAST_US:
+            self._differ(sequence, "event.recorded_at", "is not in any year from 1 to 9999")
+            progress.foldable = False
+        if self.ignored:
+            kinds = self._without_ignored(sequence, kinds)
+        elif sequence == 1 and kinds[0] != "TournamentOpened":
+            self._differ(sequence, "event.kind", f"is {kinds[0]!r}: the first event opens the tournament")
+        for kind, body in zip(kinds, columns.bodies, strict=True):
+            try:
+                event = decode(kind, body)
+                if not isinstance(event, _POINTS):
+                    self._fold_other(facts, sequence, columns.recorded_us, event)
+                elif progress.foldable:
+                    add_points(board, event)  # as `fold` does, but it needs a time: making one takes a tenth of all
+            except codec.Undecodable as error:
+                facts.doubtful = True
+                if kind != _SET_ASIDE:
+                    self._differ(sequence, "event.body", f"cannot be decoded: {error}")
+                    progress.foldable = False
+            except LookupError as error:
+                facts.doubtful = True
+                self._differ(sequence, "event.body", f"names {error}, which does not exist")
+                progress.foldable = False
+            else:
+                if isinstance(event, _POINTS):
+                    for delta in event.deltas:  # counted apart from the fold
+                        of_unity = sums.get(delta.unity_id)
+                        if of_unity is None:
+                            of_unity = sums[delta.unity_id] = {}
+                        of_unity[delta.competitor_id] = of_unity.get(delta.competitor_id, 0) + delta.amount
+                    if event.competition_id is not None and progress.foldable:
+                        self._count_effect(facts, sequence, event)
+            sequence = Sequence(sequence + 1)
+        return facts
+
+    def _without_ignored(self, first: Sequence, kinds: list[str]) -> list[str]:
+        """The tags of a block's events, with _SET_ASIDE, which cannot be decoded, in place of those that were set
+        aside."""
+        aside = {sequence for sequence in self.ignored if first <= sequence < first + len(kinds)}
+        self.progress.ignored += sorted(aside)
+        return [_SET_ASIDE if n in aside else kind for n, kind in enumerate(kinds, start=first)]
+
+    def _fold_other(self, facts: _BlockFacts, sequence: Sequence, recorded_us: int, event: Event) -> None:
+        """Folds an event that gives no points. Raises LookupError as the fold does."""
+        if self.progress.foldable:
+            for name in event.creates:
+                facts.created.append(getattr(event, name))
+            for what in _existing(self.board, event):
+                self._differ(sequence, "event.body", f"creates {what}, which exists")
+            fold(self.board, self._revisions, Recorded(sequence, digest.moment(recorded_us), _NOBODY, None, event))
+        if event.structural:
+            facts.structural = True
+        match event:
+            case TournamentOpened():
+                self._compare_registry(sequence, event)
+            case EventSetAside():
+                if sequence in self.faults:
+                    self._differ(sequence, "event.body", self.faults[sequence])
+            case CompetitionVoided() | CompetitionUnvoided() if self.progress.foldable:
+                self._void(facts, sequence, event)
+
+    # ── What competitions caused ────────────────────────────────────────────────────────────────────────
+
+    def _void(self, facts: _BlockFacts, sequence: Sequence, event: CompetitionVoided | CompetitionUnvoided) -> None:
+        """Notes that the rest of the block must reverse all points of the competition that are in effect."""
+        competition_id, voids = event.competition_id, isinstance(event, CompetitionVoided)
+        effect = self.progress.effects.setdefault(competition_id, PointsInEffect())
+        if effect.voided == voids:
+            was = "is voided already" if voids else "is not voided"
+            self._differ(sequence, "event.body", f"names competition {competition_id}, which {was}")
+        due = facts.due.setdefault(competition_id, DueReversals(competition_id, sequence))
+        due.count += effect.count
+        due.sum += effect.sum
+        effect.count, effect.sum, effect.voided = 0, 0, voids
+
+    def _count_effect(self, facts: _BlockFacts, sequence: Sequence, event: Points) -> None:
+        """Adds points to what is in effect. A reversal also takes what it reverses off what is due to be reversed."""
+        competition_id = event.competition_id
+        assert competition_id is not None
+        effect = self.progress.effects.get(competition_id)
+        if effect is None:
+            effect = self.progress.effects[competition_id] = PointsInEffect()
+        if isinstance(event, PointsReversed):
+            due: PointsInEffect | DueReversals | None = facts.due.get(competition_id)
+            if due is None:
+                wrong = f"reverses points of competition {competition_id}, which this block neither voids nor unvoids"
+                self._differ(sequence, "event.body", wrong)
+                due = effect
+            due.count -= 1
+            due.sum = (due.sum - hash_of_points(self.progress.salt, event.reverses, event, -1)) & _SUM_MASK
+        elif effect.voided:
+            self._differ(sequence, "event.body", f"gives points to competition {competition_id}, which is voided")
+        effect.count += 1
+        effect.sum = (effect.sum + hash_of_points(self.progress.salt, sequence, event, 1)) & _SUM_MASK
+
+    def _check_facts(self, block: StoredBlock, facts: _BlockFacts) -> None:
+        """Checks what the block says of its events, and that all that was due to be reversed was reversed."""
+        progress, first, last = self.progress, block.first_sequence, block.last_sequence
+        structure = last if facts.structural else progress.structure_sequence
+        if block.structure_sequence is None:
+            if progress.structure_kept:
+                self._differ(first, "block.structure_sequence", "is NULL, and in a block before it it is not")
+            structure = last
+        elif facts.doubtful and block.structure_sequence in (last, progress.structure_sequence):
+            structure = block.structure_sequence
+        elif block.structure_sequence != structure:
+            wrong = f"is {block.structure_sequence}; the last structural block up to it ends at {structure}"
+            self._differ(first, "block.structure_sequence", wrong)
+        progress.structure_sequence = structure
+        progress.structure_kept = progress.structure_kept or block.structure_sequence is not None
+        if block.created is not None:
+            missing, more = set(facts.created) - set(block.created), set(block.created) - set(facts.created)
+            if missing or (more and block.whole and not facts.doubtful and progress.foldable):
+                wrong = f"is {block.created}; its events create {facts.created}"
+                self._differ(first, "block.created", wrong)
+        for competition_id, due in facts.due.items():
+            if due.count or due.sum & _SUM_MASK:
+                effect = progress.effects[competition_id]
+                effect.count += due.count
+                effect.sum = (effect.sum + due.sum) & _SUM_MASK
+                if facts.doubtful:
+                    sentence = f"what the event {due.sequence} had reversed: an event of its block was set aside"
+                    progress.unchecked.append(sentence)
+                else:
+                    self.unreversed.append(due)
+
+    # ── The registry and keys ───────────────────────────────────────────────────────────────────────────────
+
+    def _compare_registry(self, sequence: Sequence, event: Event) -> None:
+        """Compares the event that opens the tournament with what the registry says."""
+        if sequence != 1:
+            self._differ(sequence, "event.kind", "opens the tournament, which is open")
+        expected = TournamentOpened(name=self._tournament.name, slug=self._tournament.slug)
+        for unlike in differences(event, expected):
+            self._differ(sequence, f"tournament.{unlike.path}", f"is {unlike.found}, not {unlike.expected}")
+
+    def _check_keys(self, first: Sequence, used: Items[str | None], keys: Mapping[str, Sequence]) -> None:
+        """Checks the keys of a block: the events of a request follow each other, and its first sequence is
+        remembered."""
+        before: str | None = None
+        for sequence, key in enumerate(used, start=first):
+            if key is not None and key != before:
+                self.progress.keys += 1
+                if key not in keys:
+                    self._differ(Sequence(sequence), "idempotency.idempotency_key", f"{key!r} is not remembered")
+                elif keys[key] != sequence:
+                    self._differ(Sequence(sequence), "idempotency.sequence", f"of {key!r} is {keys[key]}")
+            before = key
+
+
+def hash_of_points(salt: int, sequence: Sequence, event: Points, sign: int) -> int:
+    """The hash of the lines of `event` as those of the event `sequence`, each amount times `sign` (1 or -1). Add such
+    hashes up modulo 2⁶³.
+
+    Amounts are made odd, because the hashes of -1 and -2 are the same. The hash of a tuple is nearly linear in its last
+    item: if two events exchanged their amounts, the sum would be the same more often than not. Hence the square.
+    """
+    double = 2 * sign
+    if len(event.deltas) == 1:  # as nearly always
+        (line,) = event.deltas
+        odd = line.amount * double + 1
+        hashed = hash((salt, sequence, event.ranking_id, line.competitor_id, line.unity_id, odd))
+        return hashed * hashed
+    lines = [n for d in event.deltas for n in (d.competitor_id, d.unity_id, d.amount * double + 1)]
+    hashed = hash((salt, sequence, event.ranking_id, *lines))
+    return hashed * hashed
+
+
+def _existing(board: Board, event: Event) -> Iterator[str]:
+    """What `event` creates although it exists."""
+    match event:
+        case CompetitorRegistered() if event.competitor_id in board.competitors:
+            yield f"competitor {event.competitor_id}"
+        case CompetitionAdded() if event.competition_id in board.competitions:
+            yield f"competition {event.competition_id}"
+        case RankingCreated():
+            if event.ranking_id in board.rankings:
+                yield f"ranking {event.ranking_id}"
+            yield from _existing_unity(board, event.main_unity_id)
+        case UnityAdded():
+            yield from _existing_unity(board, event.unity_id)
+
+
+def _existing_unity(board: Board, unity_id: UnityId) -> Iterator[str]:
+    if any(unity_id in ranking.unities for ranking in board.rankings.values()):
+        yield f"unity {unity_id}"

@@ -1,0 +1,449 @@
+"""The verification of one tournament: its whole log is folded once, and everything kept besides is compared with it.
+
+This module reads the blocks, and compares what is kept beside the log: notes, snapshots, tables. `block_checks.py`
+checks and folds each block.
+
+Memory holds two batches of blocks, one board, and as many sums as the board has totals, however long the log is.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from contextlib import aclosing
+from typing import Final
+
+import asyncpg
+from asyncpg import Connection
+from msgspec import Struct
+
+from engine.database.pool import DATABASE_TROUBLE
+from engine.domain.events import Points, PointsReversed
+from engine.domain.terms import Sequence
+from engine.log import log
+from engine.log.log import Head
+from projections.board.board import FOLD_VERSION, Board
+from projections.board.differences import differences
+from projections.board.standing import standings
+from projections.tables import snapshots, tables
+from projections.tables.tables import Checkpoint
+from projections.verification import stored_log, table_checks
+from projections.verification.block_checks import BlockChecks, DifferenceCollector, DueReversals
+from projections.verification.progress import Difference, Progress, beginning
+from projections.verification.stored_log import RegisteredTournament, StoredBlock
+from projections.verification.table_checks import StandingRow
+from projections.verification.witness import NotedDigests, Witness
+
+MARK_EVENTS: Final = 1_000_000
+"""After so many events of a tournament its progress is kept."""
+RECEIVE_BYTES: Final = 64 * 1024
+"""After so much of the blocks' text has been verified, we receive what has come of the next batch. All of it may not
+fit into the socket's buffer, and PostgreSQL would wait for room instead of going on."""
+_UNORDERED: Final = ("totals", "sums")
+"""The parts of a board whose order is never shown."""
+_NEVER: Final = 2**63
+UNREVERSED_MAX: Final = 10
+"""Events that are named in one difference."""
+
+Rest = Callable[[], Awaitable[bool]]
+"""Rests from the work done since the last rest. False: stop working."""
+
+
+class Callbacks(Struct, frozen=True, kw_only=True):
+    """What a verification calls. `on_difference` gets each difference that is kept, as soon as it is found;
+    `on_events` the number of events read since its last call; `on_mark` each progress from which the verification could
+    go on."""
+
+    on_difference: Callable[[Difference], None]
+    on_events: Callable[[int], None]
+    on_mark: Callable[[Progress], None]
+
+
+class _Batch(Struct, frozen=True):
+    blocks: list[StoredBlock]
+    keys: Mapping[str, Sequence]  # the remembered ones of its events
+
+
+class TournamentVerification:
+    """Use `run` once, within `stored_log.one_moment`; `tournament` is of the same moment."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        tournament: RegisteredTournament,
+        progress: Progress,
+        *,
+        witness: Witness | None,
+        callbacks: Callbacks,
+        rest: Rest | None = None,
+        mark_events: int = MARK_EVENTS,
+    ) -> None:
+        collector = DifferenceCollector(progress, tournament.slug, callbacks.on_difference)
+        self.progress = progress
+        self._checks = BlockChecks(progress, tournament, collector)
+        self._differ = collector.add
+        self._connection = connection
+        self._tournament = tournament
+        self._witness = witness
+        self._callbacks = callbacks
+        self._rest = rest
+        self._mark_events = mark_events
+        self._next_mark = progress.events + mark_events
+        self._reading: asyncio.Task[list[StoredBlock]] | None = None
+        self._stopped = False
+        self._checkpoint: Checkpoint | None = None
+        self._snapshots: Iterator[Sequence] = iter(())
+        self._next_snapshot: Sequence | None = None
+        self._notes: Iterator[NotedDigests] = (
+            iter(()) if witness is None else witness.digests_of(progress.tournament_id, progress.sequence)
+        )
+        self._next_note: NotedDigests | None = next(self._notes, None)
+        self._next_stop: int = 0
+
+    async def run(self) -> bool:
+        """Goes on from where the progress stands to the end of the log. False: `rest` said to stop."""
+        await self._begin()
+        async with aclosing(self._batches()) as batches:
+            async for batch in batches:
+                events = self.progress.events
+                taken_bytes = 0
+                for block in batch.blocks:
+                    self._checks.check(block, batch.keys)
+                    for unreversed in self._checks.unreversed:
+                        await self._report_unreversed(unreversed)
+                    self._checks.unreversed.clear()
+                    taken_bytes += block.size
+                    if taken_bytes >= RECEIVE_BYTES:
+                        taken_bytes = 0
+                        await asyncio.sleep(0)
+                    if block.count > 0 and block.count != block.last_sequence - block.first_sequence + 1:
+                        await self._report_missing(block)
+                    if self.progress.sequence >= self._next_stop:
+                        await self._compare()
+                self._callbacks.on_events(self.progress.events - events)
+                if self.progress.events >= self._next_mark:
+                    self._callbacks.on_mark(self.progress)
+                    self._next_mark = self.progress.events + self._mark_events
+        if self._stopped:
+            return False
+        await self._finish()
+        self.progress.done = True
+        self.progress.board = None
+        self.progress.sums = {}
+        self.progress.effects = {}
+        return True
+
+    # ── Reading ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _batches(self) -> AsyncGenerator[_Batch, None]:
+        """The following blocks, batch by batch. The next one is read while one is being verified. If there are to be
+        rests, it is read afterwards."""
+        reading = self._reading = asyncio.create_task(self._read(self.progress.sequence))
+        try:
+            while blocks := await reading:
+                batch = _Batch(blocks, await self._remembered(blocks))
+                last = blocks[-1].last_sequence
+                if self._rest is None:
+                    reading = self._reading = asyncio.create_task(self._read(last))
+                    await asyncio.sleep(0)  # it sends its query
+                yield batch
+                if self._rest is not None:
+                    if not await self._rest():
+                        self._stopped = True
+                        return
+                    reading = self._reading = asyncio.create_task(self._read(last))
+        finally:
+            reading.cancel()
+            await asyncio.wait([reading])
+
+    async def _read(self, after: Sequence) -> list[StoredBlock]:
+        return await stored_log.blocks(self._connection, self.progress.tournament_id, after)
+
+    async def _remembered(self, blocks: list[StoredBlock]) -> Mapping[str, Sequence]:
+        """The sequences that are remembered for the keys of these blocks' events.
+
+        Only blocks with keys are decoded here, and again when they are verified. That takes 0.1 to 0.4 µs for each
+        event.
+        """
+        of_blocks = [columns.keys for block in blocks if block.keyed and (columns := block.columns())]
+        keys = {key for of_block in of_blocks if of_block for key in of_block if key is not None}
+        return await stored_log.key_sequences(self._connection, self.progress.tournament_id, list(keys))
+
+    async def _wait_for_connection(self) -> None:
+        """Returns when the connection is free for another query."""
+        if self._reading is not None:
+            await asyncio.wait([self._reading])
+
+    async def _report_unreversed(self, due: DueReversals) -> None:
+        """Names the points that a voiding or unvoiding left as they were, or reversed without a reason."""
+        await self._wait_for_connection()
+        upto, wanted = self.progress.sequence, dict[Sequence, Points]()
+        taken: list[PointsReversed] = []
+        async for recorded in log.points_of(self._connection, self.progress.tournament_id, due.competition_id, upto):
+            event = recorded.event
+            if recorded.sequence < due.sequence and isinstance(event, Points):
+                if isinstance(event, PointsReversed):
+                    wanted.pop(event.reverses, None)
+                wanted[recorded.sequence] = event
+            elif isinstance(event, PointsReversed):
+                taken.append(event)
+        wrong: list[str] = []
+        names = Counter([event.reverses for event in taken])
+        wrong += [f"event {sequence} is not reversed" for sequence in wanted if sequence not in names]
+        wrong += [f"event {sequence} is reversed {n} times" for sequence, n in names.items() if n > 1]
+        wrong += [f"event {s} is reversed, which is not in effect" for s in names if s not in wanted]
+        wrong += [
+            f"event {event.reverses} is reversed by other lines"
+            for event in taken
+            if event.reverses in wanted and not _takes_back(event, wanted[event.reverses])
+        ]
+        message = "; ".join(wrong[:UNREVERSED_MAX]) + (
+            f"; and {len(wrong) - UNREVERSED_MAX} more" * (len(wrong) > UNREVERSED_MAX)
+        )
+        self._differ(due.sequence, "event.reverses", f"of competition {due.competition_id}: {message}")
+
+    async def _report_missing(self, block: StoredBlock) -> None:
+        await self._wait_for_connection()
+        missing = await stored_log.missing(
+            self._connection, self.progress.tournament_id, block.first_sequence, block.last_sequence
+        )
+        self._differ(
+            block.first_sequence if missing is None else missing,
+            "event.sequence",
+            f"is missing: the block from {block.first_sequence} to {block.last_sequence} has {block.count} events",
+        )
+
+    # ── What is kept besides the log ────────────────────────────────────────────────────────────────────
+
+    async def _begin(self) -> None:
+        """Looks up what was set aside, and what is to be compared with the fold at which sequence."""
+        progress, connection = self.progress, self._connection
+        set_asides = await stored_log.set_asides(connection, progress.tournament_id)
+        self._checks.ignored = frozenset([s.sequence for s in set_asides if s.fault is None and s.sequence is not None])
+        self._checks.faults = {s.by: s.fault for s in set_asides if s.fault is not None}
+        if any(sequence <= progress.sequence and sequence not in progress.ignored for sequence in self._checks.ignored):
+            self._start_over()
+        if progress.sequence > 0:
+            there = await stored_log.digest_at(connection, progress.tournament_id, progress.sequence)
+            if there != progress.digest:
+                self._differ(
+                    progress.sequence, "block.digest", "is not the one that had been verified before the pause"
+                )
+        checkpoint = await tables.checkpoint(connection, progress.tournament_id)
+        if checkpoint is None:  # then there must be no rows
+            checkpoint = Checkpoint(log.beginning(progress.tournament_id), FOLD_VERSION, Sequence(0))
+        if checkpoint.fold_version != FOLD_VERSION:
+            progress.unchecked.append(f"tables: they are of version {checkpoint.fold_version} of the fold")
+        elif checkpoint.head.sequence >= progress.sequence:
+            self._checkpoint = checkpoint
+        elif progress.tables_at is None:
+            progress.unchecked.append(f"tables: they are at {checkpoint.head.sequence}, before this was resumed")
+        taken = await snapshots.sequences(connection, progress.tournament_id)
+        if others := await snapshots.count_others(connection, progress.tournament_id):
+            progress.unchecked.append(f"{others} snapshots: they are of other versions of the fold")
+        self._snapshots = (sequence for sequence in taken if sequence > progress.sequence or progress.sequence == 0)
+        self._next_snapshot = next(self._snapshots, None)
+        self._set_next_stop()
+        if progress.sequence >= self._next_stop:
+            await self._compare()
+
+    def _start_over(self) -> None:
+        """Begins anew, because an event was set aside after it was folded. What has been found stays found."""
+        anew = beginning(self.progress.tournament_id, self.progress.slug)
+        anew.differences, anew.differences_count = self.progress.differences, self.progress.differences_count
+        for name in anew.__struct_fields__:
+            setattr(self.progress, name, getattr(anew, name))
+        assert anew.board is not None
+        self._checks.board = anew.board
+        self._next_mark = self._mark_events
+        if self._witness is not None:
+            self._notes = self._witness.digests_of(anew.tournament_id, anew.sequence)
+            self._next_note = next(self._notes, None)
+
+    def _set_next_stop(self) -> None:
+        """Sets where the fold must pause next to compare something."""
+        self._next_stop = min(
+            _NEVER if self._checkpoint is None else self._checkpoint.head.sequence,
+            _NEVER if self._next_snapshot is None else self._next_snapshot,
+            _NEVER if self._next_note is None else self._next_note.sequence,
+        )
+
+    async def _compare(self) -> None:
+        """Compares what is to be compared at the sequence that has been reached."""
+        await self._wait_for_connection()
+        at = self.progress.sequence
+        while self._next_note is not None and self._next_note.sequence <= at:
+            self._compare_note(self._next_note)
+            self._next_note = next(self._notes, None)
+        while self._next_snapshot is not None and self._next_snapshot <= at:
+            await self._compare_snapshot(self._next_snapshot)
+            self._next_snapshot = next(self._snapshots, None)
+        if self._checkpoint is not None and self._checkpoint.head.sequence <= at:
+            await self._compare_tables(self._checkpoint.head)
+            self._checkpoint = None
+        self._set_next_stop()
+
+    def _compare_note(self, note: NotedDigests) -> None:
+        noted = " and ".join(known.hex() for known in note.digests)
+        if len(note.digests) > 1:
+            self._differ(note.sequence, "digests", f"two were noted elsewhere: {noted}: the log was forked")
+        if note.sequence != self.progress.sequence:
+            self._differ(note.sequence, "digests", f"{noted} was noted elsewhere, but no block ends here any more")
+        elif self.progress.digest not in note.digests:
+            self._differ(
+                note.sequence,
+                "digests",
+                f"{noted} was noted elsewhere, the log has {self.progress.digest.hex()}: it was rewritten",
+            )
+        self.progress.notes += 1
+
+    async def _compare_snapshot(self, sequence: Sequence) -> None:
+        if sequence != self.progress.sequence or sequence == 0:
+            self._differ(sequence, "snapshot.sequence", "is not the end of a block")
+            return
+        if not self.progress.foldable:
+            self.progress.unchecked.append(f"snapshot at {sequence}: the log before it cannot be folded")
+            return
+        try:
+            snapshot = await snapshots.nearest(self._connection, self.progress.tournament_id, sequence)
+        except snapshots.SnapshotUndecodable as error:
+            self._differ(sequence, "snapshot.board", str(error))
+            return
+        assert snapshot is not None
+        if snapshot.head.digest != self.progress.digest:
+            self._differ(sequence, "snapshot.digest", "is not that of the block that ends here")
+        self._compare_board(snapshot.board, "snapshot")
+        self.progress.snapshots += 1
+
+    async def _compare_tables(self, head: Head) -> None:
+        progress = self.progress
+        if head.sequence != progress.sequence:
+            self._differ(head.sequence, "checkpoint.sequence", "is not the end of a block")
+            return
+        if head.digest != progress.digest:
+            self._differ(head.sequence, "checkpoint.digest", "is not that of the block that ends here")
+        if not progress.foldable:
+            progress.unchecked.append(f"tables at {head.sequence}: the log before it cannot be folded")
+            return
+        progress.tables_at = head.sequence
+        count = progress.differences_count
+        for table, row_id, wrong in await table_checks.strays(self._connection, progress.tournament_id):
+            self._differ(head.sequence, f"tables.{table}[{row_id}]", wrong)
+        bare = await table_checks.incomplete(self._connection, progress.tournament_id)
+        if bare is not None:
+            self._differ(head.sequence, f"tables.rankings[{bare}]", "has no list of competitors, or no unity")
+            return
+        try:
+            board = await tables.load_board(self._connection, progress.tournament_id)
+        except (ValueError, TypeError, OverflowError) as error:
+            self._differ(head.sequence, "tables", f"cannot be read: {error}")
+            return
+        self._compare_board(board, "tables")
+        if progress.differences_count == count:
+            await self._compare_view(head.sequence)
+        else:
+            progress.unchecked.append("the view of standings: the tables under it differ")
+
+    async def _compare_view(self, at: Sequence) -> None:
+        """Compares the view, which PostgreSQL computes, with the positions that answers show."""
+        try:
+            async with self._connection.transaction():  # a savepoint: an error does not end the moment
+                rows = await table_checks.standing_rows(self._connection, self.progress.tournament_id)
+        except DATABASE_TROUBLE:
+            raise
+        except asyncpg.PostgresError as error:
+            self._differ(at, "standing", f"cannot be read: {error}")
+            return
+        expected = {(row.unity_id, row.competitor_id): row for row in self._standing_rows()}
+        found = {(row.unity_id, row.competitor_id): row for row in rows}
+        if len(found) != len(rows):
+            self._differ(at, "standing", "shows a competitor twice")
+        for unlike in differences(expected, found, path="standing"):
+            self._differ(at, unlike.path, f"is {unlike.found}, not {unlike.expected}")
+
+    def _standing_rows(self) -> Iterator[StandingRow]:
+        for ranking_id, ranking in sorted(self._checks.board.rankings.items()):
+            enrolled = {competitor_id: number for number, competitor_id in enumerate(ranking.participants, start=1)}
+            for unity_id, unity in sorted(ranking.unities.items()):
+                for line in standings(ranking.participants, unity.totals, unity.sort):
+                    yield StandingRow(
+                        ranking_id,
+                        unity_id,
+                        line.position,
+                        line.competitor_id,
+                        line.total,
+                        unity.version,
+                        enrolled[line.competitor_id],
+                        self._tournament.slug,
+                        ranking.name,
+                        unity.name,
+                        self._checks.board.competitors[line.competitor_id].name,
+                    )
+
+    def _compare_board(self, board: Board, what: str) -> None:
+        """Names every field in which `board` differs from the one that the log gives."""
+        for unlike in differences(self._checks.board, board, unordered=_UNORDERED, path=what):
+            self._differ(self.progress.sequence, unlike.path, f"is {unlike.found}, not {unlike.expected}")
+
+    # ── The end ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _finish(self) -> None:
+        progress, connection, last = self.progress, self._connection, self.progress.sequence
+        self._compare_lock()
+        await self._compare_set_asides()
+        stray = await stored_log.out_of_range(connection, progress.tournament_id, last)
+        if stray.event_beyond is not None:
+            self._differ(stray.event_beyond, "event.sequence", f"lies beyond the last block, which ends at {last}")
+        for before in stray.event_before, stray.block_before:
+            if before is not None:
+                self._differ(before, "event.sequence", "lies before the beginning")
+        for note in [] if self._next_note is None else [self._next_note, *self._notes]:
+            noted = " and ".join(known.hex() for known in note.digests)
+            self._differ(
+                note.sequence, "digests", f"{noted} was noted elsewhere, but the log ends at {last}: its tail was cut"
+            )
+            progress.notes += 1
+        for sequence in [] if self._next_snapshot is None else [self._next_snapshot, *self._snapshots]:
+            self._differ(sequence, "snapshot.sequence", f"lies beyond the end of the log, {last}")
+        if self._checkpoint is not None:
+            beyond = self._checkpoint.head.sequence
+            self._differ(beyond, "checkpoint.sequence", f"lies beyond the end of the log, {last}")
+        remembered = await stored_log.key_count(connection, progress.tournament_id)
+        if remembered != progress.keys:
+            self._differ(None, "idempotency", f"{remembered} keys are remembered; the events have {progress.keys}")
+        if progress.foldable:
+            folded = {u: unity.totals for r in self._checks.board.rankings.values() for u, unity in r.unities.items()}
+            totals = {unity_id: of_unity for unity_id, of_unity in folded.items() if of_unity}
+            for unlike in differences(progress.sums, totals, unordered=_UNORDERED, path="sums"):
+                self._differ(last, unlike.path, f"the fold has {unlike.found}, its deltas add up to {unlike.expected}")
+        else:
+            progress.unchecked.append("sums and everything folded: an event cannot be folded")
+
+    def _compare_lock(self) -> None:
+        registered = self._tournament
+        if not registered.locked:
+            self._differ(None, "append_lock", "is missing: nothing can be appended")
+        elif registered.refusals != (registered.last_refusal or 0):
+            self._differ(
+                None, "append_lock.refusals", f"is {registered.refusals}; the last refusal is {registered.last_refusal}"
+            )
+        if self.progress.blocks == 0:
+            self._differ(Sequence(1), "block", "there is none: the log is empty")
+
+    async def _compare_set_asides(self) -> None:
+        """Compares what the log says was set aside with what the service is made to ignore."""
+        progress = self.progress
+        found = await stored_log.set_asides(self._connection, progress.tournament_id)
+        progress.set_aside = [set_aside for set_aside in found if set_aside.fault is None]
+        ignored = await stored_log.ignored(self._connection, progress.tournament_id)
+        for sequence in sorted(self._checks.ignored - ignored):
+            self._differ(sequence, "set_aside", "is set aside by the log, but the service does not ignore it")
+        for sequence in sorted(ignored - self._checks.ignored):
+            self._differ(sequence, "set_aside", "is ignored by the service, but the log does not set it aside")
+
+
+def _takes_back(event: PointsReversed, points: Points) -> bool:
+    """Whether `event` takes back just these points, line by line."""
+    lines = [(d.competitor_id, d.unity_id, -d.amount) for d in event.deltas]
+    return event.ranking_id == points.ranking_id and lines == [
+        (d.competitor_id, d.unity_id, d.amount) for d in points.deltas
+    ]
