@@ -21,7 +21,7 @@ from engine.domain.events import CompetitorRegistered, Delta, Event, RankingCrea
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
 from engine.log import log
 from engine.log.log import Appended, Block, Request
-from projections.live.lives import LIVE_BYTES_MAX
+from projections.live.pool import LIVE_BYTES_MAX
 from tests.proxy import TASK
 from tests.tournaments import open_new_tournament
 
@@ -173,14 +173,14 @@ async def desks_at(dsn: str, number: int = 2) -> AsyncIterator[list[Desk]]:
 
 def is_idle(desk: Desk) -> bool:
     """Whether nothing is under way, and nothing is pinned that nobody needs."""
-    lives = desk.lives
+    pool = desk.live_pool
     return (
         not desk._dockets
         and not desk._working
         and len(desk._under_way) == 0
-        and not lives._waiting
-        and not lives._loading
-        and all(live.pins == 0 for live in lives._lives.values())
+        and not pool._waiting
+        and not pool._loading
+        and all(live.pins == 0 for live in pool._tournaments.values())
     )
 
 
@@ -193,7 +193,7 @@ async def submit(
     request: str = "",
 ) -> Receipt:
     """What one request does: pins, submits, and finds what it led to in the live."""
-    async with desk.lives.pinned(tournament_id) as live:
+    async with desk.live_pool.pinned(tournament_id) as live:
         receipt = await desk.submit(
             live, command, actor=OPERATOR, idempotency_key=key, fingerprint=fingerprint(key, request)
         )

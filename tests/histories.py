@@ -269,12 +269,12 @@ def _add_points(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
 
 def _void_competition(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     counting = [competition_id for competition_id, c in board.competitions.items() if c.voided_at is None]
-    return commands.VoidCompetition(competition_id=_one_of(draw, counting or board.competitions), effects={})
+    return commands.VoidCompetition(competition_id=_one_of(draw, counting or board.competitions), unreversed={})
 
 
 def _unvoid_competition(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     voided = [competition_id for competition_id, c in board.competitions.items() if c.voided_at is not None]
-    return commands.UnvoidCompetition(competition_id=_one_of(draw, voided or board.competitions), effects={})
+    return commands.UnvoidCompetition(competition_id=_one_of(draw, voided or board.competitions), unreversed={})
 
 
 def _close_ranking(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
@@ -323,7 +323,7 @@ _FIRST: Final[list[_Ask]] = [_register_competitor, _register_competitor, _regist
 @st.composite
 def commands_for(draw: _Draw, board: Board) -> Command:
     """A command that could be asked of a tournament with this `board`, accepted or not; what it creates is new, and
-    what it voids had no effects."""
+    what it voids had given no points."""
     next_id = count(ID_MAX // 2).__next__
     return draw(st.sampled_from(_ASKED))(draw, board, next_id)
 
@@ -342,7 +342,7 @@ def histories(draw: _Draw, commands_max: int = COMMANDS_MAX) -> list[Event]:
     for ask in [*_FIRST, *draw(st.lists(st.sampled_from(_ASKED), min_size=length, max_size=length))]:
         command = ask(draw, board, next_id)
         if isinstance(command, commands.VoidCompetition | commands.UnvoidCompetition):
-            command = msgspec.structs.replace(command, effects=effects_of(history, command.competition_id))
+            command = msgspec.structs.replace(command, unreversed=unreversed_of(history, command.competition_id))
         try:
             decided = decide(board, command)
         except Refusal:
@@ -353,7 +353,7 @@ def histories(draw: _Draw, commands_max: int = COMMANDS_MAX) -> list[Event]:
     return history
 
 
-def effects_of(history: list[Event], competition_id: CompetitionId) -> commands.Effects:
+def unreversed_of(history: list[Event], competition_id: CompetitionId) -> commands.UnreversedPoints:
     """The points of the competition that nothing has reversed, in a history that begins at sequence 2."""
     points = {
         sequence: event

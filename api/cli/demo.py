@@ -14,7 +14,7 @@ from api.desk.desk import Desk
 from engine.domain.commands import AddCompetition, AddPoints, AddUnity, Command, CreateRanking, RegisterCompetitor
 from engine.domain.events import Delta
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, UnityId
-from projections.live.live import Live
+from projections.live.tournament import LiveTournament
 
 NAME: Final = "Six Nations 2024"
 LOSING_BONUS_MARGIN_MAX: Final = 7
@@ -78,7 +78,7 @@ def _result_points(won_by: int) -> int:
     return 1 if won_by >= -LOSING_BONUS_MARGIN_MAX else 0
 
 
-async def play(desk: Desk, live: Live) -> RankingId:
+async def play(desk: Desk, live: LiveTournament) -> RankingId:
     """Registers the teams, plays the season, and returns the id of its ranking.
 
     Each step has an idempotency key, so nothing that an earlier call did is done again, even if that call was cut off.

@@ -36,7 +36,7 @@ from engine.domain.judging import State, decide
 from engine.domain.terms import OPERATOR, CompetitorId, Sequence
 from engine.log import log
 from projections.board.board import Board, Revisions, fold
-from projections.live.live import Live
+from projections.live.tournament import LiveTournament
 
 IMPORT_LINES_MAX: Final = 100_000
 IMPORT_REQUESTS_MAX: Final = 500
@@ -63,7 +63,7 @@ class Imported(Struct, frozen=True, kw_only=True):
 
 
 async def register_competitors(
-    desk: Desk, live: Live, path: Path, *, stop: asyncio.Event, progress: Callable[[int, int], None]
+    desk: Desk, live: LiveTournament, path: Path, *, stop: asyncio.Event, progress: Callable[[int, int], None]
 ) -> Imported:
     """Registers the competitors of the file, in its order, except those that an import registered before.
 
@@ -75,7 +75,7 @@ async def register_competitors(
     known = await _known(desk, live, asked, stop)
     async with desk.database.connection() as connection:
         ids = await log.next_ids(connection, len(asked) - len(known))
-    await desk.lives.current(live)  # now it shows everything that _known found
+    await desk.live_pool.current(live)  # now it shows everything that _known found
     commands = _judged(live, asked, known, ids)
     meanwhile = _RegisteredMeanwhile()
     for window in _windows(commands):
@@ -150,7 +150,9 @@ def _fingerprint(line: ImportLine, occurrence: int) -> bytes:
     return fingerprint("IMPORT", "competitor", form)
 
 
-async def _known(desk: Desk, live: Live, asked: Items[_Asked], stop: asyncio.Event) -> dict[str, CompetitorId]:
+async def _known(
+    desk: Desk, live: LiveTournament, asked: Items[_Asked], stop: asyncio.Event
+) -> dict[str, CompetitorId]:
     """The competitors that earlier imports, of this file or of others, registered, by key.
 
     Raises Unacceptable if a key was used for something else, and Interrupted.
@@ -219,7 +221,11 @@ _Command = tuple[_Asked, RegisterCompetitor]
 
 
 async def _register(
-    desk: Desk, live: Live, window: Items[_Command], known: dict[str, CompetitorId], meanwhile: _RegisteredMeanwhile
+    desk: Desk,
+    live: LiveTournament,
+    window: Items[_Command],
+    known: dict[str, CompetitorId],
+    meanwhile: _RegisteredMeanwhile,
 ) -> TallybookError | None:
     """Registers the competitors of a window, notes them in `known`, and returns the first failure."""
     submitted = (
@@ -326,7 +332,9 @@ def _line(row: _Row) -> ImportLine:
 # ── Judging ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _judged(live: Live, asked: Items[_Asked], known: Mapping[str, CompetitorId], ids: Iterable[int]) -> list[_Command]:
+def _judged(
+    live: LiveTournament, asked: Items[_Asked], known: Mapping[str, CompetitorId], ids: Iterable[int]
+) -> list[_Command]:
     """The commands of the lines that are not `known`, each judged as if those before it were registered.
 
     Lines that are registered already are not judged again: the competitor may have been renamed since, or several
@@ -367,7 +375,7 @@ class _Names:
     happens if lines have changed places since.
     """
 
-    def __init__(self, live: Live, of_file: Iterable[CompetitorId]) -> None:
+    def __init__(self, live: LiveTournament, of_file: Iterable[CompetitorId]) -> None:
         self._named: dict[str, list[CompetitorId]] = {}
         self._later: dict[str, list[CompetitorId]] = {}
         registered = frozenset(of_file)

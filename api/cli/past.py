@@ -23,7 +23,7 @@ from api.interface.rendering import View
 from api.interface.standings import PastView
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
-from projections.live.live import Live
+from projections.live.tournament import LiveTournament
 from projections.past.history import Filter
 from projections.past.past import AtSequence, AtTime, Moment, Past, Range
 
@@ -228,5 +228,5 @@ async def chart(slug: Slug, ranking_id: int, /, *, output: Path, unity: str | No
     printing.say(f"{output}: {len(points[-1].lines)} competitors")
 
 
-def _unity_name(live: Live, ranking_id: RankingId, unity_id: UnityId) -> str:
+def _unity_name(live: LiveTournament, ranking_id: RankingId, unity_id: UnityId) -> str:
     return ranking_of(live.board, ranking_id).unities[unity_id].name

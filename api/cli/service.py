@@ -24,7 +24,7 @@ from api.service.worker_process import work
 from engine.database.migrator import migrate as apply_migrations
 from engine.database.pool import open_database
 from engine.domain.terms import RankingId
-from projections.live.live import Live
+from projections.live.tournament import LiveTournament
 from projections.verification.witness import keep_noting
 
 PORT_MAX: Final = 65_535
@@ -113,7 +113,7 @@ async def demo(*, host: str = "127.0.0.1", port: Port = 8080, where: Where = HER
             if tournament_id is None:
                 printing.say(f"Playing {six_nations.NAME}: {len(six_nations.MATCHES)} matches …")
                 tournament_id = (await open_tournament(desk, six_nations.NAME)).tournament_id
-            async with desk.lives.pinned(tournament_id) as live:
+            async with desk.live_pool.pinned(tournament_id) as live:
                 ranking_id = await six_nations.play(desk, live)
                 print_standings(live.board, ranking_id)
             token = await make_token(database, "demo", Scope.ADMIN, [tournament_id], expires_in_days=7)
@@ -148,7 +148,7 @@ async def _serve(
         )
 
 
-def _say_what_to_try(token: str, slug: str, ranking_id: RankingId, live: Live, address: str) -> None:
+def _say_what_to_try(token: str, slug: str, ranking_id: RankingId, live: LiveTournament, address: str) -> None:
     """Prints three requests to try."""
     ranking = live.board.rankings[ranking_id]
     competitor_id, unity_id = ranking.participants[0], next(iter(ranking.unities))

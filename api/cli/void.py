@@ -16,7 +16,7 @@ from engine.domain.commands import UnvoidCompetition, VoidCompetition
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
 from engine.log import log
 from projections.board.board import Board, fold_all
-from projections.live.live import Live
+from projections.live.tournament import LiveTournament
 from projections.past.comparison import foreseen, without
 from projections.past.history import Filter
 
@@ -96,7 +96,9 @@ async def what_if(
     _show(rankings, json=json)
 
 
-async def _replayed(desk: Desk, live: Live, competitions: set[CompetitionId], competitors: set[CompetitorId]) -> Board:
+async def _replayed(
+    desk: Desk, live: LiveTournament, competitions: set[CompetitionId], competitors: set[CompetitorId]
+) -> Board:
     """The board of the log up to the live's head, without these. Raises LogForked and LogUnreadable."""
     board, head = Board(), log.beginning(live.tournament_id)
     with progress("replaying", total=live.head.sequence) as advance:

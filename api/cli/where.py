@@ -21,7 +21,7 @@ from engine.database.pool import DATABASE_TROUBLE, Database, open_database, unav
 from engine.domain.errors import NotFound, OutcomeUnknown, StartupRefused
 from engine.domain.terms import TournamentId, name_fault
 from engine.log import log
-from projections.live.live import Live
+from projections.live.tournament import LiveTournament
 
 
 @Parameter(name="*")
@@ -95,10 +95,10 @@ async def desk_at(where: Where, *, creates: bool = False) -> AsyncIterator[Desk]
 
 
 @asynccontextmanager
-async def tournament_at(desk: Desk, slug: str) -> AsyncIterator[Live]:
+async def tournament_at(desk: Desk, slug: str) -> AsyncIterator[LiveTournament]:
     """Yields the tournament as it is now. Raises NotFound."""
-    async with desk.lives.pinned(await known(desk.database, slug)) as live:
-        await desk.lives.current(live)
+    async with desk.live_pool.pinned(await known(desk.database, slug)) as live:
+        await desk.live_pool.current(live)
         yield live
 
 

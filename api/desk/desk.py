@@ -26,9 +26,9 @@ from engine.log.appender import Appender
 from engine.process import telemetry
 from engine.process.background import background
 from engine.process.telemetry import WAITING_REQUESTS
-from projections.live.effects import Following
-from projections.live.live import Live
-from projections.live.lives import LIVE_BYTES_MAX, Lives, open_lives
+from projections.live.pool import LIVE_BYTES_MAX, LivePool, open_live_pool
+from projections.live.tournament import LiveTournament
+from projections.live.unreversed import UnreversedPointsFollower
 from projections.tables.wakeup import Waker
 
 COMMANDS_MAX: Final = 10_000
@@ -46,7 +46,7 @@ class Desk:
     def __init__(self, means: Means) -> None:
         self._means = means
         self._dockets: dict[TournamentId, Docket] = {}  # which take what comes
-        self._working: set[Docket] = set()  # these, and those of lives that were dropped, until they are idle
+        self._working: set[Docket] = set()  # also those of tournaments that were dropped
         self._settled = asyncio.Event()  # closing, and none works any more
         self._under_way: dict[Case, float] = {}  # with the time by which it must be answered, so in their order
         self._loop = asyncio.get_running_loop()
@@ -57,12 +57,12 @@ class Desk:
         return self._means.database
 
     @property
-    def lives(self) -> Lives:
-        return self._means.lives
+    def live_pool(self) -> LivePool:
+        return self._means.live_pool
 
     async def submit(
         self,
-        live: Live,
+        live: LiveTournament,
         command: Command,
         *,
         actor: ActorId,
@@ -80,9 +80,9 @@ class Desk:
             raise ShuttingDown
         if len(self._under_way) >= COMMANDS_MAX or self._waiting_for(live) >= DOCKET_WAITING_MAX:
             raise QueueFull
-        effects = None
+        unreversed = None
         if isinstance(command, VoidCompetition | UnvoidCompetition):
-            effects = Following(live, command.competition_id)
+            unreversed = UnreversedPointsFollower(live, command.competition_id)
         case = Case(
             command,
             actor,
@@ -90,13 +90,13 @@ class Desk:
             fingerprint,
             self._loop.create_future(),
             refusals=self._means.refusals.stamp(live.tournament_id),
-            effects=effects,
+            unreversed=unreversed,
             condition=condition,
         )
         self._under_way[case] = self._loop.time() + SUBMIT_SECONDS_MAX
-        if effects is not None:
+        if unreversed is not None:
             live.pins += 1
-            self._means.tasks.create_task(self._put_followed(live, case, effects))
+            self._means.tasks.create_task(self._put_followed(live, case, unreversed))
         else:
             self._docket(live).put(case)
         try:
@@ -104,23 +104,23 @@ class Desk:
         finally:
             del self._under_way[case]
 
-    async def _put_followed(self, live: Live, case: Case, effects: Following) -> None:
-        """Looks up the effects that the case is judged by, then puts it on its docket; unpins `live`."""
+    async def _put_followed(self, live: LiveTournament, case: Case, unreversed: UnreversedPointsFollower) -> None:
+        """Looks up the points that the case is judged by, then puts it on its docket; unpins `live`."""
         try:
-            await effects.look_up(self.lives)
+            await unreversed.look_up(self.live_pool)
         except TallybookError as error:
             case.fail(error)
         else:
             self._docket(live).put(case)
         finally:
-            self.lives.unpin(live)
+            self.live_pool.unpin(live)
 
-    async def preview(self, live: Live, command: VoidCompetition | UnvoidCompetition) -> tuple[Event, ...]:
+    async def preview(self, live: LiveTournament, command: VoidCompetition | UnvoidCompetition) -> tuple[Event, ...]:
         """Returns what `command` would lead to now; nothing is recorded. Raises a Refusal as `submit` does."""
-        with closing(Following(live, command.competition_id)) as effects:
-            await effects.look_up(self.lives)
-            await self.lives.current(live)
-            return decide(live.board, msgspec.structs.replace(command, effects=effects.now()))
+        with closing(UnreversedPointsFollower(live, command.competition_id)) as unreversed:
+            await unreversed.look_up(self.live_pool)
+            await self.live_pool.current(live)
+            return decide(live.board, msgspec.structs.replace(command, unreversed=unreversed.now()))
 
     async def new_id(self) -> int:
         """Returns an id that nothing else in the service has or will have. Raises DatabaseUnavailable."""
@@ -137,11 +137,11 @@ class Desk:
             for case in self._under_way:
                 case.expire()  # but for the last moments' they have been told that it took too long
 
-    def _waiting_for(self, live: Live) -> int:
+    def _waiting_for(self, live: LiveTournament) -> int:
         docket = self._dockets.get(live.tournament_id)
         return 0 if docket is None else docket.waiting
 
-    def _docket(self, live: Live) -> Docket:
+    def _docket(self, live: LiveTournament) -> Docket:
         docket = self._dockets.get(live.tournament_id)
         if docket is None or docket.idle or docket.live is not live:
             docket = Docket(self._means, live, retire=self._retire)
@@ -166,7 +166,7 @@ class Desk:
                     break
                 case.expire()
             WAITING_REQUESTS.set(len(self._under_way))
-            self.lives.show_size()
+            self.live_pool.show_size()
             telemetry.settle()
             await asyncio.sleep(COMMAND_WATCH_SECONDS)
 
@@ -176,12 +176,12 @@ async def open_desk(
     database: Database, *, live_bytes_max: int = LIVE_BYTES_MAX, ids_reserved: int = IDS_RESERVED
 ) -> AsyncIterator[Desk]:
     """A desk with everything that works behind it. On leaving, what was taken is settled."""
-    async with open_lives(database, bytes_max=live_bytes_max) as lives, background() as tasks:
+    async with open_live_pool(database, bytes_max=live_bytes_max) as live_pool, background() as tasks:
         appender, waker = Appender(database), Waker(database)
         running = [tasks.create_task(appender.run()), tasks.create_task(waker.run())]
         means = Means(
             database=database,
-            lives=lives,
+            live_pool=live_pool,
             appender=appender,
             waker=waker,
             tasks=tasks,

@@ -53,9 +53,9 @@ from engine.domain.terms import ActorId, Sequence
 from engine.log import log
 from engine.log.appender import Appender, Outcome, portion
 from engine.log.log import Appended, Block, Head, NotAppended, RefusedKey, Request, UnconfirmedCommit
-from projections.live.effects import Following
-from projections.live.live import Live
-from projections.live.lives import Lives
+from projections.live.pool import LivePool
+from projections.live.tournament import LiveTournament
+from projections.live.unreversed import UnreversedPointsFollower
 from projections.tables.wakeup import Waker
 
 BLOCK_REQUESTS_MAX: Final = 512
@@ -75,7 +75,7 @@ class Means(Struct, frozen=True, kw_only=True):
     """What a docket works with."""
 
     database: Database
-    lives: Lives
+    live_pool: LivePool
     appender: Appender
     waker: Waker
     tasks: asyncio.TaskGroup
@@ -96,7 +96,7 @@ class Case:
 
     `sent`: it may be in the log. `alone`: it needs a block of its own, as an exact command always does. `withdrawn`:
     the client was told that it was not applied, so it must never be. `condition`: what the client demands of the
-    resource, beyond what the command is judged by. `effects`: the effects of the competition that the command voids or
+    resource, beyond what the command is judged by. `unreversed`: the unreversed points of the competition that the command voids or
     unvoids, kept current until the case is settled, which may be later than its answer.
     """
 
@@ -105,7 +105,6 @@ class Case:
         "alone",
         "command",
         "condition",
-        "effects",
         "events",
         "exact",
         "fingerprint",
@@ -114,6 +113,7 @@ class Case:
         "receipt",
         "refusals",
         "sent",
+        "unreversed",
         "withdrawn",
     )
 
@@ -126,7 +126,7 @@ class Case:
         receipt: "asyncio.Future[Receipt]",
         *,
         refusals: Refusals.Stamp,
-        effects: Following | None = None,
+        unreversed: UnreversedPointsFollower | None = None,
         condition: Condition | None = None,
     ) -> None:
         self.command = command
@@ -138,19 +138,19 @@ class Case:
         self.sent = False
         self.condition = condition
         self.exact = condition is not None and condition.exact
-        self.alone = effects is not None or self.exact
+        self.alone = unreversed is not None or self.exact
         self.withdrawn = False
         self.receipt = receipt
         self.refusals = refusals
-        self.effects = effects
+        self.unreversed = unreversed
 
-    def judge(self, live: Live) -> None:
+    def judge(self, live: LiveTournament) -> None:
         """Sets what the command leads to by the state of `live`. Raises a Refusal, and IdTaken."""
         if self.condition is not None:
             self.condition.refuse_unless_met(live.board)
         command = self.command
-        if self.effects is not None:
-            command = msgspec.structs.replace(command, effects=self.effects.now())
+        if self.unreversed is not None:
+            command = msgspec.structs.replace(command, unreversed=self.unreversed.now())
         self.events = decide(live.board, command)
 
     def succeed(self, receipt: Receipt) -> None:
@@ -172,15 +172,15 @@ class Case:
 
     def let_go(self) -> None:
         """It will not be judged any more."""
-        if self.effects is not None:
-            self.effects.close()
+        if self.unreversed is not None:
+            self.unreversed.close()
 
 
 class Docket:
     """An `appender.Source`. It keeps its live pinned until it is `idle`. Then it calls `retire`, and takes no more
     cases."""
 
-    def __init__(self, means: Means, live: Live, *, retire: Callable[["Docket"], None]) -> None:
+    def __init__(self, means: Means, live: LiveTournament, *, retire: Callable[["Docket"], None]) -> None:
         self.tournament_id = live.tournament_id
         self.live = live
         self.idle = False
@@ -212,7 +212,7 @@ class Docket:
             self._means.appender.ready(self)
         elif not self._beside:
             self.idle = True
-            self._means.lives.unpin(self.live)
+            self._means.live_pool.unpin(self.live)
             self._retire(self)
 
     def _be_free(self) -> None:
@@ -291,7 +291,7 @@ class Docket:
     async def _confirm_refusal(self, case: Case) -> None:
         """Judges again by a current state. Accepted after all, the case waits for the next block."""
         try:
-            await self._means.lives.current(self.live)
+            await self._means.live_pool.current(self.live)
             case.judge(self.live)
         except Refusal as refusal:
             await self._refuse(case, refusal)
@@ -358,7 +358,7 @@ class Docket:
 
         async def read() -> Recorded:
             if self.live.head.sequence < sequence:
-                await self._means.lives.catch_up(self.live, sequence)
+                await self._means.live_pool.catch_up(self.live, sequence)
             async with self._means.database.connection() as connection:
                 return await log.event_at(connection, self.tournament_id, sequence)
 
@@ -378,7 +378,7 @@ class Docket:
             return None
         try:
             head = (await log.heads(connection, [self.tournament_id]))[self.tournament_id]
-            await self._means.lives.catch_up(self.live, head.sequence, connection)
+            await self._means.live_pool.catch_up(self.live, head.sequence, connection)
             if self.live.head != head:
                 return None  # it shows another history, and may be beyond this one's end
             case.judge(self.live)
@@ -400,7 +400,7 @@ class Docket:
                 self._do_beside(self._put_back(taken))
                 return
             case NotAppended.BUSY | NotAppended.UNKNOWN:
-                self._means.lives.drop(self.live)
+                self._means.live_pool.drop(self.live)
                 _fail(taken, HistoryReplaced())
             case Rejected() if len(taken) > 1:
                 # One of them is bad. Each in a block of its own, the others are not held up by it.
@@ -419,7 +419,7 @@ class Docket:
         for case in taken:
             case.sent = False
         try:
-            await self._means.lives.current(self.live)
+            await self._means.live_pool.current(self.live)
         except TallybookError as error:
             _fail(taken, error)
         else:
@@ -429,7 +429,7 @@ class Docket:
     def _fold(self, taken: list[Case], block: Block, appended: Appended) -> None:
         """Brings the live to where it shows the block: at once, or after reading what others appended before it."""
         try:
-            folded = self._means.lives.fold_appended(self.live, block, appended)
+            folded = self._means.live_pool.fold_appended(self.live, block, appended)
         except TallybookError:
             _fail(taken, OutcomeUnknown())  # it is in the log, but there is nothing right to answer from
             folded = True
@@ -442,9 +442,9 @@ class Docket:
     async def _fold_after_others(self, taken: list[Case], appended: Appended) -> None:
         async def read() -> None:
             if appended.last_sequence is None or appended.last_sequence <= self.live.head.sequence:
-                await self._means.lives.current(self.live)
+                await self._means.live_pool.current(self.live)
             else:
-                await self._means.lives.catch_up(self.live, appended.last_sequence)
+                await self._means.live_pool.catch_up(self.live, appended.last_sequence)
 
         try:
             await _patiently(taken, read)

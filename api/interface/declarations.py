@@ -14,7 +14,7 @@ from api.http.outgoing import Later, Long
 from api.interface.fields import Fields
 from api.interface.rendering import Answer, Listing, View
 from engine.domain.commands import Command, UnvoidCompetition, VoidCompetition
-from projections.live.live import Live
+from projections.live.tournament import LiveTournament
 from projections.past.past import Past
 
 TOURNAMENT: Final = "/tournament/{tournament}/"
@@ -36,7 +36,7 @@ class Reading(Struct, frozen=True):
     """What a question about the past is answered with. `live` is current: it knows the head, and what exists by now.
     `begin` begins a long answer when there is room for it."""
 
-    live: Live
+    live: LiveTournament
     past: Past
     begin: Callable[[Later], Awaitable[Long]]
 

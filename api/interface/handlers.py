@@ -32,7 +32,7 @@ from api.interface.rendering import Listing
 from api.interface.voiding import render_preview
 from engine.domain.errors import Forbidden, NotFound, Unauthenticated, Unreadable
 from engine.domain.terms import TournamentId
-from projections.live.live import Live
+from projections.live.tournament import LiveTournament
 from projections.past.past import Past
 
 Ids = Mapping[str, Any]
@@ -121,38 +121,38 @@ class Handlers:
             raise NotFound(_NO_TOURNAMENT)
         return tournament_id
 
-    async def _pin(self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId) -> Live:
+    async def _pin(self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId) -> LiveTournament:
         """Pins the live of the tournament, once it is sure to be that of the path. The caller must unpin it.
 
         After a restore a slug can mean another tournament than before, and an id can belong to another one. So the slug
-        of the live decides: it is from the same moment as its log. Raises as `_tournament`, `Lives.pin` and
-        `Lives.current`.
+        of the live decides: it is from the same moment as its log. Raises as `_tournament`, `LivePool.pin` and
+        `LivePool.current`.
         """
         slug = incoming.parameters["tournament"]
-        live = await self._desk.lives.pin(tournament_id)
+        live = await self._desk.live_pool.pin(tournament_id)
         if live.slug == slug:
             return live
         try:
             self._slugs.forget(slug)
-            await self._desk.lives.current(live)
+            await self._desk.live_pool.current(live)
         finally:
-            self._desk.lives.unpin(live)
-        live = await self._desk.lives.pin(await self._tournament(incoming, token))
+            self._desk.live_pool.unpin(live)
+        live = await self._desk.live_pool.pin(await self._tournament(incoming, token))
         if live.slug == slug:
             return live
-        self._desk.lives.unpin(live)
+        self._desk.live_pool.unpin(live)
         raise NotFound(_NO_TOURNAMENT)
 
     @asynccontextmanager
     async def _pinned(
         self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId
-    ) -> AsyncIterator[Live]:
+    ) -> AsyncIterator[LiveTournament]:
         """As `_pin`, and unpins it at the end. For requests that are rare enough for what this costs."""
         live = await self._pin(incoming, token, tournament_id)
         try:
             yield live
         finally:
-            self._desk.lives.unpin(live)
+            self._desk.live_pool.unpin(live)
 
     def _read_handler(self, operation: Read) -> Handler:
         understood: dict[str, dict[str, Any]] = {}  # by query: mostly the same few come again
@@ -173,11 +173,11 @@ class Handlers:
             question = operation.question(**_ids(incoming.parameters), **read)
             live = await self._pin(incoming, token, tournament_id)
             try:
-                await self._desk.lives.current(live)
+                await self._desk.live_pool.current(live)
                 made = operation.render(live, operation.answer, question)
                 listing = made if isinstance(made, Listing) else await self._outgoing.begun(made)
             finally:
-                self._desk.lives.unpin(live)
+                self._desk.live_pool.unpin(live)
             return _list_reply(incoming.request, listing)
 
         return handle
@@ -189,7 +189,7 @@ class Handlers:
             arguments = _read_query(incoming.request, operation)
             question = operation.question(**_ids(incoming.parameters), **arguments)
             async with self._pinned(incoming, token, tournament_id) as live:
-                await self._desk.lives.current(live)
+                await self._desk.live_pool.current(live)
                 ranking_of(live.board, question.ranking_id)
                 head = live.head
                 reading = Reading(live, self._past, self._outgoing.begun)
@@ -227,7 +227,7 @@ class Handlers:
                 made = operation.render(live, operation.answer, receipt.event)
                 body = made if isinstance(made, bytes) else await self._outgoing.begun_after_all(made)
             finally:
-                self._desk.lives.unpin(live)
+                self._desk.live_pool.unpin(live)
             incoming.facts["sequence"] = receipt.sequence
             headers = header("Tallybook-Sequence", receipt.sequence)
             if receipt.replayed:

@@ -1,6 +1,6 @@
 """The first answer of tournaments that no process has in memory: load, read barrier, render.
 
-Each repetition has lives of its own, so nothing is known but what a process knows that has served others: its
+Each repetition has a pool of its own, so nothing is known but what a process knows that has served others: its
 connections and their prepared statements. The tournaments take turns. Figures: the median of each, in milliseconds.
 """
 
@@ -16,7 +16,7 @@ from api.interface.standings import STANDINGS, render_standings
 from benchmarks.trials import Stopwatch, say, told
 from benchmarks.world import Tournament
 from engine.database.pool import Database, open_database
-from projections.live.lives import open_lives
+from projections.live.pool import open_live_pool
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -38,10 +38,10 @@ async def run(settings: Settings) -> None:
 
 
 async def _first_answer(database: Database, tournament: Tournament) -> float:
-    async with open_lives(database) as lives:
+    async with open_live_pool(database) as pool:
         started_at = perf_counter()
-        async with lives.pinned(tournament.tournament_id) as live:
-            await lives.current(live)
+        async with pool.pinned(tournament.tournament_id) as live:
+            await pool.current(live)
             assert whole(render_standings(live, STANDINGS, RankingQuestion(tournament.ranking_id)))
         return perf_counter() - started_at
 

@@ -20,7 +20,7 @@ from api.interface.standings import STANDINGS, render_standings
 from benchmarks.trials import say, told
 from benchmarks.world import Tournament
 from engine.database.pool import Database, open_database
-from projections.live.live import Live, load
+from projections.live.tournament import LiveTournament, load
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ async def _measured(database: Database, tournament: Tournament) -> tuple[int, in
     return loaded, _traced_bytes() - before
 
 
-def _answer_everything(live: Live, tournament: Tournament) -> None:
+def _answer_everything(live: LiveTournament, tournament: Tournament) -> None:
     whole(render_standings(live, STANDINGS, RankingQuestion(tournament.ranking_id)))
     page = PageQuestion(1, PER_PAGE_MAX)
     asked = {"rankings.json": RankingsQuestion(), "competitors.json": page, "competitions.json": page}

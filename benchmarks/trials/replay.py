@@ -10,7 +10,7 @@ from msgspec import Struct
 from benchmarks.trials import Stopwatch, say, told
 from benchmarks.world import Tournament
 from engine.database.pool import open_database
-from projections.live.live import load
+from projections.live.tournament import load
 from projections.tables import tables
 
 

@@ -82,22 +82,22 @@ class AddPoints(Order, frozen=True, kw_only=True):
     competition_id: CompetitionId | None = None
 
 
-Effects = Mapping[Sequence, Points]
+UnreversedPoints = Mapping[Sequence, Points]
 """The points that a competition caused and nothing has reversed, by sequence, ascending."""
 
 
 class VoidCompetition(Order, frozen=True, kw_only=True):
-    """`effects`: the competition's, at the state that the command is judged by. None: the desk fills them in."""
+    """`unreversed`: the competition's, at the state that the command is judged by. None: the desk fills them in."""
 
     competition_id: CompetitionId
-    effects: Effects | None = None
+    unreversed: UnreversedPoints | None = None
 
 
 class UnvoidCompetition(Order, frozen=True, kw_only=True):
-    """As VoidCompetition. The effects of a voided competition are the reversals."""
+    """As VoidCompetition. The unreversed points of a voided competition are the reversals."""
 
     competition_id: CompetitionId
-    effects: Effects | None = None
+    unreversed: UnreversedPoints | None = None
 
 
 class CloseRanking(Order, frozen=True, kw_only=True):

@@ -239,42 +239,44 @@ def _void_competition(state: State, command: commands.VoidCompetition) -> tuple[
     if _competition(state, command.competition_id).voided_at is not None:
         raise Conflict(f"Competition {command.competition_id} is voided already.")
     voided = events.CompetitionVoided(competition_id=command.competition_id)
-    return voided, *_reversals(state, command.competition_id, command.effects)
+    return voided, *_reversals(state, command.competition_id, command.unreversed)
 
 
 def _unvoid_competition(state: State, command: commands.UnvoidCompetition) -> tuple[Event, ...]:
     if _competition(state, command.competition_id).voided_at is None:
         raise Conflict(f"Competition {command.competition_id} is not voided.")
     unvoided = events.CompetitionUnvoided(competition_id=command.competition_id)
-    return unvoided, *_reversals(state, command.competition_id, command.effects)
+    return unvoided, *_reversals(state, command.competition_id, command.unreversed)
 
 
-def _reversals(state: State, competition_id: CompetitionId, effects: commands.Effects | None) -> list[Event]:
-    """One event for each of `effects`, including deltas of competitors that have left the ranking.
+def _reversals(
+    state: State, competition_id: CompetitionId, unreversed: commands.UnreversedPoints | None
+) -> list[Event]:
+    """One event for each of `unreversed`, including deltas of competitors that have left the ranking.
 
     Raises Conflict if one of the rankings is closed, and Unacceptable beyond REVERSED_LINES_MAX.
     """
-    assert effects is not None
-    touched = dict.fromkeys(effect.ranking_id for effect in effects.values())
+    assert unreversed is not None
+    touched = dict.fromkeys(points.ranking_id for points in unreversed.values())
     closed = [str(ranking_id) for ranking_id in touched if state.rankings[ranking_id].closed_at is not None]
     if closed:
         raise Conflict(
             f"Competition {competition_id} gave points in closed rankings; have them reopened first: "
             f"{', '.join(closed)}."
         )
-    if sum(len(effect.deltas) for effect in effects.values()) > REVERSED_LINES_MAX:
+    if sum(len(points.deltas) for points in unreversed.values()) > REVERSED_LINES_MAX:
         raise Unacceptable(
             f"Competition {competition_id} caused more than {REVERSED_LINES_MAX} lines of deltas, "
             "more than can be reversed at once."
         )
     return [
         events.PointsReversed(
-            ranking_id=effect.ranking_id,
-            deltas=tuple([Delta(d.competitor_id, d.unity_id, -d.amount) for d in effect.deltas]),
+            ranking_id=points.ranking_id,
+            deltas=tuple([Delta(d.competitor_id, d.unity_id, -d.amount) for d in points.deltas]),
             competition_id=competition_id,
             reverses=sequence,
         )
-        for sequence, effect in effects.items()
+        for sequence, points in unreversed.items()
     ]
 
 

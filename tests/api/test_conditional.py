@@ -27,7 +27,7 @@ from engine.domain.events import CompetitionAdded, CompetitionChanged, Competiti
 from engine.domain.terms import OPERATOR, CompetitionId, TournamentId
 from engine.log.log import Head
 from projections.board.board import Board
-from projections.live.live import Live
+from projections.live.tournament import LiveTournament
 from projections.tables.worker import Worker
 from tests.api.rendered import BY_NAME, answered
 from tests.api.service import (
@@ -302,7 +302,7 @@ def changed_by(event: Event) -> tuple[str, int] | None:
     return None
 
 
-def shown(live: Live) -> dict[tuple[str, int], tuple[str, bytes]]:
+def shown(live: LiveTournament) -> dict[tuple[str, int], tuple[str, bytes]]:
     """ETag and body of every resource."""
     board = live.board
     all_of = {
@@ -323,7 +323,7 @@ def shown(live: Live) -> dict[tuple[str, int], tuple[str, bytes]]:
 @given(logs())
 def test_own_tags_are_equal_just_where_no_event_that_changes_the_resource_lies_between(log: list[Recorded]) -> None:
     """And a whole ETag stands for one body."""
-    live = Live(TournamentId(1), Head(log[0].sequence, b""), Board())
+    live = LiveTournament(TournamentId(1), Head(log[0].sequence, b""), Board())
     own_tags: dict[tuple[str, int], list[str]] = {}
     bodies: dict[tuple[tuple[str, int], str], bytes] = {}
     for fresh in log[1:]:
@@ -447,8 +447,8 @@ async def test_of_many_with_the_same_tag_one_makes_its_change(
 
 async def condition_of(desk: Desk, arena: Arena, match: CompetitionId) -> Condition:
     """That the competition stays as it is now."""
-    async with desk.lives.pinned(arena.tournament_id) as live:
-        await desk.lives.current(live)
+    async with desk.live_pool.pinned(arena.tournament_id) as live:
+        await desk.live_pool.current(live)
         return Condition("competition", match, frozenset([own_tag(live.board.competitions[match])]))
 
 
@@ -460,7 +460,7 @@ async def matched(desk: Desk, arena: Arena) -> CompetitionId:
 
 
 async def submit_if(desk: Desk, arena: Arena, command: Command, condition: Condition) -> Receipt:
-    async with desk.lives.pinned(arena.tournament_id) as live:
+    async with desk.live_pool.pinned(arena.tournament_id) as live:
         return await desk.submit(live, command, actor=OPERATOR, condition=condition)
 
 
@@ -516,7 +516,7 @@ async def test_a_change_whose_answer_is_lost_is_not_refused_for_its_own_effect(
     async with desk_at(dsn) as there, proxy(dsn) as between, desk_at(between.dsn) as here:
         arena = await open_arena(there.database)
         match = await matched(there, arena)
-        async with here.lives.pinned(arena.tournament_id):
+        async with here.live_pool.pinned(arena.tournament_id):
             condition = await condition_of(here, arena, match)
             if overtaken:
                 await submit(there, arena.tournament_id, arena.points())

@@ -221,7 +221,7 @@ async def test_a_key_sent_twenty_times_in_parallel_to_two_desks_makes_one_event_
     dsn: str, command: Callable[[Desk, Arena], Awaitable[Command]]
 ) -> None:
     async def ask(desk: Desk, arena: Arena) -> tuple[Receipt, bytes]:
-        async with desk.lives.pinned(arena.tournament_id) as live:
+        async with desk.live_pool.pinned(arena.tournament_id) as live:
             receipt = await desk.submit(
                 live,
                 await command(desk, arena),
@@ -361,7 +361,7 @@ async def test_a_command_that_is_overtaken_too_often_is_given_up_and_not_applied
     monkeypatch.setattr(docket, "JUDGED_MAX", 1)
     async with desks_at(dsn) as (ahead, behind):
         arena = await open_arena(ahead.database)
-        async with behind.lives.pinned(arena.tournament_id):
+        async with behind.live_pool.pinned(arena.tournament_id):
             await submit(ahead, arena.tournament_id, await add_unity(ahead, arena))
             with pytest.raises(Overtaken):
                 await submit(behind, arena.tournament_id, arena.points(1))
@@ -612,8 +612,8 @@ async def test_a_closing_desk_settles_what_was_taken_for_a_live_that_is_no_longe
         async with holding(dsn, HOLD_HEAD, arena.tournament_id):
             taken = asyncio.create_task(submit(desk, arena.tournament_id, arena.points()))
             await until(lambda: waiting_for_locks(owner, "append_block"))
-            async with desk.lives.pinned(arena.tournament_id) as live:
-                desk.lives.drop(live)
+            async with desk.live_pool.pinned(arena.tournament_id) as live:
+                desk.live_pool.drop(live)
             with pytest.raises(Conflict):  # by another live, and thus on another docket
                 await submit(desk, arena.tournament_id, ReopenRanking(ranking_id=arena.ranking_id))
             closing = asyncio.create_task(desk.close())
@@ -634,7 +634,7 @@ async def test_leaving_the_desk_settles_what_was_taken(dsn: str) -> None:
     async with open_database(dsn, name="desk") as database:
         arena = await open_arena(database)
         # In memory, so that nobody waits for it.
-        async with open_desk(database) as desk, desk.lives.pinned(arena.tournament_id):
+        async with open_desk(database) as desk, desk.live_pool.pinned(arena.tournament_id):
             taken = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in range(50)]
             await asyncio.sleep(0)
             assert len(desk._under_way) == 50
@@ -717,8 +717,8 @@ async def test_columns_that_a_newer_version_adds_disturb_nobody(dsn: str, owner:
         async def work(desk: Desk, n: int) -> None:
             for m in range(20):
                 await submit(desk, arena.tournament_id, arena.points(20 * n + m), key=f"{n}/{m}")
-                async with desk.lives.pinned(arena.tournament_id) as live:
-                    await desk.lives.current(live)
+                async with desk.live_pool.pinned(arena.tournament_id) as live:
+                    await desk.live_pool.current(live)
 
         working = [asyncio.create_task(work(desk, n)) for n, desk in enumerate(desks * 3)]
         for table in ("tournament", "append_lock", "event", "block", "idempotency", "refusal", "checkpoint", "total"):
@@ -772,7 +772,7 @@ async def test_a_write_that_was_judged_by_a_tail_that_is_lost_is_not_applied(
         assert await amounts_of(desk, arena) == [1]
         receipt = await submit(desk, arena.tournament_id, arena.points(5))
         assert receipt.sequence == 6
-        async with desk.lives.pinned(arena.tournament_id) as live:
+        async with desk.live_pool.pinned(arena.tournament_id) as live:
             assert live.board.rankings[arena.ranking_id].unities[arena.unity_id].totals == {arena.competitors[0]: 6}
 
 

@@ -40,7 +40,7 @@ from engine.domain.events import (
     RankingReopened,
 )
 from engine.domain.terms import OPERATOR, CompetitionId, UnityId
-from projections.live.live import Live
+from projections.live.tournament import LiveTournament
 from tests.desks import (
     HOLD_HEAD,
     Arena,
@@ -75,7 +75,7 @@ async def matched(desk: Desk, arena: Arena) -> CompetitionId:
     return match
 
 
-def total(live: Live, arena: Arena, who: int = 0) -> int:
+def total(live: LiveTournament, arena: Arena, who: int = 0) -> int:
     return live.board.rankings[arena.ranking_id].unities[arena.unity_id].totals.get(arena.competitors[who], 0)
 
 
@@ -98,7 +98,7 @@ async def gathered(
 
     Leaving the context lets the head go.
     """
-    async with desk.lives.pinned(arena.tournament_id), holding(dsn, HOLD_HEAD, arena.tournament_id):
+    async with desk.live_pool.pinned(arena.tournament_id), holding(dsn, HOLD_HEAD, arena.tournament_id):
         first = asyncio.create_task(submit(desk, arena.tournament_id, arena.points(0)))
         await until(lambda: waiting_for_locks(owner, "append_block"))
         waiting = []
@@ -164,8 +164,8 @@ async def test_a_voiding_that_waits_behind_points_reverses_also_what_another_pro
             foreign = gain(arena, 5, match=match) if kind is VoidCompetition else gain(arena, 5)
             await submit(there, arena.tournament_id, foreign)
 
-        async with here.lives.pinned(arena.tournament_id) as live:
-            await here.lives.current(live)
+        async with here.live_pool.pinned(arena.tournament_id) as live:
+            await here.live_pool.current(live)
             between.strike(Fault.NONE, meanwhile=first_may_leave.wait)
             between.strike(Fault.NONE, meanwhile=meanwhile)
             asked = [asyncio.create_task(submit(here, arena.tournament_id, gain(arena, 10)))]
@@ -176,7 +176,7 @@ async def test_a_voiding_that_waits_behind_points_reverses_also_what_another_pro
             first_may_leave.set()
             await asyncio.gather(*asked)
             assert between.faults_left == 0
-            await here.lives.current(live)
+            await here.live_pool.current(live)
             assert total(live, arena) == (30 if kind is VoidCompetition else 37)
         events = await recorded(there.database, arena.tournament_id)
         for_it = {n: event for n, event in enumerate(events, start=1) if as_gained(event, match)}
@@ -201,8 +201,8 @@ async def test_a_voiding_that_is_overtaken_is_judged_again_where_nothing_can_ove
         async def meanwhile() -> None:
             await submit(there, arena.tournament_id, gain(arena, 5, match=match))
 
-        async with here.lives.pinned(arena.tournament_id) as live:
-            await here.lives.current(live)
+        async with here.live_pool.pinned(arena.tournament_id) as live:
+            await here.live_pool.current(live)
             between.strike(Fault.NONE, Fault.NONE, meanwhile=meanwhile)
             await submit(here, arena.tournament_id, VoidCompetition(competition_id=match))
             assert between.faults_left == 0
@@ -219,9 +219,9 @@ async def test_what_waits_is_not_judged_by_a_live_that_was_dropped(dsn: str, own
         arena = await open_arena(desk.database)
         async with (
             gathered(dsn, owner, desk, arena, gain(arena, 1), gain(arena, 2)) as waiting,
-            desk.lives.pinned(arena.tournament_id) as live,
+            desk.live_pool.pinned(arena.tournament_id) as live,
         ):
-            desk.lives.drop(live)
+            desk.live_pool.drop(live)
         for task in waiting:
             with pytest.raises(HistoryReplaced):
                 await task
@@ -235,7 +235,7 @@ async def test_a_repeat_is_answered_with_all_that_was_acknowledged_before_it_was
     async with desks_at(dsn) as (here, there):
         arena = await open_arena(here.database)
         first = await submit(here, arena.tournament_id, gain(arena, 1), key="k")
-        async with here.lives.pinned(arena.tournament_id) as live:
+        async with here.live_pool.pinned(arena.tournament_id) as live:
             for amount in (10, 100):
                 await submit(there, arena.tournament_id, gain(arena, amount))
                 again = await submit(here, arena.tournament_id, gain(arena, 1), key="k")
@@ -247,7 +247,7 @@ async def test_a_tournament_that_is_gone_is_not_kept_in_memory(dsn: str, owner: 
     """As after a restore of what was saved before it was opened."""
     async with desk_at(dsn) as desk:
         arena, other = await open_arena(desk.database), await open_arena(desk.database)
-        async with desk.lives.pinned(arena.tournament_id) as live:
+        async with desk.live_pool.pinned(arena.tournament_id) as live:
             for table in ("event", "block", "append_lock", "tournament"):
                 await tamper(owner, f"DELETE FROM {table} WHERE tournament_id = $1", arena.tournament_id)
             with pytest.raises(HistoryReplaced):
@@ -307,7 +307,7 @@ async def test_what_the_log_has_refused_and_is_given_up_was_certainly_not_applie
     monkeypatch.setattr(desk_module, "SUBMIT_SECONDS_MAX", 0.5)
     async with desk_at(dsn) as there, proxy(dsn) as between, desk_at(between.dsn) as here:
         arena = await open_arena(there.database)
-        async with here.lives.pinned(arena.tournament_id):
+        async with here.live_pool.pinned(arena.tournament_id):
             goals = UnityId(await there.new_id())
             await submit(
                 there, arena.tournament_id, AddUnity(ranking_id=arena.ranking_id, unity_id=goals, name="Goals")

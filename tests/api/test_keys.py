@@ -29,7 +29,7 @@ async def test_what_was_sent_before_a_repeat_of_it_was_refused_is_not_recorded_a
                 await submit(there, arena.tournament_id, arena.points(), key="k")
             await submit(there, arena.tournament_id, ReopenRanking(ranking_id=arena.ranking_id))
 
-        async with here.lives.pinned(arena.tournament_id):
+        async with here.live_pool.pinned(arena.tournament_id):
             between.strike(Fault.NONE, meanwhile=meanwhile)
             with pytest.raises(KeyRefused):
                 await submit(here, arena.tournament_id, arena.points(), key="k")
@@ -50,7 +50,7 @@ async def test_a_refusal_concerns_its_own_key_only(dsn: str) -> None:
                 await submit(there, arena.tournament_id, arena.points(), key="other")
             await submit(there, arena.tournament_id, ReopenRanking(ranking_id=arena.ranking_id))
 
-        async with here.lives.pinned(arena.tournament_id):
+        async with here.live_pool.pinned(arena.tournament_id):
             between.strike(Fault.NONE, meanwhile=meanwhile)
             assert not (await submit(here, arena.tournament_id, arena.points(), key="k")).replayed
 
@@ -123,8 +123,8 @@ async def test_a_repeat_is_not_told_of_a_commit_that_no_standby_has_confirmed(
 
 
 async def shown(desk: Desk, arena: Arena) -> int:
-    async with desk.lives.pinned(arena.tournament_id) as live:
-        await desk.lives.current(live)
+    async with desk.live_pool.pinned(arena.tournament_id) as live:
+        await desk.live_pool.current(live)
         return live.head.sequence
 
 

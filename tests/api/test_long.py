@@ -50,28 +50,28 @@ from engine.process.telemetry import Lines
 from engine.process.turns import Turns
 from projections.board.board import Board
 from projections.live import cache as live_cache
-from projections.live.live import Live
+from projections.live.tournament import LiveTournament
 from tests.api.rendered import ADD, BY_NAME, answered
 from tests.api.service import ANSWER_SECONDS_MAX, Client, Service, make_token, slug_of
-from tests.histories import effects_of, logs, unhurried
+from tests.histories import logs, unhurried, unreversed_of
 from tests.tournaments import open_new_tournament
 
 PAGES: Final = [PageQuestion(1, 2), PageQuestion(2, 2), PageQuestion(1, 200), PageQuestion(10**17, 200)]
 NOBODY: Final = Head(Sequence(0), b"")
 
 
-def live_of(log: list[Recorded]) -> Live:
-    live = Live(TournamentId(1), NOBODY, Board())
+def live_of(log: list[Recorded]) -> LiveTournament:
+    live = LiveTournament(TournamentId(1), NOBODY, Board())
     go_on(live, log)
     return live
 
 
-def go_on(live: Live, log: list[Recorded]) -> None:
+def go_on(live: LiveTournament, log: list[Recorded]) -> None:
     for recorded in log:
         live.fold([recorded], Head(recorded.sequence, b"%d" % recorded.sequence))
 
 
-def asked(live: Live) -> dict[str, bytes | Listing | Later]:
+def asked(live: LiveTournament) -> dict[str, bytes | Listing | Later]:
     """Every answer that there is."""
     board = live.board
     found: dict[str, bytes | Listing | Later] = {"rankings": answered(live, "GET rankings.json", RankingsQuestion())}
@@ -122,9 +122,9 @@ def all_long() -> Iterator[None]:
 def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
     live = live_of(log)
     for competition_id in [c for c, competition in live.board.competitions.items() if competition.voided_at is None]:
-        effects = effects_of([one.event for one in log], competition_id)
+        unreversed = unreversed_of([one.event for one in log], competition_id)
         try:
-            decided = decide(live.board, VoidCompetition(competition_id=competition_id, effects=effects))
+            decided = decide(live.board, VoidCompetition(competition_id=competition_id, unreversed=unreversed))
         except Conflict:
             continue
         short = render_preview(live, PREVIEW, decided)

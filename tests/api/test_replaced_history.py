@@ -125,8 +125,8 @@ async def test_an_id_that_another_process_has_just_used_is_refused_by_the_log(ds
     """This one has not seen it yet: competitors of others do not overtake."""
     async with desks_at(dsn) as desks:
         arena = await open_arena(desks[0].database)
-        async with desks[1].lives.pinned(arena.tournament_id) as live:
-            await desks[1].lives.current(live)
+        async with desks[1].live_pool.pinned(arena.tournament_id) as live:
+            await desks[1].live_pool.current(live)
             drawn = CompetitorId(await desks[0].new_id())
             await submit(desks[0], arena.tournament_id, RegisterCompetitor(competitor_id=drawn, name="Cid"))
             assert drawn not in live.board.competitors
@@ -164,7 +164,7 @@ async def test_a_slug_is_looked_up_again_where_the_live_has_another(dsn: str) ->
         client = Patient(service, await slug_of(service.database, one), token)
         assert (await client.get("competitors.json")).status == 200
         await register(Patient(service, await slug_of(service.database, two), token), "Of the other")
-        async with service.desk.lives.pinned(one) as live:
+        async with service.desk.live_pool.pinned(one) as live:
             live.slug = "what-it-was-called"
             assert (await client.get("competitors.json")).status == 404
             assert (await client.post("competitors.json", {"name": "Ada"})).status == 404
@@ -211,7 +211,7 @@ async def test_a_desk_that_is_warm_beyond_the_backup_says_that_its_history_is_go
         arena = await open_arena(warm.database)
         async with backup(dsn) as restore:
             await submitted(warm, arena)
-            async with warm.lives.pinned(arena.tournament_id) as live:
+            async with warm.live_pool.pinned(arena.tournament_id) as live:
                 await restore()
                 for sequence in range(5, 10):
                     assert await submitted(growing, arena) == sequence
@@ -229,7 +229,7 @@ async def test_a_voiding_that_is_judged_again_under_the_lock_is_judged_by_the_hi
             lost = CompetitionId(await warm.new_id())
             await submit(warm, arena.tournament_id, AddCompetition(competition_id=lost, group_id=1))
             await submitted(warm, arena)
-            async with warm.lives.pinned(arena.tournament_id) as live:
+            async with warm.live_pool.pinned(arena.tournament_id) as live:
                 await restore()
                 assert await submitted(growing, arena) == live.head.sequence - 1
                 with pytest.raises(HistoryReplaced):

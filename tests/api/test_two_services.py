@@ -17,7 +17,7 @@ import pytest
 
 from engine.database.pool import Database, open_database
 from engine.domain.terms import OPERATOR, TournamentId
-from projections.live.lives import Lives
+from projections.live.pool import LivePool
 from projections.tables.worker import Worker
 from tests.api.service import Answer, Client, Form, Service, create_ranking, deltas, listed, register, slug_of
 from tests.tournaments import open_new_tournament
@@ -56,12 +56,12 @@ async def test_every_answer_shows_what_either_service_had_acknowledged(
 async def test_the_check_finds_services_that_read_without_the_barrier(
     service: Service, peer: Service, token: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def as_it_is(_lives: Lives, _live: object) -> None:
+    async def as_it_is(_lives: LivePool, _live: object) -> None:
         """Instead of making a live current."""
 
     checks = Checks()
     tournament = await Tournament.opened([service, peer], token, database, checks)
-    monkeypatch.setattr(Lives, "current", as_it_is)
+    monkeypatch.setattr(LivePool, "current", as_it_is)
     await play([tournament], CHECKS // 20, revising=False)  # which would wait for the barrier for ever
     assert checks.wrong != []
 

@@ -30,7 +30,7 @@ from engine.domain.terms import OPERATOR, CompetitionId, Sequence, TournamentId
 from engine.log import log
 from engine.log.log import Head
 from projections.board.board import Board
-from projections.live.live import Live
+from projections.live.tournament import LiveTournament
 from tests.api.rendered import answered
 from tests.api.service import Answer, Client, Season, create_ranking, deltas, listed, totals
 from tests.desks import (
@@ -115,7 +115,7 @@ def test_voiding_and_unvoiding_are_changes_of_the_competition() -> None:
         CompetitionVoided(competition_id=match),
         CompetitionUnvoided(competition_id=match),
     ]
-    live = Live(TournamentId(1), Head(Sequence(0), b""), Board())
+    live = LiveTournament(TournamentId(1), Head(Sequence(0), b""), Board())
     shown = []
     for n, fact in enumerate(facts, start=1):
         recorded = Recorded(
@@ -239,8 +239,8 @@ def gain(arena: Arena, amount: int, match: CompetitionId | None = None) -> AddPo
 
 
 async def total_of(desk: Desk, arena: Arena) -> int:
-    async with desk.lives.pinned(arena.tournament_id) as live:
-        await desk.lives.current(live)
+    async with desk.live_pool.pinned(arena.tournament_id) as live:
+        await desk.live_pool.current(live)
         return live.board.rankings[arena.ranking_id].unities[arena.unity_id].totals[arena.competitors[0]]
 
 
@@ -248,7 +248,7 @@ async def test_points_that_land_at_another_process_are_reversed_too(dsn: str) ->
     async with desks_at(dsn) as (here, there):
         arena = await open_arena(here.database)
         match = await matched(here, arena)
-        async with here.lives.pinned(arena.tournament_id):  # and now it lags behind
+        async with here.live_pool.pinned(arena.tournament_id):  # and now it lags behind
             await submit(there, arena.tournament_id, gain(arena, 5, match))
             await submit(there, arena.tournament_id, gain(arena, 7))
             await submit(here, arena.tournament_id, VoidCompetition(competition_id=match))
@@ -261,7 +261,7 @@ async def test_without_the_check_they_would_not_be(dsn: str, monkeypatch: pytest
     async with desks_at(dsn) as (here, there):
         arena = await open_arena(here.database)
         match = await matched(here, arena)
-        async with here.lives.pinned(arena.tournament_id):
+        async with here.live_pool.pinned(arena.tournament_id):
             await submit(there, arena.tournament_id, gain(arena, 5, match))
             await submit(here, arena.tournament_id, VoidCompetition(competition_id=match))
         assert await total_of(there, arena) == 5
@@ -311,7 +311,7 @@ async def test_a_voiding_whose_answer_is_lost_is_recorded_once(dsn: str, faults:
     async with desk_at(dsn) as there, proxy(dsn) as between, desk_at(between.dsn) as here:
         arena = await open_arena(there.database)
         match = await matched(there, arena)
-        async with here.lives.pinned(arena.tournament_id):
+        async with here.live_pool.pinned(arena.tournament_id):
             await submit(there, arena.tournament_id, gain(arena, 5, match))
             between.strike(*faults)
             await submit(here, arena.tournament_id, VoidCompetition(competition_id=match))
@@ -325,7 +325,7 @@ async def test_a_voiding_under_the_lock_whose_commit_is_lost_is_recorded_once(ds
     async with desk_at(dsn) as there, proxy(dsn) as between, desk_at(between.dsn) as here:
         arena = await open_arena(there.database)
         match = await matched(there, arena)
-        async with here.lives.pinned(arena.tournament_id):
+        async with here.live_pool.pinned(arena.tournament_id):
             await submit(there, arena.tournament_id, gain(arena, 5, match))
             between.lose_commits(1)
             await submit(here, arena.tournament_id, VoidCompetition(competition_id=match))
@@ -366,8 +366,8 @@ async def sent_anew(owner: asyncpg.Connection, pid: int) -> bool:
 
 
 async def is_voided(desk: Desk, arena: Arena, match: CompetitionId) -> bool:
-    async with desk.lives.pinned(arena.tournament_id) as live:
-        await desk.lives.current(live)
+    async with desk.live_pool.pinned(arena.tournament_id) as live:
+        await desk.live_pool.current(live)
         return live.board.competitions[match].voided_at is not None
 
 

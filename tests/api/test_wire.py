@@ -360,7 +360,7 @@ def test_what_an_operation_takes_is_what_its_command_or_question_is_made_of(name
     fields = structs.fields(made)  # type: ignore[arg-type]
     assert len({*arguments}) == len(arguments)
     assert not ids & {*arguments}
-    assert ids | {*arguments} == {field.name for field in fields} - {"effects"}  # which the desk fills in
+    assert ids | {*arguments} == {field.name for field in fields} - {"unreversed"}  # which the desk fills in
     assert ids | needed == {field.name for field in fields if field.required}
 
 

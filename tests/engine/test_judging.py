@@ -165,12 +165,12 @@ def added(*deltas: tuple[int, int, int], **facts: Any) -> Event:
     return events.PointsAdded(**{"ranking_id": OVERALL, "deltas": lines} | facts)
 
 
-def void(competition_id: int = DUEL, effects: commands.Effects | None = None) -> Command:
-    return commands.VoidCompetition(competition_id=competition_id, effects=effects or {})
+def void(competition_id: int = DUEL, unreversed: commands.UnreversedPoints | None = None) -> Command:
+    return commands.VoidCompetition(competition_id=competition_id, unreversed=unreversed or {})
 
 
-def unvoid(competition_id: int = RIGGED, effects: commands.Effects | None = None) -> Command:
-    return commands.UnvoidCompetition(competition_id=competition_id, effects=effects or {})
+def unvoid(competition_id: int = RIGGED, unreversed: commands.UnreversedPoints | None = None) -> Command:
+    return commands.UnvoidCompetition(competition_id=competition_id, unreversed=unreversed or {})
 
 
 LONGEST_NAME: Final = "é" * NAME_CHARACTERS_MAX
@@ -299,7 +299,7 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
         events.RankingReopened(ranking_id=FINISHED),
     ),
     # competitions that do not count
-    "a competition without effects may be voided": (void(), events.CompetitionVoided(competition_id=DUEL)),
+    "a competition without points may be voided": (void(), events.CompetitionVoided(competition_id=DUEL)),
     "a voided competition may be unvoided": (unvoid(), events.CompetitionUnvoided(competition_id=RIGGED)),
     "a voided competition may be reported": (report(RIGGED, result="0-0"), reported(RIGGED, result="0-0")),
     # points
@@ -737,7 +737,7 @@ def test_an_open_ranking_cannot_be_reopened(board: Board) -> None:
 
 # ── Competitions that do not count ──────────────────────────────────────────────────────────────────────
 
-EFFECTS: Final[commands.Effects] = {
+UNREVERSED: Final[commands.UnreversedPoints] = {
     30: events.PointsAdded(
         ranking_id=OVERALL, deltas=(Delta(ANNA, POINTS, 3), Delta(BEN, GOALS, -1)), competition_id=DUEL
     ),
@@ -749,8 +749,8 @@ EFFECTS: Final[commands.Effects] = {
 @pytest.mark.parametrize(
     ("when", "fact"),
     [
-        pytest.param(void(DUEL, EFFECTS), events.CompetitionVoided(competition_id=DUEL), id="void"),
-        pytest.param(unvoid(RIGGED, EFFECTS), events.CompetitionUnvoided(competition_id=RIGGED), id="unvoid"),
+        pytest.param(void(DUEL, UNREVERSED), events.CompetitionVoided(competition_id=DUEL), id="void"),
+        pytest.param(unvoid(RIGGED, UNREVERSED), events.CompetitionUnvoided(competition_id=RIGGED), id="unvoid"),
     ],
 )
 def test_each_effect_is_reversed_by_an_event_that_names_it(board: Board, when: Command, fact: Event) -> None:
@@ -786,23 +786,23 @@ def test_a_competition_is_voided_once_and_unvoided_once(board: Board) -> None:
 @pytest.mark.parametrize("when", [void, unvoid])
 def test_every_closed_ranking_that_it_gave_points_in_is_named(board: Board, when: Any) -> None:
     fold_events(board, events.RankingClosed(ranking_id=OVERALL))
-    effects = {
+    unreversed = {
         30: events.PointsAdded(ranking_id=FINISHED, deltas=(Delta(ANNA, TIMES, 3),), competition_id=DUEL),
         31: events.PointsAdded(ranking_id=OVERALL, deltas=(Delta(ANNA, POINTS, 3),), competition_id=DUEL),
         32: events.PointsAdded(ranking_id=FINISHED, deltas=(Delta(ANNA, TIMES, 3),), competition_id=DUEL),
     }
     with pytest.raises(Conflict, match=r"have them reopened first: 31, 30\."):
-        decide(board, when(effects=effects))
+        decide(board, when(unreversed=unreversed))
 
 
 def test_100_000_lines_can_be_reversed_and_no_more(board: Board) -> None:
     line = Delta(ANNA, POINTS, 1)
     full = events.PointsAdded(ranking_id=OVERALL, deltas=(line,) * DELTAS_MAX, competition_id=DUEL)
-    effects: dict[int, Event] = {30 + n: full for n in range(REVERSED_LINES_MAX // DELTAS_MAX)}
-    assert len(decide(board, void(DUEL, effects))) == 1 + len(effects)
-    effects[50] = added((ANNA, POINTS, 1), competition_id=DUEL)
+    unreversed: dict[int, Event] = {30 + n: full for n in range(REVERSED_LINES_MAX // DELTAS_MAX)}
+    assert len(decide(board, void(DUEL, unreversed))) == 1 + len(unreversed)
+    unreversed[50] = added((ANNA, POINTS, 1), competition_id=DUEL)
     with pytest.raises(Unacceptable, match="more than 100000 lines"):
-        decide(board, void(DUEL, effects))
+        decide(board, void(DUEL, unreversed))
 
 
 # ── What facts change for later decisions ───────────────────────────────────────────────────────────────

@@ -129,7 +129,7 @@ class Process:
 
     async def ask(self, arena: Arena, wish: Wish) -> None:
         try:
-            async with self.desk.lives.pinned(arena.tournament_id) as live:
+            async with self.desk.live_pool.pinned(arena.tournament_id) as live:
                 receipt = await self.desk.submit(
                     live, wish.sending(), actor=OPERATOR, idempotency_key=wish.key, fingerprint=fingerprint(wish.key)
                 )
@@ -281,8 +281,8 @@ class Universe:
                 assert not there, f"refused, but recorded: {wish}, {there}"
         replayed = board_of(tail.events)
         for process in self.processes:
-            async with process.desk.lives.pinned(self.arena.tournament_id) as live:
-                await process.desk.lives.current(live)
+            async with process.desk.live_pool.pinned(self.arena.tournament_id) as live:
+                await process.desk.live_pool.current(live)
                 assert live.head == head
                 assert live.board == replayed, "live and replay differ"
         await Worker(self.database).catch_up()

@@ -25,7 +25,7 @@ TESTS: Final = {
         "engine/test_appender.py",
         "api/test_voiding.py",
         "projections/test_past.py",
-        "projections/test_lives.py",
+        "projections/test_live_pool.py",
         "api/test_docket.py",
         "api/test_desk.py",
     ),
@@ -59,15 +59,15 @@ TESTS: Final = {
         "projections/test_verification.py",
         "api/test_interface.py",
     ),
-    "projections/live/live.py": (
-        "projections/test_lives.py",
+    "projections/live/tournament.py": (
+        "projections/test_live_pool.py",
         "api/test_answers.py",
         "api/test_desk.py",
         "api/test_docket.py",
         "projections/test_tables.py",
     ),
-    "projections/live/lives.py": (
-        "projections/test_lives.py",
+    "projections/live/pool.py": (
+        "projections/test_live_pool.py",
         "api/test_docket.py",
         "api/test_desk.py",
     ),
@@ -78,7 +78,7 @@ TESTS: Final = {
         "projections/test_history.py",
         "projections/test_explanation.py",
     ),
-    "projections/live/effects.py": ("api/test_voiding.py", "api/test_docket.py"),
+    "projections/live/unreversed.py": ("api/test_voiding.py", "api/test_docket.py"),
     "projections/tables/columns.py": (
         "projections/test_columns.py",
         "projections/test_tables.py",

@@ -40,7 +40,7 @@ COMPETITORS = 20
 async def test_the_first_read_of_a_tournament_with_200_000_events_takes_well_under_a_second(
     database: Database, desk: Desk, tournament_id: TournamentId
 ) -> None:
-    async with desk.lives.pinned(tournament_id) as live:
+    async with desk.live_pool.pinned(tournament_id) as live:
         competitor_ids = []
         for number in range(COMPETITORS):
             competitor_ids.append(CompetitorId(await desk.new_id()))
@@ -77,8 +77,8 @@ async def test_the_first_read_of_a_tournament_with_200_000_events_takes_well_und
 
     async with open_desk(database) as elsewhere:
         started_at = time.perf_counter()
-        async with elsewhere.lives.pinned(tournament_id) as cold:
-            await elsewhere.lives.current(cold)
+        async with elsewhere.live_pool.pinned(tournament_id) as cold:
+            await elsewhere.live_pool.current(cold)
             body = answered(cold, ADD, RankingQuestion(ranking_id))
         seconds = time.perf_counter() - started_at
 

@@ -29,8 +29,8 @@ from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Sequence,
 from engine.log import log
 from engine.log.log import Head
 from projections.board.board import Board, Revisions, fold
-from projections.live import live, lives
-from projections.live.lives import open_lives
+from projections.live import pool, tournament
+from projections.live.pool import open_live_pool
 from projections.past.history import HistoryLine
 from projections.past.past import AtSequence, Past, Span
 from projections.tables import tables, worker
@@ -75,8 +75,8 @@ async def agreed(database: Database, arena: Arena) -> int:
         checkpoint = await tables.checkpoint(connection, tournament_id)
         assert checkpoint is not None
         assert checkpoint.head == head
-        assert (await live.load(connection, tournament_id)).board == board
-    async with open_lives(database) as of_process, of_process.pinned(tournament_id) as one:
+        assert (await tournament.load(connection, tournament_id)).board == board
+    async with open_live_pool(database) as of_process, of_process.pinned(tournament_id) as one:
         await of_process.current(one)
         assert one.board == board
     then = await Past(database).at(tournament_id, arena.ranking_id, AtSequence(head.sequence), head.sequence)
@@ -180,7 +180,7 @@ async def test_wherever_it_lies_the_others_lead_to_what_they_led_to_without_it(
         assert (found.second is None) == (n + 1 == len(bad))
     assert (await find_unfoldable(database, tournament_id)).count == 0
     async with database.connection() as connection:
-        loaded = await live.load(connection, tournament_id)
+        loaded = await tournament.load(connection, tournament_id)
         slug = await log.slug_of(connection, tournament_id)
     expected = board_of([Recorded(Sequence(n), NOW, OPERATOR, None, event) for n, event in enumerate(history)])
     assert judged_by(loaded.board) == judged_by(expected)
@@ -324,7 +324,7 @@ async def test_one_that_cannot_be_decoded_stops_its_tournament_and_can_be_set_as
     sequence = await append_text(owner, arena.tournament_id, "EventSetAside", body, structural=True)
     async with database.connection() as connection:
         with pytest.raises(LogUnreadable):
-            await live.load(connection, arena.tournament_id)
+            await tournament.load(connection, arena.tournament_id)
     await set_aside(database, arena.tournament_id, sequence)
     assert await agreed(database, arena) == 0
 
@@ -374,7 +374,7 @@ async def test_who_has_folded_what_is_set_aside_then_reads_the_log_anew(
     await add(owner, arena, 2)
     keeping = Worker(database)
     await keeping.catch_up()
-    async with open_lives(database) as of_process:
+    async with open_live_pool(database) as of_process:
         async with of_process.pinned(arena.tournament_id) as one:
             await of_process.current(one)
             assert total(one.board, arena) == 3
@@ -402,7 +402,7 @@ def total(board: Board, arena: Arena) -> int:
 async def test_a_running_service_goes_on_by_itself_after_each_of_two(
     dsn: str, database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lives, "STOPPED_SECONDS", 0.05)
+    monkeypatch.setattr(pool, "STOPPED_SECONDS", 0.05)
     monkeypatch.setattr(worker, "STOPPED_RETRY_SECONDS", 0.1)
     arena = await open_arena(database)
     keeping = asyncio.create_task(Worker(database).run())
@@ -419,8 +419,8 @@ async def test_a_running_service_goes_on_by_itself_after_each_of_two(
             amount += 1
             await until(lambda: followed(owner, arena))
             assert await owner.fetchval("SELECT count(*) FROM stopped") == 0
-            async with desk.lives.pinned(arena.tournament_id) as one:
-                await desk.lives.current(one)
+            async with desk.live_pool.pinned(arena.tournament_id) as one:
+                await desk.live_pool.current(one)
                 assert total(one.board, arena) == amount
         with pytest.raises(Conflict, match="nothing to set aside"):
             await set_aside(database, arena.tournament_id, Sequence(5))
@@ -432,8 +432,8 @@ async def test_a_running_service_goes_on_by_itself_after_each_of_two(
 
 async def is_stopped(desk: Desk, arena: Arena) -> bool:
     try:
-        async with desk.lives.pinned(arena.tournament_id) as one:
-            await desk.lives.current(one)
+        async with desk.live_pool.pinned(arena.tournament_id) as one:
+            await desk.live_pool.current(one)
     except TournamentStopped:
         return True
     return False

@@ -19,7 +19,7 @@ from engine.log.log import Appended, Block, Request
 from projections.board.board import FOLD_VERSION, Board
 from projections.board.standing import standings
 from projections.live import live
-from projections.live.live import Live
+from projections.live.tournament import LiveTournament
 from projections.tables import tables
 from projections.tables import worker as worker_module
 from projections.tables.worker import Worker
@@ -82,7 +82,7 @@ async def in_tables(database: Database, tournament_id: TournamentId) -> tuple[Se
     return (Sequence(0) if checkpoint is None else checkpoint.head.sequence), board
 
 
-async def loaded(database: Database, tournament_id: TournamentId) -> Live:
+async def loaded(database: Database, tournament_id: TournamentId) -> LiveTournament:
     async with database.connection() as connection:
         return await live.load(connection, tournament_id)
 
@@ -208,17 +208,17 @@ async def test_while_the_log_grows_and_workers_run_nothing_is_lost_or_doubled_an
             folded += await worker.catch_up()
         return folded + await worker.catch_up()
 
-    async def look() -> list[Live]:
-        lives = []
+    async def look() -> list[LiveTournament]:
+        loaded_tournaments = []
         while not grown.is_set():
-            lives.append(await loaded(database, tournament_id))
-        return lives
+            loaded_tournaments.append(await loaded(database, tournament_id))
+        return loaded_tournaments
 
-    _, lives, *folded = await asyncio.gather(grow(), look(), work(), work(), work())
+    _, loaded_tournaments, *folded = await asyncio.gather(grow(), look(), work(), work(), work())
     assert sum(folded) == len(history) + 1
     await assert_tables_show_the_log(database, tournament_id)
     replayed = await whole_log(database, tournament_id)
-    for loaded_live in lives:
+    for loaded_live in loaded_tournaments:
         seen = replayed[: loaded_live.head.sequence]
         assert laid_out(loaded_live.board) == laid_out(board_of(seen))
         assert judged_by(loaded_live.board) == judged_by(board_of(seen))
@@ -235,7 +235,7 @@ async def test_a_competition_may_have_started_in_any_year(
     await assert_tables_show_the_log(database, tournament_id)
 
 
-# ── Live = replay ───────────────────────────────────────────────────────────────────────────────────────
+# ── LiveTournament = replay ───────────────────────────────────────────────────────────────────────────────────────
 
 
 @on_the_database

@@ -73,7 +73,7 @@ async def totals(owner: asyncpg.Connection, arena: Arena) -> dict[int, int]:
 async def assert_the_tables_are_the_log(database: Database, tournament_id: TournamentId) -> None:
     async with database.connection() as connection:
         tail = await log.tail(connection, tournament_id, log.beginning(tournament_id), blocks_max=100_000)
-        replayed = live.Live(tournament_id, log.beginning(tournament_id), live.Board())
+        replayed = live.LiveTournament(tournament_id, log.beginning(tournament_id), live.Board())
         replayed.fold(tail.events, tail.head)
         checkpoint = await tables.checkpoint(connection, tournament_id)
         assert checkpoint is not None

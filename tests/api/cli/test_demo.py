@@ -11,7 +11,7 @@ FINAL_TABLE = [("Ireland", 20), ("France", 15), ("England", 14), ("Scotland", 12
 async def test_the_six_nations_of_2024_end_with_the_table_that_is_known(
     desk: Desk, tournament_id: TournamentId
 ) -> None:
-    async with desk.lives.pinned(tournament_id) as live:
+    async with desk.live_pool.pinned(tournament_id) as live:
         ranking_id = await demo.play(desk, live)
         assert await demo.play(desk, live) == ranking_id  # and playing it again changes nothing
         ranking = live.board.rankings[ranking_id]

@@ -71,7 +71,7 @@ class Import:
 
         if stop_at == 0:
             stop.set()
-        async with self._desk.lives.pinned(self._tournament_id) as live:
+        async with self._desk.live_pool.pinned(self._tournament_id) as live:
             return await register_competitors(self._desk, live, file, stop=stop, progress=progress)
 
     async def ndjson(self, *rows: object) -> int:
@@ -94,13 +94,13 @@ class Import:
 
     async def add(self, name: str) -> int:
         """Registers one by hand."""
-        async with self._desk.lives.pinned(self._tournament_id) as live:
+        async with self._desk.live_pool.pinned(self._tournament_id) as live:
             competitor_id = CompetitorId(await self._desk.new_id())
             await self._desk.submit(live, RegisterCompetitor(competitor_id=competitor_id, name=name), actor=OPERATOR)
         return competitor_id
 
     async def rename(self, name: str, to: str) -> None:
-        async with self._desk.lives.pinned(self._tournament_id) as live:
+        async with self._desk.live_pool.pinned(self._tournament_id) as live:
             (competitor_id,) = [i for i, c in live.board.competitors.items() if c.name == name]
             change = ChangeCompetitor(competitor_id=competitor_id, name=to)
             await self._desk.submit(live, change, actor=OPERATOR)
@@ -114,15 +114,15 @@ class Import:
 
     async def parents(self) -> dict[str, str | None]:
         """Who is below whom, in the order of registration; for names that nobody shares."""
-        async with self._desk.lives.pinned(self._tournament_id) as live:
-            await self._desk.lives.current(live)
+        async with self._desk.live_pool.pinned(self._tournament_id) as live:
+            await self._desk.live_pool.current(live)
             everybody = live.board.competitors
             return {c.name: None if c.parent_id is None else everybody[c.parent_id].name for c in everybody.values()}
 
     async def details(self) -> list[tuple[str, tuple[str, ...], str]]:
         """Name, tags and color."""
-        async with self._desk.lives.pinned(self._tournament_id) as live:
-            await self._desk.lives.current(live)
+        async with self._desk.live_pool.pinned(self._tournament_id) as live:
+            await self._desk.live_pool.current(live)
             return [(c.name, c.tags, c.color) for c in live.board.competitors.values()]
 
 
@@ -549,8 +549,8 @@ async def test_a_line_whose_event_was_set_aside_is_named(
         tournament_id,
     )
     await record(owner, tournament_id, EventSetAside(sequence=sequence, digest=digest.hex()))
-    async with desk.lives.pinned(tournament_id) as live:
-        desk.lives.drop(live)  # as in a process that has not folded the event
+    async with desk.live_pool.pinned(tournament_id) as live:
+        desk.live_pool.drop(live)  # as in a process that has not folded the event
     assert await imported.refused("name\nBob\nAnn\n") == [
         ("line 3", f"it was registered as event {sequence}, which the operator has set aside")
     ]
@@ -559,7 +559,7 @@ async def test_a_line_whose_event_was_set_aside_is_named(
 async def test_a_key_that_was_used_for_something_else_is_named_with_its_line(
     imported: Import, desk: Desk, tournament_id: TournamentId
 ) -> None:
-    async with desk.lives.pinned(tournament_id) as live:
+    async with desk.live_pool.pinned(tournament_id) as live:
         competitor_id = CompetitorId(await desk.new_id())
         other = RegisterCompetitor(competitor_id=competitor_id, name="Eve")
         await desk.submit(live, other, actor=OPERATOR, idempotency_key=ANN_KEY, fingerprint=b"another")

@@ -75,7 +75,7 @@ async def ranked(desk: Desk, slug: str, *, name: str = "Season", competitors: tu
             deltas=tuple(Delta(CompetitorId(i), UnityId(unity_id), 3 - n) for n, i in enumerate(ids)),
         ),
     ]
-    async with desk.lives.pinned(tournament_id) as live:
+    async with desk.live_pool.pinned(tournament_id) as live:
         for command in commands:
             await desk.submit(live, command, actor=OPERATOR)
     return str(ranking_id)

@@ -37,7 +37,7 @@ FOLDED_AT_ONCE: Final = 100
 _logger = structlog.get_logger()
 
 
-class Live:
+class LiveTournament:
     """One tournament in memory. `slug`: the registry's when the live was loaded; None: the registry had no such
     tournament. `pins`: for how many reasons it must stay in memory. `dropped`: it is no longer the truth; load another.
     `followers` are called with every event that it folds."""
@@ -166,7 +166,7 @@ class Live:
         return self._board_bytes + self.cache.size_bytes
 
 
-async def load(connection: Connection, tournament_id: TournamentId) -> Live:
+async def load(connection: Connection, tournament_id: TournamentId) -> LiveTournament:
     """Returns the tournament as the log has it.
 
     Starts from the tables at their checkpoint. If these are of another version of the fold, or an event up to there was
@@ -185,7 +185,7 @@ async def load(connection: Connection, tournament_id: TournamentId) -> Live:
             await _fold_in_turns(live, tail)
 
 
-async def _fold_in_turns(live: Live, tail: Tail) -> None:
+async def _fold_in_turns(live: LiveTournament, tail: Tail) -> None:
     """Folds a tail into a live that nobody else has yet: meanwhile the state is ahead of the head."""
     turn = Turn()
     for n in range(0, len(tail.events), FOLDED_AT_ONCE):
@@ -195,7 +195,7 @@ async def _fold_in_turns(live: Live, tail: Tail) -> None:
     live.fold((), tail.head)
 
 
-async def _from_tables(connection: Connection, tournament_id: TournamentId) -> Live:
+async def _from_tables(connection: Connection, tournament_id: TournamentId) -> LiveTournament:
     slug = await log.slug_of(connection, tournament_id)
     checkpoint = await tables.checkpoint(connection, tournament_id)
     if (
@@ -204,10 +204,10 @@ async def _from_tables(connection: Connection, tournament_id: TournamentId) -> L
         and not await log.set_aside_since(connection, tournament_id, checkpoint.head.sequence)
     ):
         board = await tables.load_board(connection, tournament_id)
-        return Live(tournament_id, checkpoint.head, board, slug=slug)
+        return LiveTournament(tournament_id, checkpoint.head, board, slug=slug)
     if checkpoint is not None and (kept := await _last_snapshot(connection, tournament_id)) is not None:
-        return Live(tournament_id, kept.head, kept.board, slug=slug)
-    return Live(tournament_id, log.beginning(tournament_id), Board(), slug=slug)
+        return LiveTournament(tournament_id, kept.head, kept.board, slug=slug)
+    return LiveTournament(tournament_id, log.beginning(tournament_id), Board(), slug=slug)
 
 
 async def _last_snapshot(connection: Connection, tournament_id: TournamentId) -> Snapshot | None:

@@ -42,41 +42,41 @@ from engine.process.telemetry import (
     STOPPED,
     observe,
 )
-from projections.live.live import Live, load
+from projections.live.tournament import LiveTournament, load
 from projections.tables import tables
 
 READERS_MAX: Final = 5
 """Connections of a process that read logs at the same time. The others are for appends and for barriers."""
 LIVE_BYTES_MAX: Final = 512 * 1024 * 1024
-"""What the lives of one process take in memory, estimated. Pinned lives stay, even beyond this."""
+"""What the tournaments in the memory of one process take, estimated. Pinned ones stay, even beyond this."""
 STOPPED_SECONDS: Final = 1.0
 """A tournament that could not be folded is not tried again for so long."""
 
 _logger = structlog.get_logger()
 
 
-class Lives:
-    """All lives of a process. `open_lives` opens them."""
+class LivePool:
+    """The live tournaments of a process. `open_live_pool` opens it."""
 
     def __init__(self, database: Database, tasks: asyncio.TaskGroup, *, bytes_max: int) -> None:
         self._database = database
         self._tasks = tasks
         self._bytes_max = bytes_max
         self._kept = Kept(database)  # for barriers
-        self._lives: OrderedDict[TournamentId, Live] = OrderedDict()  # least recently used first
+        self._tournaments: OrderedDict[TournamentId, LiveTournament] = OrderedDict()  # least recently used first
         self._sizes: dict[TournamentId, int] = {}
         self._bytes = 0
         self._loading: dict[TournamentId, asyncio.Task[None]] = {}
         self._readers = asyncio.Semaphore(READERS_MAX)
         self._stopped_at: dict[TournamentId, float] = {}
-        self._waiting: dict[Live, list[asyncio.Future[None]]] = {}
+        self._waiting: dict[LiveTournament, list[asyncio.Future[None]]] = {}
         self._somebody_waits = asyncio.Event()
         self._closed = False
 
     # ── In and out of memory ────────────────────────────────────────────────────────────────────────────
 
     @asynccontextmanager
-    async def pinned(self, tournament_id: TournamentId) -> AsyncIterator[Live]:
+    async def pinned(self, tournament_id: TournamentId) -> AsyncIterator[LiveTournament]:
         """The live of a tournament that exists, kept in memory for as long as the context lasts.
 
         Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable.
@@ -87,16 +87,16 @@ class Lives:
         finally:
             self.unpin(live)
 
-    async def pin(self, tournament_id: TournamentId) -> Live:
+    async def pin(self, tournament_id: TournamentId) -> LiveTournament:
         """As `pinned`, but the caller must `unpin`."""
-        while tournament_id not in self._lives:
+        while tournament_id not in self._tournaments:
             await self._loaded(tournament_id)
-        live = self._lives[tournament_id]
+        live = self._tournaments[tournament_id]
         live.pins += 1
-        self._lives.move_to_end(tournament_id)
+        self._tournaments.move_to_end(tournament_id)
         return live
 
-    def unpin(self, live: Live) -> None:
+    def unpin(self, live: LiveTournament) -> None:
         live.pins -= 1
         if live.pins == 0 and not live.dropped:
             self._account(live.tournament_id, live.size_bytes())
@@ -133,7 +133,7 @@ class Lives:
             await self._alarm_stop(cause)
             raise TournamentStopped from cause
         self._stopped_at.pop(tournament_id, None)
-        self._lives[tournament_id] = live
+        self._tournaments[tournament_id] = live
         self._account(tournament_id, live.size_bytes())
 
     @asynccontextmanager
@@ -157,13 +157,13 @@ class Lives:
     def show_size(self) -> None:
         """Sets the gauges. Call it once in a while: it takes as long as accounting for a live."""
         LIVE_BYTES.set(self._bytes)
-        LIVE_TOURNAMENTS.set(len(self._lives))
+        LIVE_TOURNAMENTS.set(len(self._tournaments))
 
     def _evict(self) -> None:
-        """Forgets unpinned lives until the others fit, least recently used first."""
+        """Forgets unpinned tournaments until the others fit, least recently used first."""
         excess_bytes = self._bytes - self._bytes_max
         leaving = []
-        for live in self._lives.values():
+        for live in self._tournaments.values():
             if excess_bytes <= 0:
                 break
             if live.pins == 0:
@@ -172,15 +172,15 @@ class Lives:
         for live in leaving:
             self._forget(live)
 
-    def _forget(self, live: Live) -> None:
-        if self._lives.get(live.tournament_id) is live:
-            del self._lives[live.tournament_id]
+    def _forget(self, live: LiveTournament) -> None:
+        if self._tournaments.get(live.tournament_id) is live:
+            del self._tournaments[live.tournament_id]
             self._account(live.tournament_id, 0)
             del self._sizes[live.tournament_id]
 
     # ── The read barrier ────────────────────────────────────────────────────────────────────────────────
 
-    async def current(self, live: Live) -> None:
+    async def current(self, live: LiveTournament) -> None:
         """Returns when `live` shows everything that was acknowledged anywhere before the call.
 
         Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and ShuttingDown.
@@ -193,7 +193,7 @@ class Lives:
         await waiter
 
     async def _barriers(self) -> None:
-        waiting: dict[Live, list[asyncio.Future[None]]] = {}
+        waiting: dict[LiveTournament, list[asyncio.Future[None]]] = {}
         try:
             while True:
                 await self._somebody_waits.wait()
@@ -207,7 +207,7 @@ class Lives:
                 _fail(waiters, ShuttingDown())
             await self._kept.close()
 
-    async def _barrier(self, waiting: dict[Live, list[asyncio.Future[None]]]) -> None:
+    async def _barrier(self, waiting: dict[LiveTournament, list[asyncio.Future[None]]]) -> None:
         began_at = time.perf_counter()
         stood_at = {live: live.head for live in waiting}
         try:
@@ -228,7 +228,9 @@ class Lives:
             else:
                 self._tasks.create_task(self._reach(live, stood_at[live], head, waiters))
 
-    async def _reach(self, live: Live, stood_at: Head, head: Head | None, waiters: list[asyncio.Future[None]]) -> None:
+    async def _reach(
+        self, live: LiveTournament, stood_at: Head, head: Head | None, waiters: list[asyncio.Future[None]]
+    ) -> None:
         try:
             with self._watched(live):
                 if head is None or not _continues(stood_at, head):
@@ -239,7 +241,7 @@ class Lives:
         else:
             _release(waiters)
 
-    async def catch_up(self, live: Live, to: Sequence, over: Connection | None = None) -> None:
+    async def catch_up(self, live: LiveTournament, to: Sequence, over: Connection | None = None) -> None:
         """Folds what others appended until `live` stands at `to`.
 
         It takes a connection only when it is its turn, because waiters for one slow tournament would otherwise take
@@ -257,7 +259,7 @@ class Lives:
                     await live.catch_up_by_tables(connection, to)
                     await live.catch_up(connection, to)
 
-    async def points_of(self, live: Live, competition_id: CompetitionId) -> AsyncIterator[Recorded]:
+    async def points_of(self, live: LiveTournament, competition_id: CompetitionId) -> AsyncIterator[Recorded]:
         """As `log.points_of`, up to the head that the live has when this is called; errors as `catch_up`."""
         upto = live.head.sequence
         with self._watched(live):
@@ -265,8 +267,8 @@ class Lives:
                 async for recorded in log.points_of(connection, live.tournament_id, competition_id, upto):
                     yield recorded
 
-    def fold_appended(self, live: Live, block: Block, appended: Appended) -> bool:
-        """As `Live.fold_appended`. Raises TournamentStopped and HistoryReplaced."""
+    def fold_appended(self, live: LiveTournament, block: Block, appended: Appended) -> bool:
+        """As `LiveTournament.fold_appended`. Raises TournamentStopped and HistoryReplaced."""
         try:
             return live.fold_appended(block, appended)
         except (LogForked, LogUnreadable) as fault:
@@ -275,7 +277,7 @@ class Lives:
     # ── Alarms ──────────────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
-    def _watched(self, live: Live) -> Iterator[None]:
+    def _watched(self, live: LiveTournament) -> Iterator[None]:
         """Drops `live` if its log turns out to be unreadable or another one. Raises TournamentStopped or
         HistoryReplaced then."""
         try:
@@ -283,7 +285,7 @@ class Lives:
         except (LogForked, LogUnreadable) as fault:
             raise self._alarmed(live, fault) from fault
 
-    def _alarmed(self, live: Live, fault: LogForked | LogUnreadable) -> TallybookError:
+    def _alarmed(self, live: LiveTournament, fault: LogForked | LogUnreadable) -> TallybookError:
         """Drops a live because of `fault`, raises the alarm, and returns the error for the caller to raise."""
         self.drop(live)
         if isinstance(fault, LogForked):
@@ -292,7 +294,7 @@ class Lives:
         self._tasks.create_task(self._alarm_stop(fault))
         return TournamentStopped()
 
-    def drop(self, live: Live) -> None:
+    def drop(self, live: LiveTournament) -> None:
         """Takes a live that is no longer the truth out of use. Those who still have it see `dropped`."""
         live.dropped = True
         self._forget(live)
@@ -316,12 +318,12 @@ class Lives:
 
 
 @asynccontextmanager
-async def open_lives(database: Database, *, bytes_max: int = LIVE_BYTES_MAX) -> AsyncIterator[Lives]:
-    """The lives of this process, with their barriers for as long as the context lasts."""
+async def open_live_pool(database: Database, *, bytes_max: int = LIVE_BYTES_MAX) -> AsyncIterator[LivePool]:
+    """The live tournaments of this process, with their barriers for as long as the context lasts."""
     async with background() as tasks:
-        lives = Lives(database, tasks, bytes_max=bytes_max)
-        barriers = tasks.create_task(lives._barriers())
-        yield lives
+        pool = LivePool(database, tasks, bytes_max=bytes_max)
+        barriers = tasks.create_task(pool._barriers())
+        yield pool
         barriers.cancel()
 
 

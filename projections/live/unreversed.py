@@ -5,35 +5,35 @@ competition is ever voided. So they are looked up in the log. From then on the l
 as the voiding may still be judged, even if nobody waits for its answer any more.
 """
 
-from engine.domain.commands import Effects
+from engine.domain.commands import UnreversedPoints
 from engine.domain.events import Points, PointsReversed, Recorded
 from engine.domain.terms import CompetitionId, Sequence
-from projections.live.live import Live
-from projections.live.lives import Lives
+from projections.live.pool import LivePool
+from projections.live.tournament import LiveTournament
 
 
-class Following:
-    """The effects of a competition at the live's head, kept current until `close`."""
+class UnreversedPointsFollower:
+    """The unreversed points of a competition at the live's head, kept current until `close`."""
 
-    def __init__(self, live: Live, competition_id: CompetitionId) -> None:
+    def __init__(self, live: LiveTournament, competition_id: CompetitionId) -> None:
         self.competition_id = competition_id
         self._live = live
-        self._effects: dict[Sequence, Points] = {}
+        self._points: dict[Sequence, Points] = {}
         self._since: list[Recorded] | None = []  # folded by the live while the past is read; None: it has been read
         live.followers.append(self._follow)
 
-    async def look_up(self, lives: Lives) -> None:
+    async def look_up(self, live_pool: LivePool) -> None:
         """Reads the past. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable."""
-        async for recorded in lives.points_of(self._live, self.competition_id):
+        async for recorded in live_pool.points_of(self._live, self.competition_id):
             self._take(recorded)
         since, self._since = self._since or [], None
         for recorded in since:
             self._take(recorded)
 
-    def now(self) -> Effects:
-        """The effects at the live's head, in a dictionary of their own. Call `look_up` first."""
+    def now(self) -> UnreversedPoints:
+        """The points at the live's head, in a dictionary of their own. Call `look_up` first."""
         assert self._since is None
-        return dict(self._effects)
+        return dict(self._points)
 
     def close(self) -> None:
         """Stops following. It does no harm to call it again."""
@@ -50,5 +50,5 @@ class Following:
         event = recorded.event
         if isinstance(event, Points) and event.competition_id == self.competition_id:
             if isinstance(event, PointsReversed):
-                self._effects.pop(event.reverses, None)
-            self._effects[recorded.sequence] = event
+                self._points.pop(event.reverses, None)
+            self._points[recorded.sequence] = event

@@ -1,4 +1,5 @@
-"""Lives: read by a barrier that misses nothing acknowledged, loaded once, kept within bounds, dropped when untrue."""
+"""Live tournaments are read by a barrier that misses nothing acknowledged, loaded once, kept within bounds, and dropped
+when untrue."""
 
 import asyncio
 import gc
@@ -20,10 +21,10 @@ from engine.domain.terms import Sequence, TournamentId
 from engine.log.log import Head
 from engine.process import telemetry
 from engine.process.telemetry import FORKED, LIVES_LOADED
-from projections.live import live as live_module
-from projections.live import lives as lives_module
-from projections.live.live import Live
-from projections.live.lives import Lives, open_lives
+from projections.live import pool as pool_module
+from projections.live import tournament as live_module
+from projections.live.pool import LivePool, open_live_pool
+from projections.live.tournament import LiveTournament
 from projections.tables.worker import Worker
 from tests.api.rendered import ADD, answered
 from tests.desks import Arena, desks_at, holding, open_arena, record, submit, until, waiting_for_locks
@@ -45,13 +46,13 @@ async def add(connection: asyncpg.Connection, arena: Arena, amount: int) -> None
     await record(connection, arena.tournament_id, points)
 
 
-def total(live: Live, arena: Arena) -> int:
+def total(live: LiveTournament, arena: Arena) -> int:
     return live.board.rankings[arena.ranking_id].unities[arena.unity_id].totals.get(arena.competitors[0], 0)
 
 
-async def read(lives: Lives, arena: Arena) -> int:
-    async with lives.pinned(arena.tournament_id) as live:
-        await lives.current(live)
+async def read(pool: LivePool, arena: Arena) -> int:
+    async with pool.pinned(arena.tournament_id) as live:
+        await pool.current(live)
         return total(live, arena)
 
 
@@ -69,17 +70,17 @@ async def test_a_read_that_began_after_another_desks_receipt_shows_it(dsn: str) 
                 writing, reading = chance.choices(desks, k=2)
                 await submit(writing, arena.tournament_id, arena.points(amount := chance.randrange(10)))
                 expected += amount
-                assert await read(reading.lives, arena) == expected
+                assert await read(reading.live_pool, arena) == expected
 
         await asyncio.gather(*[check(await open_arena(desks[0].database)) for _ in range(5)])
 
 
 async def test_readers_who_come_together_share_one_query(database: Database) -> None:
-    async with open_lives(database) as lives, AsyncExitStack() as pins:
+    async with open_live_pool(database) as pool, AsyncExitStack() as pins:
         arenas = [await open_arena(database) for _ in range(10)]
-        pinned = [await pins.enter_async_context(lives.pinned(arena.tournament_id)) for arena in arenas]
+        pinned = [await pins.enter_async_context(pool.pinned(arena.tournament_id)) for arena in arenas]
         before = barriers()
-        await asyncio.gather(*(lives.current(live) for live in pinned * 20))
+        await asyncio.gather(*(pool.current(live) for live in pinned * 20))
         assert barriers() - before == 1
 
 
@@ -87,13 +88,13 @@ async def test_readers_who_come_while_a_query_is_under_way_share_the_next(
     database: Database, dsn: str, owner: asyncpg.Connection
 ) -> None:
     arena = await open_arena(database)
-    async with open_lives(database) as lives, lives.pinned(arena.tournament_id) as live:
+    async with open_live_pool(database) as pool, pool.pinned(arena.tournament_id) as live:
         before = barriers()
         async with holding(dsn, "LOCK TABLE head IN ACCESS EXCLUSIVE MODE"):
-            first = asyncio.create_task(lives.current(live))
+            first = asyncio.create_task(pool.current(live))
             await until(lambda: waiting_for_locks(owner, "FROM block"))
-            later = [asyncio.create_task(lives.current(live)) for _ in range(50)]
-            await until(lambda: len(lives._waiting.get(live, ())) == 50)
+            later = [asyncio.create_task(pool.current(live)) for _ in range(50)]
+            await until(lambda: len(pool._waiting.get(live, ())) == 50)
         await asyncio.gather(first, *later)
         assert barriers() - before == 2
 
@@ -105,15 +106,15 @@ async def test_a_read_that_comes_while_a_query_is_answered_is_not_answered_by_it
     async with (
         proxy(dsn) as between,
         open_database(between.dsn, name="test") as database,
-        open_lives(database) as lives,
+        open_live_pool(database) as pool,
     ):
         arena = await open_arena(database)
-        async with lives.pinned(arena.tournament_id) as live:
+        async with pool.pinned(arena.tournament_id) as live:
             async with between.holding_answers(HEADS) as held:
-                first = asyncio.create_task(lives.current(live))
+                first = asyncio.create_task(pool.current(live))
                 await held.wait()
                 await add(owner, arena, 5)
-                later = asyncio.create_task(read(lives, arena))
+                later = asyncio.create_task(read(pool, arena))
                 await until(lambda: live.pins == 2)
             await first
             assert await later == 5
@@ -122,15 +123,15 @@ async def test_a_read_that_comes_while_a_query_is_answered_is_not_answered_by_it
 async def test_many_who_read_a_live_that_is_being_brought_up_to_date_take_no_connections_from_others(
     dsn: str, owner: asyncpg.Connection
 ) -> None:
-    async with open_database(dsn, name="test", connections_max=3) as database, open_lives(database) as lives:
+    async with open_database(dsn, name="test", connections_max=3) as database, open_live_pool(database) as pool:
         behind, other = await open_arena(database), await open_arena(database)
-        async with lives.pinned(behind.tournament_id) as live, lives.pinned(other.tournament_id) as others:
+        async with pool.pinned(behind.tournament_id) as live, pool.pinned(other.tournament_id) as others:
             await add(owner, behind, 5)
             async with holding(dsn, "LOCK TABLE event IN ACCESS EXCLUSIVE MODE"):
                 reading = []
                 for _ in range(5):  # each in a round of its own
-                    reading.append(asyncio.create_task(lives.current(live)))
-                    await asyncio.wait_for(lives.current(others), 0.3)
+                    reading.append(asyncio.create_task(pool.current(live)))
+                    await asyncio.wait_for(pool.current(others), 0.3)
                 await until(lambda: waiting_for_locks(owner, "FROM event"))
             await asyncio.gather(*reading)
             assert total(live, behind) == 5
@@ -141,45 +142,45 @@ async def test_nobody_is_left_waiting_when_the_lives_are_left(
 ) -> None:
     arena = await open_arena(database)
     async with AsyncExitStack() as held:
-        async with open_lives(database) as lives:
-            live = await lives.pin(arena.tournament_id)
+        async with open_live_pool(database) as pool:
+            live = await pool.pin(arena.tournament_id)
             await held.enter_async_context(holding(dsn, "LOCK TABLE block IN ACCESS EXCLUSIVE MODE"))
-            reading = [asyncio.create_task(lives.current(live))]
+            reading = [asyncio.create_task(pool.current(live))]
             await until(lambda: waiting_for_locks(owner, "FROM block"))
-            reading.append(asyncio.create_task(lives.current(live)))
-            await until(lambda: live in lives._waiting)
+            reading.append(asyncio.create_task(pool.current(live)))
+            await until(lambda: live in pool._waiting)
         for task in reading:
             with pytest.raises(ShuttingDown):
                 await task
         with pytest.raises(ShuttingDown):
-            await lives.current(live)
+            await pool.current(live)
 
 
 async def test_a_read_fails_while_the_database_is_away_and_succeeds_when_it_is_back(dsn: str) -> None:
     async with (
         proxy(dsn) as between,
         open_database(between.dsn, name="test") as database,
-        open_lives(database) as lives,
+        open_live_pool(database) as pool,
     ):
         arena = await open_arena(database)
-        assert await read(lives, arena) == 0
+        assert await read(pool, arena) == 0
         between.refusing = True
         between.cut_all()
         for _ in range(3):
             with pytest.raises(DatabaseUnavailable):
-                await read(lives, arena)
+                await read(pool, arena)
         between.refusing = False
-        assert await read(lives, arena) == 0
+        assert await read(pool, arena) == 0
 
 
 # ── In and out of memory ────────────────────────────────────────────────────────────────────────────────
 
 
 async def test_whoever_asks_meanwhile_shares_the_loading(database: Database) -> None:
-    async with open_lives(database) as lives:
+    async with open_live_pool(database) as pool:
         arenas = [await open_arena(database) for _ in range(5)]
         before = LIVES_LOADED._value.get()
-        pinned = await asyncio.gather(*(lives.pin(arena.tournament_id) for arena in arenas for _ in range(20)))
+        pinned = await asyncio.gather(*(pool.pin(arena.tournament_id) for arena in arenas for _ in range(20)))
         assert LIVES_LOADED._value.get() - before == 5
         assert len(set(pinned)) == 5
         assert all(live.pins == 20 for live in pinned)
@@ -188,15 +189,15 @@ async def test_whoever_asks_meanwhile_shares_the_loading(database: Database) -> 
 async def test_many_loadings_at_once_leave_connections_to_those_who_need_none_of_them(
     dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lives_module, "READERS_MAX", 2)
-    async with open_database(dsn, name="test", connections_max=3) as database, open_lives(database) as lives:
+    monkeypatch.setattr(pool_module, "READERS_MAX", 2)
+    async with open_database(dsn, name="test", connections_max=3) as database, open_live_pool(database) as pool:
         arenas, other = [await open_arena(database) for _ in range(8)], await open_arena(database)
-        async with lives.pinned(other.tournament_id) as live:
+        async with pool.pinned(other.tournament_id) as live:
             async with holding(dsn, "LOCK TABLE checkpoint IN ACCESS EXCLUSIVE MODE"):
-                loading = [asyncio.create_task(lives.pin(arena.tournament_id)) for arena in arenas]
+                loading = [asyncio.create_task(pool.pin(arena.tournament_id)) for arena in arenas]
                 await until(lambda: waiting_for_locks(owner, "FROM checkpoint"))
                 for _ in range(10):
-                    await asyncio.wait_for(lives.current(live), 0.3)
+                    await asyncio.wait_for(pool.current(live), 0.3)
                 assert not any(task.done() for task in loading)
             assert all(live.pins == 1 for live in await asyncio.gather(*loading))
 
@@ -204,26 +205,26 @@ async def test_many_loadings_at_once_leave_connections_to_those_who_need_none_of
 async def test_whoever_waits_too_long_for_a_loading_is_told_so(
     dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lives_module, "READERS_MAX", 1)
-    monkeypatch.setattr(lives_module, "ACQUIRE_SECONDS_MAX", 0.1)
-    async with open_database(dsn, name="test") as database, open_lives(database) as lives:
+    monkeypatch.setattr(pool_module, "READERS_MAX", 1)
+    monkeypatch.setattr(pool_module, "ACQUIRE_SECONDS_MAX", 0.1)
+    async with open_database(dsn, name="test") as database, open_live_pool(database) as pool:
         first, second = [await open_arena(database) for _ in range(2)]
         async with holding(dsn, "LOCK TABLE checkpoint IN ACCESS EXCLUSIVE MODE"):
-            loading = asyncio.create_task(lives.pin(first.tournament_id))
+            loading = asyncio.create_task(pool.pin(first.tournament_id))
             await until(lambda: waiting_for_locks(owner, "FROM checkpoint"))
             with pytest.raises(DatabaseUnavailable):
-                await lives.pin(second.tournament_id)
+                await pool.pin(second.tournament_id)
         assert (await loading).pins == 1
-        assert (await lives.pin(second.tournament_id)).pins == 1
+        assert (await pool.pin(second.tournament_id)).pins == 1
 
 
 async def test_who_goes_away_does_not_take_the_loading_with_them(
     database: Database, dsn: str, owner: asyncpg.Connection
 ) -> None:
     arena = await open_arena(database)
-    async with open_lives(database) as lives:
+    async with open_live_pool(database) as pool:
         async with holding(dsn, "LOCK TABLE checkpoint IN ACCESS EXCLUSIVE MODE"):
-            first, second = (asyncio.create_task(lives.pin(arena.tournament_id)) for _ in range(2))
+            first, second = (asyncio.create_task(pool.pin(arena.tournament_id)) for _ in range(2))
             await until(lambda: waiting_for_locks(owner, "FROM checkpoint"))
             first.cancel()
         assert (await second).pins == 1
@@ -236,13 +237,13 @@ async def test_a_loading_that_nobody_waits_for_any_more_fails_in_silence(dsn: st
     before = asyncio.all_tasks()
     async with open_database(dsn, name="test") as database:
         arena = await open_arena(database)
-        async with open_lives(database) as lives, holding(dsn, "LOCK TABLE checkpoint IN ACCESS EXCLUSIVE MODE"):
-            asking = asyncio.create_task(lives.pin(arena.tournament_id))
+        async with open_live_pool(database) as pool, holding(dsn, "LOCK TABLE checkpoint IN ACCESS EXCLUSIVE MODE"):
+            asking = asyncio.create_task(pool.pin(arena.tournament_id))
             (pid,) = await until(lambda: waiting_for_locks(owner, "FROM checkpoint"))
             asking.cancel()
             await asyncio.wait([asking])
             await owner.execute("SELECT pg_terminate_backend($1)", pid)
-            await until(lambda: not lives._loading)
+            await until(lambda: not pool._loading)
     await until(lambda: asyncio.all_tasks() <= before)
     del asking
     gc.collect()
@@ -251,25 +252,25 @@ async def test_a_loading_that_nobody_waits_for_any_more_fails_in_silence(dsn: st
 
 async def test_the_least_recently_used_are_forgotten_and_the_pinned_are_not(database: Database) -> None:
     arenas = [await open_arena(database) for _ in range(6)]
-    async with open_lives(database) as measuring, measuring.pinned(arenas[0].tournament_id) as live:
+    async with open_live_pool(database) as measuring, measuring.pinned(arenas[0].tournament_id) as live:
         size_bytes = live.size_bytes()
     ids = [arena.tournament_id for arena in arenas]
-    async with open_lives(database, bytes_max=3 * size_bytes) as lives:
-        async with lives.pinned(ids[0]):
+    async with open_live_pool(database, bytes_max=3 * size_bytes) as pool:
+        async with pool.pinned(ids[0]):
             for tournament_id in ids[1:]:
-                await look_at(lives, tournament_id)
-            assert list(lives._lives) == [ids[0], *ids[-2:]]
-            await look_at(lives, ids[-2])
-            await look_at(lives, ids[1])
-            assert list(lives._lives) == [ids[0], ids[-2], ids[1]]
-            async with lives.pinned(ids[1]), lives.pinned(ids[2]), lives.pinned(ids[3]):
-                assert list(lives._lives) == [ids[0], ids[-2], ids[1], ids[2], ids[3]]
-            assert len(lives._lives) == 3
-        assert lives._bytes == 3 * size_bytes
+                await look_at(pool, tournament_id)
+            assert list(pool._tournaments) == [ids[0], *ids[-2:]]
+            await look_at(pool, ids[-2])
+            await look_at(pool, ids[1])
+            assert list(pool._tournaments) == [ids[0], ids[-2], ids[1]]
+            async with pool.pinned(ids[1]), pool.pinned(ids[2]), pool.pinned(ids[3]):
+                assert list(pool._tournaments) == [ids[0], ids[-2], ids[1], ids[2], ids[3]]
+            assert len(pool._tournaments) == 3
+        assert pool._bytes == 3 * size_bytes
 
 
-async def look_at(lives: Lives, tournament_id: TournamentId) -> None:
-    async with lives.pinned(tournament_id) as live:
+async def look_at(pool: LivePool, tournament_id: TournamentId) -> None:
+    async with pool.pinned(tournament_id) as live:
         assert live.head.sequence > 0
 
 
@@ -285,16 +286,16 @@ async def test_whatever_is_pinned_at_once_the_sizes_are_those_of_what_is_kept(
     if not hasattr(database, "arenas"):
         database.arenas = [await open_arena(database) for _ in range(5)]
     arenas: list[Arena] = database.arenas
-    async with open_lives(database, bytes_max=lives_max * 6_000) as lives:
+    async with open_live_pool(database, bytes_max=lives_max * 6_000) as pool:
 
         async def look(arena: Arena) -> None:
-            async with lives.pinned(arena.tournament_id) as live:
-                assert lives._lives[arena.tournament_id] is live
-                await lives.current(live)
+            async with pool.pinned(arena.tournament_id) as live:
+                assert pool._tournaments[arena.tournament_id] is live
+                await pool.current(live)
 
         await asyncio.gather(*(look(arenas[n]) for n, times in steps for _ in range(times)))
-        assert lives._sizes.keys() == lives._lives.keys()
-        assert lives._bytes == sum(live.size_bytes() for live in lives._lives.values()) <= lives._bytes_max
+        assert pool._sizes.keys() == pool._tournaments.keys()
+        assert pool._bytes == sum(live.size_bytes() for live in pool._tournaments.values()) <= pool._bytes_max
 
 
 # ── Another history ─────────────────────────────────────────────────────────────────────────────────────
@@ -334,21 +335,21 @@ async def test_a_log_that_was_replaced_is_noticed_once_and_then_read_anew(
     replace: Callable[[asyncpg.Connection, Arena], Awaitable[None]],
     expected: int,
 ) -> None:
-    async with open_lives(database) as lives:
+    async with open_live_pool(database) as pool:
         arena, other = await open_arena(database), await open_arena(database)
         for amount in (1, 2, 4):
             await add(owner, arena, amount)
-        assert await read(lives, arena) == 7
-        assert await read(lives, other) == 0
-        async with lives.pinned(other.tournament_id) as others, lives.pinned(arena.tournament_id) as before:
+        assert await read(pool, arena) == 7
+        assert await read(pool, other) == 0
+        async with pool.pinned(other.tournament_id) as others, pool.pinned(arena.tournament_id) as before:
             forks = FORKED._value.get()
             await replace(owner, arena)
             with pytest.raises(HistoryReplaced):
-                await read(lives, arena)
+                await read(pool, arena)
             assert before.dropped
             assert FORKED._value.get() - forks == 1
-            assert await read(lives, arena) == expected
-            assert await read(lives, other) == 0
+            assert await read(pool, arena) == expected
+            assert await read(pool, other) == 0
             assert not others.dropped
         assert FORKED._value.get() - forks == 1
 
@@ -365,31 +366,31 @@ async def test_an_event_that_cannot_be_folded_stops_its_tournament_alone_until_i
     name: str,
     loaded_before: bool,
 ) -> None:
-    monkeypatch.setattr(lives_module, "STOPPED_SECONDS", 0.05)
-    async with open_lives(database) as lives:
+    monkeypatch.setattr(pool_module, "STOPPED_SECONDS", 0.05)
+    async with open_live_pool(database) as pool:
         arena, other = await open_arena(database), await open_arena(database)
         if loaded_before:
-            await read(lives, arena)
+            await read(pool, arena)
         sequence = await poison(owner, arena, name)
         for _ in range(3):
             with pytest.raises(TournamentStopped):
-                await read(lives, arena)
-            assert await read(lives, other) == 0
+                await read(pool, arena)
+            assert await read(pool, other) == 0
         await until(lambda: stopped(owner, arena, sequence))
         await repair(owner, arena, sequence, 3)
-        await until(lambda: can_be_read(lives, arena))
-        assert await read(lives, arena) == 3
+        await until(lambda: can_be_read(pool, arena))
+        assert await read(pool, arena) == 3
         await until(lambda: nothing_is_stopped(owner))
 
 
 async def test_a_stopped_tournament_is_not_tried_again_at_once(database: Database, owner: asyncpg.Connection) -> None:
-    async with open_lives(database) as lives:
+    async with open_live_pool(database) as pool:
         arena = await open_arena(database)
         await poison(owner, arena, "unknown tag")
         before = LIVES_LOADED._value.get()
         for _ in range(20):
             with pytest.raises(TournamentStopped):
-                await lives.pin(arena.tournament_id)
+                await pool.pin(arena.tournament_id)
         assert LIVES_LOADED._value.get() - before == 1
 
 
@@ -404,20 +405,20 @@ async def test_a_tournament_that_has_not_stopped_is_read_without_writing(
         await Worker(database).catch_up()
     name = await owner.fetchval("SELECT current_database()")
     await owner.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
-    async with open_database(dsn, name="reader") as readers, open_lives(readers) as lives:
+    async with open_database(dsn, name="reader") as readers, open_live_pool(readers) as pool:
         async with readers.connection() as connection:
             with pytest.raises(asyncpg.ReadOnlySQLTransactionError):
                 await connection.execute("DELETE FROM stopped")
-        assert await read(lives, arena) == 5
+        assert await read(pool, arena) == 5
 
 
 async def test_a_block_without_its_events_is_no_continuation_of_the_log(
     database: Database, owner: asyncpg.Connection
 ) -> None:
     """Somebody wrote into the tables of the log, past the function that chains."""
-    async with open_lives(database) as lives:
+    async with open_live_pool(database) as pool:
         arena, other = await open_arena(database), await open_arena(database)
-        await read(lives, arena)
+        await read(pool, arena)
         await owner.execute(
             """
             INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id)
@@ -429,15 +430,15 @@ async def test_a_block_without_its_events_is_no_continuation_of_the_log(
         )
         for _ in range(2):
             with pytest.raises(HistoryReplaced):
-                await read(lives, arena)
-            assert await read(lives, other) == 0
+                await read(pool, arena)
+            assert await read(pool, other) == 0
 
 
 async def test_events_without_a_block_are_not_shown(database: Database, owner: asyncpg.Connection) -> None:
     """Somebody wrote into the tables of the log, past the function that chains. (`verify` finds them.)"""
-    async with open_lives(database) as lives:
+    async with open_live_pool(database) as pool:
         arena = await open_arena(database)
-        before = await read(lives, arena)
+        before = await read(pool, arena)
         await owner.execute(
             """
             INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, body)
@@ -448,7 +449,7 @@ async def test_events_without_a_block_are_not_shown(database: Database, owner: a
             """,
             arena.tournament_id,
         )
-        assert await read(lives, arena) == before
+        assert await read(pool, arena) == before
 
 
 async def stopped(owner: asyncpg.Connection, arena: Arena, sequence: Sequence) -> bool:
@@ -460,9 +461,9 @@ async def nothing_is_stopped(owner: asyncpg.Connection) -> bool:
     return await owner.fetchval("SELECT count(*) FROM stopped") == 0
 
 
-async def can_be_read(lives: Lives, arena: Arena) -> bool:
+async def can_be_read(pool: LivePool, arena: Arena) -> bool:
     try:
-        await read(lives, arena)
+        await read(pool, arena)
     except TournamentStopped:
         return False
     return True
@@ -478,7 +479,7 @@ def soon_far_behind(monkeypatch: pytest.MonkeyPatch) -> int:
     return 10
 
 
-def events_folded(live: Live) -> list[Sequence]:
+def events_folded(live: LiveTournament) -> list[Sequence]:
     """The sequences that the live folds from now on; whoever asks follows it no further."""
     folded: list[Sequence] = []
     fold = live.fold
@@ -495,19 +496,19 @@ def events_folded(live: Live) -> list[Sequence]:
 async def test_a_live_that_is_far_behind_goes_on_from_the_tables(
     database: Database, owner: asyncpg.Connection, soon_far_behind: int
 ) -> None:
-    async with open_lives(database) as lives:
+    async with open_live_pool(database) as pool:
         arena = await open_arena(database)
-        async with lives.pinned(arena.tournament_id) as live:
+        async with pool.pinned(arena.tournament_id) as live:
             for limit in (soon_far_behind, soon_far_behind + 1):
                 before, head, folded = total(live, arena), live.head.sequence, events_folded(live)
                 for _ in range(limit):
                     await add(owner, arena, 1)
                 await Worker(database).catch_up()
-                assert await read(lives, arena) == before + limit
+                assert await read(pool, arena) == before + limit
                 assert live.head.sequence == head + limit
                 assert len(folded) == (limit if limit == soon_far_behind else 0)
             await add(owner, arena, 1)
-            assert await read(lives, arena) == before + limit + 1
+            assert await read(pool, arena) == before + limit + 1
             body = answered(live, ADD, RankingQuestion(arena.ranking_id))
             assert f'"total":{before + limit + 1}}}'.encode() in body
 
@@ -515,27 +516,27 @@ async def test_a_live_that_is_far_behind_goes_on_from_the_tables(
 async def test_where_somebody_follows_a_live_every_event_is_folded(
     database: Database, owner: asyncpg.Connection, soon_far_behind: int
 ) -> None:
-    async with open_lives(database) as lives:
+    async with open_live_pool(database) as pool:
         arena = await open_arena(database)
-        async with lives.pinned(arena.tournament_id) as live:
+        async with pool.pinned(arena.tournament_id) as live:
             followed: list[Sequence] = []
             live.followers.append(lambda recorded: followed.append(recorded.sequence))
             for _ in range(soon_far_behind + 1):
                 await add(owner, arena, 1)
             await Worker(database).catch_up()
-            await read(lives, arena)
+            await read(pool, arena)
             assert followed == list(range(5, 5 + soon_far_behind + 1))
 
 
 async def test_a_live_that_is_far_behind_another_history_is_dropped(
     database: Database, owner: asyncpg.Connection, soon_far_behind: int
 ) -> None:
-    async with open_lives(database) as lives:
+    async with open_live_pool(database) as pool:
         arena = await open_arena(database)
-        async with lives.pinned(arena.tournament_id) as live:
+        async with pool.pinned(arena.tournament_id) as live:
             await change_digest(owner, arena)
             for _ in range(soon_far_behind + 1):
                 await add(owner, arena, 1)
             with pytest.raises(HistoryReplaced):
-                await read(lives, arena)
+                await read(pool, arena)
             assert live.dropped
