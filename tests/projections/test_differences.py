@@ -53,7 +53,8 @@ def test_what_is_missing_and_what_is_too_much_is_named() -> None:
 
 def test_the_order_of_keys_counts_where_it_is_shown() -> None:
     other = board(c3=5, c4=1)
-    other.rankings[7].unities = dict(reversed(other.rankings[7].unities.items()))
+    unities = dict(reversed(other.rankings[7].unities.items()))
+    other.rankings[7] = msgspec.structs.replace(other.rankings[7], unities=unities)
     assert paths(board(c3=5, c4=1), other) == ["rankings[7].unities.order"]
     assert paths(board(c3=5, c4=1), board(c4=1, c3=5)) == []
 
