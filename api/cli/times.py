@@ -5,7 +5,7 @@ from datetime import datetime
 
 from cyclopts import Token
 
-from api.interface.fields import FORM_OF_TIMES, Misread, begin_of_time, end_of_time
+from api.interface.fields import FORM_OF_TIMES, FieldMisread, begin_of_time, end_of_time
 from api.interface.rendering import timestamp_or_none
 
 
@@ -27,5 +27,5 @@ def end(_: type, tokens: tuple[Token, ...]) -> datetime:
 def _time(tokens: tuple[Token, ...], parse: Callable[[str], datetime]) -> datetime:
     try:
         return parse(tokens[0].value)
-    except Misread:
+    except FieldMisread:
         raise ValueError(f"it must be {FORM_OF_TIMES}") from None

@@ -96,8 +96,9 @@ class Case:
 
     `sent`: it may be in the log. `alone`: it needs a block of its own, as an exact command always does. `withdrawn`:
     the client was told that it was not applied, so it must never be. `condition`: what the client demands of the
-    resource, beyond what the command is judged by. `unreversed`: the unreversed points of the competition that the command voids or
-    unvoids, kept current until the case is settled, which may be later than its answer.
+    resource, beyond what the command is judged by. `unreversed`: the points that the command
+    reverses by voiding or unvoiding their competition, kept current until the case is settled, which may be later than
+    its answer.
     """
 
     __slots__ = (

@@ -28,7 +28,7 @@ Schema = Mapping[str, Any]
 """JSON Schema."""
 
 
-class Misread(ValueError):
+class FieldMisread(ValueError):
     """The text of a field is not what the field takes. `faults` say what is wrong, one for each part."""
 
     def __init__(self, *faults: str) -> None:
@@ -37,8 +37,8 @@ class Misread(ValueError):
 
 
 class Kind(Struct, frozen=True):
-    """What a text must be. `read` returns its value, or raises Misread. `schema` says the same to other programs, as
-    far as JSON Schema can.
+    """What a text must be. `read` returns its value, or raises FieldMisread. `schema` says the same to other programs,
+    as far as JSON Schema can.
 
     `indexed`: the field may also be sent as several, `name[<competitor id>]=text`. They become a dictionary by id.
     """
@@ -89,7 +89,7 @@ class FormReader:
             if text:
                 try:
                     arguments[field.argument or field.name] = field.kind.read(text)
-                except Misread as misread:
+                except FieldMisread as misread:
                     faults += _faults_of(field.name, misread)
             elif field.required:
                 faults.append(Fault(field.name, "is required"))
@@ -120,7 +120,7 @@ def _indexed(name: str, form: Form, more: set[str], faults: list[Fault]) -> dict
             more.discard(field)
             try:
                 index = _id(field[len(name) + 1 : -1])
-            except Misread as misread:
+            except FieldMisread as misread:
                 faults += _faults_of(field, misread)
             else:
                 if text:
@@ -145,7 +145,7 @@ def read_query(query: Iterable[tuple[str, str]], fields: Fields) -> dict[str, An
         if field.name in given:
             try:
                 arguments[field.argument or field.name] = field.kind.read(given.pop(field.name))
-            except Misread as misread:
+            except FieldMisread as misread:
                 faults += _faults_of(field.name, misread)
         elif field.required:
             faults.append(Fault(field.name, "is required"))
@@ -158,7 +158,7 @@ def read_query(query: Iterable[tuple[str, str]], fields: Fields) -> dict[str, An
     return arguments
 
 
-def _faults_of(name: str, misread: Misread) -> list[Fault]:
+def _faults_of(name: str, misread: FieldMisread) -> list[Fault]:
     return [Fault(shortened(name), fault) for fault in misread.faults]
 
 
@@ -195,7 +195,7 @@ COLOR: Final = Kind(str, {"type": "string", "pattern": "^[0-9a-fA-F]{6}$"})
 
 def _sort(text: str) -> Sort:
     if text not in (*Sort,):
-        raise Misread("must be ASC (the lowest total is the best) or DESC (the highest)")
+        raise FieldMisread("must be ASC (the lowest total is the best) or DESC (the highest)")
     return Sort(text)
 
 
@@ -208,9 +208,9 @@ _INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _DIGITS: Final = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 
 
-def must_be(text: str, what: str) -> Misread:
+def must_be(text: str, what: str) -> FieldMisread:
     """The error for a text that is not `what` it must be."""
-    return Misread(f"{cited(text)} must be {what}")
+    return FieldMisread(f"{cited(text)} must be {what}")
 
 
 def _id(text: str) -> int:
@@ -263,7 +263,7 @@ def count(default: int, most: int) -> Kind:
 def _items(text: str, items_max: int, read: Callable[[str], _T]) -> tuple[_T, ...]:
     """The items that commas separate in `text`, each as `read` reads it without the white space around it."""
     if text.count(",") >= items_max:  # judging would find this too, but only after work on every item
-        raise Misread(f"must be at most {items_max}")
+        raise FieldMisread(f"must be at most {items_max}")
     texts = [item.strip() for item in text.split(",")]
     faults = ["must not hold an empty item; put one comma between two items"] if "" in texts else []
     items = []
@@ -271,10 +271,10 @@ def _items(text: str, items_max: int, read: Callable[[str], _T]) -> tuple[_T, ..
         if item:
             try:
                 items.append(read(item))
-            except Misread as misread:
+            except FieldMisread as misread:
                 faults += misread.faults
     if faults:
-        raise Misread(*faults)
+        raise FieldMisread(*faults)
     return tuple(items)
 
 
@@ -314,12 +314,15 @@ def _moment(text: str) -> datetime:
 
 
 def begin_of_time(text: str) -> datetime:
-    """The first moment of the day, minute, second or fraction of a second that `text` names, in UTC. Raises Misread."""
+    """The first moment, in UTC, of the day, minute, second or fraction of a second that `text` names.
+
+    Raises FieldMisread.
+    """
     return _time(text)[0]
 
 
 def end_of_time(text: str) -> datetime:
-    """The last moment of it, to the µs. Raises Misread."""
+    """The last moment of it, to the µs. Raises FieldMisread."""
     begin, length = _time(text)
     with suppress(OverflowError):
         return begin + length - _TICK

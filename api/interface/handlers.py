@@ -35,7 +35,7 @@ from engine.domain.terms import TournamentId
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
 
-Ids = Mapping[str, Any]
+PathIds = Mapping[str, Any]
 
 QUERIES_KEPT_MAX: Final = 1_000
 QUERY_KEPT_CHARACTERS_MAX: Final = 50
@@ -255,7 +255,7 @@ def _begun(long: Long) -> Long:
     return long
 
 
-def _ids(parameters: Mapping[str, str]) -> Ids:
+def _ids(parameters: Mapping[str, str]) -> PathIds:
     """The ids among the parameters of a path, by name. Raises NotFound for a text that cannot be an id."""
     ids = {}
     for name, text in parameters.items():
@@ -284,7 +284,7 @@ def _idempotency_key(request: web.BaseRequest) -> str | None:
     return keys[0]
 
 
-def _condition(request: web.BaseRequest, ids: Ids) -> Condition | None:
+def _condition(request: web.BaseRequest, ids: PathIds) -> Condition | None:
     if "If-Match" not in request.headers:
         return None
     return parse_if_match(request.headers.getall("If-Match"), ids)

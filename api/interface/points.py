@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from api.http.forms import cited, shortened
 from api.interface.declarations import Operation, Write
-from api.interface.fields import ID, Field, Kind, Misread, Schema
+from api.interface.fields import ID, Field, FieldMisread, Kind, Schema
 from api.interface.standings import STANDINGS, render_standings
 from engine.domain.commands import AddPoints
 from engine.domain.errors import Fault, Unreadable
@@ -49,11 +49,11 @@ _NAME: Final = "participants_delta"
 
 
 def _deltas(text: str) -> tuple[Delta, ...]:
-    """The deltas, flat and in the order sent. Raises Misread, and Unreadable if the text is not JSON."""
+    """The deltas, flat and in the order sent. Raises FieldMisread, and Unreadable if the text is not JSON."""
     lines = _decoded_lines(text)
     count = sum([len(line.unities) or 1 for line in lines])  # a line without any counts as one: it is a fault
     if count > DELTAS_MAX:  # before there is work, and a fault, for each
-        raise Misread(f"must hold at most {DELTAS_MAX} deltas")
+        raise FieldMisread(f"must hold at most {DELTAS_MAX} deltas")
     deltas = [
         Delta(line.competitor_id, unity.unity_id, amount)
         for line in lines
@@ -61,9 +61,9 @@ def _deltas(text: str) -> tuple[Delta, ...]:
         if (amount := _amount(unity.delta)) is not None
     ]
     if len(deltas) < count:
-        raise Misread(*[fault for line in lines for fault in _line_faults(line)])
+        raise FieldMisread(*[fault for line in lines for fault in _line_faults(line)])
     if _drops_keys(text, keys=2 * len(lines) + 2 * len(deltas)):
-        raise Misread("must not hold a key twice in one object")
+        raise FieldMisread("must not hold a key twice in one object")
     return tuple(deltas)
 
 
@@ -83,15 +83,15 @@ def _decoded_lines(text: str) -> list[CompetitorLines]:
             lines = _LINES.decode(text)
         except msgspec.ValidationError as mismatch:
             msgspec.json.decode(text, type=msgspec.Raw)  # is it JSON at all, beyond the place of the mismatch?
-            raise Misread(_mismatch_fault(mismatch)) from None
-    except Misread:
+            raise FieldMisread(_mismatch_fault(mismatch)) from None
+    except FieldMisread:
         raise
     except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
         reason = "is nested too deeply" if isinstance(error, RecursionError) else f"must be JSON: {error}"
         fault = Fault(_NAME, shortened(reason))
         raise Unreadable(f"The field {_NAME} cannot be read; send a JSON array.", [fault]) from None
     if not lines:
-        raise Misread("must hold at least one delta")
+        raise FieldMisread("must hold at least one delta")
     return lines
 
 

@@ -18,7 +18,7 @@ from projections.tables import tables
 HEALTH: Final = "/healthz"
 READINESS: Final = "/readyz"
 METRICS: Final = "/metrics"
-DESCRIPTION: Final = "/openapi.json"
+OPENAPI: Final = "/openapi.json"
 DOCUMENTATION: Final = "/docs"
 Authenticate = Callable[[IncomingRequest, Scope], Awaitable[object]]
 """Finds the token of a request. Raises Unauthenticated, Forbidden, TooManyRequests and DatabaseUnavailable."""
@@ -52,7 +52,7 @@ def add_to(router: Router, *, authenticate: Authenticate, database: Database, op
     router.add("GET", HEALTH, healthy)
     router.add("GET", READINESS, ready)
     router.add("GET", METRICS, metrics)
-    router.add("GET", DESCRIPTION, description)
+    router.add("GET", OPENAPI, description)
     router.add("GET", DOCUMENTATION, documentation)
     openapi.document()  # now: making it takes longer than a request may
     docs.page()

@@ -14,11 +14,11 @@ from engine.domain.events import Delta, Points, Result
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 
 
-class Order(Struct, frozen=True, kw_only=True):
+class CommandBase(Struct, frozen=True, kw_only=True):
     """What all commands share."""
 
 
-class RegisterCompetitor(Order, frozen=True, kw_only=True):
+class RegisterCompetitor(CommandBase, frozen=True, kw_only=True):
     competitor_id: CompetitorId
     name: str
     tags: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class RegisterCompetitor(Order, frozen=True, kw_only=True):
     parent_id: CompetitorId | None = None
 
 
-class ChangeCompetitor(Order, frozen=True, kw_only=True):
+class ChangeCompetitor(CommandBase, frozen=True, kw_only=True):
     competitor_id: CompetitorId
     name: str | None = None
     tags: tuple[str, ...] | None = None
@@ -34,7 +34,7 @@ class ChangeCompetitor(Order, frozen=True, kw_only=True):
     parent_id: CompetitorId | None = None
 
 
-class AddCompetition(Order, frozen=True, kw_only=True):
+class AddCompetition(CommandBase, frozen=True, kw_only=True):
     competition_id: CompetitionId
     group_id: int
     started_at: datetime | None = None
@@ -44,7 +44,7 @@ class AddCompetition(Order, frozen=True, kw_only=True):
     winner_id: CompetitorId | None = None
 
 
-class ChangeCompetition(Order, frozen=True, kw_only=True):
+class ChangeCompetition(CommandBase, frozen=True, kw_only=True):
     competition_id: CompetitionId
     started_at: datetime | None = None
     location: str | None = None
@@ -52,7 +52,7 @@ class ChangeCompetition(Order, frozen=True, kw_only=True):
     winner_id: CompetitorId | None = None
 
 
-class CreateRanking(Order, frozen=True, kw_only=True):
+class CreateRanking(CommandBase, frozen=True, kw_only=True):
     ranking_id: RankingId
     main_unity_id: UnityId
     name: str
@@ -61,7 +61,7 @@ class CreateRanking(Order, frozen=True, kw_only=True):
     description: str | None = None
 
 
-class ModifyRanking(Order, frozen=True, kw_only=True):
+class ModifyRanking(CommandBase, frozen=True, kw_only=True):
     ranking_id: RankingId
     main_unity_name: str
     participants: tuple[CompetitorId, ...]
@@ -69,14 +69,14 @@ class ModifyRanking(Order, frozen=True, kw_only=True):
     description: str | None | UnsetType = UNSET
 
 
-class AddUnity(Order, frozen=True, kw_only=True):
+class AddUnity(CommandBase, frozen=True, kw_only=True):
     ranking_id: RankingId
     unity_id: UnityId
     name: str
     sort: Sort = Sort.DESC
 
 
-class AddPoints(Order, frozen=True, kw_only=True):
+class AddPoints(CommandBase, frozen=True, kw_only=True):
     ranking_id: RankingId
     deltas: tuple[Delta, ...]
     competition_id: CompetitionId | None = None
@@ -86,25 +86,25 @@ UnreversedPoints = Mapping[Sequence, Points]
 """The points that a competition caused and nothing has reversed, by sequence, ascending."""
 
 
-class VoidCompetition(Order, frozen=True, kw_only=True):
+class VoidCompetition(CommandBase, frozen=True, kw_only=True):
     """`unreversed`: the competition's, at the state that the command is judged by. None: the desk fills them in."""
 
     competition_id: CompetitionId
     unreversed: UnreversedPoints | None = None
 
 
-class UnvoidCompetition(Order, frozen=True, kw_only=True):
+class UnvoidCompetition(CommandBase, frozen=True, kw_only=True):
     """As VoidCompetition. The unreversed points of a voided competition are the reversals."""
 
     competition_id: CompetitionId
     unreversed: UnreversedPoints | None = None
 
 
-class CloseRanking(Order, frozen=True, kw_only=True):
+class CloseRanking(CommandBase, frozen=True, kw_only=True):
     ranking_id: RankingId
 
 
-class ReopenRanking(Order, frozen=True, kw_only=True):
+class ReopenRanking(CommandBase, frozen=True, kw_only=True):
     ranking_id: RankingId
 
 

@@ -46,7 +46,7 @@ from tests.desks import (
     until,
     waiting_for_locks,
 )
-from tests.histories import effects_of
+from tests.histories import unreversed_of
 from tests.proxy import Fault, proxy
 
 # ── Over HTTP ───────────────────────────────────────────────────────────────────────────────────────────
@@ -376,7 +376,7 @@ def assert_each_voiding_reverses_all_there_was(history: list[Event], match: Comp
     turns = [n for n, event in enumerate(history) if isinstance(event, CompetitionVoided | CompetitionUnvoided)]
     assert len(turns) == 19
     for n in turns:
-        expected = effects_of(history[:n], match)
+        expected = unreversed_of(history[:n], match)
         found = list(takewhile(lambda event: isinstance(event, PointsReversed), history[n + 1 :]))
         assert [event.reverses for event in reversals(found)] == list(expected)
         for reversal in reversals(found):
@@ -390,7 +390,7 @@ def reversals(found: Iterable[Event]) -> list[PointsReversed]:
     return [event for event in found if isinstance(event, PointsReversed)]
 
 
-async def test_the_effects_of_a_competition_are_found_however_many_events_are_searched_at_once(
+async def test_the_unreversed_of_a_competition_are_found_however_many_events_are_searched_at_once(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with desk_at(dsn) as desk:
@@ -407,7 +407,7 @@ async def test_the_effects_of_a_competition_are_found_however_many_events_are_se
                     recorded.sequence
                     async for recorded in log.points_of(connection, arena.tournament_id, match, len(history) + 1)
                 ]
-            assert found == list(effects_of(history, match))
+            assert found == list(unreversed_of(history, match))
             assert len(found) == 4
 
 
