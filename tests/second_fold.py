@@ -68,14 +68,14 @@ async def _tell_load(tournament_id: int) -> None:
 
     from engine.database.pool import open_database  # noqa: PLC0415
     from engine.domain.terms import TournamentId  # noqa: PLC0415
-    from projections.live import live  # noqa: PLC0415
+    from projections.live import tournament  # noqa: PLC0415
 
     async with open_database(os.environ[DSN_VARIABLE], name="load") as database, database.connection() as connection:
         began_at = time.perf_counter()
-        loaded = await live.load(connection, TournamentId(tournament_id))
+        loaded = await tournament.load(connection, TournamentId(tournament_id))
         seconds = time.perf_counter() - began_at
         async with connection.transaction():
-            start = await live._from_tables(connection, TournamentId(tournament_id))
+            start = await tournament._from_tables(connection, TournamentId(tournament_id))
     shows = [[unity.totals, unity.version] for r in loaded.board.rankings.values() for unity in r.unities.values()]
     told = {"from": start.head.sequence, "to": loaded.head.sequence, "seconds": seconds, "shows": shows}
     sys.stdout.write(json.dumps(told))

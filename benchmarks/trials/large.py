@@ -33,7 +33,7 @@ from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
 from engine.log import log
 from engine.log.log import Appended, Block, Request
 from projections.board.board import FOLD_VERSION
-from projections.live import live
+from projections.live import tournament
 from projections.tables import tables
 from projections.tables.rebuild import rebuild
 from projections.tables.worker import Worker
@@ -130,11 +130,11 @@ async def main(dsn: str) -> None:
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
         async with measured("cold load from the log"), database.connection() as connection:
-            by_log = await live.load(connection, tournament_id)
+            by_log = await tournament.load(connection, tournament_id)
         async with measured("worker folds it"):
             await Worker(database).catch_up()
         async with measured("cold load from the tables"), database.connection() as connection:
-            by_tables = await live.load(connection, tournament_id)
+            by_tables = await tournament.load(connection, tournament_id)
         assert by_tables.board == by_log.board
         del by_log, by_tables
         async with measured("rebuild, nothing differs"):

@@ -28,19 +28,26 @@ class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
     named yet. A block that was judged before such an event of another process is judged again.
     `exact`: it depends on every event before it, points too. It is appended only at the very sequence it was judged at.
     `creates`: the fields that hold ids of what it creates.
+    `relists`: it changes the list of its ranking, or that of its unities.
+    `tag`: what it is stored as. Written out, so that renaming a class changes nothing stored. Never changed, never used
+    again; empty: it is never stored.
     """
 
     structural: ClassVar[bool] = False
     exact: ClassVar[bool] = False
     creates: ClassVar[tuple[str, ...]] = ()
+    relists: ClassVar[bool] = False
+    tag: ClassVar[str] = ""
 
 
 class TournamentOpened(Fact, frozen=True, kw_only=True):
+    tag = "TournamentOpened"
     name: str
     slug: str
 
 
 class CompetitorRegistered(Fact, frozen=True, kw_only=True):
+    tag = "CompetitorRegistered"
     creates = ("competitor_id",)
     competitor_id: CompetitorId
     name: str
@@ -52,6 +59,7 @@ class CompetitorRegistered(Fact, frozen=True, kw_only=True):
 class CompetitorChanged(Fact, frozen=True, kw_only=True):
     """Structural because of the parent: two changes, each harmless alone, could close a circle."""
 
+    tag = "CompetitorChanged"
     structural = True
     competitor_id: CompetitorId
     name: str | None = None
@@ -63,6 +71,7 @@ class CompetitorChanged(Fact, frozen=True, kw_only=True):
 class CompetitionAdded(Fact, frozen=True, kw_only=True):
     """`started_at` None: it started when it was recorded. Times are UTC."""
 
+    tag = "CompetitionAdded"
     creates = ("competition_id",)
     competition_id: CompetitionId
     group_id: int
@@ -74,6 +83,7 @@ class CompetitionAdded(Fact, frozen=True, kw_only=True):
 
 
 class CompetitionChanged(Fact, frozen=True, kw_only=True):
+    tag = "CompetitionChanged"
     competition_id: CompetitionId
     started_at: datetime | None = None
     location: str | None = None
@@ -82,8 +92,10 @@ class CompetitionChanged(Fact, frozen=True, kw_only=True):
 
 
 class RankingCreated(Fact, frozen=True, kw_only=True):
+    tag = "RankingCreated"
     structural = True
     creates = ("ranking_id", "main_unity_id")
+    relists = True
     ranking_id: RankingId
     name: str
     participants: tuple[CompetitorId, ...]
@@ -95,7 +107,9 @@ class RankingCreated(Fact, frozen=True, kw_only=True):
 class RankingModified(Fact, frozen=True, kw_only=True):
     """`participants` is the whole list from now on. `description` None: removed; UNSET: left as it was."""
 
+    tag = "RankingModified"
     structural = True
+    relists = True
     ranking_id: RankingId
     participants: tuple[CompetitorId, ...]
     main_unity_name: str
@@ -104,8 +118,10 @@ class RankingModified(Fact, frozen=True, kw_only=True):
 
 
 class UnityAdded(Fact, frozen=True, kw_only=True):
+    tag = "UnityAdded"
     structural = True
     creates = ("unity_id",)
+    relists = True
     ranking_id: RankingId
     unity_id: UnityId
     name: str
@@ -123,6 +139,7 @@ class Delta(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc
 class PointsAdded(Fact, frozen=True, kw_only=True):
     """`competition_id` None: a free modification."""
 
+    tag = "PointsAdded"
     ranking_id: RankingId
     deltas: tuple[Delta, ...]
     competition_id: CompetitionId | None = None
@@ -132,6 +149,7 @@ class PointsReversed(Fact, frozen=True, kw_only=True):
     """Takes back, line by line, the points of the event `reverses` of the same ranking: a `PointsAdded` that the
     competition caused, or an earlier reversal. It follows its voiding or unvoiding in the same block."""
 
+    tag = "PointsReversed"
     ranking_id: RankingId
     deltas: tuple[Delta, ...]
     competition_id: CompetitionId
@@ -145,6 +163,7 @@ Points = PointsAdded | PointsReversed
 class CompetitionVoided(Fact, frozen=True, kw_only=True):
     """The competition no longer counts: what it caused is reversed in the same block, and no new points can name it."""
 
+    tag = "CompetitionVoided"
     structural = True
     exact = True
     competition_id: CompetitionId
@@ -153,17 +172,20 @@ class CompetitionVoided(Fact, frozen=True, kw_only=True):
 class CompetitionUnvoided(Fact, frozen=True, kw_only=True):
     """The competition counts again: the reversals of its voiding are reversed in the same block."""
 
+    tag = "CompetitionUnvoided"
     structural = True
     exact = True
     competition_id: CompetitionId
 
 
 class RankingClosed(Fact, frozen=True, kw_only=True):
+    tag = "RankingClosed"
     structural = True
     ranking_id: RankingId
 
 
 class RankingReopened(Fact, frozen=True, kw_only=True):
+    tag = "RankingReopened"
     structural = True
     ranking_id: RankingId
 
@@ -172,6 +194,7 @@ class EventSetAside(Fact, frozen=True, kw_only=True):
     """The event `sequence`, before this one, could not be folded. It has no effect, at any moment or for any reader.
     `digest` is the digest, in hexadecimal, of the block that holds it."""
 
+    tag = "EventSetAside"
     structural = True
     exact = True
     sequence: Annotated[Sequence, Meta(ge=1, le=SET_ASIDE_MAX)]

@@ -1,4 +1,4 @@
-"""Events to stored text and back: the written tag of each kind, and strict decoding.
+"""Events to stored text and back: the tag of each kind, and strict decoding.
 
 Pure. The tag stands in a column of its own, the body is JSON text. Tags and field names are never reused, and new
 fields have defaults. Nothing is skipped: what this code does not know is an error, because a fold that overlooks an
@@ -6,11 +6,10 @@ event is quietly wrong for ever.
 """
 
 from collections.abc import Sequence as Items
-from typing import Final
+from typing import Final, get_args
 
 import msgspec
 
-from engine.domain import events
 from engine.domain.events import Event
 
 
@@ -18,25 +17,8 @@ class Undecodable(ValueError):
     """An unknown tag, an unknown field, or a body that does not fit its tag. The text says which."""
 
 
-# Written out, so that renaming a class cannot change what is stored. Add lines, never change one.
-_KINDS: Final[dict[str, type[Event]]] = {
-    "TournamentOpened": events.TournamentOpened,
-    "CompetitorRegistered": events.CompetitorRegistered,
-    "CompetitorChanged": events.CompetitorChanged,
-    "CompetitionAdded": events.CompetitionAdded,
-    "CompetitionChanged": events.CompetitionChanged,
-    "RankingCreated": events.RankingCreated,
-    "RankingModified": events.RankingModified,
-    "UnityAdded": events.UnityAdded,
-    "PointsAdded": events.PointsAdded,
-    "RankingClosed": events.RankingClosed,
-    "RankingReopened": events.RankingReopened,
-    "PointsReversed": events.PointsReversed,
-    "CompetitionVoided": events.CompetitionVoided,
-    "CompetitionUnvoided": events.CompetitionUnvoided,
-    "EventSetAside": events.EventSetAside,
-}
-_TAGS: Final = {event_type: tag for tag, event_type in _KINDS.items()}
+_KINDS: Final[dict[str, type[Event]]] = {kind.tag: kind for kind in get_args(Event) if kind.tag}
+_TAGS: Final = {kind: tag for tag, kind in _KINDS.items()}
 _ENCODER: Final = msgspec.json.Encoder()
 _DECODERS: Final[dict[str, msgspec.json.Decoder[Event]]] = {
     tag: msgspec.json.Decoder(event_type) for tag, event_type in _KINDS.items()

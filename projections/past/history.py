@@ -7,11 +7,10 @@ before and after, which the board does not keep.
 from collections.abc import Generator
 from collections.abc import Sequence as Items
 from datetime import datetime
-from typing import Final, TypeVar, assert_never, cast
+from typing import Final, TypeVar, cast
 
 from msgspec import Struct
 
-from engine.domain import events
 from engine.domain.events import Event, Points, PointsReversed, Recorded
 from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, fold
@@ -59,27 +58,7 @@ _STEP_LINES: Final = 200
 
 def changes_list(event: Event, ranking_id: RankingId) -> bool:
     """Whether this event may change the ranking's list, or that of its unities."""
-    match event:
-        case events.RankingCreated() | events.RankingModified() | events.UnityAdded():
-            return event.ranking_id == ranking_id
-        case (
-            events.TournamentOpened()
-            | events.CompetitorRegistered()
-            | events.CompetitorChanged()
-            | events.CompetitionAdded()
-            | events.CompetitionChanged()
-            | events.PointsAdded()
-            | events.PointsReversed()
-            | events.CompetitionVoided()
-            | events.CompetitionUnvoided()
-            | events.RankingClosed()
-            | events.RankingReopened()
-            | events.EventSetAside()
-            | events.Ignored()
-        ):
-            return False
-        case _:
-            assert_never(event)
+    return event.relists and getattr(event, "ranking_id", None) == ranking_id
 
 
 _T = TypeVar("_T")

@@ -7,7 +7,6 @@ than the board.
 
 from collections.abc import AsyncIterable, Collection, Iterator, Mapping
 from contextlib import nullcontext
-from datetime import UTC
 from itertools import islice
 from typing import Final, assert_never
 
@@ -16,11 +15,10 @@ from msgspec import Struct, field
 
 from engine.domain import events
 from engine.domain.errors import LogUnreadable
-from engine.domain.events import Event, Result
-from engine.domain.judging import SCORE_PARTICIPANTS_MAX
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
+from engine.domain.events import Event
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log.log import Head
-from projections.board.board import FOLD_VERSION, Board, Competition, Competitor, Ranking, Unity
+from projections.board.board import FOLD_VERSION, Board, Unity
 from projections.tables.columns import (
     COMPETITION,
     COMPETITOR,
@@ -30,7 +28,12 @@ from projections.tables.columns import (
     TABLES,
     TOTAL,
     UNITY,
+    Participants,
     Table,
+    competition_of,
+    competitor_of,
+    ranking_of,
+    unity_of,
 )
 
 ROWS_MAX: Final = 500
@@ -259,47 +262,22 @@ def _rows(connection: Connection, statement: str, boards: Mapping[TournamentId, 
 
 async def _load_competitors(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
     async for row in _rows(connection, _COMPETITORS, boards):
-        boards[row["tournament_id"]].competitors[row["competitor_id"]] = Competitor(
-            number=row["number"],
-            name=row["name"],
-            tags=tuple(row["tags"]),
-            color=row["color"],
-            parent_id=row["parent_id"],
-            created_at=row["created_at"],
-            updated_at=row["updated_at"],
-            revised=row["revised"],
-        )
+        boards[row["tournament_id"]].competitors[row["competitor_id"]] = competitor_of(row)
 
 
 async def _load_competitions(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
     participants = await _load_participants(connection, boards)
     async for row in _rows(connection, _COMPETITIONS, boards):
         taking_part = participants.get((row["tournament_id"], row["competition_id"]), ())
-        boards[row["tournament_id"]].competitions[row["competition_id"]] = Competition(
-            number=row["number"],
-            group_id=row["group_id"],
-            # The driver writes the first moment of year 1 as -infinity, and reads that back without a time zone.
-            started_at=row["started_at"].replace(tzinfo=UTC),
-            location=row["location"],
-            participants=tuple(competitor_id for competitor_id, _ in taking_part),
-            result=_result(row["result"], taking_part),
-            winner_id=row["winner_id"],
-            voided_at=row["voided_at"],
-            created_at=row["created_at"],
-            updated_at=row["updated_at"],
-            revised=row["revised"],
-        )
-
-
-_Participants = tuple[tuple[CompetitorId, str | None], ...]
+        boards[row["tournament_id"]].competitions[row["competition_id"]] = competition_of(row, taking_part)
 
 
 async def _load_participants(
     connection: Connection, boards: Mapping[TournamentId, Board]
-) -> dict[tuple[TournamentId, CompetitionId], _Participants]:
+) -> dict[tuple[TournamentId, CompetitionId], Participants]:
     """Those of each competition, and their results. Tuples, because a million lists are a long turn for the garbage
     collector."""
-    participants: dict[tuple[TournamentId, CompetitionId], _Participants] = {}
+    participants: dict[tuple[TournamentId, CompetitionId], Participants] = {}
     of: tuple[TournamentId, CompetitionId] | None = None
     gathered: list[tuple[CompetitorId, str | None]] = []
     async for tournament_id, competition_id, _, competitor_id, result in _rows(connection, _PARTICIPANTS, boards):
@@ -312,12 +290,6 @@ async def _load_participants(
     return participants
 
 
-def _result(score: str | None, participants: _Participants) -> Result | None:
-    if len(participants) <= SCORE_PARTICIPANTS_MAX:
-        return score
-    return {competitor_id: result for competitor_id, result in participants if result is not None} or None
-
-
 async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
     enrolled: dict[tuple[TournamentId, RankingId], list[CompetitorId]] = {}
     async for tournament_id, ranking_id, _, competitor_id in _rows(connection, _ENROLMENTS, boards):
@@ -327,25 +299,11 @@ async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, B
         totals.setdefault((tournament_id, unity_id), {})[competitor_id] = total
     unities: dict[tuple[TournamentId, RankingId], dict[UnityId, Unity]] = {}
     async for row in _rows(connection, _UNITIES, boards):
-        unities.setdefault((row["tournament_id"], row["ranking_id"]), {})[row["unity_id"]] = Unity(
-            number=row["number"],
-            name=row["name"],
-            sort=Sort(row["sort"]),
-            version=row["version"],
-            totals=totals.get((row["tournament_id"], row["unity_id"]), {}),
-        )
+        unity = unity_of(row, totals.get((row["tournament_id"], row["unity_id"]), {}))
+        unities.setdefault((row["tournament_id"], row["ranking_id"]), {})[row["unity_id"]] = unity
     async for row in _rows(connection, _RANKINGS, boards):
         key = row["tournament_id"], row["ranking_id"]
-        boards[row["tournament_id"]].rankings[row["ranking_id"]] = Ranking(
-            number=row["number"],
-            name=row["name"],
-            description=row["description"],
-            closed_at=row["closed_at"],
-            participants=tuple(enrolled[key]),
-            unities=unities[key],
-            updated_at=row["updated_at"],
-            revised=row["revised"],
-        )
+        boards[row["tournament_id"]].rankings[row["ranking_id"]] = ranking_of(row, tuple(enrolled[key]), unities[key])
 
 
 # ── Writing what events touched ─────────────────────────────────────────────────────────────────────────

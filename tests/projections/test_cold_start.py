@@ -18,7 +18,7 @@ from engine.domain.terms import OPERATOR, CompetitorId, RankingId, TournamentId,
 from engine.log import log
 from engine.log.log import Appended, Block, Head, Request
 from engine.process import turns
-from projections.live import live
+from projections.live import tournament
 from projections.tables import tables
 from projections.tables.rebuild import rebuild
 from projections.tables.worker import Worker
@@ -138,12 +138,12 @@ async def test_a_long_log_is_decoded_and_folded_turn_by_turn(
         await log.tail(connection, tournament_id, log.beginning(tournament_id))
         assert next(number) > MANY
     async with turns_of_others() as number, database.connection() as connection:
-        await live.load(connection, tournament_id)
-        assert next(number) > MANY + MANY // live.FOLDED_AT_ONCE
+        await tournament.load(connection, tournament_id)
+        assert next(number) > MANY + MANY // tournament.FOLDED_AT_ONCE
     await Worker(database).catch_up()
     async with turns_of_others() as number, database.connection() as connection:
         monkeypatch.setattr(tables, "ROWS_MAX", 1)
-        await live.load(connection, tournament_id)
+        await tournament.load(connection, tournament_id)
         assert next(number) > MANY
     async with turns_of_others() as number:
         assert not (await rebuild(database, tournament_id)).replaced

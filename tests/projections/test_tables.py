@@ -18,7 +18,7 @@ from engine.log import log
 from engine.log.log import Appended, Block, Request
 from projections.board.board import FOLD_VERSION, Board
 from projections.board.standing import standings
-from projections.live import live
+from projections.live import tournament
 from projections.live.tournament import LiveTournament
 from projections.tables import tables
 from projections.tables import worker as worker_module
@@ -84,7 +84,7 @@ async def in_tables(database: Database, tournament_id: TournamentId) -> tuple[Se
 
 async def loaded(database: Database, tournament_id: TournamentId) -> LiveTournament:
     async with database.connection() as connection:
-        return await live.load(connection, tournament_id)
+        return await tournament.load(connection, tournament_id)
 
 
 async def assert_tables_show_the_log(database: Database, tournament_id: TournamentId) -> None:

@@ -16,7 +16,7 @@ from engine.domain.events import PointsAdded
 from engine.domain.terms import OPERATOR, TournamentId
 from engine.log import log
 from projections.board.board import Board
-from projections.live import live
+from projections.live import tournament
 from projections.tables import sweep, tables
 from projections.tables import worker as worker_module
 from projections.tables.tables import Touched
@@ -73,7 +73,7 @@ async def totals(owner: asyncpg.Connection, arena: Arena) -> dict[int, int]:
 async def assert_the_tables_are_the_log(database: Database, tournament_id: TournamentId) -> None:
     async with database.connection() as connection:
         tail = await log.tail(connection, tournament_id, log.beginning(tournament_id), blocks_max=100_000)
-        replayed = live.LiveTournament(tournament_id, log.beginning(tournament_id), live.Board())
+        replayed = tournament.LiveTournament(tournament_id, log.beginning(tournament_id), tournament.Board())
         replayed.fold(tail.events, tail.head)
         checkpoint = await tables.checkpoint(connection, tournament_id)
         assert checkpoint is not None
