@@ -84,6 +84,26 @@ def test_every_exception_is_caught_in_two_places_only() -> None:
     assert found - {"engine/process/background.py"} == {"api/http/front.py", "projections/tables/worker.py"}
 
 
+def test_each_public_name_of_a_type_or_limit_is_given_once() -> None:
+    """But for OPERATIONS: each resource has its own."""
+    places: dict[str, list[str]] = {}
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            for name in _types_and_constants(ast.parse(path.read_text(encoding="utf-8"))):
+                places.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
+    assert {name for name, paths in places.items() if len(paths) > 1 and name[0] != "_"} <= {"OPERATIONS"}
+
+
+def _types_and_constants(module: ast.Module) -> Iterator[str]:
+    for statement in module.body:
+        if isinstance(statement, ast.ClassDef):
+            yield statement.name
+        elif isinstance(statement, ast.Assign):
+            yield from (target.id for target in statement.targets if isinstance(target, ast.Name))
+        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            yield statement.target.id
+
+
 @pytest.mark.parametrize("name", LOCKS)
 def test_a_lock_holds_hashes_and_no_addresses(name: str) -> None:
     lock = (ROOT / name).read_text(encoding="utf-8")

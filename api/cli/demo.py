@@ -16,7 +16,7 @@ from engine.domain.events import Delta
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, UnityId
 from projections.live.tournament import LiveTournament
 
-NAME: Final = "Six Nations 2024"
+TOURNAMENT_NAME: Final = "Six Nations 2024"
 LOSING_BONUS_MARGIN_MAX: Final = 7
 
 TEAMS: Final = {
@@ -86,7 +86,7 @@ async def play(desk: Desk, live: LiveTournament) -> RankingId:
     numbers = count(1)
 
     async def do(command: Command) -> Any:
-        key = f"{NAME}, step {next(numbers)}".replace(" ", "_")
+        key = f"{TOURNAMENT_NAME}, step {next(numbers)}".replace(" ", "_")
         receipt = await desk.submit(live, command, actor=OPERATOR, idempotency_key=key, fingerprint=key.encode())
         return receipt.event
 

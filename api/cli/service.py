@@ -108,11 +108,11 @@ async def demo(*, host: str = "127.0.0.1", port: Port = 8080, where: Where = HER
     """
     async with located(where, joinable=True, creates=True) as dsn:
         async with open_database(dsn, name="tallybook demo") as database, open_desk(database, ids_reserved=1) as desk:
-            slug = slugify(six_nations.NAME)
+            slug = slugify(six_nations.TOURNAMENT_NAME)
             tournament_id = await find(database, slug)
             if tournament_id is None:
-                printing.say(f"Playing {six_nations.NAME}: {len(six_nations.MATCHES)} matches …")
-                tournament_id = (await open_tournament(desk, six_nations.NAME)).tournament_id
+                printing.say(f"Playing {six_nations.TOURNAMENT_NAME}: {len(six_nations.MATCHES)} matches …")
+                tournament_id = (await open_tournament(desk, six_nations.TOURNAMENT_NAME)).tournament_id
             async with desk.live_pool.pinned(tournament_id) as live:
                 ranking_id = await six_nations.play(desk, live)
                 print_standings(live.board, ranking_id)

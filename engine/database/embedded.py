@@ -36,7 +36,7 @@ from msgspec import Struct
 
 from engine.domain.errors import StartupRefused
 
-NAME: Final = "tallybook"  # names the database and its superuser
+DATABASE_NAME: Final = "tallybook"  # names the database and its superuser
 DURABLE: Final = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 MAJOR_MIN: Final = 15  # the SQL of this program needs this version or later
 SOCKET_PATH_BYTES_MAX: Final = 107  # sun_path of sockaddr_un, less its closing zero
@@ -118,8 +118,8 @@ class _Place(Struct, frozen=True):
             return int((self.cluster / "postmaster.pid").read_text().partition("\n")[0])
         return None
 
-    def dsn(self, database: str = NAME) -> str:
-        return f"postgresql://{NAME}@/{database}?host={quote(str(self.socket.resolve()))}&port=5432"
+    def dsn(self, database: str = DATABASE_NAME) -> str:
+        return f"postgresql://{DATABASE_NAME}@/{database}?host={quote(str(self.socket.resolve()))}&port=5432"
 
     def log_tail(self) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:])
@@ -250,7 +250,7 @@ async def _ensure_cluster(place: _Place, tools: _Tools) -> None:
         return
     partial = tempfile.mkdtemp(prefix="postgres.partial-", dir=place.root)
     os.chown(partial, tools.uid, -1)
-    options = ["-A", "trust", "-E", "UTF8", "--locale=C", "--data-checksums", "-U", NAME, "-D", partial]
+    options = ["-A", "trust", "-E", "UTF8", "--locale=C", "--data-checksums", "-U", DATABASE_NAME, "-D", partial]
     initdb = _launch(place, tools, ["initdb", *options])
     try:
         await _ended(initdb, INITDB_SECONDS)
@@ -324,7 +324,7 @@ async def _answers(dsn: str) -> bool:
 async def _ensure_database(place: _Place) -> None:
     connection = await asyncpg.connect(place.dsn("postgres"), timeout=5)
     try:
-        if not await connection.fetchval(DATABASE_EXISTS, NAME):
+        if not await connection.fetchval(DATABASE_EXISTS, DATABASE_NAME):
             await connection.execute(CREATE_DATABASE)
     finally:
         await connection.close(timeout=5)
@@ -345,7 +345,7 @@ def _socket_directory(place: _Place, tools: _Tools) -> Iterator[None]:
     if len(f"{path}/.s.PGSQL.5432") <= SOCKET_PATH_BYTES_MAX and re.fullmatch(r"[\w/.-]+", path, re.ASCII):
         place.socket.mkdir(mode=0o700, exist_ok=True)
     else:
-        place.socket.symlink_to(tempfile.mkdtemp(prefix=f"{NAME}-"))
+        place.socket.symlink_to(tempfile.mkdtemp(prefix=f"{DATABASE_NAME}-"))
     os.chown(place.socket, tools.uid, -1)
     try:
         yield
