@@ -15,15 +15,15 @@ from api.interface.paging import PagedShape, PageQuestion
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
     Answer,
-    Listing,
+    TaggedBody,
     Taking,
     View,
     cut,
     encode,
     later,
     listed,
-    listing,
     resource,
+    tagged_body,
     timestamp,
     timestamp_or_none,
 )
@@ -76,7 +76,7 @@ class CompetitionQuestion(Struct, frozen=True):
     competition_id: CompetitionId
 
 
-def list_competitions(view: View, answer: Answer, page: PageQuestion) -> Listing | Later:
+def list_competitions(view: View, answer: Answer, page: PageQuestion) -> TaggedBody | Later:
     """One page of the competitions, in the order of their creation."""
 
     def around(view: View) -> tuple[bytes, bytes]:
@@ -84,7 +84,7 @@ def list_competitions(view: View, answer: Answer, page: PageQuestion) -> Listing
         before, after = cut(shape, "competition")
         return answer.before + before, after + b"}"
 
-    def render() -> Listing | None:
+    def render() -> TaggedBody | None:
         found = page.of(view.board.competitions.items())
         pieces = competitor_pieces(view)
         if not pieces.ready or sum([len(one.participants) for _, one in found]) > LINES_AT_ONCE_MAX:
@@ -95,7 +95,7 @@ def list_competitions(view: View, answer: Answer, page: PageQuestion) -> Listing
             size += len(shown[-1])
             if size > LONG_BYTES:
                 return None
-        return listing(b",".join(shown).join(around(view)))
+        return tagged_body(b",".join(shown).join(around(view)))
 
     def take(view: View) -> Taking:
         pieces = competitor_pieces(view).frozen()
@@ -110,13 +110,13 @@ def list_competitions(view: View, answer: Answer, page: PageQuestion) -> Listing
         return make, (pieces,), after
 
     if page.is_past_the_end(len(view.board.competitions)):
-        return listing(b"".join(around(view)))
+        return tagged_body(b"".join(around(view)))
     stamp = view.revisions.competitors, view.revisions.competitions
     kept = view.cache.rendered(("competitions", page), stamp, render, lambda kept: len(kept.body) if kept else 0)
     return kept or later(view, ("competitions", page.page, page.per_page), take)
 
 
-def show_competition(view: View, answer: Answer, question: CompetitionQuestion) -> Listing | Later:
+def show_competition(view: View, answer: Answer, question: CompetitionQuestion) -> TaggedBody | Later:
     """Raises NotFound."""
     competition_id = question.competition_id
     found = competition_of(view.board, competition_id)

@@ -15,14 +15,14 @@ from api.interface.paging import PagedShape, PageQuestion
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
     Answer,
-    Listing,
+    TaggedBody,
     Taking,
     View,
     cut,
     encode,
     later,
-    listing,
     resource,
+    tagged_body,
     timestamp,
 )
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
@@ -79,7 +79,7 @@ class CompetitorQuestion(Struct, frozen=True):
     competitor_id: CompetitorId
 
 
-def list_competitors(view: View, answer: Answer, page: PageQuestion) -> Listing | Later:
+def list_competitors(view: View, answer: Answer, page: PageQuestion) -> TaggedBody | Later:
     """One page of the competitors, in the order of their registration."""
 
     def around(view: View) -> tuple[bytes, bytes]:
@@ -87,7 +87,7 @@ def list_competitors(view: View, answer: Answer, page: PageQuestion) -> Listing 
         before, after = cut(shape, "competitor")
         return answer.before + before, after + b"}"
 
-    def render() -> Listing | None:
+    def render() -> TaggedBody | None:
         pieces = competitor_pieces(view)
         if not pieces.ready:
             return None
@@ -97,7 +97,7 @@ def list_competitors(view: View, answer: Answer, page: PageQuestion) -> Listing 
             size += len(shown[-1])
             if size > LONG_BYTES:
                 return None
-        return listing(b",".join(shown).join(around(view)))
+        return tagged_body(b",".join(shown).join(around(view)))
 
     def take(view: View) -> Taking:
         pieces = competitor_pieces(view).frozen()
@@ -111,14 +111,14 @@ def list_competitors(view: View, answer: Answer, page: PageQuestion) -> Listing 
         return make, (pieces,), after
 
     if page.is_past_the_end(len(view.board.competitors)):
-        return listing(b"".join(around(view)))
+        return tagged_body(b"".join(around(view)))
     kept = view.cache.rendered(
         ("competitors", page), view.revisions.competitors, render, lambda kept: len(kept.body) if kept else 0
     )
     return kept or later(view, ("competitors", page.page, page.per_page), take)
 
 
-def show_competitor(view: View, answer: Answer, question: CompetitorQuestion) -> Listing | Later:
+def show_competitor(view: View, answer: Answer, question: CompetitorQuestion) -> TaggedBody | Later:
     """Raises NotFound."""
     competitor_id = question.competitor_id
     found = competitor_of(view.board, competitor_id)

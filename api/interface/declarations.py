@@ -12,7 +12,7 @@ from msgspec import Struct
 from api.http.auth import Scope
 from api.http.outgoing import Later, Long
 from api.interface.fields import Fields
-from api.interface.rendering import Answer, Listing, View
+from api.interface.rendering import Answer, TaggedBody, View
 from engine.domain.commands import Command, UnvoidCompetition, VoidCompetition
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
@@ -28,7 +28,7 @@ class Read(Struct, frozen=True):
     summary: str
     question: Callable[..., Any]
     answer: Answer
-    render: Callable[[View, Answer, Any], Listing | Later]
+    render: Callable[[View, Answer, Any], TaggedBody | Later]
     fields: Fields = ()
 
 
@@ -49,7 +49,7 @@ class Recall(Struct, frozen=True):
     summary: str
     question: Callable[..., Any]
     answer: Answer
-    render: Callable[[Reading, Answer, Any], Awaitable[Listing | Long]]
+    render: Callable[[Reading, Answer, Any], Awaitable[TaggedBody | Long]]
     fields: Fields = ()
 
 

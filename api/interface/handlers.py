@@ -28,7 +28,7 @@ from api.interface.declarations import TOURNAMENT, Operation, Preview, Read, Rea
 from api.interface.fields import FormReader, read_query
 from api.interface.lookup import ranking_of
 from api.interface.operations import OPERATIONS
-from api.interface.rendering import Listing
+from api.interface.rendering import TaggedBody
 from api.interface.voiding import render_preview
 from engine.domain.errors import Forbidden, NotFound, Unauthenticated, Unreadable
 from engine.domain.terms import TournamentId
@@ -175,10 +175,10 @@ class Handlers:
             try:
                 await self._desk.live_pool.current(live)
                 made = operation.render(live, operation.answer, question)
-                listing = made if isinstance(made, Listing) else await self._outgoing.begun(made)
+                answer = made if isinstance(made, TaggedBody) else await self._outgoing.begun(made)
             finally:
                 self._desk.live_pool.unpin(live)
-            return _list_reply(incoming.request, listing)
+            return _tagged_reply(incoming.request, answer)
 
         return handle
 
@@ -193,9 +193,9 @@ class Handlers:
                 ranking_of(live.board, question.ranking_id)
                 head = live.head
                 reading = Reading(live, self._past, self._outgoing.begun)
-                listing = await operation.render(reading, operation.answer, question)
+                answer = await operation.render(reading, operation.answer, question)
                 await self._past.refuse_replaced(tournament_id, head)
-            return _list_reply(incoming.request, listing)
+            return _tagged_reply(incoming.request, answer)
 
         return handle
 
@@ -290,11 +290,11 @@ def _condition(request: web.BaseRequest, ids: PathIds) -> Condition | None:
     return parse_if_match(request.headers.getall("If-Match"), ids)
 
 
-def _list_reply(request: web.BaseRequest, listing: Listing | Long) -> Reply:
-    """The listing, or 304 if the client has just these bytes already."""
-    headers = header("ETag", f'"{listing.etag}"')
+def _tagged_reply(request: web.BaseRequest, answer: TaggedBody | Long) -> Reply:
+    """The answer, or 304 if the client has just these bytes already."""
+    headers = header("ETag", f'"{answer.etag}"')
     if "If-None-Match" in request.headers:
         asked = request.if_none_match or ()
-        if request.headers["If-None-Match"] == "*" or any(tag.value == listing.etag for tag in asked):
+        if request.headers["If-None-Match"] == "*" or any(tag.value == answer.etag for tag in asked):
             return Reply(b"", code=304, headers=headers)
-    return Reply(listing.body, headers=headers)
+    return Reply(answer.body, headers=headers)

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from api.interface.declarations import Operation, Reading, Recall
 from api.interface.fields import FROM_0, FROM_1, ID, TIME_BEGIN, TIME_END, Field, Kind, count, must_be
 from api.interface.lookup import refuse_unknown, unity_of
-from api.interface.rendering import Answer, Listing, encode, listing, timestamp, timestamp_or_none
+from api.interface.rendering import Answer, TaggedBody, encode, tagged_body, timestamp, timestamp_or_none
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import ID_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.past.explanation import Overtaking, Step
@@ -108,7 +108,7 @@ class HistoryQuestion(Struct, frozen=True, kw_only=True):
     limit: int = LINES_DEFAULT
 
 
-async def answer_history(reading: Reading, answer: Answer, question: HistoryQuestion) -> Listing:
+async def answer_history(reading: Reading, answer: Answer, question: HistoryQuestion) -> TaggedBody:
     """A page of lines. `next` is what to send as `after` for the following page. Raises NotFound."""
     live, past = reading.live, reading.past
     asked = Filter(
@@ -125,7 +125,7 @@ async def answer_history(reading: Reading, answer: Answer, question: HistoryQues
     )
     lines = encode([line_shape(line) for line in page.lines])
     following = encode(None if page.next is None else cursor_text(page.next))
-    return listing(b'%b%b,"next":%b}' % (answer.before, lines, following))
+    return tagged_body(b'%b%b,"next":%b}' % (answer.before, lines, following))
 
 
 def line_shape(line: HistoryLine) -> LineShape:
@@ -182,7 +182,7 @@ class ExplainQuestion(Struct, frozen=True, kw_only=True):
             raise Unreadable("The query cannot be read; correct the parameters named.", [fault])
 
 
-async def answer_explanation(reading: Reading, answer: Answer, question: ExplainQuestion) -> Listing:
+async def answer_explanation(reading: Reading, answer: Answer, question: ExplainQuestion) -> TaggedBody:
     """The steps, or the page of them that was asked for. Raises NotFound."""
     live = reading.live
     unity_id = unity_of(live.board, question.ranking_id, question.unity_id)
@@ -197,7 +197,7 @@ async def answer_explanation(reading: Reading, answer: Answer, question: Explain
         head=live.head.sequence,
         limit=question.limit,
     )
-    return listing(answer.body(encode(explanation_shape(explanation, unity_id, question.competitor_id))))
+    return tagged_body(answer.body(encode(explanation_shape(explanation, unity_id, question.competitor_id))))
 
 
 def explanation_shape(explanation: Explanation, unity_id: UnityId, competitor_id: CompetitorId) -> ExplanationShape:

@@ -18,15 +18,15 @@ from api.interface.lookup import ranking_of
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
     Answer,
-    Listing,
+    TaggedBody,
     Taking,
     View,
     cut,
     encode,
     later,
     listed,
-    listing,
     resource,
+    tagged_body,
     timestamp_or_none,
 )
 from api.interface.standings import STANDINGS, OfRanking, render_standings
@@ -80,10 +80,10 @@ class OfUnity(OfRanking, Protocol):
     def unity_id(self) -> UnityId: ...
 
 
-def list_rankings(view: View, answer: Answer, _: RankingsQuestion) -> Listing | Later:
+def list_rankings(view: View, answer: Answer, _: RankingsQuestion) -> TaggedBody | Later:
     """Every ranking of the tournament."""
 
-    def render() -> Listing | None:
+    def render() -> TaggedBody | None:
         rankings = view.board.rankings
         if sum([len(ranking.participants) for ranking in rankings.values()]) > LINES_AT_ONCE_MAX:
             return None
@@ -95,7 +95,7 @@ def list_rankings(view: View, answer: Answer, _: RankingsQuestion) -> Listing | 
             if not competitors or size > LONG_BYTES:
                 return None
         before, after = cut(RankingsShape(ranking=[]), "ranking")
-        return listing(answer.body(b"%b%b%b" % (before, b",".join(shown), after)))
+        return tagged_body(answer.body(b"%b%b%b" % (before, b",".join(shown), after)))
 
     def take(view: View) -> Taking:
         make, parts = _take(view, view.board.rankings)
@@ -112,7 +112,7 @@ def list_rankings(view: View, answer: Answer, _: RankingsQuestion) -> Listing | 
     return kept or later(view, ("rankings",), take)
 
 
-def show_ranking(view: View, answer: Answer, question: RankingQuestion) -> Listing | Later:
+def show_ranking(view: View, answer: Answer, question: RankingQuestion) -> TaggedBody | Later:
     """Without its standings: so it has all that a change of it needs, and nothing that points change. A client can keep
     it while points are added. Raises NotFound."""
     ranking_id = question.ranking_id

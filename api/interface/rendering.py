@@ -46,7 +46,7 @@ class View(Protocol):
     def cache(self) -> RenderCache: ...
 
 
-class Listing(Struct, frozen=True):
+class TaggedBody(Struct, frozen=True):
     """The body of an answer, and the strong ETag that stands for just these bytes."""
 
     body: bytes
@@ -72,16 +72,16 @@ class Answer(Struct, frozen=True):
         return b"%b%b}" % (self.before, payload)
 
 
-def whole(body: bytes | Listing | Later) -> bytes:
+def whole(body: bytes | TaggedBody | Later) -> bytes:
     """The body of an answer in one piece, for callers that need not give way to others."""
     if isinstance(body, bytes):
         return body
-    return body.body if isinstance(body, Listing) else b"".join(body().portions())
+    return body.body if isinstance(body, TaggedBody) else b"".join(body().portions())
 
 
-def listing(body: bytes) -> Listing:
+def tagged_body(body: bytes) -> TaggedBody:
     """The body, with an ETag made from it."""
-    return Listing(body, hashlib.sha256(body).hexdigest()[:32])
+    return TaggedBody(body, hashlib.sha256(body).hexdigest()[:32])
 
 
 def timestamp(moment: datetime) -> str:
@@ -145,7 +145,7 @@ def resource(
     stamp: object,
     found: Competitor | Competition | Ranking,
     render: Callable[[], bytes | Later],
-) -> Listing | Later:
+) -> TaggedBody | Later:
     """What `render` makes of a single resource, with the ETag that a conditional change of it names; kept if it is
     short.
 
@@ -153,13 +153,13 @@ def resource(
     newer than what it shows.
     """
 
-    def make() -> Listing | Later:
+    def make() -> TaggedBody | Later:
         made = render()
         if isinstance(made, bytes):
-            return Listing(made, _etag(found, hashlib.sha256(made).hexdigest()))
+            return TaggedBody(made, _etag(found, hashlib.sha256(made).hexdigest()))
         return lambda: _tagged(made(), found)
 
-    return view.cache.rendered(key, stamp, make, lambda kept: len(kept.body) if isinstance(kept, Listing) else 0)
+    return view.cache.rendered(key, stamp, make, lambda kept: len(kept.body) if isinstance(kept, TaggedBody) else 0)
 
 
 def _tagged(long: Long, found: Competitor | Competition | Ranking) -> Long:

@@ -17,7 +17,7 @@ from api.interface.lookup import unity_of
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
     Answer,
-    Listing,
+    TaggedBody,
     Taking,
     View,
     cut,
@@ -25,7 +25,7 @@ from api.interface.rendering import (
     items_of,
     later,
     listed,
-    listing,
+    tagged_body,
     timestamp,
     timestamp_or_none,
 )
@@ -110,7 +110,7 @@ _END: Final = b"]}}"
 """What follows the unities of a RankingShape in the body."""
 
 
-async def answer_standings(reading: Reading, answer: Answer, question: "StandingsQuestion") -> Listing | Long:
+async def answer_standings(reading: Reading, answer: Answer, question: "StandingsQuestion") -> TaggedBody | Long:
     """One ranking with its standings, as it is now or was at a moment. Raises NotFound if there was no such moment."""
     live, ranking_id, moment = reading.live, question.ranking_id, question.moment
     head = live.head
@@ -131,7 +131,7 @@ async def answer_standings(reading: Reading, answer: Answer, question: "Standing
 
 def _closed(
     opened: bytes | Long, ranking_id: RankingId, board: Board, sequence: Sequence, recorded_at: datetime, head: Head
-) -> Listing | Long:
+) -> TaggedBody | Long:
     """The answer that ends with the moment it shows: after the event `sequence` of the log that ends at `head`."""
     shape = PastRankingShape(
         **_fields(ranking_id, board.rankings[ranking_id], b"[]"),
@@ -141,7 +141,7 @@ def _closed(
     )
     end = cut(shape, "unities")[1] + b"}"
     if isinstance(opened, bytes):
-        return listing(opened + end)
+        return tagged_body(opened + end)
     return opened.ending(end, tag("standings", opened.etag, head.digest))
 
 

@@ -18,7 +18,7 @@ from api.interface.competitors import CompetitorQuestion
 from api.interface.declarations import Read, name_of
 from api.interface.operations import OPERATIONS
 from api.interface.rankings import RankingQuestion
-from api.interface.rendering import Listing
+from api.interface.rendering import TaggedBody
 from engine.database.pool import Database
 from engine.domain import events
 from engine.domain.commands import ChangeCompetition, Command, UnvoidCompetition, VoidCompetition
@@ -314,7 +314,7 @@ def shown(live: LiveTournament) -> dict[tuple[str, int], tuple[str, bytes]]:
     for kind, (those, question) in all_of.items():
         for resource_id in those:
             listing = answered(live, f"GET {kind}s/{{{kind}_id}}.json", question(resource_id))
-            assert isinstance(listing, Listing)
+            assert isinstance(listing, TaggedBody)
             found[kind, resource_id] = (listing.etag, listing.body)
     return found
 

@@ -24,7 +24,7 @@ from api.http.settings import Settings
 from api.interface import competitions, competitors, rankings, standings, voiding
 from api.interface.paging import PageQuestion
 from api.interface.rankings import RankingQuestion, RankingsQuestion
-from api.interface.rendering import Listing, whole
+from api.interface.rendering import TaggedBody, whole
 from api.interface.voiding import render_preview
 from api.service.app import make_front, serving
 from benchmarks.machine import rss_bytes
@@ -71,10 +71,10 @@ def go_on(live: LiveTournament, log: list[Recorded]) -> None:
         live.fold([recorded], Head(recorded.sequence, b"%d" % recorded.sequence))
 
 
-def asked(live: LiveTournament) -> dict[str, bytes | Listing | Later]:
+def asked(live: LiveTournament) -> dict[str, bytes | TaggedBody | Later]:
     """Every answer that there is."""
     board = live.board
-    found: dict[str, bytes | Listing | Later] = {"rankings": answered(live, "GET rankings.json", RankingsQuestion())}
+    found: dict[str, bytes | TaggedBody | Later] = {"rankings": answered(live, "GET rankings.json", RankingsQuestion())}
     for n, page in enumerate(PAGES):
         found[f"competitors {n}"] = answered(live, "GET competitors.json", page)
         found[f"competitions {n}"] = answered(live, "GET competitions.json", page)
@@ -153,7 +153,7 @@ def test_a_long_answer_is_what_a_short_one_is_however_long_it_takes(log: list[Re
     short = {name: whole(body) for name, body in asked(live_of(log[:begun_at])).items()}
     live = live_of(log[:begun_at])
     with all_long():
-        begun = {name: body() for name, body in asked(live).items() if not isinstance(body, bytes | Listing)}
+        begun = {name: body() for name, body in asked(live).items() if not isinstance(body, bytes | TaggedBody)}
         assert {name for name in short if "ranking" in name} <= begun.keys()
         made = {name: long.portions() for name, long in begun.items()}
         found = {name: next(portions, b"") for name, portions in made.items()}
@@ -199,8 +199,8 @@ def points(unity: int = 1_000, amount: int = 1, competitor: int = 1) -> Event:
     )
 
 
-def begun(later: bytes | Listing | Later) -> Long:
-    assert not isinstance(later, bytes | Listing)
+def begun(later: bytes | TaggedBody | Later) -> Long:
+    assert not isinstance(later, bytes | TaggedBody)
     return later()
 
 

@@ -124,8 +124,8 @@ class Cluster:
         data_dir.mkdir(parents=True, exist_ok=True)
         directory = str(Path(self.socket_path).parent)
         await self.tool(
-            "pg_basebackup", "-h", directory, "-U", embedded.DATABASE_NAME, "-D", str(data_dir / "postgres"), "-X", "stream",
-            "--checkpoint=fast",
+            "pg_basebackup", "-h", directory, "-U", embedded.DATABASE_NAME, "-D", str(data_dir / "postgres"),
+            "-X", "stream", "--checkpoint=fast",
         )  # fmt: skip
         return Cluster(data_dir, self.settings | settings)
 
