@@ -387,7 +387,7 @@ def fold_events(board: Board, *history: Event) -> None:
 
 
 def judged_by(state: State) -> object:
-    """All that commands are judged by, with the order of everything whose order decisions look at."""
+    """All that commands are judged against, with the order of everything whose order decisions look at."""
     return (
         {competitor_id: competitor.parent_id for competitor_id, competitor in state.competitors.items()},
         {c: (competition.participants, competition.voided_at is None) for c, competition in state.competitions.items()},

@@ -75,7 +75,7 @@ async def register_competitors(
     known = await _known(desk, live, asked, stop)
     async with desk.database.connection() as connection:
         ids = await log.next_ids(connection, len(asked) - len(known))
-    await desk.live_pool.current(live)  # now it shows everything that _known found
+    await desk.live_pool.make_current(live)  # now it shows everything that _known found
     commands = _judged(live, asked, known, ids)
     meanwhile = _RegisteredMeanwhile()
     for window in _windows(commands):
@@ -364,7 +364,7 @@ def _judged(
 
 
 def _as_if_recorded(event: Event) -> Recorded:
-    """For a board that commands are judged by and that nobody is shown: decisions look at no sequence and no time."""
+    """For a board that nobody is shown: decisions look at no sequence and no time."""
     return Recorded(Sequence(0), datetime.min.replace(tzinfo=UTC), OPERATOR, None, event)
 
 

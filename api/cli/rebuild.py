@@ -31,7 +31,7 @@ async def rebuild_tables(slug: str | None = None, /, *, json: Json = False, wher
         printing.json(rows)
 
 
-def _row(tournament: log.Registered, rebuilt: Rebuilt) -> dict[str, object]:
+def _row(tournament: log.RegistryEntry, rebuilt: Rebuilt) -> dict[str, object]:
     return {
         "id": tournament.tournament_id,
         "slug": tournament.slug,

@@ -33,7 +33,7 @@ async def list_tournaments(*, json: Json = False, where: Where = HERE) -> None:
     printing.rows(rows, ("id", "slug", "name", "events"), as_json=json)
 
 
-async def open_tournament(desk: Desk, name: str) -> log.Registered:
+async def open_tournament(desk: Desk, name: str) -> log.RegistryEntry:
     """Opens a tournament under the first free slug of its name: slug, slug-2, slug-3 …"""
     name = name.strip()
     fault = name_fault(name)
@@ -47,5 +47,5 @@ async def open_tournament(desk: Desk, name: str) -> log.Registered:
         for number in range(1, SLUG_ATTEMPTS_MAX + 1):
             slug = stem if number == 1 else f"{stem}-{number}"
             if await log.open_tournament(connection, tournament_id, name=name, slug=slug, actor=OPERATOR):
-                return log.Registered(tournament_id, slug, name, Sequence(1))
+                return log.RegistryEntry(tournament_id, slug, name, Sequence(1))
     raise Unacceptable(f"There are {SLUG_ATTEMPTS_MAX} tournaments with this name already; choose another name.")

@@ -105,7 +105,7 @@ class Desk:
             del self._under_way[case]
 
     async def _put_followed(self, live: LiveTournament, case: Case, unreversed: UnreversedPointsFollower) -> None:
-        """Looks up the points that the case is judged by, then puts it on its docket; unpins `live`."""
+        """Looks up the points that the case is judged against, then puts it on its docket; unpins `live`."""
         try:
             await unreversed.look_up(self.live_pool)
         except TallybookError as error:
@@ -119,7 +119,7 @@ class Desk:
         """Returns what `command` would lead to now; nothing is recorded. Raises a Refusal as `submit` does."""
         with closing(UnreversedPointsFollower(live, command.competition_id)) as unreversed:
             await unreversed.look_up(self.live_pool)
-            await self.live_pool.current(live)
+            await self.live_pool.make_current(live)
             return decide(live.board, msgspec.structs.replace(command, unreversed=unreversed.now()))
 
     async def new_id(self) -> int:

@@ -1,7 +1,7 @@
 """The docket of a tournament: its cases in the order they came, how they are judged, and how they are settled.
 
 Every command is judged against a committed state: the live tournament at the moment its block leaves. Only the last
-command of a block may be structural. So no command is judged by what another of its block would change, and nothing has
+command of a block may be structural. So no command depends on what another of its block would change, and nothing has
 to be taken back when a block is not appended. A docket has one block under way at a time. The next one is judged after
 that block was folded.
 
@@ -52,7 +52,7 @@ from engine.domain.judging import decide
 from engine.domain.terms import ActorId, Sequence
 from engine.log import log
 from engine.log.appender import Appender, Outcome, portion
-from engine.log.log import Appended, Block, Head, NotAppended, RefusedKey, Request, UnconfirmedCommit
+from engine.log.log import Appended, Block, Head, KeyOutcome, NotAppended, Request, UnconfirmedCommit
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 from projections.live.unreversed import UnreversedPointsFollower
@@ -96,7 +96,7 @@ class Case:
 
     `sent`: it may be in the log. `alone`: it needs a block of its own, as an exact command always does. `withdrawn`:
     the client was told that it was not applied, so it must never be. `condition`: what the client demands of the
-    resource, beyond what the command is judged by. `unreversed`: the points that the command
+    resource, beyond what the command is judged against. `unreversed`: the points that the command
     reverses by voiding or unvoiding their competition, kept current until the case is settled, which may be later than
     its answer.
     """
@@ -292,7 +292,7 @@ class Docket:
     async def _confirm_refusal(self, case: Case) -> None:
         """Judges again by a current state. Accepted after all, the case waits for the next block."""
         try:
-            await self._means.live_pool.current(self.live)
+            await self._means.live_pool.make_current(self.live)
             case.judge(self.live)
         except Refusal as refusal:
             await self._refuse(case, refusal)
@@ -322,7 +322,7 @@ class Docket:
     async def _refuse_keyed(self, refused: list[tuple[Case, Refusal]]) -> None:
         keys = [case.idempotency_key or "" for case, _ in refused]
 
-        async def refuse() -> list[RefusedKey]:
+        async def refuse() -> list[KeyOutcome]:
             async with self._means.database.connection() as connection:
                 epoch = self._means.database.epoch.number
                 answers = await log.refuse_keys(connection, self.tournament_id, keys)
@@ -420,7 +420,7 @@ class Docket:
         for case in taken:
             case.sent = False
         try:
-            await self._means.live_pool.current(self.live)
+            await self._means.live_pool.make_current(self.live)
         except TallybookError as error:
             _fail(taken, error)
         else:
@@ -443,7 +443,7 @@ class Docket:
     async def _fold_after_others(self, taken: list[Case], appended: Appended) -> None:
         async def read() -> None:
             if appended.last_sequence is None or appended.last_sequence <= self.live.head.sequence:
-                await self._means.live_pool.current(self.live)
+                await self._means.live_pool.make_current(self.live)
             else:
                 await self._means.live_pool.catch_up(self.live, appended.last_sequence)
 

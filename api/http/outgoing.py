@@ -162,7 +162,7 @@ def regrouped(pieces: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(portion)
 
 
-def tag(*question: object) -> str:
+def etag_of(*question: object) -> str:
     """An ETag for the answer to `question`, which must name everything that the answer depends on."""
     return hashlib.sha256(repr((RENDERING, *question)).encode()).hexdigest()[:32]
 

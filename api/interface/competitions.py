@@ -98,7 +98,7 @@ def list_competitions(view: View, answer: Answer, page: PageQuestion) -> TaggedB
         return tagged_body(b",".join(shown).join(around(view)))
 
     def take(view: View) -> Taking:
-        pieces = competitor_pieces(view).frozen()
+        pieces = competitor_pieces(view).freeze()
         shown = page.of(view.board.competitions.items())
         before, after = around(view)
 
@@ -141,7 +141,7 @@ def render_competition(view: View, answer: Answer, of: OfCompetition) -> bytes |
             return answer.body(b"".join(found))
 
     def take(view: View) -> Taking:
-        pieces = competitor_pieces(view).frozen()
+        pieces = competitor_pieces(view).freeze()
         competition = view.board.competitions[competition_id]
 
         def make() -> Iterator[bytes]:

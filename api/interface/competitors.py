@@ -100,7 +100,7 @@ def list_competitors(view: View, answer: Answer, page: PageQuestion) -> TaggedBo
         return tagged_body(b",".join(shown).join(around(view)))
 
     def take(view: View) -> Taking:
-        pieces = competitor_pieces(view).frozen()
+        pieces = competitor_pieces(view).freeze()
         shown = page.of(view.board.competitors)
         before, after = around(view)
 
@@ -135,7 +135,7 @@ def render_competitor(view: View, answer: Answer, of: OfCompetitor) -> bytes | L
         return answer.body(pieces[competitor_id])
 
     def take(view: View) -> Taking:
-        pieces = competitor_pieces(view).frozen()
+        pieces = competitor_pieces(view).freeze()
 
         def make() -> Iterator[bytes]:
             yield from pieces.steps()
@@ -174,8 +174,8 @@ class CompetitorPieces(dict[CompetitorId, bytes]):
                 self._walk = None
             yield b""
 
-    def frozen(self) -> "CompetitorPieces":
-        """These pieces, which now stay as they are, whatever is folded into the board."""
+    def freeze(self) -> "CompetitorPieces":
+        """Keeps these pieces as they are, whatever is folded into the board. Returns them."""
         if not self._is_frozen:
             self._competitors = dict(self._competitors)
             self._is_frozen = True
@@ -188,6 +188,7 @@ class CompetitorPieces(dict[CompetitorId, bytes]):
             yield self[competitor_id]
 
     def __missing__(self, competitor_id: CompetitorId) -> bytes:
+        assert self.ready  # or the bounds would be made up
         competitor = self._competitors[competitor_id]
         place = self._bounds.get(competitor_id) or NestedSetBounds(0, 2 * competitor.number - 1, 2 * competitor.number)
         piece = encode(
@@ -240,8 +241,8 @@ def competitor_pieces(view: View) -> CompetitorPieces:
     return view.cache.part("pieces", view.revisions.competitors, lambda: CompetitorPieces(view))
 
 
-def enrolled(view: View, ranking_id: RankingId, ranking: Ranking) -> bytes:
-    """The list of the ranking's competitors. Empty: it is long."""
+def participants_json(view: View, ranking_id: RankingId, ranking: Ranking) -> bytes:
+    """The ranking's participants, as JSON. Empty: too long for a short answer."""
 
     def render() -> bytes:
         pieces = competitor_pieces(view)
@@ -255,7 +256,7 @@ def enrolled(view: View, ranking_id: RankingId, ranking: Ranking) -> bytes:
                 return b""
         return b"[%b]" % b",".join(found)
 
-    stamp = view.revisions.competitors, view.revisions.rankings
+    stamp = view.revisions.participants
     return view.cache.rendered(("enrolled", ranking_id), stamp, render, len)
 
 

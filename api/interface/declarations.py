@@ -32,8 +32,8 @@ class Read(Struct, frozen=True):
     fields: Fields = ()
 
 
-class Reading(Struct, frozen=True):
-    """What a question about the past is answered with. `live` is current: it knows the head, and what exists by now.
+class RecallContext(Struct, frozen=True):
+    """What a Recall is answered from. `live` is current: it knows the head, and what exists by now.
     `begin` begins a long answer when there is room for it."""
 
     live: LiveTournament
@@ -49,7 +49,7 @@ class Recall(Struct, frozen=True):
     summary: str
     question: Callable[..., Any]
     answer: Answer
-    render: Callable[[Reading, Answer, Any], Awaitable[TaggedBody | Long]]
+    render: Callable[[RecallContext, Answer, Any], Awaitable[TaggedBody | Long]]
     fields: Fields = ()
 
 

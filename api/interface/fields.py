@@ -36,9 +36,9 @@ class FieldMisread(ValueError):
         self.faults = faults
 
 
-class Kind(Struct, frozen=True):
-    """What a text must be. `read` returns its value, or raises FieldMisread. `schema` says the same to other programs,
-    as far as JSON Schema can.
+class FieldType(Struct, frozen=True):
+    """What a text must be. `read` returns its value, or raises FieldMisread. `schema`, for other programs, admits only
+    texts that `read` accepts, though not all of them: some rules are beyond JSON Schema.
 
     `indexed`: the field may also be sent as several, `name[<competitor id>]=text`. They become a dictionary by id.
     """
@@ -56,7 +56,7 @@ class Field(Struct, frozen=True):
     """
 
     name: str
-    kind: Kind
+    type: FieldType
     about: str
     required: bool = False
     clearable: bool = False
@@ -83,27 +83,27 @@ class FormReader:
         """
         arguments: dict[str, Any] = {}
         faults: list[Fault] = []
-        more = set() if self._names.issuperset(form) else form.keys() - self._names
+        undeclared = set() if self._names.issuperset(form) else form.keys() - self._names
         for field in self._fields:
             text = form.get(field.name)
             if text:
                 try:
-                    arguments[field.argument or field.name] = field.kind.read(text)
+                    arguments[field.argument or field.name] = field.type.read(text)
                 except FieldMisread as misread:
                     faults += _faults_of(field.name, misread)
             elif field.required:
                 faults.append(Fault(field.name, "is required"))
             elif field.clearable and text is not None:
                 arguments[field.argument or field.name] = None
-            if more and field.kind.indexed:
-                by_id = _indexed(field.name, form, more, faults)
+            if undeclared and field.type.indexed:
+                by_id = _indexed(field.name, form, undeclared, faults)
                 if text and by_id:
                     fault = f"must be sent either as one field or as {field.name}[<competitor id>] pairs, not as both"
                     faults.append(Fault(field.name, fault))
                 elif by_id:
                     arguments[field.argument or field.name] = by_id
-        if more:
-            faults += self._unknown(name for name in form if name in more)
+        if undeclared:
+            faults += self._unknown(name for name in form if name in undeclared)
         if faults:
             raise unacceptable(faults)
         return arguments
@@ -112,12 +112,13 @@ class FormReader:
         return [Fault(shortened(name), f"is not a field of this operation; {_takes(self._fields)}") for name in names]
 
 
-def _indexed(name: str, form: Form, more: set[str], faults: list[Fault]) -> dict[int, str]:
-    """The fields `name[<id>]=text` by their ids, in the order sent, without the empty ones. Takes them from `more`."""
+def _indexed(name: str, form: Form, undeclared: set[str], faults: list[Fault]) -> dict[int, str]:
+    """The fields `name[<id>]=text` by their ids, in the order sent, without the empty ones. Takes them from
+    `undeclared`."""
     texts: dict[int, str] = {}
     for field, text in form.items():
         if field.startswith(f"{name}[") and field.endswith("]"):
-            more.discard(field)
+            undeclared.discard(field)
             try:
                 index = _id(field[len(name) + 1 : -1])
             except FieldMisread as misread:
@@ -144,7 +145,7 @@ def read_query(query: Iterable[tuple[str, str]], fields: Fields) -> dict[str, An
     for field in fields:
         if field.name in given:
             try:
-                arguments[field.argument or field.name] = field.kind.read(given.pop(field.name))
+                arguments[field.argument or field.name] = field.type.read(given.pop(field.name))
             except FieldMisread as misread:
                 faults += _faults_of(field.name, misread)
         elif field.required:
@@ -170,7 +171,7 @@ def _takes(fields: Fields) -> str:
 # What a name, a colour or a description may hold is decided when the command is judged.
 
 _NO_CONTROL: Final = r"\x00-\x1f\x7f-\x9f"
-NAME: Final = Kind(
+NAME: Final = FieldType(
     str,
     {
         "type": "string",
@@ -180,9 +181,9 @@ NAME: Final = Kind(
     },
 )
 _SHORT: Final[Schema] = {"type": "string", "maxLength": NAME_CHARACTERS_MAX, "pattern": f"^[^{_NO_CONTROL}]*$"}
-SHORT: Final = Kind(str, _SHORT)
-RESULT: Final = Kind(str, _SHORT, indexed=True)
-DESCRIPTION: Final = Kind(
+SHORT: Final = FieldType(str, _SHORT)
+RESULT: Final = FieldType(str, _SHORT, indexed=True)
+DESCRIPTION: Final = FieldType(
     str,
     {
         "type": "string",
@@ -190,7 +191,7 @@ DESCRIPTION: Final = Kind(
         "pattern": r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$",
     },
 )
-COLOR: Final = Kind(str, {"type": "string", "pattern": "^[0-9a-fA-F]{6}$"})
+COLOR: Final = FieldType(str, {"type": "string", "pattern": "^[0-9a-fA-F]{6}$"})
 
 
 def _sort(text: str) -> Sort:
@@ -199,7 +200,7 @@ def _sort(text: str) -> Sort:
     return Sort(text)
 
 
-SORT: Final = Kind(_sort, {"enum": [*map(str, Sort)]})
+SORT: Final = FieldType(_sort, {"enum": [*map(str, Sort)]})
 
 
 # ── Kinds: numbers ──────────────────────────────────────────────────────────────────────────────────────
@@ -208,29 +209,29 @@ _INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _DIGITS: Final = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 
 
-def must_be(text: str, what: str) -> FieldMisread:
-    """The error for a text that is not `what` it must be."""
-    return FieldMisread(f"{cited(text)} must be {what}")
+def misread(text: str, expected: str) -> FieldMisread:
+    """The error for a text that is not what is expected."""
+    return FieldMisread(f"{cited(text)} must be {expected}")
 
 
 def _id(text: str) -> int:
     number = parse_id(text)
     if number is None:
-        raise must_be(text, "an id: a whole number from 1 up, in digits only")
+        raise misread(text, "an id: a whole number from 1 up, in digits only")
     return number
 
 
 def _integer(text: str) -> int:
     number = int(text) if _INTEGER.fullmatch(text) else None
     if number is None or not -ID_MAX - 1 <= number <= ID_MAX:
-        raise must_be(text, "a whole number of 64 bits")
+        raise misread(text, "a whole number of 64 bits")
     return number
 
 
 def _number(text: str, least: int) -> int:
     number = int(text) if _DIGITS.fullmatch(text) else -1
     if not least <= number <= ID_MAX:
-        raise must_be(text, f"a whole number from {least} up, in digits only")
+        raise misread(text, f"a whole number from {least} up, in digits only")
     return number
 
 
@@ -243,15 +244,15 @@ def _from_1(text: str) -> int:
 
 
 _ID_SCHEMA: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": ID_MAX}
-ID: Final = Kind(_id, _ID_SCHEMA)
-INTEGER: Final = Kind(_integer, {"type": "integer", "minimum": -ID_MAX - 1, "maximum": ID_MAX})
-FROM_0: Final = Kind(_from_0, {"type": "integer", "minimum": 0, "maximum": ID_MAX})
-FROM_1: Final = Kind(_from_1, _ID_SCHEMA)
+ID: Final = FieldType(_id, _ID_SCHEMA)
+INTEGER: Final = FieldType(_integer, {"type": "integer", "minimum": -ID_MAX - 1, "maximum": ID_MAX})
+FROM_0: Final = FieldType(_from_0, {"type": "integer", "minimum": 0, "maximum": ID_MAX})
+FROM_1: Final = FieldType(_from_1, _ID_SCHEMA)
 
 
-def count(default: int, most: int) -> Kind:
+def count(default: int, most: int) -> FieldType:
     """How many are asked for. A number above `most` means `most`; `default` is what the question has if none is."""
-    return Kind(
+    return FieldType(
         lambda text: min(_number(text, 1), most),
         {**_ID_SCHEMA, "default": default, "description": f"{most} at most; more is served as so many"},
     )
@@ -286,8 +287,8 @@ def _ids(text: str) -> tuple[int, ...]:
     return _items(text, PARTICIPANTS_MAX, _id)
 
 
-TAGS: Final = Kind(_tags, {"type": "string", "pattern": rf"^[^,\s{_NO_CONTROL}]{{1,50}}$"})
-IDS: Final = Kind(_ids, {"type": "string", "pattern": "^[1-9][0-9]{0,17}(,[1-9][0-9]{0,17})*$"})
+TAGS: Final = FieldType(_tags, {"type": "string", "pattern": rf"^[^,\s{_NO_CONTROL}]{{1,50}}$"})
+IDS: Final = FieldType(_ids, {"type": "string", "pattern": "^[1-9][0-9]{0,17}(,[1-9][0-9]{0,17})*$"})
 
 
 # ── Kinds: times ────────────────────────────────────────────────────────────────────────────────────────
@@ -310,7 +311,7 @@ def _moment(text: str) -> datetime:
         year, month, day, hour, minute, second = map(int, written.groups())
         with suppress(ValueError):  # the 30th of February, 24 o'clock
             return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
-    raise must_be(text, FORM_OF_TIMES)
+    raise misread(text, FORM_OF_TIMES)
 
 
 def begin_of_time(text: str) -> datetime:
@@ -322,7 +323,7 @@ def begin_of_time(text: str) -> datetime:
 
 
 def end_of_time(text: str) -> datetime:
-    """The last moment of it, to the µs. Raises FieldMisread."""
+    """The last moment of the time that `text` names, to the µs. Raises FieldMisread."""
     begin, length = _time(text)
     with suppress(OverflowError):
         return begin + length - _TICK
@@ -341,10 +342,10 @@ def _time(text: str) -> tuple[datetime, timedelta]:
             if fraction:
                 return begin, timedelta(microseconds=10 ** (6 - len(fraction)))
             return begin, SECOND if second else timedelta(minutes=1) if hour else timedelta(days=1)
-    raise must_be(text, FORM_OF_TIMES)
+    raise misread(text, FORM_OF_TIMES)
 
 
-MOMENT: Final = Kind(_moment, {"type": "string", "pattern": f"^{_DATE_PATTERN}{_CLOCK_PATTERN}$"})
+MOMENT: Final = FieldType(_moment, {"type": "string", "pattern": f"^{_DATE_PATTERN}{_CLOCK_PATTERN}$"})
 _TIME_SCHEMA: Final[Schema] = {"type": "string", "pattern": f"^{_DATE_PATTERN}({_CLOCK_PATTERN})?$"}
-TIME_BEGIN: Final = Kind(begin_of_time, _TIME_SCHEMA)
-TIME_END: Final = Kind(end_of_time, _TIME_SCHEMA)
+TIME_BEGIN: Final = FieldType(begin_of_time, _TIME_SCHEMA)
+TIME_END: Final = FieldType(end_of_time, _TIME_SCHEMA)

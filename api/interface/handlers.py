@@ -1,7 +1,7 @@
 """What the operations of each kind have in common: from a request to the bytes of its answer.
 
 GET   token ─► scope ─► tournament ─► query ─► live tournament, made current ─► bytes
-                                                    └─► log, of the past ─► bytes
+                                                    └─► the log, for questions about the past ─► bytes
 POST  token ─► scope ─► tournament ─► body ─► form ─► command ─► desk ─► bytes
 PUT
 """
@@ -9,7 +9,6 @@ PUT
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, Final, assert_never
 
 from aiohttp import web
@@ -24,7 +23,17 @@ from api.http.outgoing import Long, Outgoing
 from api.http.reply import Reply, header
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
-from api.interface.declarations import TOURNAMENT, Operation, Preview, Read, Reading, Recall, Write, method_of, scope_of
+from api.interface.declarations import (
+    TOURNAMENT,
+    Operation,
+    Preview,
+    Read,
+    Recall,
+    RecallContext,
+    Write,
+    method_of,
+    scope_of,
+)
 from api.interface.fields import FormReader, read_query
 from api.interface.lookup import ranking_of
 from api.interface.operations import OPERATIONS
@@ -126,7 +135,7 @@ class Handlers:
 
         After a restore a slug can mean another tournament than before, and an id can belong to another one. So the slug
         of the live decides: it is from the same moment as its log. Raises as `_tournament`, `LivePool.pin` and
-        `LivePool.current`.
+        `LivePool.make_current`.
         """
         slug = incoming.parameters["tournament"]
         live = await self._desk.live_pool.pin(tournament_id)
@@ -134,7 +143,7 @@ class Handlers:
             return live
         try:
             self._slugs.forget(slug)
-            await self._desk.live_pool.current(live)
+            await self._desk.live_pool.make_current(live)
         finally:
             self._desk.live_pool.unpin(live)
         live = await self._desk.live_pool.pin(await self._tournament(incoming, token))
@@ -173,7 +182,7 @@ class Handlers:
             question = operation.question(**_ids(incoming.parameters), **read)
             live = await self._pin(incoming, token, tournament_id)
             try:
-                await self._desk.live_pool.current(live)
+                await self._desk.live_pool.make_current(live)
                 made = operation.render(live, operation.answer, question)
                 answer = made if isinstance(made, TaggedBody) else await self._outgoing.begun(made)
             finally:
@@ -189,12 +198,12 @@ class Handlers:
             arguments = _read_query(incoming.request, operation)
             question = operation.question(**_ids(incoming.parameters), **arguments)
             async with self._pinned(incoming, token, tournament_id) as live:
-                await self._desk.live_pool.current(live)
+                await self._desk.live_pool.make_current(live)
                 ranking_of(live.board, question.ranking_id)
                 head = live.head
-                reading = Reading(live, self._past, self._outgoing.begun)
-                answer = await operation.render(reading, operation.answer, question)
-                await self._past.refuse_replaced(tournament_id, head)
+                context = RecallContext(live, self._past, self._outgoing.begun)
+                answer = await operation.render(context, operation.answer, question)
+                await self._past.refuse_replaced(tournament_id, head)  # or its slices may be of two histories
             return _tagged_reply(incoming.request, answer)
 
         return handle
@@ -206,7 +215,7 @@ class Handlers:
             request = incoming.request
             token = await self.authenticated(incoming, operation.scope)
             tournament_id = await self._tournament(incoming, token)
-            read_query(_query(request), ())
+            _refuse_query(request)
             key = _idempotency_key(request)
             form = await self._bodies.form(request)
             ids = _ids(incoming.parameters)
@@ -246,13 +255,11 @@ class Handlers:
             async with self._pinned(incoming, token, tournament_id) as live:
                 decided = await self._desk.preview(live, command)
                 body = render_preview(live, operation.answer, decided)
-                return Reply(body if isinstance(body, bytes) else await self._outgoing.begun(partial(_begun, body)))
+                if isinstance(body, bytes):
+                    return Reply(body)
+                return Reply(await self._outgoing.begun(lambda: body))  # it has begun, and is only to be counted
 
         return handle
-
-
-def _begun(long: Long) -> Long:
-    return long
 
 
 def _ids(parameters: Mapping[str, str]) -> PathIds:
@@ -262,9 +269,13 @@ def _ids(parameters: Mapping[str, str]) -> PathIds:
         if name != "tournament":
             number = parse_id(text)
             if number is None:
-                raise NotFound(f"This tournament has no {name.removesuffix('_id')} {text[:40]!r}.")
+                raise NotFound.of(name.removesuffix("_id"), repr(text[:40]))
             ids[name] = number
     return ids
+
+
+def _refuse_query(request: web.BaseRequest) -> None:
+    read_query(_query(request), ())
 
 
 def _read_query(request: web.BaseRequest, operation: Read | Recall | Preview) -> dict[str, Any]:

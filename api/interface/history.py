@@ -6,8 +6,8 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from api.interface.declarations import Operation, Reading, Recall
-from api.interface.fields import FROM_0, FROM_1, ID, TIME_BEGIN, TIME_END, Field, Kind, count, must_be
+from api.interface.declarations import Operation, Recall, RecallContext
+from api.interface.fields import FROM_0, FROM_1, ID, TIME_BEGIN, TIME_END, Field, FieldType, count, misread
 from api.interface.lookup import refuse_unknown, unity_of
 from api.interface.rendering import Answer, TaggedBody, encode, tagged_body, timestamp, timestamp_or_none
 from engine.domain.errors import Fault, Unreadable
@@ -108,9 +108,9 @@ class HistoryQuestion(Struct, frozen=True, kw_only=True):
     limit: int = LINES_DEFAULT
 
 
-async def answer_history(reading: Reading, answer: Answer, question: HistoryQuestion) -> TaggedBody:
+async def answer_history(context: RecallContext, answer: Answer, question: HistoryQuestion) -> TaggedBody:
     """A page of lines. `next` is what to send as `after` for the following page. Raises NotFound."""
-    live, past = reading.live, reading.past
+    live, past = context.live, context.past
     asked = Filter(
         unity_id=question.unity_id,
         competitor_id=question.competitor_id,
@@ -155,11 +155,11 @@ def cursor_text(cursor: Cursor) -> str:
 def _cursor(text: str) -> Cursor:
     written = _CURSOR_TEXT.fullmatch(text)
     if written is None or int(written[1]) > ID_MAX:
-        raise must_be(text, "what an answer gave as next")
+        raise misread(text, "what an answer gave as next")
     return Cursor(Sequence(int(written[1])), int(written[2]))
 
 
-_CURSOR: Final = Kind(_cursor, {"type": "string", "pattern": r"^[1-9][0-9]{0,9}\.(0|[1-9][0-9]{0,8})$"})
+_CURSOR: Final = FieldType(_cursor, {"type": "string", "pattern": r"^[1-9][0-9]{0,9}\.(0|[1-9][0-9]{0,8})$"})
 
 
 # ── Explanations ────────────────────────────────────────────────────────────────────────────────────────
@@ -182,12 +182,12 @@ class ExplainQuestion(Struct, frozen=True, kw_only=True):
             raise Unreadable("The query cannot be read; correct the parameters named.", [fault])
 
 
-async def answer_explanation(reading: Reading, answer: Answer, question: ExplainQuestion) -> TaggedBody:
+async def answer_explanation(context: RecallContext, answer: Answer, question: ExplainQuestion) -> TaggedBody:
     """The steps, or the page of them that was asked for. Raises NotFound."""
-    live = reading.live
+    live = context.live
     unity_id = unity_of(live.board, question.ranking_id, question.unity_id)
     refuse_unknown(live.board, question.ranking_id, Filter(competitor_id=question.competitor_id))
-    explanation = await reading.past.explanation(
+    explanation = await context.past.explanation(
         live.tournament_id,
         question.ranking_id,
         unity_id,

@@ -10,7 +10,7 @@ def ranking_of(board: Board, ranking_id: RankingId) -> Ranking:
     """Raises NotFound."""
     ranking = board.rankings.get(ranking_id)
     if ranking is None:
-        raise NotFound(f"This tournament has no ranking {ranking_id}.")
+        raise NotFound.of("ranking", ranking_id)
     return ranking
 
 
@@ -18,7 +18,7 @@ def competitor_of(board: Board, competitor_id: CompetitorId) -> Competitor:
     """Raises NotFound."""
     competitor = board.competitors.get(competitor_id)
     if competitor is None:
-        raise NotFound(f"This tournament has no competitor {competitor_id}.")
+        raise NotFound.of("competitor", competitor_id)
     return competitor
 
 
@@ -26,7 +26,7 @@ def competition_of(board: Board, competition_id: CompetitionId) -> Competition:
     """Raises NotFound."""
     competition = board.competitions.get(competition_id)
     if competition is None:
-        raise NotFound(f"This tournament has no competition {competition_id}.")
+        raise NotFound.of("competition", competition_id)
     return competition
 
 

@@ -155,7 +155,7 @@ def _of_query(field: Field) -> Document:
         "in": "query",
         "required": field.required,
         "description": field.about,
-        "schema": field.kind.schema,
+        "schema": field.type.schema,
     }
 
 
@@ -166,14 +166,14 @@ def _body(fields: Fields) -> Document:
         "required": [field.name for field in fields if field.required],
         "additionalProperties": False,
     }
-    indexed = {f"^{field.name}{INDEXED}": SHORT.schema for field in fields if field.kind.indexed}
+    indexed = {f"^{field.name}{INDEXED}": SHORT.schema for field in fields if field.type.indexed}
     if indexed:
         schema["patternProperties"] = indexed
     return {"required": bool(schema["required"]), "content": {FORM: {"schema": schema}}}
 
 
 def _of_form(field: Field) -> Document:
-    schema = field.kind.schema if field.required else {"anyOf": [field.kind.schema, {"const": ""}]}  # empty: as absent
+    schema = field.type.schema if field.required else {"anyOf": [field.type.schema, {"const": ""}]}  # empty: as absent
     return {**schema, "description": field.about}
 
 

@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from api.interface.fields import FROM_1, Field, Fields, Kind, count
+from api.interface.fields import FROM_1, Field, Fields, FieldType, count
 
 PER_PAGE_DEFAULT: Final = 100
 PER_PAGE_MAX: Final = 200
@@ -44,6 +44,6 @@ class PagedShape(Struct, kw_only=True):
 
 
 FIELDS: Final[Fields] = (
-    Field("page", Kind(FROM_1.read, {**FROM_1.schema, "default": 1}), "counted from 1"),
+    Field("page", FieldType(FROM_1.read, {**FROM_1.schema, "default": 1}), "counted from 1"),
     Field("per_page", count(PER_PAGE_DEFAULT, PER_PAGE_MAX), "items of a page"),
 )

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from api.http.forms import cited, shortened
 from api.interface.declarations import Operation, Write
-from api.interface.fields import ID, Field, FieldMisread, Kind, Schema
+from api.interface.fields import ID, Field, FieldMisread, FieldType, Schema
 from api.interface.standings import STANDINGS, render_standings
 from engine.domain.commands import AddPoints
 from engine.domain.errors import Fault, Unreadable
@@ -138,7 +138,7 @@ def _amount_fault(competitor_id: CompetitorId, delta: int | str) -> str:
 
 # ── The operation ───────────────────────────────────────────────────────────────────────────────────────
 
-_DELTAS: Final = Kind(
+_DELTAS: Final = FieldType(
     _deltas,
     {
         "type": "string",

@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 
 from api.http.auth import Scope
 from api.http.outgoing import LONG_BYTES, Later, Part, Taken, joined, regrouped
-from api.interface.competitors import RawCompetitors, competitor_pieces, enrolled
+from api.interface.competitors import RawCompetitors, competitor_pieces, participants_json
 from api.interface.declarations import Operation, Read, Write
 from api.interface.fields import DESCRIPTION, IDS, NAME, SORT, Field
 from api.interface.lookup import ranking_of
@@ -89,7 +89,7 @@ def list_rankings(view: View, answer: Answer, _: RankingsQuestion) -> TaggedBody
             return None
         shown, size = [], 0
         for ranking_id, ranking in rankings.items():
-            competitors = enrolled(view, ranking_id, ranking)
+            competitors = participants_json(view, ranking_id, ranking)
             shown.append(_ranking(ranking_id, ranking, competitors))
             size += len(shown[-1])
             if not competitors or size > LONG_BYTES:
@@ -107,7 +107,7 @@ def list_rankings(view: View, answer: Answer, _: RankingsQuestion) -> TaggedBody
 
         return whole, parts, after + b"}"
 
-    stamp = view.revisions.competitors, view.revisions.rankings
+    stamp = view.revisions.participants
     kept = view.cache.rendered("rankings", stamp, render, lambda kept: len(kept.body) if kept else 0)
     return kept or later(view, ("rankings",), take)
 
@@ -117,14 +117,14 @@ def show_ranking(view: View, answer: Answer, question: RankingQuestion) -> Tagge
     it while points are added. Raises NotFound."""
     ranking_id = question.ranking_id
     found = ranking_of(view.board, ranking_id)
-    stamp = view.revisions.competitors, view.revisions.rankings
+    stamp = view.revisions.participants
     return resource(view, ("ranking", ranking_id), stamp, found, lambda: render_ranking(view, answer, question))
 
 
 def render_ranking(view: View, answer: Answer, of: OfRanking) -> bytes | Later:
     ranking_id = of.ranking_id
     ranking = view.board.rankings[ranking_id]
-    competitors = enrolled(view, ranking_id, ranking)
+    competitors = participants_json(view, ranking_id, ranking)
     if competitors:
         return answer.body(_ranking(ranking_id, ranking, competitors))
 
@@ -173,7 +173,7 @@ def _unity(unity_id: UnityId, unity: Unity, name: str) -> ListedUnityShape:
 
 def _take(view: View, ranking_ids: Iterable[RankingId]) -> tuple[Callable[[], Iterator[bytes]], tuple[Part, ...]]:
     """Takes everything of these rankings and their unities that may change, and says how to make their shapes."""
-    pieces = competitor_pieces(view).frozen()
+    pieces = competitor_pieces(view).freeze()
     taken = []
     for ranking_id in ranking_ids:
         ranking = view.board.rankings[ranking_id]

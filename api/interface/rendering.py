@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from api.desk.conditions import own_tag
-from api.http.outgoing import Later, Long, Part, tag
+from api.http.outgoing import Later, Long, Part, etag_of
 from engine.domain.terms import TournamentId
 from engine.log.log import Head
 from projections.board.board import FOLD_VERSION, Board, Competition, Competitor, Ranking, Revisions
@@ -105,7 +105,7 @@ def later(view: View, question: tuple[object, ...], take: Callable[[View], Takin
     def begin() -> Long:
         make, parts, end = take(view)
         head = view.head
-        etag = tag(FOLD_VERSION, view.tournament_id, head.sequence, head.digest, *question)
+        etag = etag_of(FOLD_VERSION, view.tournament_id, head.sequence, head.digest, *question)
         return Long(make, parts, end=end, etag=etag, head=head)
 
     return lambda: view.cache.shared((question, view.head), begin)

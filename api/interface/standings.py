@@ -1,5 +1,4 @@
-"""The standings of a ranking: the shape that answers its changes, and the question for them, now or at a moment of the
-past."""
+"""A ranking with its standings: the answer to every change of it, and to the question for now or a past moment."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -9,10 +8,10 @@ from typing import Any, Final, Protocol
 from msgspec import Raw, Struct
 
 from api.http.forms import parse_id
-from api.http.outgoing import Later, Long, Made, joined, tag
-from api.interface.competitors import PIECE_BYTES, RawCompetitors, competitor_pieces, enrolled
-from api.interface.declarations import Operation, Reading, Recall
-from api.interface.fields import FROM_1, TIME_END, Field, Kind, must_be
+from api.http.outgoing import Later, Long, Made, etag_of, joined
+from api.interface.competitors import PIECE_BYTES, RawCompetitors, competitor_pieces, participants_json
+from api.interface.declarations import Operation, Recall, RecallContext
+from api.interface.fields import FROM_1, TIME_END, Field, FieldType, misread
 from api.interface.lookup import unity_of
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
@@ -37,6 +36,8 @@ from projections.board.standing import ordered, placed
 from projections.live.cache import RenderCache
 from projections.past.past import AtSequence, AtTime, AtVersion, Moment, PastBoard
 
+SHORT_LINES_MAX: Final = 2 * LINES_AT_ONCE_MAX
+"""Lines of standings in a short answer, of all unities together. A line costs half of what a competitor does."""
 LINES_OF_PORTION: Final = 1_000
 """Lines of a standing that are rendered as one step of a long answer."""
 
@@ -60,7 +61,7 @@ class UnityShape(Struct, kw_only=True):
 
 
 class RankingShape(Struct, kw_only=True):
-    """The modification shape."""
+    """A ranking with its standings: what every change of a ranking is answered with (the modification shape)."""
 
     id: int
     name: str
@@ -71,7 +72,7 @@ class RankingShape(Struct, kw_only=True):
 
 
 class PastRankingShape(RankingShape, kw_only=True):
-    """The modification shape as of the event `sequence`."""
+    """The same as of the event `sequence`."""
 
     sequence: int
     recorded_at: str
@@ -110,27 +111,27 @@ _END: Final = b"]}}"
 """What follows the unities of a RankingShape in the body."""
 
 
-async def answer_standings(reading: Reading, answer: Answer, question: "StandingsQuestion") -> TaggedBody | Long:
+async def answer_standings(context: RecallContext, answer: Answer, question: "StandingsQuestion") -> TaggedBody | Long:
     """One ranking with its standings, as it is now or was at a moment. Raises NotFound if there was no such moment."""
-    live, ranking_id, moment = reading.live, question.ranking_id, question.moment
+    live, ranking_id, moment = context.live, question.ranking_id, question.moment
     head = live.head
     if moment is None:
-        opened = live.cache.rendered(
-            ("open standings", ranking_id), head.sequence, lambda: _short(live, answer, ranking_id, b""), len
-        ) or await reading.begin(_long(live, answer, ranking_id))
-        head = head if isinstance(opened, bytes) else opened.head
-        recorded_at = await reading.past.recorded_at(live.tournament_id, head.sequence)
-        return _closed(opened, ranking_id, live.board, head.sequence, recorded_at, head)
+        unfinished = live.cache.rendered(
+            ("standings without end", ranking_id), head.sequence, lambda: _short(live, answer, ranking_id, b""), len
+        ) or await context.begin(_long(live, answer, ranking_id))
+        head = head if isinstance(unfinished, bytes) else unfinished.head
+        recorded_at = await context.past.recorded_at(live.tournament_id, head.sequence)
+        return _finished(unfinished, ranking_id, live.board, head.sequence, recorded_at, head)
     if isinstance(moment, AtVersion):
         unity_of(live.board, ranking_id, moment.unity_id)
-    then = await reading.past.at(live.tournament_id, ranking_id, moment, head.sequence)
+    then = await context.past.at(live.tournament_id, ranking_id, moment, head.sequence)
     view = PastView(live.tournament_id, then)
-    opened = _short(view, answer, ranking_id, b"") or await reading.begin(_long(view, answer, ranking_id))
-    return _closed(opened, ranking_id, then.board, then.sequence, then.recorded_at, head)
+    unfinished = _short(view, answer, ranking_id, b"") or await context.begin(_long(view, answer, ranking_id))
+    return _finished(unfinished, ranking_id, then.board, then.sequence, then.recorded_at, head)
 
 
-def _closed(
-    opened: bytes | Long, ranking_id: RankingId, board: Board, sequence: Sequence, recorded_at: datetime, head: Head
+def _finished(
+    unfinished: bytes | Long, ranking_id: RankingId, board: Board, sequence: Sequence, recorded_at: datetime, head: Head
 ) -> TaggedBody | Long:
     """The answer that ends with the moment it shows: after the event `sequence` of the log that ends at `head`."""
     shape = PastRankingShape(
@@ -140,9 +141,9 @@ def _closed(
         recorded_at=timestamp(recorded_at),
     )
     end = cut(shape, "unities")[1] + b"}"
-    if isinstance(opened, bytes):
-        return tagged_body(opened + end)
-    return opened.ending(end, tag("standings", opened.etag, head.digest))
+    if isinstance(unfinished, bytes):
+        return tagged_body(unfinished + end)
+    return unfinished.ending(end, etag_of("standings", unfinished.etag, head.digest))
 
 
 def standings_shape(view: View, ranking_id: RankingId, recorded_at: datetime, only: str | None) -> PastRankingShape:
@@ -161,10 +162,10 @@ def standings_shape(view: View, ranking_id: RankingId, recorded_at: datetime, on
 
 
 def _short(view: View, answer: Answer, ranking_id: RankingId, end: bytes) -> bytes:
-    """The body, up to its last unity, and `end`. Empty: it is long."""
+    """The body, up to its last unity, and `end`. Empty: too long for a short answer."""
     ranking = view.board.rankings[ranking_id]
     lines = len(ranking.participants) * len(ranking.unities)
-    before = _before_unities(view, answer, ranking_id, ranking) if lines <= 2 * LINES_AT_ONCE_MAX else b""
+    before = _before_unities(view, answer, ranking_id, ranking) if lines <= SHORT_LINES_MAX else b""
     if not before:
         return b""
     unities = [_unity(view, ranking, unity_id, unity) for unity_id, unity in ranking.unities.items()]
@@ -172,17 +173,17 @@ def _short(view: View, answer: Answer, ranking_id: RankingId, end: bytes) -> byt
 
 
 def _before_unities(view: View, answer: Answer, ranking_id: RankingId, ranking: Ranking) -> bytes:
-    """The body up to its unities, which come last. Points change nothing in it. Empty: it is long."""
+    """The body up to its unities, which come last. Points change nothing in it. Empty: too long for a short answer."""
 
     def render() -> bytes:
-        competitors = enrolled(view, ranking_id, ranking)
-        return competitors and _opening(answer, ranking_id, ranking, competitors)
+        competitors = participants_json(view, ranking_id, ranking)
+        return competitors and _body_before_unities(answer, ranking_id, ranking, competitors)
 
-    stamp = view.revisions.competitors, view.revisions.rankings
+    stamp = view.revisions.participants
     return view.cache.rendered(("before unities", ranking_id), stamp, render, len)
 
 
-def _opening(answer: Answer, ranking_id: RankingId, ranking: Ranking, competitors: bytes) -> bytes:
+def _body_before_unities(answer: Answer, ranking_id: RankingId, ranking: Ranking, competitors: bytes) -> bytes:
     return answer.before + cut(RankingShape(**_fields(ranking_id, ranking, competitors), unities=[]), "unities")[0]
 
 
@@ -217,14 +218,14 @@ def _unity_shape(ranking: Ranking, unity: Unity) -> UnityShape:
 
 
 def _long(view: View, answer: Answer, ranking_id: RankingId) -> Later:
-    return later(view, ("modified", ranking_id), lambda view: _take(view, answer, ranking_id))
+    return later(view, ("standings", ranking_id), lambda view: _take(view, answer, ranking_id))
 
 
 def _take(view: View, answer: Answer, ranking_id: RankingId) -> Taking:
     ranking = view.board.rankings[ranking_id]
     participants = ranking.participants
-    pieces = competitor_pieces(view).frozen()
-    stamp = view.revisions.competitors, view.revisions.rankings
+    pieces = competitor_pieces(view).freeze()
+    stamp = view.revisions.participants
     competitors = view.cache.part(
         ("part enrolled", ranking_id),
         stamp,
@@ -300,11 +301,11 @@ def _unity_version(text: str) -> AtVersion:
     number = parse_id(version)
     unity_id = parse_id(unity)
     if not colon or number is None or unity_id is None:
-        raise must_be(text, "<unity id>:<version>, two whole numbers from 1 up")
+        raise misread(text, "<unity id>:<version>, two whole numbers from 1 up")
     return AtVersion(UnityId(unity_id), number)
 
 
-_VERSION: Final = Kind(_unity_version, {"type": "string", "pattern": "^[1-9][0-9]{0,9}:[1-9][0-9]{0,9}$"})
+_VERSION: Final = FieldType(_unity_version, {"type": "string", "pattern": "^[1-9][0-9]{0,9}:[1-9][0-9]{0,9}$"})
 STANDINGS: Final = Answer("ranking", RankingShape)
 """What a change of a ranking is answered with."""
 

@@ -41,7 +41,7 @@ async def _first_answer(database: Database, tournament: Tournament) -> float:
     async with open_live_pool(database) as pool:
         started_at = perf_counter()
         async with pool.pinned(tournament.tournament_id) as live:
-            await pool.current(live)
+            await pool.make_current(live)
             assert whole(render_standings(live, STANDINGS, RankingQuestion(tournament.ranking_id)))
         return perf_counter() - started_at
 

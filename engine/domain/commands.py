@@ -18,7 +18,7 @@ class CommandBase(Struct, frozen=True, kw_only=True):
     """What all commands share."""
 
 
-class RegisterCompetitor(CommandBase, frozen=True, kw_only=True):
+class RegisterCompetitor(Struct, frozen=True, kw_only=True):
     competitor_id: CompetitorId
     name: str
     tags: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class RegisterCompetitor(CommandBase, frozen=True, kw_only=True):
     parent_id: CompetitorId | None = None
 
 
-class ChangeCompetitor(CommandBase, frozen=True, kw_only=True):
+class ChangeCompetitor(Struct, frozen=True, kw_only=True):
     competitor_id: CompetitorId
     name: str | None = None
     tags: tuple[str, ...] | None = None
@@ -34,7 +34,7 @@ class ChangeCompetitor(CommandBase, frozen=True, kw_only=True):
     parent_id: CompetitorId | None = None
 
 
-class AddCompetition(CommandBase, frozen=True, kw_only=True):
+class AddCompetition(Struct, frozen=True, kw_only=True):
     competition_id: CompetitionId
     group_id: int
     started_at: datetime | None = None
@@ -44,7 +44,7 @@ class AddCompetition(CommandBase, frozen=True, kw_only=True):
     winner_id: CompetitorId | None = None
 
 
-class ChangeCompetition(CommandBase, frozen=True, kw_only=True):
+class ChangeCompetition(Struct, frozen=True, kw_only=True):
     competition_id: CompetitionId
     started_at: datetime | None = None
     location: str | None = None
@@ -52,7 +52,7 @@ class ChangeCompetition(CommandBase, frozen=True, kw_only=True):
     winner_id: CompetitorId | None = None
 
 
-class CreateRanking(CommandBase, frozen=True, kw_only=True):
+class CreateRanking(Struct, frozen=True, kw_only=True):
     ranking_id: RankingId
     main_unity_id: UnityId
     name: str
@@ -61,7 +61,7 @@ class CreateRanking(CommandBase, frozen=True, kw_only=True):
     description: str | None = None
 
 
-class ModifyRanking(CommandBase, frozen=True, kw_only=True):
+class ModifyRanking(Struct, frozen=True, kw_only=True):
     ranking_id: RankingId
     main_unity_name: str
     participants: tuple[CompetitorId, ...]
@@ -69,14 +69,14 @@ class ModifyRanking(CommandBase, frozen=True, kw_only=True):
     description: str | None | UnsetType = UNSET
 
 
-class AddUnity(CommandBase, frozen=True, kw_only=True):
+class AddUnity(Struct, frozen=True, kw_only=True):
     ranking_id: RankingId
     unity_id: UnityId
     name: str
     sort: Sort = Sort.DESC
 
 
-class AddPoints(CommandBase, frozen=True, kw_only=True):
+class AddPoints(Struct, frozen=True, kw_only=True):
     ranking_id: RankingId
     deltas: tuple[Delta, ...]
     competition_id: CompetitionId | None = None
@@ -86,25 +86,26 @@ UnreversedPoints = Mapping[Sequence, Points]
 """The points that a competition caused and nothing has reversed, by sequence, ascending."""
 
 
-class VoidCompetition(CommandBase, frozen=True, kw_only=True):
-    """`unreversed`: the competition's, at the state that the command is judged by. None: the desk fills them in."""
+class VoidCompetition(Struct, frozen=True, kw_only=True):
+    """`unreversed`: the competition's, at the state that the command is judged against. None: the desk fills them
+    in."""
 
     competition_id: CompetitionId
     unreversed: UnreversedPoints | None = None
 
 
-class UnvoidCompetition(CommandBase, frozen=True, kw_only=True):
+class UnvoidCompetition(Struct, frozen=True, kw_only=True):
     """As VoidCompetition. The unreversed points of a voided competition are the reversals."""
 
     competition_id: CompetitionId
     unreversed: UnreversedPoints | None = None
 
 
-class CloseRanking(CommandBase, frozen=True, kw_only=True):
+class CloseRanking(Struct, frozen=True, kw_only=True):
     ranking_id: RankingId
 
 
-class ReopenRanking(CommandBase, frozen=True, kw_only=True):
+class ReopenRanking(Struct, frozen=True, kw_only=True):
     ranking_id: RankingId
 
 

@@ -131,6 +131,11 @@ class Forbidden(Refusal):
 class NotFound(Refusal):
     code = "not_found"
 
+    @classmethod
+    def of(cls, what: str, name: object) -> "NotFound":
+        """The refusal of a request that names what the tournament does not have: "ranking", 7."""
+        return cls(f"This tournament has no {what} {name}.")
+
 
 class MethodNotAllowed(Refusal):
     code = "method_not_allowed"

@@ -10,53 +10,59 @@ from typing import Annotated, ClassVar, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from engine.domain.terms import DELTA_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
+from engine.domain.terms import (
+    DELTA_MAX,
+    SET_ASIDE_MAX,
+    ActorId,
+    CompetitionId,
+    CompetitorId,
+    RankingId,
+    Sequence,
+    Sort,
+    UnityId,
+)
 
 Result = str | dict[CompetitorId, str]
 """The score of a competition. With more than two participants, the performance of each."""
 
 
-SET_ASIDE_MAX: Final = 10**18 - 1
-"""The last sequence that can be set aside: the view `set_aside` reads 18 digits."""
+COLOR_DEFAULT: Final = "000000"
 
 
-class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
+class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """What all events share: they are frozen, and their stored form omits fields that have their defaults. They hold
     nothing that could lead back to them, so the garbage collector skips them: a replay makes millions.
 
-    `structural`: the fact changes what other requests are judged by, beyond adding something that no request can have
-    named yet. A block that was judged before such an event of another process is judged again.
-    `exact`: it depends on every event before it, points too. It is appended only at the very sequence it was judged at.
-    `creates`: the fields that hold ids of what it creates.
-    `relists`: it changes the list of its ranking, or that of its unities.
-    `tag`: what it is stored as. Written out, so that renaming a class changes nothing stored. Never changed, never used
-    again; empty: it is never stored.
+    `structural`: a command that was judged before this event might be judged otherwise after it. A block that was
+    judged before such an event of another process is judged again. `exact`: it depends on every event before it, points
+    too. It is appended only at the very sequence it was judged at. `creates`: the fields that hold ids of what it
+    creates. `tag`: what it is stored as. Written out, so that renaming a class changes nothing stored. Never changed,
+    never used again; empty: it is never stored.
     """
 
     structural: ClassVar[bool] = False
     exact: ClassVar[bool] = False
     creates: ClassVar[tuple[str, ...]] = ()
-    relists: ClassVar[bool] = False
     tag: ClassVar[str] = ""
 
 
-class TournamentOpened(Fact, frozen=True, kw_only=True):
+class TournamentOpened(EventBase, frozen=True, kw_only=True):
     tag = "TournamentOpened"
     name: str
     slug: str
 
 
-class CompetitorRegistered(Fact, frozen=True, kw_only=True):
+class CompetitorRegistered(EventBase, frozen=True, kw_only=True):
     tag = "CompetitorRegistered"
     creates = ("competitor_id",)
     competitor_id: CompetitorId
     name: str
     tags: tuple[str, ...] = ()
-    color: str = "000000"
+    color: str = COLOR_DEFAULT
     parent_id: CompetitorId | None = None
 
 
-class CompetitorChanged(Fact, frozen=True, kw_only=True):
+class CompetitorChanged(EventBase, frozen=True, kw_only=True):
     """Structural because of the parent: two changes, each harmless alone, could close a circle."""
 
     tag = "CompetitorChanged"
@@ -68,7 +74,7 @@ class CompetitorChanged(Fact, frozen=True, kw_only=True):
     parent_id: CompetitorId | None = None
 
 
-class CompetitionAdded(Fact, frozen=True, kw_only=True):
+class CompetitionAdded(EventBase, frozen=True, kw_only=True):
     """`started_at` None: it started when it was recorded. Times are UTC."""
 
     tag = "CompetitionAdded"
@@ -82,7 +88,7 @@ class CompetitionAdded(Fact, frozen=True, kw_only=True):
     winner_id: CompetitorId | None = None
 
 
-class CompetitionChanged(Fact, frozen=True, kw_only=True):
+class CompetitionChanged(EventBase, frozen=True, kw_only=True):
     tag = "CompetitionChanged"
     competition_id: CompetitionId
     started_at: datetime | None = None
@@ -91,11 +97,12 @@ class CompetitionChanged(Fact, frozen=True, kw_only=True):
     winner_id: CompetitorId | None = None
 
 
-class RankingCreated(Fact, frozen=True, kw_only=True):
+class RankingCreated(EventBase, frozen=True, kw_only=True):
+    """Structural so that RANKINGS_MAX holds exactly."""
+
     tag = "RankingCreated"
     structural = True
     creates = ("ranking_id", "main_unity_id")
-    relists = True
     ranking_id: RankingId
     name: str
     participants: tuple[CompetitorId, ...]
@@ -104,12 +111,11 @@ class RankingCreated(Fact, frozen=True, kw_only=True):
     description: str | None = None
 
 
-class RankingModified(Fact, frozen=True, kw_only=True):
+class RankingModified(EventBase, frozen=True, kw_only=True):
     """`participants` is the whole list from now on. `description` None: removed; UNSET: left as it was."""
 
     tag = "RankingModified"
     structural = True
-    relists = True
     ranking_id: RankingId
     participants: tuple[CompetitorId, ...]
     main_unity_name: str
@@ -117,11 +123,12 @@ class RankingModified(Fact, frozen=True, kw_only=True):
     description: str | None | UnsetType = UNSET
 
 
-class UnityAdded(Fact, frozen=True, kw_only=True):
+class UnityAdded(EventBase, frozen=True, kw_only=True):
+    """Structural because the names of a ranking's unities are unique, and so that UNITIES_MAX holds exactly."""
+
     tag = "UnityAdded"
     structural = True
     creates = ("unity_id",)
-    relists = True
     ranking_id: RankingId
     unity_id: UnityId
     name: str
@@ -136,7 +143,7 @@ class Delta(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc
     amount: Annotated[int, Meta(ge=-DELTA_MAX, le=DELTA_MAX)]
 
 
-class PointsAdded(Fact, frozen=True, kw_only=True):
+class PointsAdded(EventBase, frozen=True, kw_only=True):
     """`competition_id` None: a free modification."""
 
     tag = "PointsAdded"
@@ -145,7 +152,7 @@ class PointsAdded(Fact, frozen=True, kw_only=True):
     competition_id: CompetitionId | None = None
 
 
-class PointsReversed(Fact, frozen=True, kw_only=True):
+class PointsReversed(EventBase, frozen=True, kw_only=True):
     """Takes back, line by line, the points of the event `reverses` of the same ranking: a `PointsAdded` that the
     competition caused, or an earlier reversal. It follows its voiding or unvoiding in the same block."""
 
@@ -160,7 +167,7 @@ Points = PointsAdded | PointsReversed
 """The events that change totals, by their `deltas`."""
 
 
-class CompetitionVoided(Fact, frozen=True, kw_only=True):
+class CompetitionVoided(EventBase, frozen=True, kw_only=True):
     """The competition no longer counts: what it caused is reversed in the same block, and no new points can name it."""
 
     tag = "CompetitionVoided"
@@ -169,7 +176,7 @@ class CompetitionVoided(Fact, frozen=True, kw_only=True):
     competition_id: CompetitionId
 
 
-class CompetitionUnvoided(Fact, frozen=True, kw_only=True):
+class CompetitionUnvoided(EventBase, frozen=True, kw_only=True):
     """The competition counts again: the reversals of its voiding are reversed in the same block."""
 
     tag = "CompetitionUnvoided"
@@ -178,19 +185,19 @@ class CompetitionUnvoided(Fact, frozen=True, kw_only=True):
     competition_id: CompetitionId
 
 
-class RankingClosed(Fact, frozen=True, kw_only=True):
+class RankingClosed(EventBase, frozen=True, kw_only=True):
     tag = "RankingClosed"
     structural = True
     ranking_id: RankingId
 
 
-class RankingReopened(Fact, frozen=True, kw_only=True):
+class RankingReopened(EventBase, frozen=True, kw_only=True):
     tag = "RankingReopened"
     structural = True
     ranking_id: RankingId
 
 
-class EventSetAside(Fact, frozen=True, kw_only=True):
+class EventSetAside(EventBase, frozen=True, kw_only=True):
     """The event `sequence`, before this one, could not be folded. It has no effect, at any moment or for any reader.
     `digest` is the digest, in hexadecimal, of the block that holds it."""
 
@@ -201,7 +208,7 @@ class EventSetAside(Fact, frozen=True, kw_only=True):
     digest: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
-class Ignored(Fact, frozen=True, kw_only=True):
+class Ignored(EventBase, frozen=True, kw_only=True):
     """Stands for an event that was set aside: nothing happened. Reading the log makes it; it is never stored."""
 
 
@@ -227,8 +234,8 @@ Event = (
 class Recorded(Struct, frozen=True, gc=False):
     """An event as the log holds it.
 
-    `sequence`: its number in its tournament. `recorded_at`: the time of its block in UTC, which never falls within a
-    tournament. `actor`: the sender of the request. `idempotency_key`: the key of that request, if it had one.
+    `sequence`: its number in its tournament. `recorded_at`: the time of its block in UTC, which never decreases within
+    a tournament. `actor`: the sender of the request. `idempotency_key`: the key of that request, if it had one.
     """
 
     sequence: Sequence

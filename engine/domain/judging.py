@@ -1,6 +1,6 @@
 """How requests are judged: what each leads to, in the state that a tournament is in.
 
-    decide(state, command) → events  what a request leads to, or a Refusal that lists every fault
+    decide(state, command) → events      raises a Refusal, or IdTaken
 
 Pure: a function of its arguments alone. It only reads the state, and of the state only what the protocols here name.
 The board (`projections/board/board.py`) satisfies them. Totals, for example, are not among it, because no delta is
@@ -29,6 +29,7 @@ from engine.domain.terms import (
     PARTICIPANTS_MAX,
     RANKINGS_MAX,
     REVERSED_LINES_MAX,
+    SCORE_PARTICIPANTS_MAX,
     TAGS_MAX,
     UNITIES_MAX,
     CompetitionId,
@@ -133,7 +134,7 @@ def _add_points(state: State, command: commands.AddPoints) -> Event:
     if not command.deltas:
         faults.append(Fault("participants_delta", "must hold at least one delta"))
     if len(command.deltas) > DELTAS_MAX:
-        _refuse_if_any([Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")])
+        raise _unacceptable([Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")])
     enrolled, unities = ranking.enrolled, ranking.unities
     for delta in command.deltas:
         if delta.competitor_id not in enrolled:
@@ -165,18 +166,18 @@ def _register_competitor(state: State, command: commands.RegisterCompetitor) -> 
     ]
     _refuse_if_any(faults)
     _refuse_taken(command.competitor_id, state.competitors)
-    event = events.CompetitorRegistered(
+    return events.CompetitorRegistered(
         competitor_id=command.competitor_id,
         name=command.name.strip(),
         tags=tags,
+        color=command.color or events.COLOR_DEFAULT,
         parent_id=command.parent_id,
     )
-    return event if command.color is None else msgspec.structs.replace(event, color=command.color)
 
 
 def _change_competitor(state: State, command: commands.ChangeCompetitor) -> Event:
     if command.competitor_id not in state.competitors:
-        raise NotFound(f"This tournament has no competitor {command.competitor_id}.")
+        raise NotFound.of("competitor", command.competitor_id)
     tags = None if command.tags is None else _all_stripped(command.tags)
     faults = [
         *_name_faults("name", command.name),
@@ -266,7 +267,7 @@ def _reversals(
         )
     if sum(len(points.deltas) for points in unreversed.values()) > REVERSED_LINES_MAX:
         raise Unacceptable(
-            f"Competition {competition_id} caused more than {REVERSED_LINES_MAX} lines of deltas, "
+            f"Competition {competition_id} gave more than {REVERSED_LINES_MAX} lines of deltas, "
             "more than can be reversed at once."
         )
     return [
@@ -344,14 +345,14 @@ def _add_unity(state: State, command: commands.AddUnity) -> Event:
 def _competition(state: State, competition_id: CompetitionId) -> CompetitionState:
     competition = state.competitions.get(competition_id)
     if competition is None:
-        raise NotFound(f"This tournament has no competition {competition_id}.")
+        raise NotFound.of("competition", competition_id)
     return competition
 
 
 def _ranking(state: State, ranking_id: RankingId) -> RankingState:
     ranking = state.rankings.get(ranking_id)
     if ranking is None:
-        raise NotFound(f"This tournament has no ranking {ranking_id}.")
+        raise NotFound.of("ranking", ranking_id)
     return ranking
 
 
@@ -363,7 +364,7 @@ def _open_ranking(state: State, ranking_id: RankingId) -> RankingState:
 
 
 def _unity_names(ranking: RankingState) -> list[str]:
-    """The main unity's first."""
+    """The names of the unities, the main one's first."""
     return [unity.name for unity in ranking.unities.values()]
 
 
@@ -383,10 +384,14 @@ def _refuse_beyond(those: Collection[object], most: int, whose: str, what: str) 
         raise Unacceptable(f"{whose} has {len(those):,} {what}; it can have no more than {most:,}.")
 
 
-def _refuse_if_any(faults: Iterable[Fault]) -> None:
+def _refuse_if_any(faults: list[Fault]) -> None:
+    if faults:
+        raise _unacceptable(faults)
+
+
+def _unacceptable(faults: list[Fault]) -> Unacceptable:
     distinct = list(dict.fromkeys(faults))
-    if distinct:
-        raise Unacceptable("The request cannot be accepted as it is; correct the fields named.", distinct)
+    return Unacceptable("The request cannot be accepted as it is; correct the fields named.", distinct)
 
 
 def _name_faults(field: str, name: str | None) -> list[Fault]:
@@ -433,14 +438,14 @@ def _parent_faults(state: State, parent_id: CompetitorId | None) -> list[Fault]:
 
 
 def _circle_faults(state: State, competitor_id: CompetitorId, parent_id: CompetitorId | None) -> list[Fault]:
-    if parent_id not in state.competitors or competitor_id not in _line_of(state, parent_id):
+    if parent_id not in state.competitors or competitor_id not in _self_and_ancestors(state, parent_id):
         return []
     if parent_id == competitor_id:
         return [Fault("parent", "must be another competitor")]
     return [Fault("parent", f"competitor {parent_id} is below competitor {competitor_id}")]
 
 
-def _line_of(state: State, competitor_id: CompetitorId | None) -> set[CompetitorId]:
+def _self_and_ancestors(state: State, competitor_id: CompetitorId | None) -> set[CompetitorId]:
     """`competitor_id` and all its ancestors."""
     line: set[CompetitorId] = set()
     while competitor_id is not None:
@@ -471,10 +476,6 @@ def _winner_faults(winner_id: CompetitorId | None, participants: tuple[Competito
     return [Fault("winner", f"competitor {winner_id} is not a participant")]
 
 
-SCORE_PARTICIPANTS_MAX: Final = 2
-"""Up to this many participants, a result is one score. With more, it is a performance for each."""
-
-
 def _result(result: Result | None, participants: tuple[CompetitorId, ...]) -> tuple[Result | None, list[Fault]]:
     """`result` in the form that fits the number of participants, and its faults."""
     if result is None:
@@ -486,6 +487,7 @@ def _result(result: Result | None, participants: tuple[CompetitorId, ...]) -> tu
     if isinstance(result, str):
         try:
             text, result = result, msgspec.json.decode(result, type=dict[CompetitorId, str])
+            # json.loads keeps repeated keys, and msgspec the last of them: fewer competitors than pairs are a repeat.
             if len(result) <= PARTICIPANTS_MAX and len(json.loads(text, object_pairs_hook=list)) != len(result):
                 return None, [Fault("result", "names a competitor more than once")]
         except (msgspec.MsgspecError, ValueError, RecursionError):

@@ -43,6 +43,10 @@ REVERSED_LINES_MAX: Final = 100_000
 """Lines of deltas that voiding or unvoiding one competition reverses, in one commit."""
 DELTA_MAX: Final = 2_147_483_647
 """A delta is within ±DELTA_MAX, so that no 64-bit total overflows in fewer than 2³² lines of deltas."""
+SCORE_PARTICIPANTS_MAX: Final = 2
+"""Up to this many participants, a result is one score. With more, it is a performance for each."""
+SET_ASIDE_MAX: Final = 10**18 - 1
+"""The last sequence that can be set aside: the view `set_aside` reads 18 digits."""
 ID_MAX: Final = 9_223_372_036_854_775_807
 
 

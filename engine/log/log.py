@@ -1,8 +1,10 @@
-"""The log of events in PostgreSQL: append, read, heads. The only SQL on events and blocks.
+"""The log of events in PostgreSQL: all appends, and all reads of events that are to be folded.
+
+Verification reads the stored bytes by SQL of its own (`projections/verification/stored_log.py`).
 
 `migrations/0005_history.sql` says, beside the function `append_block`, what the database promises: sequences without
-gaps in the order of commits, one door, one chain of digests. This module puts that into Python values. It adds one
-thing, which only the client can know: whether a commit was confirmed.
+gaps in the order of commits, one way to append, one chain of digests. This module puts that into Python values. It adds
+one thing, which only the client can know: whether a commit was confirmed.
 
 Times are UTC, digests 32 bytes. Functions take a connection, and let driver errors through as they are: the appender
 tells them apart, readers use `pool.unavailable`.
@@ -87,10 +89,6 @@ _HEADS: Final = """
         LIMIT 1
     ) AS b
 """
-# Statements that read events, but for `_KEYED`, also check whether an event was set aside: `kind` is NULL then. The
-# subselect does not depend on the row, so it is executed once, by an index that is usually empty, and an empty set is
-# not even searched. But planning it takes as long as reading a short tail. So `_EVENTS` asks only whether there is an
-# EventSetAside at all. If so, every `kind` is NULL, and `_EVENTS_BUT_SET_ASIDE` reads again.
 # PostgreSQL never turns ordered subqueries with a limit into joins: each is a walk along an index, as long as
 # `enable_bitmapscan` is off (`engine/database/pool.py`).
 _BLOCKS: Final = """
@@ -104,6 +102,10 @@ _BLOCKS: Final = """
         LIMIT $3
     ) AS b
 """
+# Statements that read events return `kind` NULL for an event that was set aside; `_POINTS_EVENTS` leaves such events
+# out. The subselect does not depend on the row, so it is executed once, by an index that is usually empty, and an empty
+# set is not even searched. But planning it takes as long as reading a short tail. So `_EVENTS` asks only whether there
+# is an EventSetAside at all. If so, every `kind` is NULL, and `_EVENTS_MARKING_SET_ASIDE` reads again.
 _EVENTS: Final = """
     SELECT
         a.tournament_id, e.sequence, e.recorded_at, e.actor,
@@ -121,7 +123,7 @@ _EVENTS: Final = """
         LIMIT a.upto - a.after
     ) AS e
 """
-_EVENTS_BUT_SET_ASIDE: Final = """
+_EVENTS_MARKING_SET_ASIDE: Final = """
     SELECT
         a.tournament_id, e.sequence, e.recorded_at, e.actor,
         CASE
@@ -140,7 +142,7 @@ _EVENTS_BUT_SET_ASIDE: Final = """
         LIMIT a.upto - a.after
     ) AS e
 """
-# Of one tournament, $1. The kind of an event that was set aside is not read: it is a no-op in every reader.
+# For tournament $1. The kind of an event that was set aside is not read: it is a no-op in every reader.
 _COLUMNS: Final = """
         tournament_id, sequence, recorded_at, actor,
         CASE
@@ -171,7 +173,7 @@ _SLICE: Final = f"""
     WHERE size <= $5 OR sequence = $2 + 1
     ORDER BY sequence
 """  # noqa: S608 # the columns are written down above
-# Finds the last sequence at or before the moment by bisection: times never fall within a log.
+# Finds the last sequence at or before the moment by bisection: within one log, the time never decreases.
 _LAST_AT: Final = """
     WITH RECURSIVE search (low, high) AS (
         SELECT 0::bigint, $2::bigint
@@ -191,7 +193,7 @@ _LAST_AT: Final = """
 """
 _BLOCK_DIGEST: Final = "SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $2"
 # The encoder writes the field exactly like $4; the reader checks it again in the decoded event.
-_EFFECTS: Final = """
+_POINTS_EVENTS: Final = """
     SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
     FROM event
     WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
@@ -254,8 +256,8 @@ class Request(Struct, frozen=True, kw_only=True):
 class Block(Struct, frozen=True, kw_only=True):
     """Requests to append to one tournament in one commit.
 
-    All of them were judged by the log up to `judged_at`, whose digest there was `judged_digest` (None: it is not
-    compared). Only the last may be structural, so no request is judged by what another of the block changes. A request
+    All of them were judged against the log up to `judged_at`, whose digest there was `judged_digest` (None: it is not
+    compared). Only the last may be structural, so no request depends on what another of the block changes. A request
     that is exact, or whose first event is, has a block of its own. `append_id` stays the same when the block is sent
     again because the answer was lost.
     """
@@ -292,7 +294,7 @@ class NotAppended(StrEnum):
     """Why nothing of a block was recorded."""
 
     OVERTAKEN = "overtaken"
-    """It was judged by another log or too far behind the head, or something landed since that it must be judged by."""
+    """It was judged against another log, or too far behind the head, or before something that it depends on landed."""
     BUSY = "busy"
     """The tournament's lock is held, and the call was not to wait."""
     UNKNOWN = "unknown"
@@ -516,7 +518,7 @@ async def tails(
     asked = list(spans), [after[t].sequence for t in spans], upto
     rows = await connection.fetch(_EVENTS, *asked)
     if rows and rows[0]["kind"] is None:
-        rows = await connection.fetch(_EVENTS_BUT_SET_ASIDE, *asked)
+        rows = await connection.fetch(_EVENTS_MARKING_SET_ASIDE, *asked)
     events: dict[TournamentId, list[Recorded]] = {tournament_id: [] for tournament_id in spans}
     turn = Turn()
     for row in rows:
@@ -543,7 +545,7 @@ async def _blocks(
 
     Raises LogForked.
     """
-    limit = min(blocks_max, _share(TAIL_EVENTS_MAX, after)) + 2
+    limit = min(blocks_max, _share(TAIL_EVENTS_MAX, after)) + 2  # the block that ends there already, and one more
     ends: dict[TournamentId, list[_End]] = {
         tournament_id: [_End(beginning(tournament_id), 0)] if head.sequence == 0 else []
         for tournament_id, head in after.items()
@@ -639,7 +641,7 @@ async def set_aside_since(connection: Connection, tournament_id: TournamentId, s
     return since
 
 
-EFFECTS_EVENTS_MAX: Final = 200_000
+POINTS_SEARCH_EVENTS_MAX: Final = 200_000
 """Events that one query searches for those of a competition."""
 
 
@@ -650,33 +652,35 @@ async def points_of(
 
     Events that were set aside are left out. Raises LogUnreadable.
     """
-    for after in range(0, upto, EFFECTS_EVENTS_MAX):
-        last = min(upto, after + EFFECTS_EVENTS_MAX)
-        for row in await connection.fetch(_EFFECTS, tournament_id, after, last, f'"competition_id":{competition_id}'):
+    for after in range(0, upto, POINTS_SEARCH_EVENTS_MAX):
+        last = min(upto, after + POINTS_SEARCH_EVENTS_MAX)
+        for row in await connection.fetch(
+            _POINTS_EVENTS, tournament_id, after, last, f'"competition_id":{competition_id}'
+        ):
             recorded = _recorded(row)
             event = recorded.event
             if isinstance(event, Points) and event.competition_id == competition_id:
                 yield recorded
 
 
-class UsedKey(Struct, frozen=True):
+class KeyUse(Struct, frozen=True):
     """The request that used an idempotency key: its fingerprint, and the sequence of its first event."""
 
     fingerprint: bytes
     sequence: Sequence
 
 
-class RefusedKey(Struct, frozen=True):
+class KeyOutcome(Struct, frozen=True):
     """What became of a key that was to be refused. `used`: the request that has used it, so it is not refused.
     `refusals`: how many refusals the tournament has had, this one included."""
 
-    used: UsedKey | None
+    used: KeyUse | None
     refusals: int
 
 
 async def refuse_keys(
     connection: Connection, tournament_id: TournamentId, idempotency_keys: Items[str]
-) -> list[RefusedKey]:
+) -> list[KeyOutcome]:
     """Refuses those keys that no request has used: what was sent with them before is never recorded.
 
     Returns what became of each key, in their order. Waits for the tournament's lock, up to the session's lock_timeout.
@@ -686,7 +690,7 @@ async def refuse_keys(
         rows = await connection.fetch(_REFUSE_KEYS, tournament_id, idempotency_keys)
     _refuse_unconfirmed(warnings)
     return [
-        RefusedKey(None if sequence is None else UsedKey(fingerprint, sequence), refusals)
+        KeyOutcome(None if sequence is None else KeyUse(fingerprint, sequence), refusals)
         for fingerprint, sequence, refusals in rows
     ]
 
@@ -700,14 +704,16 @@ IDEMPOTENCY_KEYS_MAX: Final = 1_000
 """Keys that one query looks up."""
 
 
-class Keyed(Struct, frozen=True):
+class KeyedEvent(Struct, frozen=True):
     """The first event of the request that used a key, and that request's fingerprint."""
 
     fingerprint: bytes
     recorded: Recorded
 
 
-async def keyed(connection: Connection, tournament_id: TournamentId, idempotency_keys: Items[str]) -> dict[str, Keyed]:
+async def keyed(
+    connection: Connection, tournament_id: TournamentId, idempotency_keys: Items[str]
+) -> dict[str, KeyedEvent]:
     """What became of each of the keys that a request has used, by key.
 
     Raises LogUnreadable, and ValueError for more than IDEMPOTENCY_KEYS_MAX keys.
@@ -715,7 +721,7 @@ async def keyed(connection: Connection, tournament_id: TournamentId, idempotency
     if len(idempotency_keys) > IDEMPOTENCY_KEYS_MAX:
         raise ValueError(f"{len(idempotency_keys)} keys are more than {IDEMPOTENCY_KEYS_MAX}")
     rows = await connection.fetch(_KEYED, tournament_id, idempotency_keys)
-    found = [Keyed(row[0], _recorded(tuple(row)[1:])) for row in rows]
+    found = [KeyedEvent(row[0], _recorded(tuple(row)[1:])) for row in rows]
     return {one.recorded.idempotency_key: one for one in found if one.recorded.idempotency_key is not None}
 
 
@@ -734,7 +740,7 @@ _IGNORED: Final = Ignored()
 # ── The registry ────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Registered(Struct, frozen=True):
+class RegistryEntry(Struct, frozen=True):
     """A tournament, and the last sequence of its log."""
 
     tournament_id: TournamentId
@@ -764,9 +770,9 @@ async def slug_of(connection: Connection, tournament_id: TournamentId) -> str | 
     return slug
 
 
-async def tournaments(connection: Connection) -> list[Registered]:
+async def tournaments(connection: Connection) -> list[RegistryEntry]:
     """All tournaments, oldest first."""
-    return [Registered(*row) for row in await connection.fetch(_TOURNAMENTS)]
+    return [RegistryEntry(*row) for row in await connection.fetch(_TOURNAMENTS)]
 
 
 async def next_ids(connection: Connection, count: int) -> list[int]:

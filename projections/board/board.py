@@ -1,5 +1,5 @@
-"""The board: the fold that requests are judged by and answers are made from. Names, lists, totals and versions of one
-tournament.
+"""The board: the state that commands are judged against and answers are made from, and the fold that changes it. Names,
+participants, totals and versions of one tournament.
 
 Pure: no clock, no I/O. The board is folded in place, because it has one owner; competitors, competitions and rankings
 are frozen and replaced, unities are changed in place. No cycle can lead through competitors and competitions, so the
@@ -10,9 +10,11 @@ VERSIONS. A unity's version is 1 when it is created. Every event that names the 
 its ranking's list of competitors, raises it by one. No event raises it by more, and a modification that leaves all of
 that as it was does not raise it.
 
-REVISED. A competitor, a competition and a ranking each know the last event that changed what is their own: fields, list
-and unities, never points, and never what is embedded in them when they are shown. A change that leaves everything as it
-was counts. So events alone, without comparing, tell a client whether a thing is still what it has seen.
+REVISED. A competitor, competition or ranking records the sequence of the last event that changed its own fields,
+participants or unities. Points do not count, nor what is embedded in it when it is shown; a change to equal values
+does. So events alone, without comparing, tell a client whether a thing is still what it has seen.
+
+NUMBER. The place of a competitor, competition, ranking or unity in the order of creation, from 1.
 """
 
 from collections.abc import Iterable, Iterator
@@ -73,10 +75,10 @@ class Unity(Struct, kw_only=True):
 
 
 class Ranking(Struct, frozen=True, kw_only=True, dict=True):
-    """`unities` has the main one first; `participants` is the list, in its order.
+    """`unities` has the main one first; `participants` are in their order.
 
-    Whoever keeps a ranking while others are folded keeps its list and its own fields as they were, but not its unities:
-    the ranking that replaces it has the same.
+    A change replaces the ranking, so a reference that is kept across a fold still shows the old fields and
+    participants. But both share the dictionary `unities`, which is changed in place.
     """
 
     number: int
@@ -95,7 +97,8 @@ class Ranking(Struct, frozen=True, kw_only=True, dict=True):
 
 
 class Revisions(Struct):
-    """How often each list changed since this board was made. It tells whether what was rendered still holds.
+    """How often the competitors, competitions and rankings changed since this board was made. It tells whether what was
+    rendered still holds.
 
     Not part of the fold's result: it counts from the moment the board came into memory.
     """
@@ -110,6 +113,11 @@ class Revisions(Struct):
     set_aside: set[Sequence] = field(default_factory=set)
     """Sequences that the folded events named as set aside."""
 
+    @property
+    def participants(self) -> tuple[int, int]:
+        """The stamp of what shows the competitors of rankings."""
+        return self.competitors, self.rankings
+
 
 class Board(Struct, kw_only=True):
     competitors: dict[CompetitorId, Competitor] = field(default_factory=dict)
@@ -118,7 +126,7 @@ class Board(Struct, kw_only=True):
 
 
 def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
-    """Folds one event into `board`, in place. Raises KeyError if it names what does not exist."""
+    """Folds one event into `board`, in place. Raises LookupError if it names what does not exist."""
     event, now = recorded.event, recorded.recorded_at
     match event:
         case events.PointsAdded() | events.PointsReversed():
@@ -239,7 +247,7 @@ def fold_all(tournament_id: TournamentId, board: Board, run: Iterable[Recorded])
 
 
 def add_points(board: Board, event: events.Points) -> None:
-    """Does what `fold` does with points. Of the board it needs only their ranking."""
+    """Does what `fold` does with points. Of the board, only the ranking of `event` need be there."""
     unities = board.rankings[event.ranking_id].unities
     for delta in event.deltas:
         totals = unities[delta.unity_id].totals

@@ -2,7 +2,7 @@
 
 THE POSITION RULE. A competitor's position is 1 + the number of strictly better totals, better being higher where
 the unity sorts DESC and lower where it sorts ASC. So equal totals share a position and the next one is skipped:
-1, 2, 2, 4. A standing lists every competitor of the ranking, those without points with total 0, by position, and
+1, 2, 2, 4. Standings list every participant of the ranking, those without points with total 0, by position, and
 within one position in the order of enrolment; nothing else breaks a tie, because nothing else was agreed.
 
 The rule has three forms: `standings` sorts and counts; `OrderedTotals` bisects, for code that follows one unity while
@@ -51,7 +51,7 @@ def standings(enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, in
 def ordered(
     enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, int], sort: Sort
 ) -> list[tuple[int, CompetitorId]]:
-    """Total and competitor of each line of a standing, in its order; `placed` tells the positions."""
+    """Total and competitor of each line of the standings, in their order; `placed` tells the positions."""
     total_of = totals.get
     lines = [(total_of(competitor_id, 0), competitor_id) for competitor_id in enrolled]
     lines.sort(key=_TOTAL, reverse=sort is Sort.DESC)  # stable, reversed too: equal totals stay in order
@@ -64,8 +64,8 @@ def placed(
     first: int = 1,
     above: _L | None = None,
 ) -> list[_L]:
-    """Each of `lines` as `line` makes it of competitor, position and total. They follow `above` in a standing, and the
-    first of them is line `first` of it."""
+    """The lines with their positions: each is `line(competitor, position, total)`. They follow the line `above`, and
+    the first of them is line `first` of the standings."""
     result = []
     position, previous = (0, None) if above is None else (above.position, above.total)
     for place, (total, competitor_id) in enumerate(lines, start=first):
@@ -103,7 +103,7 @@ class OrderedTotals:
 
     def move_all(self, before: Mapping[CompetitorId, int], totals: Mapping[CompetitorId, int]) -> None:
         """Moves the competitors of `before`, their totals until now, to `totals`, which holds the totals of all."""
-        if len(before) * _ANEW > len(self._places):
+        if len(before) * _RESORT_FACTOR > len(self._places):
             self._places = sorted((totals.get(c, 0) * self._sign, c) for c in self.enrolled)
             return
         for competitor_id, total in before.items():
@@ -123,5 +123,5 @@ class OrderedTotals:
 
 
 _TOTAL: Final = itemgetter(0)
-_ANEW: Final = 16
+_RESORT_FACTOR: Final = 16
 """If more than one in so many moves, sorting anew takes less time than moving each."""

@@ -9,7 +9,7 @@ from msgspec import Struct
 RENDERED_BYTES_MAX: Final = 64 * 1024 * 1024
 """Rendered pieces of answers that are kept for one tournament."""
 KEPT_BYTES_MAX: Final = RENDERED_BYTES_MAX // 4
-"""One such piece. A larger one is made but not kept, so that it does not drive out all others."""
+"""Bytes of one piece that is kept. A larger one is made but not kept, so that it does not drive out all others."""
 
 _OVERHEAD_BYTES: Final = 800
 """What a kept piece takes beside its own bytes: key, stamp, places in dictionaries, the objects around."""
@@ -28,7 +28,7 @@ _S = TypeVar("_S", bound=Sized)
 
 
 class RenderCache:
-    """The rendered pieces of one tournament, by key. A stamp tells whether a piece still shows what is.
+    """The rendered pieces of one tournament, by key. A stamp tells whether a piece is still up to date.
 
     Up to RENDERED_BYTES_MAX are kept; the keys that came first go first. A piece that takes more than KEPT_BYTES_MAX is
     not kept.

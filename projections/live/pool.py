@@ -90,7 +90,7 @@ class LivePool:
     async def pin(self, tournament_id: TournamentId) -> LiveTournament:
         """As `pinned`, but the caller must `unpin`."""
         while tournament_id not in self._tournaments:
-            await self._loaded(tournament_id)
+            await self._load_once(tournament_id)
         live = self._tournaments[tournament_id]
         live.pins += 1
         self._tournaments.move_to_end(tournament_id)
@@ -103,7 +103,7 @@ class LivePool:
             if self._bytes > self._bytes_max:
                 self._evict()
 
-    async def _loaded(self, tournament_id: TournamentId) -> None:
+    async def _load_once(self, tournament_id: TournamentId) -> None:
         """Loads once for all who wait; if one of them is cancelled, the loading goes on. Raises as `pinned`."""
         if time.monotonic() < self._stopped_at.get(tournament_id, -STOPPED_SECONDS) + STOPPED_SECONDS:
             raise TournamentStopped
@@ -180,7 +180,7 @@ class LivePool:
 
     # ── The read barrier ────────────────────────────────────────────────────────────────────────────────
 
-    async def current(self, live: LiveTournament) -> None:
+    async def make_current(self, live: LiveTournament) -> None:
         """Returns when `live` shows everything that was acknowledged anywhere before the call.
 
         Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and ShuttingDown.

@@ -103,7 +103,8 @@ class LiveTournament:
         if appended.first_sequence is None or appended.last_sequence is None or appended.digest is None:
             return False
         if appended.last_sequence <= self.head.sequence:
-            # A catch-up has read it already, unless this is another log, which was shorter.
+            # A catch-up has folded it already. If the head is another one, a shorter log has replaced the one that was
+            # read; the caller catches up, and finds out.
             return Head(appended.last_sequence, appended.digest) == self.head
         if appended.first_sequence != self.head.sequence + 1 or appended.previous_digest is None:
             return False
@@ -112,7 +113,7 @@ class LiveTournament:
         self.fold(log.recorded_events(block, appended), Head(appended.last_sequence, appended.digest))
         return True
 
-    def loaded(self) -> None:
+    def mark_loaded(self) -> None:
         """Notes that it stands at the log's head: what it folds from now on is of a later moment."""
         self._one_moment = False
 
@@ -143,12 +144,12 @@ class LiveTournament:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             if not await log.has_head(connection, self.tournament_id, began_at):
                 raise LogForked(self.tournament_id, began_at.sequence)
-            anew = await _from_tables(connection, self.tournament_id)
+            anew = await _nearest_start(connection, self.tournament_id)
         if anew.head.sequence <= self.head.sequence + BEHIND_EVENTS_MAX or self.followers:
             return
         # Only our own appends can have been folded meanwhile, and each of them followed the one before.
         self.head, self.board = anew.head, anew.board
-        then = self.revisions
+        then = self.revisions  # all counts rise: nothing that was rendered of the old board may be used again
         self.revisions = msgspec.structs.replace(
             then,
             competitors=then.competitors + 1,
@@ -170,17 +171,17 @@ async def load(connection: Connection, tournament_id: TournamentId) -> LiveTourn
     """Returns the tournament as the log has it.
 
     Starts from the tables at their checkpoint. If these are of another version of the fold, or an event up to there was
-    set aside since, it starts from the last snapshot of this version or else from the beginning of the log. All is seen
-    in one snapshot of the database, and read and folded turn by turn.
+    set aside since, it starts from the last snapshot of this version or else from the beginning of the log. All is read
+    in one repeatable-read transaction, and folded turn by turn.
 
     Raises LogForked if the tables stand at a block that the log does not have, and LogUnreadable.
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        live = await _from_tables(connection, tournament_id)
+        live = await _nearest_start(connection, tournament_id)
         while True:
             tail = await log.tail(connection, tournament_id, live.head)
             if not tail.events:
-                live.loaded()
+                live.mark_loaded()
                 return live
             await _fold_in_turns(live, tail)
 
@@ -195,7 +196,8 @@ async def _fold_in_turns(live: LiveTournament, tail: Tail) -> None:
     live.fold((), tail.head)
 
 
-async def _from_tables(connection: Connection, tournament_id: TournamentId) -> LiveTournament:
+async def _nearest_start(connection: Connection, tournament_id: TournamentId) -> LiveTournament:
+    """The tournament as the tables have it, or the last snapshot, or at the beginning of its log."""
     slug = await log.slug_of(connection, tournament_id)
     checkpoint = await tables.checkpoint(connection, tournament_id)
     if (

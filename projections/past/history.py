@@ -11,6 +11,7 @@ from typing import Final, TypeVar, cast
 
 from msgspec import Struct
 
+from engine.domain import events
 from engine.domain.events import Event, Points, PointsReversed, Recorded
 from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, fold
@@ -58,7 +59,10 @@ _STEP_LINES: Final = 200
 
 def changes_list(event: Event, ranking_id: RankingId) -> bool:
     """Whether this event may change the ranking's list, or that of its unities."""
-    return event.relists and getattr(event, "ranking_id", None) == ranking_id
+    return (
+        isinstance(event, events.RankingCreated | events.RankingModified | events.UnityAdded)
+        and event.ranking_id == ranking_id
+    )
 
 
 _T = TypeVar("_T")

@@ -17,8 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain.events import Result
-from engine.domain.judging import SCORE_PARTICIPANTS_MAX
-from engine.domain.terms import CompetitorId, Sort, UnityId
+from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId, Sort, UnityId
 from projections.board.board import Competition, Competitor, Ranking, Unity
 
 

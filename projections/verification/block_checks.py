@@ -148,7 +148,7 @@ class BlockChecks:
         """Folds the events of a block, and returns what else must be known about them."""
         progress, board, sums, kinds = self.progress, self.board, self.progress.sums, columns.kinds
         decode, sequence = codec.decode, columns.first_sequence
-        facts = _BlockFacts(structural=sequence == 1)
+        facts = _BlockFacts(structural=sequence == 1)  # `open_tournament` stores its block as structural
         if not _FIRST_US <= columns.recorded_us <= _LAST_US:
             self._differ(sequence, "event.recorded_at", "is not in any year from 1 to 9999")
             progress.foldable = False

@@ -9,8 +9,7 @@ from typing import Final
 from asyncpg import Connection
 from msgspec import Struct
 
-from engine.domain.judging import SCORE_PARTICIPANTS_MAX
-from engine.domain.terms import CompetitorId, RankingId, TournamentId, UnityId
+from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId, RankingId, TournamentId, UnityId
 
 _STRAYS: Final = """
     SELECT 'participant', competition_id, 'belongs to no competition'

@@ -81,7 +81,7 @@ def test_every_field_that_takes_an_id_is_among_the_places_that_are_tried() -> No
     tried = {(place.split()[0], field) for place, fill in PLACES.items() for field in _fields(fill)}
     for name, operation in BY_NAME.items():
         for field in operation.fields:
-            names_somebody = field.kind in (ID, IDS) or field.name == "participants_delta"
+            names_somebody = field.type in (ID, IDS) or field.name == "participants_delta"
             if name in WRITES and names_somebody:
                 assert (name.split()[0], field.name) in tried, (name, field)
 
@@ -102,7 +102,7 @@ async def test_a_query_for_an_id_of_another_tournament_is_one_for_nothing(
         if not isinstance(operation, Recall):
             continue
         for field in operation.fields:
-            if field.kind is not ID:
+            if field.type is not ID:
                 continue
             with subtests.test(f"{name} {field.name}"):
                 bodies = set()

@@ -448,7 +448,7 @@ async def test_of_many_with_the_same_tag_one_makes_its_change(
 async def condition_of(desk: Desk, arena: Arena, match: CompetitionId) -> Condition:
     """That the competition stays as it is now."""
     async with desk.live_pool.pinned(arena.tournament_id) as live:
-        await desk.live_pool.current(live)
+        await desk.live_pool.make_current(live)
         return Condition("competition", match, frozenset([own_tag(live.board.competitions[match])]))
 
 

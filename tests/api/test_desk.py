@@ -718,7 +718,7 @@ async def test_columns_that_a_newer_version_adds_disturb_nobody(dsn: str, owner:
             for m in range(20):
                 await submit(desk, arena.tournament_id, arena.points(20 * n + m), key=f"{n}/{m}")
                 async with desk.live_pool.pinned(arena.tournament_id) as live:
-                    await desk.live_pool.current(live)
+                    await desk.live_pool.make_current(live)
 
         working = [asyncio.create_task(work(desk, n)) for n, desk in enumerate(desks * 3)]
         for table in ("tournament", "append_lock", "event", "block", "idempotency", "refusal", "checkpoint", "total"):

@@ -165,7 +165,7 @@ async def test_a_voiding_that_waits_behind_points_reverses_also_what_another_pro
             await submit(there, arena.tournament_id, foreign)
 
         async with here.live_pool.pinned(arena.tournament_id) as live:
-            await here.live_pool.current(live)
+            await here.live_pool.make_current(live)
             between.strike(Fault.NONE, meanwhile=first_may_leave.wait)
             between.strike(Fault.NONE, meanwhile=meanwhile)
             asked = [asyncio.create_task(submit(here, arena.tournament_id, gain(arena, 10)))]
@@ -176,7 +176,7 @@ async def test_a_voiding_that_waits_behind_points_reverses_also_what_another_pro
             first_may_leave.set()
             await asyncio.gather(*asked)
             assert between.faults_left == 0
-            await here.live_pool.current(live)
+            await here.live_pool.make_current(live)
             assert total(live, arena) == (30 if kind is VoidCompetition else 37)
         events = await recorded(there.database, arena.tournament_id)
         for_it = {n: event for n, event in enumerate(events, start=1) if as_gained(event, match)}
@@ -202,7 +202,7 @@ async def test_a_voiding_that_is_overtaken_is_judged_again_where_nothing_can_ove
             await submit(there, arena.tournament_id, gain(arena, 5, match=match))
 
         async with here.live_pool.pinned(arena.tournament_id) as live:
-            await here.live_pool.current(live)
+            await here.live_pool.make_current(live)
             between.strike(Fault.NONE, Fault.NONE, meanwhile=meanwhile)
             await submit(here, arena.tournament_id, VoidCompetition(competition_id=match))
             assert between.faults_left == 0
@@ -324,7 +324,8 @@ async def test_what_the_log_has_refused_and_is_given_up_was_certainly_not_applie
 async def test_what_is_appended_to_another_history_is_never_called_certainly_not_applied(
     dsn: str, owner: asyncpg.Connection
 ) -> None:
-    """The log is as long as it was, and another one. It may refuse what was judged by the old; else it is unknown."""
+    """The log is as long as it was, and another one. It may refuse what was judged against the old; else it is
+    unknown."""
     async with desk_at(dsn) as desk:
         arena = await open_arena(desk.database)
         await submit(desk, arena.tournament_id, gain(arena, 1))

@@ -124,7 +124,7 @@ async def test_a_repeat_is_not_told_of_a_commit_that_no_standby_has_confirmed(
 
 async def shown(desk: Desk, arena: Arena) -> int:
     async with desk.live_pool.pinned(arena.tournament_id) as live:
-        await desk.live_pool.current(live)
+        await desk.live_pool.make_current(live)
         return live.head.sequence
 
 

@@ -126,7 +126,7 @@ async def test_an_id_that_another_process_has_just_used_is_refused_by_the_log(ds
     async with desks_at(dsn) as desks:
         arena = await open_arena(desks[0].database)
         async with desks[1].live_pool.pinned(arena.tournament_id) as live:
-            await desks[1].live_pool.current(live)
+            await desks[1].live_pool.make_current(live)
             drawn = CompetitorId(await desks[0].new_id())
             await submit(desks[0], arena.tournament_id, RegisterCompetitor(competitor_id=drawn, name="Cid"))
             assert drawn not in live.board.competitors
@@ -221,7 +221,8 @@ async def test_a_desk_that_is_warm_beyond_the_backup_says_that_its_history_is_go
 
 
 async def test_a_voiding_that_is_judged_again_under_the_lock_is_judged_by_the_history_that_is_there(dsn: str) -> None:
-    """What is exact is judged again at once where it was overtaken; the live that it is judged by is beyond the log."""
+    """What is exact is judged again at once where it was overtaken; the live that it is judged against is beyond the
+    log."""
     async with desk_at(dsn) as warm, desk_at(dsn) as growing:
         arena = await open_arena(warm.database)
         await submitted(growing, arena)

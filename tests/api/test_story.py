@@ -59,7 +59,8 @@ async def test_the_story_of_a_tournament(client: Client, database: Database, own
     answer = await client.put(f"{ranking}/add.json", {"participants_delta": each(points, {ben: "+1", cleo: "+1"})})
     assert standing(answer, "points") == [(1, ada, 3), (2, ben, 1), (2, cleo, 1), (4, dan, 0)]
 
-    # The version of a unity counts what shaped its standing: being made, the match, and for points those two.
+    # The version of a unity counts the events that shaped its standings: its creation, the match and, for points, the
+    # free modification, which is one event.
     assert versions(answer) == {"points": 3, "fouls": 2}
 
     # Ben leaves the ranking. He can be given nothing more there, but what he has is not forgotten:
@@ -78,8 +79,8 @@ async def test_the_story_of_a_tournament(client: Client, database: Database, own
     answer = await client.put(f"{ranking}.json", ben_returns)
     assert standing(answer, "points") == [(1, ada, 3), (2, cleo, 1), (2, ben, 1), (4, dan, 0)]
 
-    # That Dan was refused his five with Ben's one was all or nothing. Now he gets them. The line is bad and the
-    # scorer, who has put a key on the request, sends it twice: it counts once and is answered twice.
+    # A request counts whole or not at all: refusing Ben's one refused Dan's five too. Now he gets them. The line is bad,
+    # and the scorer, who has put a key on the request, sends it twice: it counts once and is answered twice.
     award, key = {"participants_delta": each(points, {dan: "+5"})}, {"Idempotency-Key": "table-2,round-1"}
     first = await client.put(f"{ranking}/add.json", award, key)
     again = await client.put(f"{ranking}/add.json", award, key)

@@ -240,7 +240,7 @@ def gain(arena: Arena, amount: int, match: CompetitionId | None = None) -> AddPo
 
 async def total_of(desk: Desk, arena: Arena) -> int:
     async with desk.live_pool.pinned(arena.tournament_id) as live:
-        await desk.live_pool.current(live)
+        await desk.live_pool.make_current(live)
         return live.board.rankings[arena.ranking_id].unities[arena.unity_id].totals[arena.competitors[0]]
 
 
@@ -367,7 +367,7 @@ async def sent_anew(owner: asyncpg.Connection, pid: int) -> bool:
 
 async def is_voided(desk: Desk, arena: Arena, match: CompetitionId) -> bool:
     async with desk.live_pool.pinned(arena.tournament_id) as live:
-        await desk.live_pool.current(live)
+        await desk.live_pool.make_current(live)
         return live.board.competitions[match].voided_at is not None
 
 
@@ -401,7 +401,7 @@ async def test_the_unreversed_of_a_competition_are_found_however_many_events_are
             await submit(desk, arena.tournament_id, gain(arena, amount, match if amount % 2 else other))
         history = (await recorded(desk.database, arena.tournament_id))[1:]
         for at_once in (1, 3, 100):
-            monkeypatch.setattr(log, "EFFECTS_EVENTS_MAX", at_once)
+            monkeypatch.setattr(log, "POINTS_SEARCH_EVENTS_MAX", at_once)
             async with desk.database.connection() as connection:
                 found = [
                     recorded.sequence

@@ -26,7 +26,7 @@ from engine.domain.errors import LogForked, LogUnreadable
 from engine.domain.events import CompetitorRegistered, Event, RankingClosed, TournamentOpened
 from engine.domain.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import codec, digest, log
-from engine.log.log import Appended, Block, Head, NotAppended, Request, UnconfirmedCommit, UsedKey
+from engine.log.log import Appended, Block, Head, KeyUse, NotAppended, Request, UnconfirmedCommit
 from projections.verification import stored_log
 from tests.desks import DOOR, HOLD_HEAD, holding, until, waiting_for_locks
 from tests.poison import append_text
@@ -320,7 +320,7 @@ async def test_what_landed_since_is_searched_up_to_a_bound_where_a_block_is_sent
     assert again.answers == first.answers
 
 
-# ── The history that it was judged by ───────────────────────────────────────────────────────────────────
+# ── The history that it was judged against ───────────────────────────────────────────────────────────────────
 
 
 async def test_a_block_is_appended_only_to_the_history_that_it_was_judged_by(
@@ -347,7 +347,7 @@ async def test_an_id_that_was_created_since_the_judgement_is_not_created_again(
     for judged_at, expected in ((1, NotAppended.OVERTAKEN), (3, None)):
         second = CompetitorRegistered(competitor_id=CompetitorId(10**9), name="Second")
         (outcome,) = await append(database, block(tournament_id, request(second), judged_at=judged_at))
-        assert expected is None or outcome is expected  # who had judged by all of it would have known
+        assert expected is None or outcome is expected  # who had judged against all of it would have known
     assert (await appended(database, block(tournament_id, judged_at=1))).answers == (5,)
 
 
@@ -375,7 +375,7 @@ async def test_a_process_of_the_version_before_goes_on_appending(
 # ── Refused keys ────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def refuse(database: Database, tournament_id: TournamentId, *keys: str) -> list[log.RefusedKey]:
+async def refuse(database: Database, tournament_id: TournamentId, *keys: str) -> list[log.KeyOutcome]:
     async with database.connection() as connection:
         return await log.refuse_keys(connection, tournament_id, keys)
 
@@ -384,7 +384,7 @@ async def test_what_was_sent_before_its_key_was_refused_is_not_appended_and_what
     database: Database, tournament_id: TournamentId
 ) -> None:
     asked = [request(key="other"), request(key="k"), request()]
-    assert await refuse(database, tournament_id, "k") == [log.RefusedKey(None, 1)]
+    assert await refuse(database, tournament_id, "k") == [log.KeyOutcome(None, 1)]
     outcome = await appended(database, block(tournament_id, *asked))
     assert outcome.answers == (2, None, 3)
     assert await appended(database, block(tournament_id, asked[1], judged_at=3)) == log.Appended(
@@ -406,9 +406,9 @@ async def test_what_was_sent_before_its_key_was_refused_is_not_appended_and_what
 
 async def test_a_key_that_was_used_is_not_refused(database: Database, tournament_id: TournamentId) -> None:
     await appended(database, block(tournament_id, request(key="k", fingerprint=b"f")))
-    assert await refuse(database, tournament_id, "k") == [log.RefusedKey(UsedKey(b"f", Sequence(2)), 0)]
+    assert await refuse(database, tournament_id, "k") == [log.KeyOutcome(KeyUse(b"f", Sequence(2)), 0)]
     refused = await refuse(database, tournament_id, "new", "k", "new")
-    assert [answer.used for answer in refused] == [None, UsedKey(b"f", Sequence(2)), None]
+    assert [answer.used for answer in refused] == [None, KeyUse(b"f", Sequence(2)), None]
     assert {answer.refusals for answer in refused} == {1}
     assert (await appended(database, block(tournament_id, request(key="k")))).answers == (-2,)
 
@@ -1079,9 +1079,9 @@ HOT_READS: Final = [
     ("_EVENTS", ([200], [240], [250]), "event_pkey", 10),
     ("_EVENTS", ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
     ("_EVENTS", ([200], [250], [250]), "event_pkey", 0),
-    ("_EVENTS_BUT_SET_ASIDE", ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
-    ("_EVENTS_BUT_SET_ASIDE", ([200], [240], [250]), "event_set_aside", 10),
-    ("_EFFECTS", (200, 0, 250, '"competition_id":7'), "event_pkey", 250),
+    ("_EVENTS_MARKING_SET_ASIDE", ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
+    ("_EVENTS_MARKING_SET_ASIDE", ([200], [240], [250]), "event_set_aside", 10),
+    ("_POINTS_EVENTS", (200, 0, 250, '"competition_id":7'), "event_pkey", 250),
     ("_SET_ASIDE_SINCE", (200, 250), "event_set_aside", 0),
     ("_EVENT", (200, 250), "event_pkey", 1),
     ("_BLOCKS", ([200, 7], [240, 245], 2_002), "block_pkey", 3 + 2),

@@ -156,7 +156,7 @@ class Head(Struct, frozen=True):
 
 
 class Evidence(Struct):
-    """What a run is judged by. `looks`: the standings that the services show when all is quiet, by tournament;
+    """What a run is judged against. `looks`: the standings that the services show when all is quiet, by tournament;
     `lines`: what their processes said; `resumed`: seconds from the end of each fault to the first ok."""
 
     history: History

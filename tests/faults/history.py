@@ -1,4 +1,4 @@
-"""What clients asked for and what they were told: the one thing, with the database, that a run is judged by.
+"""What clients asked for and what they were told: the one thing, with the database, that a run is judged against.
 
 Every attempt is written down: when it began and ended, by which service, with which key, what was asked, and the
 outcome, which is *ok* (2xx), *no* (4xx, 503, or never sent: certainly not applied by this attempt) or *unknown* (500,
@@ -46,7 +46,7 @@ class Asked(Struct, frozen=True, gc=False):
     number: int
     client: int
     tournament: int
-    kind: Kind
+    type: Kind
     key: str | None
     lines: tuple[Line, ...] = ()
     mark: int = 0

@@ -268,7 +268,7 @@ def _cut(door: str, clause: str) -> str:
 
 @control(
     "the digest of a judgement not compared by the function that appends: after a restore something must be appended "
-    "that was judged by another history, and the checker must see it"
+    "that was judged against another history, and the checker must see it"
 )
 async def without_digests(trial: Trial) -> str:
     for n in range(10):

@@ -282,7 +282,7 @@ class Universe:
         replayed = board_of(tail.events)
         for process in self.processes:
             async with process.desk.live_pool.pinned(self.arena.tournament_id) as live:
-                await process.desk.live_pool.current(live)
+                await process.desk.live_pool.make_current(live)
                 assert live.head == head
                 assert live.board == replayed, "live and replay differ"
         await Worker(self.database).catch_up()

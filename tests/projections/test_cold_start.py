@@ -78,7 +78,7 @@ async def test_the_first_read_of_a_tournament_with_200_000_events_takes_well_und
     async with open_desk(database) as elsewhere:
         started_at = time.perf_counter()
         async with elsewhere.live_pool.pinned(tournament_id) as cold:
-            await elsewhere.live_pool.current(cold)
+            await elsewhere.live_pool.make_current(cold)
             body = answered(cold, ADD, RankingQuestion(ranking_id))
         seconds = time.perf_counter() - started_at
 

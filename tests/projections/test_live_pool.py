@@ -52,7 +52,7 @@ def total(live: LiveTournament, arena: Arena) -> int:
 
 async def read(pool: LivePool, arena: Arena) -> int:
     async with pool.pinned(arena.tournament_id) as live:
-        await pool.current(live)
+        await pool.make_current(live)
         return total(live, arena)
 
 
@@ -80,7 +80,7 @@ async def test_readers_who_come_together_share_one_query(database: Database) -> 
         arenas = [await open_arena(database) for _ in range(10)]
         pinned = [await pins.enter_async_context(pool.pinned(arena.tournament_id)) for arena in arenas]
         before = barriers()
-        await asyncio.gather(*(pool.current(live) for live in pinned * 20))
+        await asyncio.gather(*(pool.make_current(live) for live in pinned * 20))
         assert barriers() - before == 1
 
 
@@ -91,9 +91,9 @@ async def test_readers_who_come_while_a_query_is_under_way_share_the_next(
     async with open_live_pool(database) as pool, pool.pinned(arena.tournament_id) as live:
         before = barriers()
         async with holding(dsn, "LOCK TABLE head IN ACCESS EXCLUSIVE MODE"):
-            first = asyncio.create_task(pool.current(live))
+            first = asyncio.create_task(pool.make_current(live))
             await until(lambda: waiting_for_locks(owner, "FROM block"))
-            later = [asyncio.create_task(pool.current(live)) for _ in range(50)]
+            later = [asyncio.create_task(pool.make_current(live)) for _ in range(50)]
             await until(lambda: len(pool._waiting.get(live, ())) == 50)
         await asyncio.gather(first, *later)
         assert barriers() - before == 2
@@ -111,7 +111,7 @@ async def test_a_read_that_comes_while_a_query_is_answered_is_not_answered_by_it
         arena = await open_arena(database)
         async with pool.pinned(arena.tournament_id) as live:
             async with between.holding_answers(HEADS) as held:
-                first = asyncio.create_task(pool.current(live))
+                first = asyncio.create_task(pool.make_current(live))
                 await held.wait()
                 await add(owner, arena, 5)
                 later = asyncio.create_task(read(pool, arena))
@@ -130,8 +130,8 @@ async def test_many_who_read_a_live_that_is_being_brought_up_to_date_take_no_con
             async with holding(dsn, "LOCK TABLE event IN ACCESS EXCLUSIVE MODE"):
                 reading = []
                 for _ in range(5):  # each in a round of its own
-                    reading.append(asyncio.create_task(pool.current(live)))
-                    await asyncio.wait_for(pool.current(others), 0.3)
+                    reading.append(asyncio.create_task(pool.make_current(live)))
+                    await asyncio.wait_for(pool.make_current(others), 0.3)
                 await until(lambda: waiting_for_locks(owner, "FROM event"))
             await asyncio.gather(*reading)
             assert total(live, behind) == 5
@@ -145,15 +145,15 @@ async def test_nobody_is_left_waiting_when_the_lives_are_left(
         async with open_live_pool(database) as pool:
             live = await pool.pin(arena.tournament_id)
             await held.enter_async_context(holding(dsn, "LOCK TABLE block IN ACCESS EXCLUSIVE MODE"))
-            reading = [asyncio.create_task(pool.current(live))]
+            reading = [asyncio.create_task(pool.make_current(live))]
             await until(lambda: waiting_for_locks(owner, "FROM block"))
-            reading.append(asyncio.create_task(pool.current(live)))
+            reading.append(asyncio.create_task(pool.make_current(live)))
             await until(lambda: live in pool._waiting)
         for task in reading:
             with pytest.raises(ShuttingDown):
                 await task
         with pytest.raises(ShuttingDown):
-            await pool.current(live)
+            await pool.make_current(live)
 
 
 async def test_a_read_fails_while_the_database_is_away_and_succeeds_when_it_is_back(dsn: str) -> None:
@@ -197,7 +197,7 @@ async def test_many_loadings_at_once_leave_connections_to_those_who_need_none_of
                 loading = [asyncio.create_task(pool.pin(arena.tournament_id)) for arena in arenas]
                 await until(lambda: waiting_for_locks(owner, "FROM checkpoint"))
                 for _ in range(10):
-                    await asyncio.wait_for(pool.current(live), 0.3)
+                    await asyncio.wait_for(pool.make_current(live), 0.3)
                 assert not any(task.done() for task in loading)
             assert all(live.pins == 1 for live in await asyncio.gather(*loading))
 
@@ -291,7 +291,7 @@ async def test_whatever_is_pinned_at_once_the_sizes_are_those_of_what_is_kept(
         async def look(arena: Arena) -> None:
             async with pool.pinned(arena.tournament_id) as live:
                 assert pool._tournaments[arena.tournament_id] is live
-                await pool.current(live)
+                await pool.make_current(live)
 
         await asyncio.gather(*(look(arenas[n]) for n, times in steps for _ in range(times)))
         assert pool._sizes.keys() == pool._tournaments.keys()

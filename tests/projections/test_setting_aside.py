@@ -77,7 +77,7 @@ async def agreed(database: Database, arena: Arena) -> int:
         assert checkpoint.head == head
         assert (await tournament.load(connection, tournament_id)).board == board
     async with open_live_pool(database) as of_process, of_process.pinned(tournament_id) as one:
-        await of_process.current(one)
+        await of_process.make_current(one)
         assert one.board == board
     then = await Past(database).at(tournament_id, arena.ranking_id, AtSequence(head.sequence), head.sequence)
     assert then.board == board
@@ -105,7 +105,7 @@ async def history(database: Database, arena: Arena) -> list[HistoryLine]:
 async def test_an_event_that_is_set_aside_has_no_effect_for_any_reader_and_all_others_have(
     database: Database, owner: asyncpg.Connection, name: str
 ) -> None:
-    """The unknown ranking and the unknown unity are what an append judged by a lost history leaves."""
+    """The unknown ranking and the unknown unity are what an append judged against a lost history leaves."""
     arena = await open_arena(database)
     await add(owner, arena, 1)
     sequence = await poison(owner, arena, name)
@@ -376,16 +376,16 @@ async def test_who_has_folded_what_is_set_aside_then_reads_the_log_anew(
     await keeping.catch_up()
     async with open_live_pool(database) as of_process:
         async with of_process.pinned(arena.tournament_id) as one:
-            await of_process.current(one)
+            await of_process.make_current(one)
             assert total(one.board, arena) == 3
             await by_hand(database, owner, arena, sequence)
             with pytest.raises(HistoryReplaced):
-                await of_process.current(one)
+                await of_process.make_current(one)
         async with of_process.pinned(arena.tournament_id) as anew:
-            await of_process.current(anew)
+            await of_process.make_current(anew)
             assert total(anew.board, arena) == 2
             await add(owner, arena, 4)
-            await of_process.current(anew)
+            await of_process.make_current(anew)
             assert total(anew.board, arena) == 6
     await keeping.catch_up()
     assert await agreed(database, arena) == 6
@@ -420,7 +420,7 @@ async def test_a_running_service_goes_on_by_itself_after_each_of_two(
             await until(lambda: followed(owner, arena))
             assert await owner.fetchval("SELECT count(*) FROM stopped") == 0
             async with desk.live_pool.pinned(arena.tournament_id) as one:
-                await desk.live_pool.current(one)
+                await desk.live_pool.make_current(one)
                 assert total(one.board, arena) == amount
         with pytest.raises(Conflict, match="nothing to set aside"):
             await set_aside(database, arena.tournament_id, Sequence(5))
@@ -433,7 +433,7 @@ async def test_a_running_service_goes_on_by_itself_after_each_of_two(
 async def is_stopped(desk: Desk, arena: Arena) -> bool:
     try:
         async with desk.live_pool.pinned(arena.tournament_id) as one:
-            await desk.live_pool.current(one)
+            await desk.live_pool.make_current(one)
     except TournamentStopped:
         return True
     return False

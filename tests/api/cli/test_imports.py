@@ -115,14 +115,14 @@ class Import:
     async def parents(self) -> dict[str, str | None]:
         """Who is below whom, in the order of registration; for names that nobody shares."""
         async with self._desk.live_pool.pinned(self._tournament_id) as live:
-            await self._desk.live_pool.current(live)
+            await self._desk.live_pool.make_current(live)
             everybody = live.board.competitors
             return {c.name: None if c.parent_id is None else everybody[c.parent_id].name for c in everybody.values()}
 
     async def details(self) -> list[tuple[str, tuple[str, ...], str]]:
         """Name, tags and color."""
         async with self._desk.live_pool.pinned(self._tournament_id) as live:
-            await self._desk.live_pool.current(live)
+            await self._desk.live_pool.make_current(live)
             return [(c.name, c.tags, c.color) for c in live.board.competitors.values()]
 
 
