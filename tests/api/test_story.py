@@ -79,8 +79,8 @@ async def test_the_story_of_a_tournament(client: Client, database: Database, own
     answer = await client.put(f"{ranking}.json", ben_returns)
     assert standing(answer, "points") == [(1, ada, 3), (2, cleo, 1), (2, ben, 1), (4, dan, 0)]
 
-    # A request counts whole or not at all: refusing Ben's one refused Dan's five too. Now he gets them. The line is bad,
-    # and the scorer, who has put a key on the request, sends it twice: it counts once and is answered twice.
+    # A request counts whole or not at all: refusing Ben's one refused Dan's five too. Now he gets them. The line is
+    # bad, and the scorer, who has put a key on the request, sends it twice: it counts once and is answered twice.
     award, key = {"participants_delta": each(points, {dan: "+5"})}, {"Idempotency-Key": "table-2,round-1"}
     first = await client.put(f"{ranking}/add.json", award, key)
     again = await client.put(f"{ranking}/add.json", award, key)
