@@ -27,11 +27,7 @@ SCHEMAS: Final = "#/components/schemas/"
 INDEXED: Final = r"\[[1-9][0-9]{0,17}\]$"
 """What follows the name of a field that is sent as several, each with an id."""
 
-_ALWAYS: Final = (400, 401, 403, 404, 408, 414, 429, 431, 500, 503)
-_OF_PREVIEWS: Final = (409, 422)
-_OF_CHANGES: Final = (409, 413, 415, 422)
-_OF_CONDITIONAL_CHANGES: Final = (412,)
-_STATUSES: Final = (*_ALWAYS, *_OF_CHANGES, *_OF_CONDITIONAL_CHANGES)
+_STATUSES: Final = (*problems.ALWAYS, *problems.OF_CHANGES, *problems.OF_CONDITIONAL_CHANGES)
 
 
 @cache
@@ -96,19 +92,19 @@ def _described(operation: Operation, answer: str) -> Document:
     content = {JSON: {"schema": {"$ref": SCHEMAS + answer}}}
     done: Document = {"description": operation.answer.message, "content": content}
     responses: Document = {"200": done}
-    statuses = [*_ALWAYS]
+    statuses = [*problems.ALWAYS]
     parameters = _of_path(operation.path)
     described: Document = {"operationId": answer, "summary": operation.summary}
     if isinstance(operation, Write):
         done["headers"] = _HEADERS_OF_CHANGES
-        statuses += _OF_CHANGES
+        statuses += problems.OF_CHANGES
         parameters.append(_IDEMPOTENCY_KEY)
         if "{" in operation.path:
-            statuses += _OF_CONDITIONAL_CHANGES
+            statuses += problems.OF_CONDITIONAL_CHANGES
             parameters.append(_IF_MATCH)
         described["requestBody"] = _body(operation.fields)
     else:
-        statuses += _OF_PREVIEWS if isinstance(operation, Preview) else ()
+        statuses += problems.OF_PREVIEWS if isinstance(operation, Preview) else ()
         parameters += map(_of_query, operation.fields)
     if isinstance(operation, Read | Recall):
         done["headers"] = {"ETag": {"schema": {"type": "string"}}}

@@ -31,7 +31,8 @@ from engine.domain.events import Recorded, Result
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 
 FOLD_VERSION: Final = 2
-"""Grows whenever the same log would give another board; tables of another version are not read but made anew."""
+"""Grows whenever the same log would give another board, or other rows. Tables and snapshots of another version are not
+read but made anew."""
 
 
 class Competitor(Struct, frozen=True, kw_only=True, gc=False):
@@ -187,17 +188,13 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 updated_at=now,
                 revised=recorded.sequence,
             )
-        case events.CompetitionVoided():
+        case events.CompetitionVoided() | events.CompetitionUnvoided():
             revisions.competitions += 1
-            competition = board.competitions[event.competition_id]
             board.competitions[event.competition_id] = msgspec.structs.replace(
-                competition, voided_at=now, updated_at=now, revised=recorded.sequence
-            )
-        case events.CompetitionUnvoided():
-            revisions.competitions += 1
-            competition = board.competitions[event.competition_id]
-            board.competitions[event.competition_id] = msgspec.structs.replace(
-                competition, voided_at=None, updated_at=now, revised=recorded.sequence
+                board.competitions[event.competition_id],
+                voided_at=now if isinstance(event, events.CompetitionVoided) else None,
+                updated_at=now,
+                revised=recorded.sequence,
             )
         case events.RankingCreated():
             revisions.rankings += 1
