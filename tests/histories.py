@@ -99,6 +99,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         name=_perhaps(texts),
         description=st.just(UNSET) | _perhaps(texts),
     ),
+    events.ParticipantsChanged: st.builds(events.ParticipantsChanged, ranking_id=ids, added=_lists, removed=_lists),
     events.UnityAdded: st.builds(
         events.UnityAdded, ranking_id=ids, unity_id=ids, name=texts, sort=st.sampled_from(Sort)
     ),
@@ -247,6 +248,17 @@ def _modify_ranking(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     )
 
 
+def _change_participants(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
+    ranking_id, _ = _a_ranking(draw, board)
+    added = _some_of(draw, board.competitors, at_least=0, at_most=3)
+    removed = _some_of(draw, board.competitors, at_least=0, at_most=3)
+    return commands.ChangeParticipants(
+        ranking_id=ranking_id,
+        added=added,
+        removed=removed if draw(st.booleans()) else tuple(c for c in removed if c not in added),
+    )
+
+
 def _add_unity(draw: _Draw, board: Board, next_id: _NextId) -> Command:
     ranking_id, _ = _a_ranking(draw, board)
     return commands.AddUnity(
@@ -311,6 +323,7 @@ _ASKED: Final[list[_Ask]] = [
     *[_add_competition] * 2,
     *[_change_competition] * 2,
     *[_create_ranking] * 2,
+    *[_change_participants] * 4,
     *[_add_unity] * 3,
     *[_reopen_ranking] * 2,
     *[_void_competition] * 2,

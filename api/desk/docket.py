@@ -43,6 +43,7 @@ from engine.domain.events import (
     CompetitionAdded,
     Event,
     Ignored,
+    ParticipantsChanged,
     PointsAdded,
     RankingCreated,
     RankingModified,
@@ -501,6 +502,8 @@ def _lines(event: Event) -> int:
             return len(event.deltas)
         case RankingCreated() | RankingModified() | CompetitionAdded():
             return len(event.participants)
+        case ParticipantsChanged():
+            return len(event.added) + len(event.removed)
         case _:
             return 1
 

@@ -30,7 +30,14 @@ from api.interface.rendering import (
     timestamp_or_none,
 )
 from api.interface.standings import STANDINGS, OfRanking, render_standings
-from engine.domain.commands import AddUnity, CloseRanking, CreateRanking, ModifyRanking, ReopenRanking
+from engine.domain.commands import (
+    AddUnity,
+    ChangeParticipants,
+    CloseRanking,
+    CreateRanking,
+    ModifyRanking,
+    ReopenRanking,
+)
 from engine.domain.terms import PARTICIPANTS_MAX, CompetitorId, RankingId, UnityId
 from projections.board.board import Ranking, Unity
 
@@ -251,6 +258,18 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("participants", IDS, f"becomes the list, in that order: {_LIST}", required=True),
             Field("name", NAME, "its title; absent: as it is"),
             Field("description", DESCRIPTION, "absent: as it is; empty: none any more", clearable=True),
+        ),
+    ),
+    Write(
+        "PUT",
+        "rankings/{ranking_id}/participants.json",
+        "Enrol competitors in a ranking, at its end, or remove them from it",
+        ChangeParticipants,
+        STANDINGS,
+        render_standings,
+        (
+            Field("add", IDS, f"who is in it already stays where they are: {_LIST}", argument="added"),
+            Field("remove", IDS, f"their points count again when they return: {_LIST}", argument="removed"),
         ),
     ),
     Write(

@@ -69,6 +69,12 @@ class ModifyRanking(Struct, frozen=True, kw_only=True):
     description: str | None | UnsetType = UNSET
 
 
+class ChangeParticipants(Struct, frozen=True, kw_only=True):
+    ranking_id: RankingId
+    added: tuple[CompetitorId, ...] = ()
+    removed: tuple[CompetitorId, ...] = ()
+
+
 class AddUnity(Struct, frozen=True, kw_only=True):
     ranking_id: RankingId
     unity_id: UnityId
@@ -116,6 +122,7 @@ Command = (
     | ChangeCompetition
     | CreateRanking
     | ModifyRanking
+    | ChangeParticipants
     | AddUnity
     | AddPoints
     | VoidCompetition

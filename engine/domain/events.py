@@ -123,6 +123,20 @@ class RankingModified(EventBase, frozen=True, kw_only=True):
     description: str | None | UnsetType = UNSET
 
 
+class ParticipantsChanged(EventBase, frozen=True, kw_only=True):
+    """`removed` leave the ranking, then `added` come to the end of it. Who is not in it cannot leave, and who is in it
+    cannot come: that changes nothing, so folding the same enrolment twice does no harm."""
+
+    tag = "ParticipantsChanged"
+    ranking_id: RankingId
+    added: tuple[CompetitorId, ...] = ()
+    removed: tuple[CompetitorId, ...] = ()
+
+    @property
+    def structural(self) -> bool:  # type: ignore[override] # newcomers alone overtake no decision
+        return bool(self.removed)
+
+
 class UnityAdded(EventBase, frozen=True, kw_only=True):
     """Structural because the names of a ranking's unities are unique, and so that UNITIES_MAX holds exactly."""
 
@@ -220,6 +234,7 @@ Event = (
     | CompetitionChanged
     | RankingCreated
     | RankingModified
+    | ParticipantsChanged
     | UnityAdded
     | Points
     | CompetitionVoided

@@ -110,6 +110,8 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
             return (_create_ranking(state, command),)
         case commands.ModifyRanking():
             return (_modify_ranking(state, command),)
+        case commands.ChangeParticipants():
+            return (_change_participants(state, command),)
         case commands.AddUnity():
             return (_add_unity(state, command),)
         case commands.VoidCompetition():
@@ -322,6 +324,25 @@ def _modify_ranking(state: State, command: commands.ModifyRanking) -> Event:
     )
 
 
+def _change_participants(state: State, command: commands.ChangeParticipants) -> Event:
+    ranking = _open_ranking(state, command.ranking_id)
+    faults = [
+        *_participant_faults(state, command.added, "add"),
+        *_participant_faults(state, command.removed, "remove"),
+        *(Fault("remove", f"competitor {c} is to be added too") for c in command.removed if c in command.added),
+    ]
+    if not (command.added or command.removed):
+        faults.append(Fault("add", "must name at least one competitor, unless remove does"))
+    _refuse_if_any(faults)
+    left = set(ranking.enrolled).difference(command.removed).union(command.added)
+    if not left:
+        faults.append(Fault("remove", "must leave at least one competitor in the ranking"))
+    if len(left) > PARTICIPANTS_MAX:
+        faults.append(Fault("add", f"must leave at most {PARTICIPANTS_MAX} competitors in the ranking"))
+    _refuse_if_any(faults)
+    return events.ParticipantsChanged(ranking_id=command.ranking_id, added=command.added, removed=command.removed)
+
+
 def _add_unity(state: State, command: commands.AddUnity) -> Event:
     ranking = _open_ranking(state, command.ranking_id)
     _refuse_beyond(ranking.unities, UNITIES_MAX, "This ranking", "unities")
@@ -460,13 +481,15 @@ def _list_faults(state: State, participants: tuple[CompetitorId, ...]) -> list[F
     return _participant_faults(state, participants)
 
 
-def _participant_faults(state: State, participants: tuple[CompetitorId, ...]) -> list[Fault]:
+def _participant_faults(
+    state: State, participants: tuple[CompetitorId, ...], field: str = "participants"
+) -> list[Fault]:
     if len(participants) > PARTICIPANTS_MAX:
-        return [Fault("participants", f"must be at most {PARTICIPANTS_MAX}")]
+        return [Fault(field, f"must be at most {PARTICIPANTS_MAX}")]
     unknown = [c for c in participants if c not in state.competitors]
     return [
-        *(Fault("participants", f"competitor {c} is not in this tournament") for c in unknown),
-        *(Fault("participants", f"competitor {c} is named more than once") for c in _repeated(participants)),
+        *(Fault(field, f"competitor {c} is not in this tournament") for c in unknown),
+        *(Fault(field, f"competitor {c} is named more than once") for c in _repeated(participants)),
     ]
 
 

@@ -210,6 +210,9 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
         case events.RankingModified():
             revisions.rankings += 1
             _modify_ranking(board, event, recorded)
+        case events.ParticipantsChanged():
+            revisions.rankings += 1
+            _change_participants(board, event, recorded)
         case events.UnityAdded():
             revisions.rankings += 1
             _revise(board, event.ranking_id, recorded)
@@ -286,6 +289,19 @@ def _modify_ranking(board: Board, event: events.RankingModified, recorded: Recor
         participants=event.participants,
         name=_or(event.name, ranking.name),
         description=ranking.description if event.description is UNSET else event.description,
+    )
+
+
+def _change_participants(board: Board, event: events.ParticipantsChanged, recorded: Recorded) -> None:
+    ranking = board.rankings[event.ranking_id]
+    leaving = ranking.enrolled.intersection(event.removed)
+    stayed = [c for c in ranking.participants if c not in leaving] if leaving else ranking.participants
+    coming = [c for c in event.added if c not in ranking.enrolled or c in leaving]
+    if leaving or coming:
+        for unity in ranking.unities.values():
+            unity.version += 1
+    board.rankings[event.ranking_id] = msgspec.structs.replace(
+        ranking, participants=(*stayed, *coming), updated_at=recorded.recorded_at, revised=recorded.sequence
     )
 
 

@@ -78,5 +78,9 @@ def without(
         case events.RankingCreated() | events.RankingModified():
             left = tuple([competitor_id for competitor_id in event.participants if competitor_id not in competitors])
             return msgspec.structs.replace(event, participants=left)
+        case events.ParticipantsChanged():
+            return msgspec.structs.replace(
+                event, added=tuple([competitor_id for competitor_id in event.added if competitor_id not in competitors])
+            )
         case _:
             return event

@@ -57,12 +57,12 @@ EVERYTHING: Final = Filter()
 _STEP_LINES: Final = 200
 
 
+_LISTING: Final = events.RankingCreated | events.RankingModified | events.ParticipantsChanged | events.UnityAdded
+
+
 def changes_list(event: Event, ranking_id: RankingId) -> bool:
     """Whether this event may change the ranking's list, or that of its unities."""
-    return (
-        isinstance(event, events.RankingCreated | events.RankingModified | events.UnityAdded)
-        and event.ranking_id == ranking_id
-    )
+    return isinstance(event, _LISTING) and event.ranking_id == ranking_id
 
 
 _T = TypeVar("_T")

@@ -343,7 +343,7 @@ def touch(touched: Touched, event: Event) -> None:
             | events.CompetitionUnvoided()
         ):
             touched.competitions.add(event.competition_id)
-        case events.RankingCreated() | events.RankingModified():
+        case events.RankingCreated() | events.RankingModified() | events.ParticipantsChanged():
             touched.rankings.add(event.ranking_id)
             touched.lists.add(event.ranking_id)
             touched.unities.update((event.ranking_id, u) for u in touched.board.rankings[event.ranking_id].unities)

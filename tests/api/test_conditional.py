@@ -294,6 +294,7 @@ def changed_by(event: Event) -> tuple[str, int] | None:
         case (
             events.RankingCreated()
             | events.RankingModified()
+            | events.ParticipantsChanged()
             | events.UnityAdded()
             | events.RankingClosed()
             | events.RankingReopened()

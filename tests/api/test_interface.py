@@ -115,6 +115,12 @@ OPERATIONS: dict[str, tuple[Ask, str, str, Any]] = {
         "ranking",
         MODIFIED_RANKING,
     ),
+    "change participants": (
+        lambda s: s.client.put(f"{s.path}/participants.json", {"remove": s.ids[0]}),
+        "ok",
+        "ranking",
+        MODIFIED_RANKING,
+    ),
     "add points": (
         lambda s: s.client.put(f"{s.path}/add.json", {"participants_delta": deltas((s.ids[0], s.unity_id, 3))}),
         "ok",
@@ -556,3 +562,38 @@ async def test_pages_are_cut_from_the_order_of_creation(client: Client, name: st
     far = 10**18 - 1
     assert await page(client, name, f"?page={far}") == (numbers(far, 3, 100), [])
     assert await page(client, name, f"?page={far}&per_page={far}") == (numbers(far, 2, 200), [])
+
+
+# ── Participants ────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_participants_come_at_the_end_and_have_their_totals_back(season: Season) -> None:
+    one, *others = season.ids
+    await season.client.put(f"{season.path}/add.json", {"participants_delta": deltas((one, season.unity_id, 1_000))})
+    answer = await season.client.get(f"{season.path}/standings.json")
+    before, total = answer.json["ranking"], totals(answer)[one]
+
+    answer = await season.client.put(f"{season.path}/participants.json", {"remove": one})
+    left = answer.json["ranking"]
+    assert [competitor["id"] for competitor in left["competitors"]] == others
+    assert [unity["version"] for unity in left["unities"]] == [unity["version"] + 1 for unity in before["unities"]]
+
+    answer = await season.client.put(f"{season.path}/participants.json", {"add": one})
+    returned = answer.json["ranking"]
+    assert [competitor["id"] for competitor in returned["competitors"]] == [*others, one]
+    assert returned["unities"][0]["competitors_ranking"][0] == {
+        "competitor_id": one,
+        "position": 1,
+        "total": total,
+    }
+
+
+async def test_a_change_of_participants_that_changes_nothing_raises_no_version(season: Season) -> None:
+    (stranger,) = await register(season.client, "Stranger")
+    before = (await season.client.get(f"{season.path}/standings.json")).json["ranking"]
+    answer = await season.client.put(
+        f"{season.path}/participants.json", {"add": listed(season.ids[::-1]), "remove": stranger}
+    )
+    assert answer.status == 200
+    for field in ("competitors", "unities"):
+        assert answer.json["ranking"][field] == before[field]

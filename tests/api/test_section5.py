@@ -57,6 +57,7 @@ ACCEPTED: dict[str, Callable[[Season], Form]] = {
     "PUT rankings/{ranking_id}/add.json": lambda s: {"participants_delta": deltas((s.ids[0], s.unity_id, 3))},
     "POST rankings.json": lambda s: {"name": "Cup", "main_unity_name": "points", "participants": listed(s.ids)},
     "PUT rankings/{ranking_id}.json": lambda s: {"main_unity_name": "score", "participants": listed(s.ids[1:])},
+    "PUT rankings/{ranking_id}/participants.json": lambda s: {"add": s.ids[0], "remove": s.ids[1]},
     "POST competitions.json": lambda _: {"group_id": 1},
     "POST competitors.json": lambda _: {"name": "Dan"},
     "PUT competitors/{competitor_id}.json": lambda _: {"name": "Dan"},
@@ -305,6 +306,9 @@ PLACES: dict[str, Callable[[Season, int], tuple[str, Form]]] = {
         f"{s.path}.json",
         {"main_unity_name": "points", "participants": f"{s.ids[0]},{it}"},
     ),
+    "PUT who comes into a ranking": lambda s, it: (f"{s.path}/participants.json", {"add": f"{s.ids[0]},{it}"}),
+    "PUT who leaves a ranking": lambda s, it: (f"{s.path}/participants.json", {"remove": f"{s.ids[0]},{it}"}),
+    "PUT the participants of a ranking": lambda s, it: (f"rankings/{it}/participants.json", {"add": s.ids[0]}),
     "POST into a competition": lambda s, it: (
         "competitions.json",
         {"group_id": 1, "participants": f"{s.ids[0]},{it}"},

@@ -113,6 +113,8 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         (events.RankingCreated, "description"): None,
         (events.RankingModified, "name"): None,
         (events.RankingModified, "description"): UNSET,
+        (events.ParticipantsChanged, "added"): (),
+        (events.ParticipantsChanged, "removed"): (),
         (events.UnityAdded, "sort"): Sort.DESC,
         (events.PointsAdded, "competition_id"): None,
     }

@@ -147,6 +147,22 @@ def modified(*participants: int, **facts: Any) -> Event:
     return events.RankingModified(participants=participants, **usual | facts)
 
 
+def enrol(*added: int, removed: tuple[int, ...] = ()) -> Command:
+    return commands.ChangeParticipants(ranking_id=OVERALL, added=added, removed=removed)
+
+
+def enrolled(*added: int, removed: tuple[int, ...] = ()) -> Event:
+    return events.ParticipantsChanged(ranking_id=OVERALL, added=added, removed=removed)
+
+
+def remove(*competitor_ids: int) -> Command:
+    return enrol(removed=competitor_ids)
+
+
+def removed(*competitor_ids: int) -> Event:
+    return enrolled(removed=competitor_ids)
+
+
 def measure(name: str, **said: Any) -> Command:
     return commands.AddUnity(**{"ranking_id": OVERALL, "unity_id": NEW, "name": name} | said)
 
@@ -286,6 +302,15 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
         modify(ANNA, description=LONGEST_DESCRIPTION),
         modified(ANNA, description=LONGEST_DESCRIPTION),
     ),
+    "competitors may be enrolled, in the order sent": (enrol(EMIL, DORA), enrolled(EMIL, DORA)),
+    "competitors may be removed": (remove(BEN, ANNA), removed(BEN, ANNA)),
+    "some may come as others go": (enrol(DORA, removed=(BEN,)), enrolled(DORA, removed=(BEN,))),
+    "all may go if somebody comes": (
+        enrol(DORA, removed=(ANNA, BEN, CARA)),
+        enrolled(DORA, removed=(ANNA, BEN, CARA)),
+    ),
+    "who is in the ranking may be enrolled again": (enrol(ANNA), enrolled(ANNA)),
+    "who is not in the ranking may be removed": (remove(DORA), removed(DORA)),
     "a unity sorts descending unless it is said": (measure("Fair play"), measured("Fair play", sort=Sort.DESC)),
     "a unity may sort ascending": (measure("Strokes", sort=Sort.ASC), measured("Strokes", sort=Sort.ASC)),
     "a unity's name is trimmed": (measure("\nStrokes "), measured("Strokes")),
@@ -388,6 +413,23 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
     "a main unity renamed to another's name": (
         modify(ANNA, main_unity_name=" Goals"),
         [("main_unity_name", "this ranking has a unity 'Goals' already")],
+    ),
+    # participants
+    "a change of no participants": (enrol(), [("add", "must name at least one competitor, unless remove does")]),
+    "an unknown newcomer": (enrol(NOBODY, DORA), [("add", f"competitor {NOBODY} is not in this tournament")]),
+    "an unknown competitor who is to leave": (
+        remove(NOBODY),
+        [("remove", f"competitor {NOBODY} is not in this tournament")],
+    ),
+    "a newcomer named twice": (enrol(DORA, DORA), [("add", f"competitor {DORA} is named more than once")]),
+    "a competitor who is to leave twice": (remove(BEN, BEN), [("remove", f"competitor {BEN} is named more than once")]),
+    "one who is to come and to leave": (
+        enrol(DORA, removed=(DORA,)),
+        [("remove", f"competitor {DORA} is to be added too")],
+    ),
+    "the removal of the last one": (
+        remove(CARA, ANNA, BEN),
+        [("remove", "must leave at least one competitor in the ranking")],
     ),
     # descriptions
     "a description too long": (
@@ -819,6 +861,7 @@ REMEMBERED: Final[list[tuple[str, Event, Command]]] = [
     ("a competition that was added", competed(ANNA, BEN), report(NEW, result="3-1", winner_id=BEN)),
     ("a ranking that was created", created(EMIL), add((EMIL, NEW_TOO, 1), ranking_id=NEW)),
     ("a ranking's new list", modified(EMIL), add((EMIL, POINTS, 1))),
+    ("a ranking's newcomer", enrolled(EMIL), add((EMIL, POINTS, 1))),
     ("a main unity's new name, and its old one is free", modified(ANNA, main_unity_name="Score"), measure("Points")),
     ("a unity that was added", measured("Strokes"), add((ANNA, NEW, 1))),
     ("a ranking that was closed", events.RankingClosed(ranking_id=OVERALL), commands.ReopenRanking(ranking_id=OVERALL)),
@@ -940,6 +983,7 @@ OVERTAKEN: Final[list[tuple[Event, Command]]] = [
     (changed(competitor_id=ANNA, parent_id=DORA), change(competitor_id=DORA, parent_id=CARA)),
     (modified(ANNA, BEN), add((CARA, POINTS, 1))),
     (modified(ANNA, main_unity_name="Score"), measure("Score")),
+    (removed(CARA), add((CARA, POINTS, 1))),
     (measured("Strokes"), measure("Strokes", unity_id=NEW_TOO)),
     (measured("Score"), modify(ANNA, main_unity_name="Score")),
     (events.CompetitionVoided(competition_id=DUEL), add((ANNA, POINTS, 1), competition_id=DUEL)),

@@ -91,6 +91,8 @@ def said_last(history: list[Event]) -> object:
                 (main_unity_id, _), *others = unities[event.ranking_id]
                 enrolled[event.ranking_id] = frozenset(event.participants)
                 unities[event.ranking_id] = [(main_unity_id, event.main_unity_name), *others]
+            case events.ParticipantsChanged():
+                enrolled[event.ranking_id] = (enrolled[event.ranking_id] - {*event.removed}) | {*event.added}
             case events.UnityAdded():
                 unities[event.ranking_id].append((event.unity_id, event.name))
             case events.RankingClosed() | events.RankingReopened():
@@ -148,7 +150,9 @@ def recounted_versions(log: list[Recorded]) -> dict[UnityId, int]:
                 versions[event.main_unity_id] = 1
             case events.UnityAdded():
                 versions[event.unity_id] = 1
-            case events.PointsAdded() | events.PointsReversed() | events.RankingModified():
+            case (
+                events.PointsAdded() | events.PointsReversed() | events.RankingModified() | events.ParticipantsChanged()
+            ):
                 before, after = shown(log[:number]), shown(log[: number + 1])
                 for unity_id in versions:
                     named = isinstance(event, events.Points) and unity_id in [d.unity_id for d in event.deltas]
@@ -176,6 +180,9 @@ def shown(log: list[Recorded]) -> dict[UnityId, tuple[str, Sort, tuple[Competito
             case events.RankingModified():
                 names[main[event.ranking_id]] = event.main_unity_name
                 lists[event.ranking_id] = event.participants
+            case events.ParticipantsChanged():
+                stayed = [c for c in lists[event.ranking_id] if c not in event.removed]
+                lists[event.ranking_id] = (*stayed, *[c for c in event.added if c not in stayed])
     return {unity_id: (names[unity_id], sorts[unity_id], lists[r]) for unity_id, r in ranking_of.items()}
 
 
