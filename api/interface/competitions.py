@@ -236,7 +236,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             _RESULT,
             _WINNER,
         ),
-        new_ids=("competition_id",),
+        new_ids={"id": "competition_id"},
     ),
     Write(
         "PUT",

@@ -293,7 +293,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         Answer("competitor", CompetitorShape, "added"),
         render_competitor,
         (Field("name", NAME, _NAME, required=True), *_MORE),
-        new_ids=("competitor_id",),
+        new_ids={"id": "competitor_id"},
     ),
     Write(
         "PUT",

@@ -4,7 +4,7 @@ Routing, the reading of forms and queries, the OpenAPI document, the page for pe
 are made from these rows. What all operations of one kind have in common is in `handlers.py`.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -55,7 +55,8 @@ class Recall(Struct, frozen=True):
 
 class Write(Struct, frozen=True):
     """Changes something. `command` is made of the ids of the path, of a fresh id for each of `new_ids`, and of the
-    form's `fields`. `render` shows what the event, the first that the command led to, has made or changed."""
+    form's `fields`. `render` shows what the event, the first that the command led to, has made or changed. `new_ids`
+    says what the command and the event call each id, by its key in a minimal answer."""
 
     method: str
     path: str
@@ -64,8 +65,12 @@ class Write(Struct, frozen=True):
     answer: Answer
     render: Callable[[View, Answer, Any], bytes | Later]
     fields: Fields = ()
-    new_ids: tuple[str, ...] = ()
+    new_ids: Mapping[str, str] = {}
     scope: Scope = Scope.WRITE
+
+    def minimal(self, event: Any) -> bytes:
+        """The body of the minimal answer. It is made from the event alone, so it costs the same in any tournament."""
+        return self.answer.minimal({key: getattr(event, name) for key, name in self.new_ids.items()})
 
 
 class Preview(Struct, frozen=True):

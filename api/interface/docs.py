@@ -97,7 +97,7 @@ def _sketch(schema: dict[str, Any], schemas: dict[str, Any], indent: str = "") -
     """What a value of `schema` looks like: JSON with types in place of values."""
     if reference := schema.get("$ref"):
         return _sketch(schemas[reference.rpartition("/")[2]], schemas, indent)
-    if alternatives := schema.get("anyOf"):
+    if alternatives := schema.get("anyOf") or schema.get("oneOf"):
         return " | ".join(_sketch(alternative, schemas, indent) for alternative in alternatives)
     if "const" in schema:
         return repr(schema["const"]).replace("'", '"')

@@ -203,6 +203,17 @@ def _sort(text: str) -> Sort:
 SORT: Final = FieldType(_sort, {"enum": [*map(str, Sort)]})
 
 
+def one_of(*words: str) -> FieldType:
+    """One of these words, as it is written here."""
+
+    def read(text: str) -> str:
+        if text not in words:
+            raise misread(text, " or ".join(words))
+        return text
+
+    return FieldType(read, {"enum": [*words]})
+
+
 # ── Kinds: numbers ──────────────────────────────────────────────────────────────────────────────────────
 
 _INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")

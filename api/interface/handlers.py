@@ -20,6 +20,7 @@ from api.http.auth import Guard, Scope, Token
 from api.http.body import Bodies
 from api.http.forms import fingerprint, parse_id
 from api.http.outgoing import Long, Outgoing
+from api.http.preferences import prefers_minimal
 from api.http.reply import Reply, header
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
@@ -50,6 +51,7 @@ QUERIES_KEPT_MAX: Final = 1_000
 QUERY_KEPT_CHARACTERS_MAX: Final = 50
 SLUG_CHARACTERS_LOGGED: Final = 100
 _NO_TOURNAMENT: Final = "There is no such tournament; see the slug in its address."
+_MINIMAL_APPLIED: Final = header("Preference-Applied", "return=minimal")
 _IDEMPOTENCY_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -220,8 +222,9 @@ class Handlers:
             form = await self._bodies.form(request)
             ids = _ids(incoming.parameters)
             condition = _condition(request, ids)
+            minimal = "Prefer" in request.headers and prefers_minimal(request.headers.getall("Prefer"))
             arguments = form_reader.read(form)
-            for name in operation.new_ids:
+            for name in operation.new_ids.values():
                 arguments[name] = await self._desk.new_id()
             live = await self._pin(incoming, token, tournament_id)
             try:
@@ -233,12 +236,17 @@ class Handlers:
                     fingerprint=None if key is None else fingerprint(request.method, request.path, form),
                     condition=condition,
                 )
-                made = operation.render(live, operation.answer, receipt.event)
-                body = made if isinstance(made, bytes) else await self._outgoing.begun_after_all(made)
+                if minimal:
+                    body: bytes | Long = operation.minimal(receipt.event)
+                else:
+                    made = operation.render(live, operation.answer, receipt.event)
+                    body = made if isinstance(made, bytes) else await self._outgoing.begun_after_all(made)
             finally:
                 self._desk.live_pool.unpin(live)
             incoming.facts["sequence"] = receipt.sequence
             headers = header("Tallybook-Sequence", receipt.sequence)
+            if minimal:
+                headers += _MINIMAL_APPLIED
             if receipt.replayed:
                 incoming.facts["replayed"] = True
                 headers += header("Idempotency-Replayed", "true")

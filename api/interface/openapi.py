@@ -19,6 +19,7 @@ from api.interface.declarations import TOURNAMENT, Operation, Preview, Read, Rec
 from api.interface.fields import FROM_1, SHORT, Field, Fields
 from api.interface.operations import OPERATIONS
 from api.interface.points import DELTA_SCHEMA, Deltas
+from api.interface.rankings import BriefRankingShape
 from engine.domain.terms import DELTAS_MAX
 
 Document = dict[str, Any]
@@ -39,7 +40,7 @@ def document() -> bytes:
 def described() -> Document:
     """The document."""
     answers = {name_of(operation): _answer(operation) for operation in OPERATIONS}
-    types = [*answers.values(), CompetitorShape, problems.Problem, Deltas]
+    types = [*answers.values(), CompetitorShape, BriefRankingShape, problems.Problem, Deltas]
     references, schemas = msgspec.json.schema_components(types, ref_template=SCHEMAS + "{name}")
     schemas["Deltas"] = references[-1]
     schemas["Deltas"] |= {"maxItems": DELTAS_MAX, "minItems": 1}
@@ -89,7 +90,7 @@ def _without_suffix(value: Any) -> Any:
 
 
 def _described(operation: Operation, answer: str) -> Document:
-    content = {JSON: {"schema": {"$ref": SCHEMAS + answer}}}
+    content: Document = {JSON: {"schema": {"$ref": SCHEMAS + answer}}}
     done: Document = {"description": operation.answer.message, "content": content}
     responses: Document = {"200": done}
     statuses = [*problems.ALWAYS]
@@ -97,8 +98,9 @@ def _described(operation: Operation, answer: str) -> Document:
     described: Document = {"operationId": answer, "summary": operation.summary}
     if isinstance(operation, Write):
         done["headers"] = _HEADERS_OF_CHANGES
+        content[JSON] = {"schema": {"oneOf": [{"$ref": SCHEMAS + answer}, _minimal(operation)]}}
         statuses += problems.OF_CHANGES
-        parameters.append(_IDEMPOTENCY_KEY)
+        parameters += _IDEMPOTENCY_KEY, _PREFER
         if "{" in operation.path:
             statuses += problems.OF_CONDITIONAL_CHANGES
             parameters.append(_IF_MATCH)
@@ -130,10 +132,26 @@ _IDEMPOTENCY_KEY: Final[Document] = {
     "description": "A repeat of the request with the same key is done once; it is remembered as long as the log.",
     "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
 }
+_PREFER: Final[Document] = {
+    "name": "Prefer",
+    "in": "header",
+    "required": False,
+    "description": "return=minimal: the answer names what was made, and shows nothing. All else is passed over.",
+    "schema": {"type": "string"},
+    "example": "return=minimal",
+}
 _HEADERS_OF_CHANGES: Final[Document] = {
     "Tallybook-Sequence": {"description": "The event that it became.", "schema": FROM_1.schema},
     "Idempotency-Replayed": {"description": "This was done before.", "schema": {"const": "true"}},
+    "Preference-Applied": {"description": "The answer is minimal.", "schema": {"const": "return=minimal"}},
 }
+
+
+def _minimal(operation: Write) -> Document:
+    """The schema of the minimal answer. It allows nothing else, so no whole answer is one."""
+    properties: Document = {"status": {"const": 200}, "message": {"const": operation.answer.message}}
+    properties |= dict.fromkeys(operation.new_ids, FROM_1.schema)
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
 def _of_path(path: str) -> list[Document]:

@@ -4,16 +4,16 @@ A change of a ranking is answered with its standings (`standings.py`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Protocol
+from typing import Annotated, Final, Literal, Protocol
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
 from api.http.auth import Scope
 from api.http.outgoing import LONG_BYTES, Later, Part, Taken, joined, regrouped
 from api.interface.competitors import RawCompetitors, competitor_pieces, participants_json
 from api.interface.declarations import Operation, Read, Write
-from api.interface.fields import DESCRIPTION, IDS, NAME, SORT, Field
+from api.interface.fields import DESCRIPTION, IDS, NAME, SORT, Field, one_of
 from api.interface.lookup import ranking_of
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
@@ -52,8 +52,8 @@ class ListedUnityShape(Struct, kw_only=True):
     sort: str
 
 
-class ListedRankingShape(Struct, kw_only=True):
-    """The list and creation shape."""
+class BriefRankingShape(Struct, kw_only=True):
+    """The list shape where the competitors are omitted."""
 
     id: int
     name: str
@@ -62,11 +62,27 @@ class ListedRankingShape(Struct, kw_only=True):
     general: bool
     position: str
     unities: list[ListedUnityShape]
+
+
+class ListedRankingShape(BriefRankingShape, kw_only=True):
+    """The list and creation shape."""
+
     competitors: RawCompetitors
 
 
+RawListedRanking = Annotated[
+    Raw,
+    Meta(
+        extra_json_schema={
+            "anyOf": [{"$ref": "#/components/schemas/ListedRanking"}, {"$ref": "#/components/schemas/BriefRanking"}]
+        }
+    ),
+]
+"""The finished JSON of a ListedRankingShape, or of a BriefRankingShape."""
+
+
 class RankingsShape(Struct):
-    ranking: list[ListedRankingShape]
+    ranking: list[RawListedRanking]
 
 
 # ── Rendering ───────────────────────────────────────────────────────────────────────────────────────────
@@ -77,7 +93,9 @@ class RankingQuestion(Struct, frozen=True):
 
 
 class RankingsQuestion(Struct, frozen=True):
-    """All rankings are asked for."""
+    """All rankings are asked for, with their competitors or without."""
+
+    omit: Literal["competitors"] | None = None
 
 
 class OfUnity(OfRanking, Protocol):
@@ -87,25 +105,31 @@ class OfUnity(OfRanking, Protocol):
     def unity_id(self) -> UnityId: ...
 
 
-def list_rankings(view: View, answer: Answer, _: RankingsQuestion) -> TaggedBody | Later:
+def list_rankings(view: View, answer: Answer, question: RankingsQuestion) -> TaggedBody | Later:
     """Every ranking of the tournament."""
+    brief = question.omit == "competitors"
 
     def render() -> TaggedBody | None:
         rankings = view.board.rankings
-        if sum([len(ranking.participants) for ranking in rankings.values()]) > LINES_AT_ONCE_MAX:
+        lines = sum([len(ranking.unities if brief else ranking.participants) for ranking in rankings.values()])
+        if lines > LINES_AT_ONCE_MAX:
             return None
         shown, size = [], 0
         for ranking_id, ranking in rankings.items():
-            competitors = participants_json(view, ranking_id, ranking)
-            shown.append(_ranking(ranking_id, ranking, competitors))
+            if brief:
+                shown.append(encode(_brief(ranking_id, ranking, _unities(ranking))))
+            elif competitors := participants_json(view, ranking_id, ranking):
+                shown.append(_ranking(ranking_id, ranking, competitors))
+            else:
+                return None
             size += len(shown[-1])
-            if not competitors or size > LONG_BYTES:
+            if size > LONG_BYTES:
                 return None
         before, after = cut(RankingsShape(ranking=[]), "ranking")
         return tagged_body(answer.body(b"%b%b%b" % (before, b",".join(shown), after)))
 
     def take(view: View) -> Taking:
-        make, parts = _take(view, view.board.rankings)
+        make, parts = _take(view, view.board.rankings, brief=brief)
         before, after = cut(RankingsShape(ranking=[]), "ranking")
 
         def whole() -> Iterator[bytes]:
@@ -114,9 +138,10 @@ def list_rankings(view: View, answer: Answer, _: RankingsQuestion) -> TaggedBody
 
         return whole, parts, after + b"}"
 
-    stamp = view.revisions.participants
-    kept = view.cache.rendered("rankings", stamp, render, lambda kept: len(kept.body) if kept else 0)
-    return kept or later(view, ("rankings",), take)
+    key = ("rankings", "brief") if brief else ("rankings",)
+    stamp = view.revisions.rankings if brief else view.revisions.participants
+    kept = view.cache.rendered(key, stamp, render, lambda kept: len(kept.body) if kept else 0)
+    return kept or later(view, key, take)
 
 
 def show_ranking(view: View, answer: Answer, question: RankingQuestion) -> TaggedBody | Later:
@@ -153,14 +178,15 @@ def render_unity(view: View, answer: Answer, of: OfUnity) -> bytes:
 
 
 def _ranking(ranking_id: RankingId, ranking: Ranking, competitors: bytes) -> bytes:
-    unities = [_unity(unity_id, unity, unity.name) for unity_id, unity in ranking.unities.items()]
-    return encode(_shape(ranking_id, ranking, unities, competitors))
+    return encode(_listed(_brief(ranking_id, ranking, _unities(ranking)), Raw(competitors)))
 
 
-def _shape(
-    ranking_id: RankingId, ranking: Ranking, unities: list[ListedUnityShape], competitors: bytes
-) -> ListedRankingShape:
-    return ListedRankingShape(
+def _listed(brief: BriefRankingShape, competitors: Raw) -> ListedRankingShape:
+    return ListedRankingShape(**msgspec.structs.asdict(brief), competitors=competitors)
+
+
+def _brief(ranking_id: RankingId, ranking: Ranking, unities: list[ListedUnityShape]) -> BriefRankingShape:
+    return BriefRankingShape(
         id=ranking_id,
         name=ranking.name,
         description=ranking.description,
@@ -168,8 +194,11 @@ def _shape(
         general=ranking.number == 1,
         position=str(ranking.number),
         unities=unities,
-        competitors=Raw(competitors),
     )
+
+
+def _unities(ranking: Ranking) -> list[ListedUnityShape]:
+    return [_unity(unity_id, unity, unity.name) for unity_id, unity in ranking.unities.items()]
 
 
 def _unity(unity_id: UnityId, unity: Unity, name: str) -> ListedUnityShape:
@@ -178,16 +207,19 @@ def _unity(unity_id: UnityId, unity: Unity, name: str) -> ListedUnityShape:
     )
 
 
-def _take(view: View, ranking_ids: Iterable[RankingId]) -> tuple[Callable[[], Iterator[bytes]], tuple[Part, ...]]:
-    """Takes everything of these rankings and their unities that may change, and says how to make their shapes."""
-    pieces = competitor_pieces(view).freeze()
+def _take(
+    view: View, ranking_ids: Iterable[RankingId], *, brief: bool = False
+) -> tuple[Callable[[], Iterator[bytes]], tuple[Part, ...]]:
+    """Takes everything of these rankings and their unities that may change, and says how to make their shapes. `brief`:
+    without their competitors."""
+    pieces = None if brief else competitor_pieces(view).freeze()
     taken = []
     for ranking_id in ranking_ids:
         ranking = view.board.rankings[ranking_id]
         main = next(iter(ranking.unities.values()))
         taken.append(
             (
-                _shape(ranking_id, ranking, [], b"[]"),
+                _brief(ranking_id, ranking, []),
                 main.name,  # of a unity, only this can change
                 tuple(ranking.unities.items()),
                 ranking.participants,
@@ -195,23 +227,28 @@ def _take(view: View, ranking_ids: Iterable[RankingId]) -> tuple[Callable[[], It
         )
 
     def one(
-        shape: ListedRankingShape,
+        shape: BriefRankingShape,
         main_name: str,
         unities: tuple[tuple[UnityId, Unity], ...],
         participants: tuple[CompetitorId, ...],
     ) -> Iterator[bytes]:
         named = [_unity(u, unity, unity.name if n else main_name) for n, (u, unity) in enumerate(unities)]
-        before, after = cut(msgspec.structs.replace(shape, unities=named), "competitors")
+        shape = msgspec.structs.replace(shape, unities=named)
+        if pieces is None:
+            yield encode(shape)
+            return
+        before, after = cut(_listed(shape, Raw(b"[]")), "competitors")
         yield before
         yield from joined(pieces.of(participants))
         yield after
 
     def make() -> Iterator[bytes]:
-        yield from pieces.steps()
+        if pieces is not None:
+            yield from pieces.steps()
         yield from regrouped(listed(one(*ranking) for ranking in taken))
 
     size = sum([_TAKEN_BYTES + 8 * len(unities) for _, _, unities, _ in taken])
-    return make, (pieces, Taken(size))
+    return make, (Taken(size),) if pieces is None else (pieces, Taken(size))
 
 
 _TAKEN_BYTES: Final = 600
@@ -220,10 +257,18 @@ _TAKEN_BYTES: Final = 600
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
 _LIST: Final = f"ids of competitors, separated by commas, at most {PARTICIPANTS_MAX:,}"
+_OMITTED: Final = one_of("competitors")
 _MAIN_UNITY_NAME: Final = Field("main_unity_name", NAME, "the name of its main unity", required=True)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
-    Read("rankings.json", "List the rankings", RankingsQuestion, Answer("rankings", RankingsShape), list_rankings),
+    Read(
+        "rankings.json",
+        "List the rankings",
+        RankingsQuestion,
+        Answer("rankings", RankingsShape),
+        list_rankings,
+        (Field("omit", _OMITTED, "competitors: leaves them out of each ranking"),),
+    ),
     Read(
         "rankings/{ranking_id}.json",
         "Show a ranking, without its standings",
@@ -244,7 +289,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("participants", IDS, _LIST, required=True),
             Field("description", DESCRIPTION, "in brief"),
         ),
-        new_ids=("ranking_id", "main_unity_id"),
+        new_ids={"id": "ranking_id", "unity_id": "main_unity_id"},
     ),
     Write(
         "PUT",
@@ -283,7 +328,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("name", NAME, "unique in the ranking", required=True),
             Field("sort", SORT, "which totals are better: the highest (DESC) or the lowest"),
         ),
-        new_ids=("unity_id",),
+        new_ids={"id": "unity_id"},
     ),
     Write(
         "PUT",

@@ -71,6 +71,10 @@ class Answer(Struct, frozen=True):
         """The whole body, without `more`."""
         return b"%b%b}" % (self.before, payload)
 
+    def minimal(self, ids: Mapping[str, int]) -> bytes:
+        """The whole body with these `ids` in place of the payload."""
+        return encode({"status": 200, "message": self.message, **ids})
+
 
 def whole(body: bytes | TaggedBody | Later) -> bytes:
     """The body of an answer in one piece, for callers that need not give way to others."""

@@ -75,6 +75,8 @@ def asked(live: LiveTournament) -> dict[str, bytes | TaggedBody | Later]:
     """Every answer that there is."""
     board = live.board
     found: dict[str, bytes | TaggedBody | Later] = {"rankings": answered(live, "GET rankings.json", RankingsQuestion())}
+    brief = RankingsQuestion(omit="competitors")
+    found["rankings without competitors"] = answered(live, "GET rankings.json", brief)
     for n, page in enumerate(PAGES):
         found[f"competitors {n}"] = answered(live, "GET competitors.json", page)
         found[f"competitions {n}"] = answered(live, "GET competitions.json", page)

@@ -356,7 +356,7 @@ def test_what_an_operation_takes_is_what_its_command_or_question_is_made_of(name
     operation = BY_NAME[name]
     made = operation.question if isinstance(operation, Read | Recall) else operation.command
     ids = {*re.findall(r"{(\w+)}", operation.path)}
-    ids |= {*operation.new_ids} if isinstance(operation, Write) else set()
+    ids |= {*operation.new_ids.values()} if isinstance(operation, Write) else set()
     arguments = [field.argument or field.name for field in operation.fields]
     needed = {field.argument or field.name for field in operation.fields if field.required}
     fields = structs.fields(made)  # type: ignore[arg-type]
