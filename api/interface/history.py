@@ -252,10 +252,10 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Recall(
         "rankings/{ranking_id}/history.json",
         "List the deltas of a ranking, with totals and positions",
-        HistoryQuestion,
-        Answer("history", list[LineShape], more={"next": str | None}),
-        answer_history,
-        (
+        question=HistoryQuestion,
+        answer=Answer("history", list[LineShape], more={"next": str | None}),
+        render=answer_history,
+        fields=(
             Field("unity", ID, "only in this one", argument="unity_id"),
             Field("competitor", ID, "only of this one", argument="competitor_id"),
             Field("competition", ID, "only for this one", argument="competition_id"),
@@ -271,10 +271,10 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Recall(
         "rankings/{ranking_id}/explain.json",
         "Explain why a competitor has this position and total",
-        ExplainQuestion,
-        Answer("explanation", ExplanationShape),
-        answer_explanation,
-        (
+        question=ExplainQuestion,
+        answer=Answer("explanation", ExplanationShape),
+        render=answer_explanation,
+        fields=(
             Field("competitor", ID, "who", required=True, argument="competitor_id"),
             Field("unity", ID, "in what; absent: in the main unity", argument="unity_id"),
             Field("from", FROM_0, "from after this event; 0: from the beginning", argument="start"),

@@ -152,10 +152,10 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "PUT",
         "rankings/{ranking_id}/add.json",
         "Add points",
-        AddPoints,
-        STANDINGS,
-        render_standings,
-        (
+        command=AddPoints,
+        answer=STANDINGS,
+        render=render_standings,
+        fields=(
             Field(
                 _NAME,
                 _DELTAS,

@@ -313,10 +313,10 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Recall(
         "rankings/{ranking_id}/standings.json",
         "Show the standings of a ranking, now or at one moment of the past",
-        StandingsQuestion,
-        Answer("ranking", PastRankingShape),
-        answer_standings,
-        (
+        question=StandingsQuestion,
+        answer=Answer("ranking", PastRankingShape),
+        render=answer_standings,
+        fields=(
             Field("at_sequence", FROM_1, "after this event"),
             Field("at_time", TIME_END, "after all events of this time in UTC"),
             Field("version", _VERSION, "when a unity had this version"),
