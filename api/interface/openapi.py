@@ -29,6 +29,7 @@ INDEXED: Final = r"\[[1-9][0-9]{0,17}\]$"
 
 _ALWAYS: Final = (400, 401, 403, 404, 408, 414, 429, 431, 500, 503)
 _OF_PREVIEWS: Final = (409, 422)
+_OF_JUDGED_QUESTIONS: Final = (422,)
 _OF_CHANGES: Final = (409, 413, 415, 422)
 _OF_CONDITIONAL_CHANGES: Final = (412,)
 _STATUSES: Final = (*_ALWAYS, *_OF_CHANGES, *_OF_CONDITIONAL_CHANGES)
@@ -109,6 +110,7 @@ def _described(operation: Operation, answer: str) -> Document:
         described["requestBody"] = _body(operation.fields)
     else:
         statuses += _OF_PREVIEWS if isinstance(operation, Preview) else ()
+        statuses += _OF_JUDGED_QUESTIONS if isinstance(operation, Recall) and operation.judged else ()
         parameters += map(_of_query, operation.fields)
     if isinstance(operation, Read | Recall):
         done["headers"] = {"ETag": {"schema": {"type": "string"}}}

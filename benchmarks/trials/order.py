@@ -84,7 +84,7 @@ def _updates(draw: random.Random, members: int) -> list[tuple[CompetitorId, int]
 
 
 def _made(totals: dict[CompetitorId, int]) -> tuple[OrderedLines, float, float]:
-    steps, longest, began_at = OrderedLines.in_steps(totals, totals, Sort.DESC), 0.0, thread_time()
+    steps, longest, began_at = OrderedLines.in_steps(totals, totals.__getitem__, Sort.DESC), 0.0, thread_time()
     while True:
         step_began_at = thread_time()
         try:

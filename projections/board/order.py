@@ -10,7 +10,7 @@ Pure. Whose totals these are, and which they are, is the caller's to know: `unit
 """
 
 from array import array
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from heapq import merge
 from itertools import islice
 from typing import Final
@@ -31,24 +31,25 @@ class OrderedLines:
     """The competitors `enrolled`, in that order, by their totals. Takes some 30 bytes for each of many."""
 
     def __init__(self, enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, int], sort: Sort) -> None:
-        self._begin(enrolled, sort)
-        self._lines = SortedIntegers(sorted(self._all_lines(totals)))
+        self._sign = -1 if sort is Sort.DESC else 1
+        self._competitors = array("q", enrolled)  # by their places
+        self._lines = SortedIntegers(sorted(self._all_lines(lambda c: totals.get(c, 0))))
         self._places = SortedIntegers(sorted(self._all_places()))
 
     @classmethod
     def in_steps(
-        cls, enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, int], sort: Sort
+        cls, enrolled: Iterable[CompetitorId], total_of: Callable[[CompetitorId], int], sort: Sort
     ) -> Generator[None, None, "OrderedLines"]:
-        """Makes it with pauses for the turns of others. Totals are read until the generator has ended."""
+        """Makes it with pauses for the turns of others. What `total_of` returns for a competitor must not change until
+        the generator has ended."""
         order = cls((), {}, sort)
-        order._begin(enrolled, sort)
-        yield from order._lines.fill(merge(*(yield from _sorted_runs(order._all_lines(totals)))))
+        rest = iter(enrolled)
+        while run := array("q", islice(rest, _STEP_COMPETITORS)):
+            order._competitors += run
+            yield
+        yield from order._lines.fill(merge(*(yield from _sorted_runs(order._all_lines(total_of)))))
         yield from order._places.fill(merge(*(yield from _sorted_runs(order._all_places()))))
         return order
-
-    def _begin(self, enrolled: Iterable[CompetitorId], sort: Sort) -> None:
-        self._sign = -1 if sort is Sort.DESC else 1
-        self._competitors = array("q", enrolled)  # by their places
 
     # ── Questions ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -137,10 +138,10 @@ class OrderedLines:
         found = self._places.least_from(competitor_id << PLACE_BITS)
         return None if found is None or found >> PLACE_BITS != competitor_id else found & _PLACE
 
-    def _all_lines(self, totals: Mapping[CompetitorId, int]) -> Iterator[int]:
-        sign, total_of = self._sign, totals.get
+    def _all_lines(self, total_of: Callable[[CompetitorId], int]) -> Iterator[int]:
+        sign = self._sign
         for place, competitor_id in enumerate(self._competitors):
-            yield total_of(CompetitorId(competitor_id), 0) * sign << PLACE_BITS | place
+            yield total_of(CompetitorId(competitor_id)) * sign << PLACE_BITS | place
 
     def _all_places(self) -> Iterator[int]:
         for place, competitor_id in enumerate(self._competitors):

@@ -86,6 +86,7 @@ TESTS: Final = {
     ),
     "projections/board/order.py": ("projections/test_order.py", "projections/test_positions.py"),
     "projections/board/sorted_integers.py": ("projections/test_sorted_integers.py", "projections/test_order.py"),
+    "projections/live/orders.py": ("projections/test_orders.py", "api/test_windows.py"),
     "projections/live/unreversed.py": ("api/test_voiding.py", "api/test_docket.py"),
     "projections/tables/columns.py": (
         "projections/test_columns.py",

@@ -71,7 +71,7 @@ def test_lines_stay_those_of_the_rule_whatever_happens(
         for kind, whom, total in changes:
             if isinstance(whom, list):
                 enrolled = list(whom)
-                found = finished(OrderedLines.in_steps(enrolled, sums, sort))
+                found = finished(OrderedLines.in_steps(enrolled, lambda c: sums.get(c, 0), sort))
             elif kind == "move":
                 found.move(whom, sums.get(whom, 0), total)
                 sums[whom] = total
