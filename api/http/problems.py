@@ -39,6 +39,7 @@ STATUSES: Final[dict[type[TallybookError], int]] = {
 }
 ALWAYS: Final = (400, 401, 403, 404, 408, 414, 429, 431, 500, 503)
 """Statuses that every operation may be answered with, beside 200. The next ones are those of some operations alone."""
+OF_JUDGED_QUESTIONS: Final = (422,)
 OF_PREVIEWS: Final = (409, 422)
 OF_CHANGES: Final = (409, 413, 415, 422)
 OF_CONDITIONAL_CHANGES: Final = (412,)

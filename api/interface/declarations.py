@@ -43,7 +43,7 @@ class RecallContext(Struct, frozen=True):
 
 class Recall(Struct, frozen=True):
     """Answers a question about the past of a ranking from the log. `question` is made as in `Read`, and has the
-    `ranking_id`."""
+    `ranking_id`. `judged`: what it names is looked at, and may be refused with 422."""
 
     path: str
     summary: str
@@ -51,6 +51,7 @@ class Recall(Struct, frozen=True):
     answer: Answer
     render: Callable[[RecallContext, Answer, Any], Awaitable[TaggedBody | Long]]
     fields: Fields = ()
+    judged: bool = False
 
 
 class Write(Struct, frozen=True):

@@ -269,6 +269,18 @@ def count(default: int, most: int) -> FieldType:
     )
 
 
+def number_up_to(least: int, most: int) -> FieldType:
+    """A number within these bounds. A number above `most` is refused."""
+
+    def read(text: str) -> int:
+        number = _number(text, least)
+        if number > most:
+            raise misread(text, f"at most {most}")
+        return number
+
+    return FieldType(read, {"type": "integer", "minimum": least, "maximum": most})
+
+
 # ── Kinds: lists ────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -296,6 +308,18 @@ def _tags(text: str) -> tuple[str, ...]:
 
 def _ids(text: str) -> tuple[int, ...]:
     return _items(text, PARTICIPANTS_MAX, _id)
+
+
+def ids_up_to(most: int) -> FieldType:
+    """At most so many ids, each once."""
+
+    def read(text: str) -> tuple[int, ...]:
+        ids = _items(text, most, _id)
+        if len(set(ids)) < len(ids):
+            raise FieldMisread("must name each id once")
+        return ids
+
+    return FieldType(read, {"type": "string", "pattern": "^[1-9][0-9]{0,17}$"})
 
 
 TAGS: Final = FieldType(_tags, {"type": "string", "pattern": rf"^[^,\s{_NO_CONTROL}]{{1,50}}$"})

@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final, Protocol
 
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from api.http.forms import parse_id
 from api.http.outgoing import Later, Long, Made, etag_of, joined
@@ -28,12 +28,16 @@ from api.interface.rendering import (
     timestamp,
     timestamp_or_none,
 )
+from api.interface.windows import WINDOW_FIELDS, Window
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log.log import Head
-from projections.board.board import Board, Ranking, Revisions, Unity
+from engine.process.turns import Turn
+from projections.board.board import FOLD_VERSION, Board, Ranking, Revisions, Unity
+from projections.board.order import OrderedLines
 from projections.board.standing import ordered, placed
 from projections.live.cache import RenderCache
+from projections.live.orders import made_in_turns
 from projections.past.past import AtSequence, AtTime, AtVersion, Moment, PastBoard
 
 SHORT_LINES_MAX: Final = 2 * LINES_AT_ONCE_MAX
@@ -54,10 +58,13 @@ class StandingShape(Struct, frozen=True, gc=False):
 
 
 class UnityShape(Struct, kw_only=True):
+    """`lines`, in a window only: how many there are in all."""
+
     name: str
     version: int
     competitors_ranking: list[StandingShape]
     general: bool
+    lines: int | UnsetType = UNSET
 
 
 class RankingShape(Struct, kw_only=True):
@@ -112,8 +119,11 @@ _END: Final = b"]}}"
 
 
 async def answer_standings(context: RecallContext, answer: Answer, question: "StandingsQuestion") -> TaggedBody | Long:
-    """One ranking with its standings, as it is now or was at a moment. Raises NotFound if there was no such moment."""
+    """One ranking with its standings or a window of them, as it is now or was at a moment. Raises NotFound if there was
+    no such moment or unity, and Unacceptable if the window names who was not enrolled."""
     live, ranking_id, moment = context.live, question.ranking_id, question.moment
+    if moment is None and not question.is_whole:
+        return await _window_now(context, answer, question)
     head = live.head
     if moment is None:
         unfinished = live.cache.rendered(
@@ -125,6 +135,8 @@ async def answer_standings(context: RecallContext, answer: Answer, question: "St
     if isinstance(moment, AtVersion):
         unity_of(live.board, ranking_id, moment.unity_id)
     then = await context.past.at(live.tournament_id, ranking_id, moment, head.sequence)
+    if not question.is_whole:
+        return await _window_then(context, answer, question, then, head)
     view = PastView(live.tournament_id, then)
     unfinished = _short(view, answer, ranking_id, b"") or await context.begin(_long(view, answer, ranking_id))
     return _finished(unfinished, ranking_id, then.board, then.sequence, then.recorded_at, head)
@@ -156,6 +168,73 @@ def standings_shape(view: View, ranking_id: RankingId, recorded_at: datetime, on
         sequence=view.head.sequence,
         recorded_at=timestamp(recorded_at),
     )
+
+
+# ── Windows ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _window_now(context: RecallContext, answer: Answer, question: "StandingsQuestion") -> TaggedBody | Long:
+    live, ranking_id = context.live, question.ranking_id
+    unity_id = unity_of(live.board, ranking_id, question.unity_id)
+    order = await live.orders.of(ranking_id, unity_id)
+    head = live.head
+    unfinished = await _window(context, live, answer, question, unity_id, order)
+    recorded_at = await context.past.recorded_at(live.tournament_id, head.sequence)
+    return _finished(unfinished, ranking_id, live.board, head.sequence, recorded_at, head)
+
+
+async def _window_then(
+    context: RecallContext, answer: Answer, question: "StandingsQuestion", then: PastBoard, head: Head
+) -> TaggedBody | Long:
+    ranking_id = question.ranking_id
+    unity_id = unity_of(then.board, ranking_id, question.unity_id)
+    ranking = then.board.rankings[ranking_id]
+    unity = ranking.unities[unity_id]
+    order = await made_in_turns(ranking.participants, lambda c: unity.totals.get(c, 0), unity.sort, Turn())
+    view = PastView(context.live.tournament_id, then)
+    unfinished = await _window(context, view, answer, question, unity_id, order)
+    return _finished(unfinished, ranking_id, then.board, then.sequence, then.recorded_at, head)
+
+
+async def _window(
+    context: RecallContext,
+    view: View,
+    answer: Answer,
+    question: "StandingsQuestion",
+    unity_id: UnityId,
+    order: OrderedLines,
+) -> bytes | Long:
+    """The body up to its only unity, with the lines of `order` that `question` asks for. It takes hold of all it shows
+    before it gives way to others. Raises Unacceptable."""
+    ranking_id = question.ranking_id
+    ranking = view.board.rankings[ranking_id]
+    unity = ranking.unities[unity_id]
+    lines = question.lines(order, unity.totals)
+    competitor_ids = [line.competitor_id for line in lines]
+    shape = UnityShape(
+        name=unity.name,
+        version=unity.version,
+        competitors_ranking=[StandingShape(line.competitor_id, line.position, line.total) for line in lines],
+        general=unity.number == 1,
+        lines=len(order),
+    )
+    unfinished = RankingShape(**_fields(ranking_id, ranking, b"[]"), unities=[])
+    before, between, _ = cut(unfinished, "competitors", "unities")
+    between += encode(shape)
+    pieces = competitor_pieces(view)
+    if pieces.ready:
+        return b"".join((answer.before, before, b",".join(pieces.of(competitor_ids)), between))
+    pieces.freeze()
+
+    def make() -> Iterator[bytes]:
+        yield from pieces.steps()
+        yield answer.before + before
+        yield from joined(pieces.of(competitor_ids))
+        yield between
+
+    etag = etag_of("window", FOLD_VERSION, view.tournament_id, view.head.sequence, repr(question))
+    long = Long(make, (pieces,), end=b"", etag=etag, head=view.head)
+    return await context.begin(lambda: long)
 
 
 # ── Short answers ───────────────────────────────────────────────────────────────────────────────────────
@@ -274,8 +353,8 @@ _LINE_BYTES: Final = 64
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-class StandingsQuestion(Struct, frozen=True, kw_only=True):
-    """Raises Unreadable if it names more than one moment."""
+class StandingsQuestion(Window, frozen=True, kw_only=True):
+    """Raises Unreadable if it names more than one moment, and as Window."""
 
     ranking_id: RankingId
     at_sequence: Sequence | None = None
@@ -283,6 +362,7 @@ class StandingsQuestion(Struct, frozen=True, kw_only=True):
     version: AtVersion | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         named = [name for name in ("at_sequence", "at_time", "version") if getattr(self, name) is not None]
         if len(named) > 1:
             faults = [Fault(name, "is one moment too many") for name in named]
@@ -312,7 +392,7 @@ STANDINGS: Final = Answer("ranking", RankingShape)
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Recall(
         "rankings/{ranking_id}/standings.json",
-        "Show the standings of a ranking, now or at one moment of the past",
+        "Show the standings of a ranking or a window of them, now or at one moment of the past",
         question=StandingsQuestion,
         answer=Answer("ranking", PastRankingShape),
         render=answer_standings,
@@ -320,6 +400,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("at_sequence", FROM_1, "after this event"),
             Field("at_time", TIME_END, "after all events of this time in UTC"),
             Field("version", _VERSION, "when a unity had this version"),
+            *WINDOW_FIELDS,
         ),
+        judged=True,
     ),
 )

@@ -5,9 +5,11 @@ the unity sorts DESC and lower where it sorts ASC. So equal totals share a posit
 1, 2, 2, 4. Standings list every participant of the ranking, those without points with total 0, by position, and
 within one position in the order of enrolment; nothing else breaks a tie, because nothing else was agreed.
 
-The rule has three forms: `standings` sorts and counts; `OrderedTotals` bisects, for code that follows one unity while
-its totals change; the view `standing` ranks, for people with SQL (`migrations/0002_tables.sql`). They are held together
-by `test_the_three_forms_of_the_position_rule_agree_with_its_sentence`, in `tests/projections/test_positions.py`.
+The rule has four forms: `standings` sorts and counts; `OrderedTotals` bisects, for code that follows one unity of the
+past while its totals change; `OrderedLines` (`order.py`) also finds the line at an offset, at the same cost for a
+million competitors as for few; the view `standing` ranks, for people with SQL (`migrations/0002_tables.sql`). They are
+held together by `test_the_four_forms_of_the_position_rule_agree_with_its_sentence`, in
+`tests/projections/test_positions.py`.
 
 Pure. Totals are whole numbers; they may be negative.
 """

@@ -84,6 +84,9 @@ TESTS: Final = {
         "projections/test_history.py",
         "projections/test_explanation.py",
     ),
+    "projections/board/order.py": ("projections/test_order.py", "projections/test_positions.py"),
+    "projections/board/sorted_integers.py": ("projections/test_sorted_integers.py", "projections/test_order.py"),
+    "projections/live/orders.py": ("projections/test_orders.py", "api/test_windows.py"),
     "projections/live/unreversed.py": ("api/test_voiding.py", "api/test_docket.py"),
     "projections/tables/columns.py": (
         "projections/test_columns.py",

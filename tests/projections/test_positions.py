@@ -1,5 +1,6 @@
-"""The three forms of the position rule (`projections/board/standing.py`), against its sentence and each other."""
+"""The four forms of the position rule (`projections/board/standing.py`), against its sentence and each other."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from engine.database.pool import Database
 from engine.domain.terms import DELTA_MAX, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from projections.board.board import Board, Competitor, Ranking, Unity
+from projections.board.order import OrderedLines
 from projections.board.standing import OrderedTotals, Standing, standings
 from projections.tables import tables
 from projections.verification import table_checks
@@ -83,7 +85,7 @@ def by_the_sentence(enrolled: list[CompetitorId], totals: dict[CompetitorId, int
 @given(enrolled=enrolments, totals=totals_of, changes=st.lists(st.tuples(who, amounts), max_size=6))
 @example(enrolled=everybody[:4], totals={everybody[0]: 7, everybody[1]: 7, everybody[2]: -1}, changes=[])
 @example(enrolled=everybody, totals={}, changes=[(everybody[0], 1)])  # so few changes that nothing is sorted anew
-async def test_the_three_forms_of_the_position_rule_agree_with_its_sentence(
+async def test_the_four_forms_of_the_position_rule_agree_with_its_sentence(
     database: Database,
     tournament_id: TournamentId,
     enrolled: list[CompetitorId],
@@ -94,21 +96,23 @@ async def test_the_three_forms_of_the_position_rule_agree_with_its_sentence(
     before = dict(totals)
     after = before | dict(changes)
     moved = {sort: OrderedTotals(enrolled, before, sort) for sort in Sort}
+    moved_lines = {sort: OrderedLines(enrolled, before, sort) for sort in Sort}
     moved_at_once = {sort: OrderedTotals(enrolled, before, sort) for sort in Sort}
     made_anew = {sort: OrderedTotals(enrolled, after, sort) for sort in Sort}
+    lines_anew = {sort: OrderedLines(enrolled, after, sort) for sort in Sort}
     async with database.connection() as connection:
         assert_they_agree(
             enrolled, before, await in_view(connection, tournament_id, board_with(enrolled, before)), moved
         )
         current = dict(before)
         for competitor_id, total in changes:
-            for order in moved.values():
+            for order in (*moved.values(), *moved_lines.values()):
                 order.move(competitor_id, current.get(competitor_id, 0), total)
             current[competitor_id] = total
         for order in moved_at_once.values():
             order.move_all({c: before.get(c, 0) for c, _ in changes}, after)
         view = await in_view(connection, tournament_id, board_with(enrolled, after))
-    for orders in (moved, moved_at_once, made_anew):
+    for orders in (moved, moved_at_once, made_anew, moved_lines, lines_anew):
         assert_they_agree(enrolled, after, view, orders)
 
 
@@ -116,13 +120,14 @@ def assert_they_agree(
     enrolled: list[CompetitorId],
     totals: dict[CompetitorId, int],
     view: dict[UnityId, list[Standing]],
-    orders: dict[Sort, OrderedTotals],
+    orders: Mapping[Sort, OrderedTotals | OrderedLines],
 ) -> None:
     for sort, unity_id in UNITIES.items():
         expected = by_the_sentence(enrolled, totals, sort)
         sorted_lines = standings(enrolled, totals, sort)
         assert {line.competitor_id: line.position for line in sorted_lines} == expected
         assert view[unity_id] == sorted_lines
-        assert {c: orders[sort].position(c, totals.get(c, 0)) for c in everybody} == {
-            c: expected.get(c) for c in everybody
-        }
+        order = orders[sort]
+        if isinstance(order, OrderedLines):
+            assert order.standings(0, len(enrolled)) == sorted_lines
+        assert {c: order.position(c, totals.get(c, 0)) for c in everybody} == {c: expected.get(c) for c in everybody}

@@ -1,0 +1,100 @@
+"""Windows: the few lines of one unity's standings that a question asks for, out of however many there are."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, cast
+
+from msgspec import Struct
+
+from api.http.forms import unacceptable
+from api.interface.fields import FROM_0, ID, Field, Fields, FieldType, ids_up_to, number_up_to
+from engine.domain.errors import Fault, Unreadable
+from engine.domain.terms import CompetitorId, UnityId
+from projections.board.order import OrderedLines
+from projections.board.standing import Standing
+
+WINDOW_LINES_MAX: Final = 1_000
+"""Lines of a window."""
+SPAN_MAX: Final = (WINDOW_LINES_MAX - 1) // 2
+"""Lines of a window on each side of a competitor."""
+
+_KINDS: Final = (("top",), ("around", "span"), ("competitors",), ("offset", "limit"))
+"""The parameters of each kind of window."""
+
+
+class Window(Struct, frozen=True, kw_only=True):
+    """What a question asks for; with none of it, the whole standings of all unities. Raises Unreadable if it names more
+    than one kind of window, or `around` and `span` not together."""
+
+    unity_id: UnityId | None = None
+    top: int | None = None
+    around: CompetitorId | None = None
+    span: int | None = None
+    competitors: tuple[CompetitorId, ...] | None = None
+    offset: int | None = None
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        kinds = [named for kind in _KINDS if (named := [name for name in kind if getattr(self, name) is not None])]
+        if len(kinds) > 1:
+            faults = [Fault(name, "is one window too many") for named in kinds for name in named]
+            raise Unreadable(
+                "The query names more than one window; send top, around and span, competitors, or offset and limit.",
+                faults,
+            )
+        if (self.around is None) != (self.span is None):
+            name, missing = ("span", "around") if self.around is None else ("around", "span")
+            raise Unreadable(
+                "The query cannot be read; correct the parameters named.",
+                [Fault(name, f"needs the parameter {missing} beside it")],
+            )
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it asks for the whole standings of all unities."""
+        return self.unity_id is None and not any(getattr(self, name) is not None for kind in _KINDS for name in kind)
+
+    def lines(self, order: OrderedLines, totals: Mapping[CompetitorId, int]) -> list[Standing]:
+        """The lines asked for. Raises Unacceptable for competitors that are not enrolled."""
+        if self.competitors is not None:
+            return _of(self.competitors, order, totals)
+        if self.around is not None:
+            middle = order.offset(self.around, totals.get(self.around, 0))
+            if middle is None:
+                raise unacceptable([_not_enrolled("around", self.around)])
+            span = cast(int, self.span)
+            return order.standings(max(middle - span, 0), middle + span + 1)
+        start = self.offset or 0
+        return order.standings(start, start + (self.top or self.limit or WINDOW_LINES_MAX))
+
+
+def _of(
+    competitor_ids: Iterable[CompetitorId], order: OrderedLines, totals: Mapping[CompetitorId, int]
+) -> list[Standing]:
+    """The lines of these competitors, in this order."""
+    lines, faults = [], []
+    for competitor_id in competitor_ids:
+        total = totals.get(competitor_id, 0)
+        position = order.position(competitor_id, total)
+        if position is None:
+            faults.append(_not_enrolled("competitors", competitor_id))
+        else:
+            lines.append(Standing(competitor_id, position, total))
+    if faults:
+        raise unacceptable(faults)
+    return lines
+
+
+def _not_enrolled(name: str, competitor_id: CompetitorId) -> Fault:
+    return Fault(name, f"competitor {competitor_id} is not among the competitors of the ranking")
+
+
+_LINES: Final[FieldType] = number_up_to(1, WINDOW_LINES_MAX)
+WINDOW_FIELDS: Final[Fields] = (
+    Field("unity", ID, "only this unity; in a window, without it the main one", argument="unity_id"),
+    Field("top", _LINES, "the first lines"),
+    Field("around", ID, "the line of this competitor, with span lines above it and below it"),
+    Field("span", number_up_to(0, SPAN_MAX), "lines on each side of around"),
+    Field("competitors", ids_up_to(WINDOW_LINES_MAX), "the lines of these competitors, in this order"),
+    Field("offset", FROM_0, "after so many lines"),
+    Field("limit", _LINES, f"so many lines at most; without it, {WINDOW_LINES_MAX}"),
+)

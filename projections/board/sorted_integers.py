@@ -1,0 +1,162 @@
+"""A set of whole numbers in ascending order that tells how many are smaller, and which one is the n-th.
+
+Pure. The numbers stand in leaves of at most LEAF_MAX, as 64-bit arrays. A Fenwick tree over the sizes of the leaves
+(P. Fenwick, "A new data structure for cumulative frequency tables", 1994) tells how many stand in the leaves before.
+So each operation costs a bisection, one move within a leaf, and log₂ of the number of leaves. A leaf with a number
+beyond 64 bits is a list instead: larger, but exact.
+"""
+
+import sys
+from array import array
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Sequence as Items
+from itertools import islice
+from typing import Final, TypeAlias
+
+LEAF_MAX: Final = 1_024
+"""Numbers in a leaf. Moving them costs as much as finding the leaf."""
+_LEAF_FILLED: Final = LEAF_MAX * 7 // 8
+_LEAF_MIN: Final = LEAF_MAX // 8
+_INTEGER_BYTES: Final = 40
+_LEAF_BYTES: Final = 100
+"""What a leaf takes beside itself: its places in lists, its separator and its count."""
+
+_Leaf: TypeAlias = "array[int] | list[int]"
+
+
+class SortedIntegers:
+    """Whole numbers, each once. Filled with `ascending`, which must be in order and hold none twice."""
+
+    def __init__(self, ascending: Iterable[int] = ()) -> None:
+        for _ in self.fill(ascending):
+            pass
+
+    def fill(self, ascending: Iterable[int]) -> Generator[None, None, None]:
+        """Holds `ascending` instead of what it held, once the generator has ended; each of its steps is a leaf."""
+        rest = iter(ascending)
+        leaves = []
+        while run := list(islice(rest, _LEAF_FILLED)):
+            leaves.append(_leaf(run))
+            yield
+        self._leaves: list[_Leaf] = leaves or [_leaf([])]
+        # Leaf n holds what is smaller than separator n and not smaller than the one before.
+        self._separators: list[int] = [leaf[0] for leaf in self._leaves[1:]]
+        self._count_leaves()
+
+    def __len__(self) -> int:
+        return self._before(len(self._leaves))
+
+    def __iter__(self) -> Iterator[int]:
+        for leaf in self._leaves:
+            yield from leaf
+
+    def add(self, integer: int) -> None:
+        """Adds a number that is not in the set."""
+        number = bisect_right(self._separators, integer)
+        leaf = self._leaves[number]
+        try:
+            insort(leaf, integer)
+        except OverflowError:
+            leaf = self._leaves[number] = list(leaf)
+            insort(leaf, integer)
+        if len(leaf) > LEAF_MAX:
+            self._replace(number, number + 1, leaf)
+        else:
+            self._count(number, 1)
+
+    def remove(self, integer: int) -> None:
+        """Raises KeyError if the number is not in the set."""
+        number = bisect_right(self._separators, integer)
+        leaf = self._leaves[number]
+        at = bisect_left(leaf, integer)
+        if at == len(leaf) or leaf[at] != integer:
+            raise KeyError(integer)
+        del leaf[at]
+        if len(leaf) < _LEAF_MIN and len(self._leaves) > 1:
+            first = max(number - 1, 0)
+            self._replace(first, first + 2, [*self._leaves[first], *self._leaves[first + 1]])
+        else:
+            self._count(number, -1)
+
+    def smaller(self, integer: int) -> int:
+        """How many numbers are smaller than this one, which need not be in the set."""
+        number = bisect_right(self._separators, integer)
+        return self._before(number) + bisect_left(self._leaves[number], integer)
+
+    def least_from(self, integer: int) -> int | None:
+        """The least number that is not smaller than this one; None: all are smaller."""
+        number = bisect_right(self._separators, integer)
+        leaf = self._leaves[number]
+        at = bisect_left(leaf, integer)
+        if at < len(leaf):
+            return leaf[at]
+        return self._leaves[number + 1][0] if number + 1 < len(self._leaves) else None
+
+    def run(self, start: int, stop: int) -> list[int]:
+        """The numbers from the `start`-th to before the `stop`-th, counted from 0; fewer if the set ends before."""
+        number, at = self._place(start)
+        missing = stop - start
+        found: list[int] = []
+        while missing > 0 and number < len(self._leaves):
+            part = self._leaves[number][at : at + missing]
+            found += part
+            missing -= len(part)
+            number, at = number + 1, 0
+        return found
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes in memory."""
+        wide = sum(len(leaf) for leaf in self._leaves if isinstance(leaf, list))
+        return sum(map(sys.getsizeof, self._leaves)) + len(self._leaves) * _LEAF_BYTES + wide * _INTEGER_BYTES
+
+    # ── Leaves ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _replace(self, first: int, end: int, integers: Items[int]) -> None:
+        """Puts `integers` in place of the leaves from `first` to before `end`: as one leaf, or as two if they are too
+        many. None of the leaves stays empty, because two make one as soon as one is small."""
+        half = len(integers) // 2
+        parts = [integers] if len(integers) <= LEAF_MAX else [integers[:half], integers[half:]]
+        self._leaves[first:end] = map(_leaf, parts)
+        self._separators[first : end - 1] = [part[0] for part in parts[1:]]
+        self._count_leaves()
+
+    def _count_leaves(self) -> None:
+        """Entry n of the tree, from 1, is the number of integers in the leaves from n - (n & -n) to before n."""
+        tree = [0, *map(len, self._leaves)]
+        for n in range(1, len(tree)):
+            if (above := n + (n & -n)) < len(tree):
+                tree[above] += tree[n]
+        self._tree = tree
+
+    def _count(self, number: int, more: int) -> None:
+        tree, n = self._tree, number + 1
+        while n < len(tree):
+            tree[n] += more
+            n += n & -n
+
+    def _before(self, number: int) -> int:
+        """How many integers the leaves before this one hold."""
+        tree, count = self._tree, 0
+        while number:
+            count += tree[number]
+            number &= number - 1
+        return count
+
+    def _place(self, index: int) -> tuple[int, int]:
+        """The leaf of the `index`-th integer, and where it stands there."""
+        tree, number = self._tree, 0
+        step = 1 << (len(tree) - 1).bit_length()
+        while step := step >> 1:
+            if number + step < len(tree) and tree[number + step] <= index:
+                number += step
+                index -= tree[number]
+        return number, index
+
+
+def _leaf(integers: Items[int]) -> _Leaf:
+    try:
+        return array("q", integers)
+    except OverflowError:
+        return list(integers)

@@ -1,0 +1,213 @@
+"""Windows of standings over HTTP: each against the whole standings at the same moment."""
+
+import asyncio
+import random
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.interface.fields import read_query
+from api.interface.windows import SPAN_MAX, WINDOW_FIELDS, WINDOW_LINES_MAX, Window
+from engine.domain.errors import Unacceptable
+from engine.domain.terms import CompetitorId, Sort
+from projections.board.order import OrderedLines
+from projections.board.standing import standings
+from projections.live import orders
+from tests.api.service import Client, Season, create_ranking, deltas, listed, register
+from tests.api.test_section5 import NOBODY, refused
+from tests.histories import unhurried
+
+# ── The question ────────────────────────────────────────────────────────────────────────────────────────
+
+who: Final = st.integers(1, 12).map(CompetitorId)
+
+
+@unhurried
+@given(
+    st.lists(who, unique=True),
+    st.dictionaries(who, st.integers(-2, 2)),
+    st.sampled_from(Sort),
+    st.integers(0, 14),
+    st.integers(1, 14),
+    st.lists(who, unique=True),
+)
+def test_a_window_is_a_part_of_the_standings(
+    enrolled: list[CompetitorId],
+    totals: dict[CompetitorId, int],
+    sort: Sort,
+    start: int,
+    count: int,
+    asked: list[CompetitorId],
+) -> None:
+    whole = standings(enrolled, totals, sort)
+    order = OrderedLines(enrolled, totals, sort)
+    assert Window(top=count).lines(order, totals) == whole[:count]
+    assert Window(offset=start).lines(order, totals) == whole[start:]
+    assert Window(limit=count).lines(order, totals) == whole[:count]
+    assert Window(offset=start, limit=count).lines(order, totals) == whole[start : start + count]
+    line_of = {line.competitor_id: line for line in whole}
+    if line_of.keys() >= set(asked):
+        assert Window(competitors=tuple(asked)).lines(order, totals) == [line_of[c] for c in asked]
+    else:
+        with pytest.raises(Unacceptable) as refusal:
+            Window(competitors=tuple(asked)).lines(order, totals)
+        assert len(refusal.value.faults) == len(set(asked) - line_of.keys())
+    for offset, line in enumerate(whole):
+        found = Window(around=line.competitor_id, span=start).lines(order, totals)
+        assert found == whole[max(offset - start, 0) : offset + start + 1]
+
+
+def test_a_window_has_at_most_so_many_lines() -> None:
+    totals = {CompetitorId(n): n for n in range(1, 1_101)}
+    order = OrderedLines(totals, totals, Sort.DESC)
+    ids = ",".join(str(n) for n in range(1, WINDOW_LINES_MAX + 1))
+    for query in ([("top", "1000")], [("offset", "0")], [("limit", "1000")], [("competitors", ids)], [("unity", "1")]):
+        assert len(Window(**read_query(query, WINDOW_FIELDS)).lines(order, totals)) == WINDOW_LINES_MAX
+    around = Window(**read_query([("around", "550"), ("span", str(SPAN_MAX))], WINDOW_FIELDS))
+    assert len(around.lines(order, totals)) == 2 * SPAN_MAX + 1 <= WINDOW_LINES_MAX
+
+
+UNREADABLE: Final = [
+    ("top=0", ["top"]),
+    ("top=1001", ["top"]),
+    ("limit=1001", ["limit"]),
+    ("limit=0", ["limit"]),
+    ("offset=-1", ["offset"]),
+    ("around=1&span=500", ["span"]),
+    ("around=1&span=-1", ["span"]),
+    ("around=1", ["around"]),
+    ("span=1", ["span"]),
+    ("competitors=", ["competitors"]),
+    ("competitors=1,1", ["competitors"]),
+    ("competitors=" + ",".join(map(str, range(1, 1_002))), ["competitors"]),
+    ("unity=0", ["unity"]),
+    ("top=1&offset=1", ["top", "offset"]),
+    ("top=1&around=1&span=1", ["top", "around", "span"]),
+    ("competitors=1&limit=1&offset=0", ["competitors", "offset", "limit"]),
+    ("top=1&at_sequence=1&version=1:1", ["at_sequence", "version"]),
+]
+
+
+@pytest.mark.parametrize(("query", "fields"), UNREADABLE)
+async def test_what_makes_no_sense_is_400_and_named(season: Season, query: str, fields: list[str]) -> None:
+    refused(await season.client.get(f"{season.path}/standings.json?{query}"), 400, *fields)
+
+
+# ── The service ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def shown(client: Client, path: str, *query: str) -> Any:
+    answer = await client.get(f"{path}/standings.json?{'&'.join(query)}")
+    assert answer.status == 200, answer.body
+    return answer.json["ranking"]
+
+
+def cut_out(whole: Any, number: int, lines: list[Any]) -> Any:
+    """What a window with these lines shows of the whole answer. Competitors come in the order of the lines."""
+    unity = whole["unities"][number]
+    by_id = {competitor["id"]: competitor for competitor in whole["competitors"]}
+    count = len(unity["competitors_ranking"])
+    return whole | {
+        "competitors": [by_id[line["competitor_id"]] for line in lines],
+        "unities": [unity | {"competitors_ranking": lines, "lines": count}],
+    }
+
+
+async def assert_windows(client: Client, path: str, unities: list[int], *moment: str) -> None:
+    """Every window of every unity, against the whole."""
+    whole = await shown(client, path, *moment)
+    for number, unity_id in enumerate(unities):
+        lines = whole["unities"][number]["competitors_ranking"]
+        named = [*moment, f"unity={unity_id}"] if number else moment
+        assert await shown(client, path, *named, "top=2") == cut_out(whole, number, lines[:2])
+        assert await shown(client, path, *named, "offset=1&limit=2") == cut_out(whole, number, lines[1:3])
+        assert await shown(client, path, *named, "limit=1000") == cut_out(whole, number, lines)
+        assert await shown(client, path, *named, f"offset={2**63 - 1}") == cut_out(whole, number, [])
+        for offset, line in enumerate(lines):
+            around = await shown(client, path, *named, f"around={line['competitor_id']}&span=1")
+            assert around == cut_out(whole, number, lines[max(offset - 1, 0) : offset + 2])
+        asked = lines[::-1]
+        ids = listed(line["competitor_id"] for line in asked)
+        assert await shown(client, path, *named, f"competitors={ids}") == cut_out(whole, number, asked)
+
+
+async def test_every_window_is_a_part_of_the_whole_at_every_moment(season: Season, peers_client: Client) -> None:
+    """After points, lists, names and voided competitions; by the process that wrote, and by another."""
+    client, path, (ada, ben, pair) = season.client, season.path, season.ids
+    unity_ids = [unity["id"] for unity in (await client.get("rankings.json")).json["rankings"]["ranking"][0]["unities"]]
+    points, fouls = unity_ids
+    cause = season.competition_id
+    moments = []
+    for change, form in (
+        ("/add.json", {"participants_delta": deltas((ada, points, 3), (ben, points, 3), (pair, fouls, -1))}),
+        ("/add.json", {"participants_delta": deltas((pair, points, 5), (pair, points, 2)), "competition_id": cause}),
+        ("", {"main_unity_name": "score", "participants": listed([ben, ada])}),
+        ("/add.json", {"participants_delta": deltas((ada, points, 4)), "competition_id": cause}),
+        ("", {"main_unity_name": "score", "participants": listed([pair, ben, ada])}),
+        ("void", {}),
+        ("/add.json", {"participants_delta": deltas((ben, fouls, 9), (ben, points, 2**31 - 1))}),
+        ("unvoid", {}),
+    ):
+        target = f"competitions/{cause}/{change}.json" if "void" in change else f"{path}{change or '.json'}"
+        answer = await client.put(target, form)
+        assert answer.status == 200, answer.body
+        moments.append(answer.headers["Tallybook-Sequence"])
+        await assert_windows(client, path, unity_ids)
+        await assert_windows(peers_client, path, unity_ids)
+    for sequence in moments:
+        await assert_windows(client, path, unity_ids, f"at_sequence={sequence}")
+    await assert_windows(client, path, unity_ids, f"version={points}:3")
+
+
+async def test_a_window_names_what_is_not_there(season: Season) -> None:
+    client, path, (ada, ben, _) = season.client, season.path, season.ids
+    other = await create_ranking(client, [ben], name="Other")
+    for query in (f"unity={NOBODY}", f"unity={other['unities'][0]['id']}&top=1", f"unity={NOBODY}&at_sequence=99999"):
+        refused(await client.get(f"{path}/standings.json?{query}"), 404)
+    there = f"rankings/{other['id']}"
+    head = (await shown(client, there))["sequence"]
+    for moment in ("", f"&at_sequence={head}"):
+        refused(await client.get(f"{there}/standings.json?around={ada}&span=1{moment}"), 422, "around")
+        refused(await client.get(f"{there}/standings.json?competitors={ben},{ada}{moment}"), 422, "competitors")
+    refused(await client.get(f"{there}/standings.json?competitors={ada},{NOBODY}"), 422, "competitors", "competitors")
+
+
+async def test_a_window_has_a_tag_that_changes_with_it(season: Season) -> None:
+    client, path = season.client, f"{season.path}/standings.json?top=1"
+    first = await client.get(path)
+    again = await client.get(path, headers={"If-None-Match": first.headers["ETag"]})
+    assert (again.status, again.body) == (304, b"")
+    await client.put(f"{season.path}/add.json", {"participants_delta": deltas((season.ids[1], season.unity_id, 1))})
+    changed = await client.get(path, headers={"If-None-Match": first.headers["ETag"]})
+    assert changed.status == 200
+    assert changed.json["ranking"]["unities"][0]["competitors_ranking"][0]["competitor_id"] == season.ids[1]
+
+
+async def test_windows_are_whole_while_orders_are_made_and_lines_move(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Orders are made in steps and dropped after few changes; whoever asks meanwhile gets the state after the sequence
+    that the answer names, each total once."""
+    monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
+    monkeypatch.setattr(orders, "_CHANGED_SPARE", 1)
+    ids = await register(client, *(f"Competitor {n}" for n in range(1, 41)))
+    ranking = await create_ranking(client, ids)
+    path, unity_id = f"rankings/{ranking['id']}", ranking["unities"][0]["id"]
+    draw = random.Random(15)
+
+    async def change() -> None:
+        for _ in range(60):
+            line = (draw.choice(ids), unity_id, draw.randint(-3, 3))
+            answer = await client.put(f"{path}/add.json", {"participants_delta": deltas(line)})
+            assert answer.status == 200
+
+    async def ask() -> list[Any]:
+        return [await shown(client, path, "offset=3&limit=20") for _ in range(60)]
+
+    _, *found = await asyncio.gather(change(), ask(), ask(), ask())
+    for window in {window["sequence"]: window for windows in found for window in windows}.values():
+        whole = await shown(client, path, f"at_sequence={window['sequence']}")
+        lines = whole["unities"][0]["competitors_ranking"]
+        assert window == cut_out(whole, 0, lines[3:23])

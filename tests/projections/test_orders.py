@@ -1,0 +1,152 @@
+"""The orders of a tournament: made when asked for, kept current, dropped when they would cost more than they save."""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import count
+from typing import Final
+
+import pytest
+
+from engine.domain.events import Delta, Event, PointsAdded, RankingModified, Recorded
+from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
+from engine.log.log import Head
+from projections.board.board import Board, Ranking, Unity
+from projections.board.standing import standings
+from projections.live import orders
+from projections.live.tournament import LiveTournament
+
+NOW: Final = datetime(2024, 2, 29, tzinfo=UTC)
+RANKING: Final = RankingId(7)
+POINTS: Final = UnityId(8)
+FOULS: Final = UnityId(9)
+LIST: Final = tuple(CompetitorId(n) for n in range(1, 101))
+
+
+@pytest.fixture
+def live() -> LiveTournament:
+    unities = {
+        POINTS: Unity(number=1, name="Points", sort=Sort.DESC, totals={c: c % 7 for c in LIST}),
+        FOULS: Unity(number=2, name="Fouls", sort=Sort.ASC),
+    }
+    ranking = Ranking(
+        number=1,
+        name="Season",
+        description=None,
+        participants=LIST,
+        unities=unities,
+        updated_at=NOW,
+        revised=Sequence(1),
+    )
+    return LiveTournament(TournamentId(1), Head(Sequence(1), b""), Board(rankings={RANKING: ranking}))
+
+
+def fold(live: LiveTournament, *events: Event) -> None:
+    for event in events:
+        sequence = Sequence(live.head.sequence + 1)
+        live.fold([Recorded(sequence, NOW, OPERATOR, None, event)], Head(sequence, b""))
+
+
+def points(*lines: tuple[int, UnityId, int]) -> PointsAdded:
+    return PointsAdded(ranking_id=RANKING, deltas=tuple(Delta(CompetitorId(c), u, amount) for c, u, amount in lines))
+
+
+def listed(*competitor_ids: CompetitorId) -> RankingModified:
+    return RankingModified(ranking_id=RANKING, participants=competitor_ids, main_unity_name="Points")
+
+
+async def assert_current(live: LiveTournament, unity_id: UnityId) -> object:
+    order = await live.orders.of(RANKING, unity_id)
+    ranking = live.board.rankings[RANKING]
+    unity = ranking.unities[unity_id]
+    expected = standings(ranking.participants, unity.totals, unity.sort)
+    assert order.standings(0, 1_000) == expected
+    return order
+
+
+async def test_an_order_is_kept_while_totals_change_and_made_anew_for_another_list(live: LiveTournament) -> None:
+    first = await assert_current(live, POINTS)
+    fold(live, points((3, POINTS, 9), (3, POINTS, -2), (4, FOULS, 1)), points((3, POINTS, 1), (999, POINTS, 1)))
+    assert await assert_current(live, POINTS) is first
+    fold(live, listed(*LIST))
+    fold(live, points((5, POINTS, 9)))
+    assert await assert_current(live, POINTS) is first
+    fold(live, listed(*LIST[::-1]))
+    fold(live, points((5, POINTS, 9)))
+    assert await assert_current(live, POINTS) is not first
+    await assert_current(live, FOULS)
+
+
+async def test_an_order_whose_lines_nearly_all_moved_is_dropped_and_made_anew(live: LiveTournament) -> None:
+    first = await assert_current(live, POINTS)
+    kept_bytes = live.orders.size_bytes
+    fold(live, *(points((c, POINTS, c)) for c in LIST[:89]))
+    assert live.orders.size_bytes == kept_bytes
+    assert await assert_current(live, POINTS) is first
+    fold(live, *(points((c, POINTS, c)) for c in LIST[:90]))
+    assert live.orders.size_bytes == 0
+    assert await assert_current(live, POINTS) is not first
+
+
+async def test_an_order_counts_in_the_size_of_its_live(live: LiveTournament) -> None:
+    before = live.size_bytes()
+    order = await live.orders.of(RANKING, POINTS)
+    assert live.size_bytes() == before + live.orders.size_bytes
+    assert live.orders.size_bytes > order.size_bytes
+    await live.orders.of(RANKING, POINTS)
+    assert live.size_bytes() == before + live.orders.size_bytes
+    live.orders.clear()
+    assert live.size_bytes() == before
+
+
+@pytest.mark.parametrize(("name", "most"), [("ORDERS_MAX", 1), ("ORDERS_BYTES_MAX", 1)])
+async def test_orders_are_bounded_and_the_last_one_stays(
+    live: LiveTournament, monkeypatch: pytest.MonkeyPatch, name: str, most: int
+) -> None:
+    monkeypatch.setattr(orders, name, most)
+    first = await live.orders.of(RANKING, POINTS)
+    size_bytes = live.orders.size_bytes
+    assert await live.orders.of(RANKING, POINTS) is first
+    other = await assert_current(live, FOULS)
+    assert live.orders.size_bytes <= size_bytes
+    assert await assert_current(live, FOULS) is other
+    assert await assert_current(live, POINTS) is not first
+
+
+async def test_what_changes_while_an_order_is_made_is_in_it(
+    live: LiveTournament, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A point after each turn; then another list in the middle; then the one who asked has gone."""
+    monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
+    monkeypatch.setattr(orders, "Turn", AlwaysOver)
+    changes: Iterator[Event] = (points((n % 100 + 1, POINTS, n)) for n in count())
+    AlwaysOver.meanwhile = lambda: fold(live, next(changes)) if live.head.sequence < 40 else None
+    await assert_current(live, POINTS)
+    assert live.head.sequence >= 4
+    live.orders.clear()
+    lists = iter([listed(*LIST[50:]), listed(*LIST[20:])])
+    AlwaysOver.meanwhile = lambda: fold(live, *(event for event in [next(lists, None)] if event))
+    await assert_current(live, POINTS)
+    live.orders.clear()
+    AlwaysOver.meanwhile = lambda: None
+    asking = asyncio.create_task(live.orders.of(RANKING, POINTS))
+    await asyncio.sleep(0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    fold(live, points((1, POINTS, 1)))
+    assert live.orders.size_bytes == 0
+    await assert_current(live, POINTS)
+
+
+class AlwaysOver:
+    """A turn that is over after each step. Then `meanwhile` happens."""
+
+    over = True
+
+    @staticmethod
+    def meanwhile() -> None: ...
+
+    async def give_way(self) -> None:
+        await asyncio.sleep(0)
+        AlwaysOver.meanwhile()
