@@ -11,9 +11,10 @@ Pure. Whose totals these are, and which they are, is the caller's to know: `unit
 
 from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Sequence as Items
 from heapq import merge
 from itertools import islice
-from typing import Final
+from typing import Final, cast
 
 from engine.domain.terms import CompetitorId, Sort
 from projections.board.sorted_integers import SortedIntegers
@@ -71,7 +72,9 @@ class OrderedLines:
 
     def standings(self, start: int, stop: int) -> list[Standing]:
         """The lines from offset `start` to before `stop`, fewer if there are no more. Neither may be negative."""
-        lines = [self._read(line) for line in self._lines.run(start, stop)]
+        sign, competitors = self._sign, cast("Items[CompetitorId]", self._competitors)
+        run = self._lines.run(start, stop)
+        lines = [((line >> PLACE_BITS) * sign, competitors[line & _PLACE]) for line in run]
         if not lines:
             return []
         total, competitor_id = lines[0]
@@ -126,9 +129,6 @@ class OrderedLines:
 
     def _line(self, total: int, place: int) -> int:
         return total * self._sign << PLACE_BITS | place
-
-    def _read(self, line: int) -> tuple[int, CompetitorId]:
-        return (line >> PLACE_BITS) * self._sign, CompetitorId(self._competitors[line & _PLACE])
 
     def _better(self, total: int) -> int:
         """How many totals are better."""

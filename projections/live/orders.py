@@ -1,8 +1,8 @@
 """The orders of unities that windows are answered from: made when first asked for, then kept current.
 
 Folding does not move lines. It notes whose total will change and what it was. The next question moves those, however
-often their totals changed meanwhile. If nobody asks until a quarter of all have changed, the order is dropped, because
-making it anew takes no longer. All of this work gives way to others.
+often their totals changed meanwhile. If nobody asks until an eighth of all have changed, the order is dropped, because
+making it anew takes hardly longer. All of this work gives way to others.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from collections.abc import Sequence as Items
 from typing import Final, cast
+from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
@@ -19,7 +20,7 @@ from engine.process.turns import Turn
 from projections.board.board import Board, Unity
 from projections.board.order import OrderedLines
 
-ORDERS_BYTES_MAX: Final = 64 * 1024 * 1024
+ORDERS_BYTES_MAX: Final = 128 * 1024 * 1024
 """Bytes of the orders that are kept for one tournament, estimated. The one last asked for stays, even beyond this."""
 ORDERS_MAX: Final = 1_000
 """Orders that are kept for one tournament."""
@@ -27,7 +28,7 @@ MADE_AT_ONCE_MAX: Final = 2_000
 """Lines of an order that is made in one go; each takes some 2 µs."""
 
 _MOVED_AT_ONCE: Final = 50
-_CHANGED_PART: Final = 4
+_CHANGED_PART: Final = 8
 _CHANGED_SPARE: Final = 64
 _CHANGED_BYTES: Final = 150
 _BYTES: Final = 1_500
@@ -60,7 +61,7 @@ class Orders:
         self._board = board
         self._kept: OrderedDict[UnityId, _KeptOrder] = OrderedDict()  # least recently asked for first
         self._sizes: dict[UnityId, int] = {}
-        self._asking = asyncio.Lock()
+        self._asking: WeakValueDictionary[UnityId, asyncio.Lock] = WeakValueDictionary()
 
     def note(self, event: Event) -> None:
         """Notes what will change. Call it before `event` is folded into the board."""
@@ -82,7 +83,7 @@ class Orders:
 
     async def of(self, ranking_id: RankingId, unity_id: UnityId) -> OrderedLines:
         """The order of a unity that exists, as the board has it. It is current until the caller gives way to others."""
-        async with self._asking:
+        async with self._asking.setdefault(unity_id, asyncio.Lock()):
             turn = Turn()
             while not self._is_current(ranking_id, unity_id):
                 if (kept := self._kept.get(unity_id)) is None or kept.order is None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.interface import competitors
 from api.interface.fields import read_query
 from api.interface.windows import SPAN_MAX, WINDOW_FIELDS, WINDOW_LINES_MAX, Window
 from engine.domain.errors import Unacceptable
@@ -159,6 +160,26 @@ async def test_every_window_is_a_part_of_the_whole_at_every_moment(season: Seaso
     for sequence in moments:
         await assert_windows(client, path, unity_ids, f"at_sequence={sequence}")
     await assert_windows(client, path, unity_ids, f"version={points}:3")
+
+
+async def test_a_window_waits_for_the_bounds_of_its_competitors(
+    season: Season, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many competitors, some below others, the bounds are made step by step, while the answer is sent."""
+    client, path, (_, ben, pair) = season.client, season.path, season.ids
+    expected = cut_out(await shown(client, path), 0, [{"competitor_id": pair, "position": 1, "total": 0}])
+    monkeypatch.setattr(competitors, "LINES_AT_ONCE_MAX", 0)
+    for moment in ("", f"&at_sequence={expected['sequence']}"):
+        assert await shown(client, path, f"competitors={pair}{moment}") == expected
+    await client.put(f"competitors/{ben}.json", {"name": "Benedict"})  # all bounds are made anew
+    first = await client.get(f"{path}/standings.json?competitors={pair}")
+    assert first.json["ranking"] == expected | {
+        name: first.json["ranking"][name] for name in ("sequence", "recorded_at")
+    }
+    await client.put(f"competitors/{ben}.json", {"name": "Ben"})
+    changed = await client.get(f"{path}/standings.json?competitors={ben}")
+    assert changed.headers["ETag"] != first.headers["ETag"]
+    assert [competitor["name"] for competitor in changed.json["ranking"]["competitors"]] == ["Ben"]
 
 
 async def test_a_window_names_what_is_not_there(season: Season) -> None:

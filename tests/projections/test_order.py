@@ -107,6 +107,9 @@ def test_order_is_kept_after_two_million_enrolments(sort: Sort) -> None:
     turn_over(found, enrolled, sums)
     assert len(found._competitors) < 40
     assert_the_same(found, enrolled, sums, sort)
+    for competitor_id, total in [*sums.items()]:
+        found.move(competitor_id, total, 0)
+    assert_the_same(found, enrolled, {}, sort)
 
 
 def turn_over(found: OrderedLines, enrolled: list[CompetitorId], sums: dict[CompetitorId, int]) -> None:
@@ -121,15 +124,18 @@ def turn_over(found: OrderedLines, enrolled: list[CompetitorId], sums: dict[Comp
 
 
 def test_places_do_not_run_out() -> None:
-    enrolled = list(everybody)
+    enrolled, sums = list(everybody), {competitor_id: competitor_id % 5 for competitor_id in everybody}
     with mock.patch.multiple(order, PLACE_BITS=4, _PLACE=15):
-        found = OrderedLines(enrolled, {}, Sort.DESC)
+        found = OrderedLines(enrolled, sums, Sort.DESC)
         for n in range(100):
             coming_back = enrolled.pop(n % 7)
-            found.remove(coming_back, 0)
+            found.remove(coming_back, sums[coming_back])
             enrolled.append(coming_back)
-            found.enrol(coming_back, 0)
+            found.enrol(coming_back, sums[coming_back])
             assert len(found._competitors) <= 16
+        assert_the_same(found, enrolled, sums, Sort.DESC)
+        for competitor_id, total in sums.items():
+            found.move(competitor_id, total, 0)
         assert_the_same(found, enrolled, {}, Sort.DESC)
 
 

@@ -80,10 +80,10 @@ async def test_an_order_is_kept_while_totals_change_and_made_anew_for_another_li
 async def test_an_order_whose_lines_nearly_all_moved_is_dropped_and_made_anew(live: LiveTournament) -> None:
     first = await assert_current(live, POINTS)
     kept_bytes = live.orders.size_bytes
-    fold(live, *(points((c, POINTS, c)) for c in LIST[:89]))
+    fold(live, *(points((c, POINTS, c)) for c in LIST[:76]))
     assert live.orders.size_bytes == kept_bytes
     assert await assert_current(live, POINTS) is first
-    fold(live, *(points((c, POINTS, c)) for c in LIST[:90]))
+    fold(live, *(points((c, POINTS, c)) for c in LIST[:77]))
     assert live.orders.size_bytes == 0
     assert await assert_current(live, POINTS) is not first
 
@@ -119,7 +119,7 @@ async def test_what_changes_while_an_order_is_made_is_in_it(
     """A point after each turn; then another list in the middle; then the one who asked has gone."""
     monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
     monkeypatch.setattr(orders, "Turn", AlwaysOver)
-    changes: Iterator[Event] = (points((n % 100 + 1, POINTS, n)) for n in count())
+    changes: Iterator[Event] = (points((n % 100 + 1, POINTS, n + 1)) for n in count())
     AlwaysOver.meanwhile = lambda: fold(live, next(changes)) if live.head.sequence < 40 else None
     await assert_current(live, POINTS)
     assert live.head.sequence >= 4
@@ -137,6 +137,23 @@ async def test_what_changes_while_an_order_is_made_is_in_it(
     fold(live, points((1, POINTS, 1)))
     assert live.orders.size_bytes == 0
     await assert_current(live, POINTS)
+
+
+async def test_an_order_does_not_wait_for_another_that_is_being_made(
+    live: LiveTournament, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two who ask for the same share what is made."""
+    monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
+    monkeypatch.setattr(orders, "Turn", AlwaysOver)
+    AlwaysOver.meanwhile = lambda: None
+    asking = [asyncio.create_task(live.orders.of(RANKING, POINTS)) for _ in range(2)]
+    await asyncio.sleep(0)
+    monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 1_000)
+    other = asyncio.create_task(live.orders.of(RANKING, FOULS))
+    done, _ = await asyncio.wait([*asking, other], return_when=asyncio.FIRST_COMPLETED)
+    assert done == {other}
+    first, second = await asyncio.gather(*asking)
+    assert first is second
 
 
 class AlwaysOver:
