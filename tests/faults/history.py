@@ -46,7 +46,7 @@ class Asked(Struct, frozen=True, gc=False):
     number: int
     client: int
     tournament: int
-    type: Kind
+    kind: Kind
     key: str | None
     lines: tuple[Line, ...] = ()
     mark: int = 0
