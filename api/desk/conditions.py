@@ -43,10 +43,10 @@ class Condition(Struct, frozen=True):
 
     @property
     def exact(self) -> bool:
-        """Whether no event at all may lie between the judging and the append. Every change of a competitor's tag is
-        structural, so the log itself refuses what was judged before one. A change of a competition is not, nor is the
-        enrolment of competitors in a ranking."""
-        return self.kind != "competitor"
+        """Whether no event at all may lie between the judging and the append. Every change of a ranking's or a
+        competitor's tag is structural, so the log itself refuses what was judged before one. A change of a competition
+        is not."""
+        return self.kind == "competition"
 
     def refuse_unless_met(self, board: Board) -> None:
         """Raises PreconditionFailed. A resource that does not exist passes: the judging refuses it for that."""

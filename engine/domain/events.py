@@ -125,16 +125,13 @@ class RankingModified(EventBase, frozen=True, kw_only=True):
 
 class ParticipantsChanged(EventBase, frozen=True, kw_only=True):
     """`removed` leave the ranking, then `added` come to the end of it. Who is not in it cannot leave, and who is in it
-    cannot come: that changes nothing, so folding the same enrolment twice does no harm."""
+    cannot come: that changes nothing. Structural, for newcomers too, so that PARTICIPANTS_MAX holds exactly."""
 
     tag = "ParticipantsChanged"
+    structural = True
     ranking_id: RankingId
     added: tuple[CompetitorId, ...] = ()
     removed: tuple[CompetitorId, ...] = ()
-
-    @property
-    def structural(self) -> bool:  # type: ignore[override] # newcomers alone overtake no decision
-        return bool(self.removed)
 
 
 class UnityAdded(EventBase, frozen=True, kw_only=True):

@@ -334,10 +334,12 @@ def _change_participants(state: State, command: commands.ChangeParticipants) -> 
     if not (command.added or command.removed):
         faults.append(Fault("add", "must name at least one competitor, unless remove does"))
     _refuse_if_any(faults)
-    left = set(ranking.enrolled).difference(command.removed).union(command.added)
-    if not left:
+    enrolled = ranking.enrolled
+    coming = len([c for c in command.added if c not in enrolled])
+    left = len(enrolled) + coming - len([c for c in command.removed if c in enrolled])
+    if left == 0:
         faults.append(Fault("remove", "must leave at least one competitor in the ranking"))
-    if len(left) > PARTICIPANTS_MAX:
+    if coming and left > PARTICIPANTS_MAX:
         faults.append(Fault("add", f"must leave at most {PARTICIPANTS_MAX} competitors in the ranking"))
     _refuse_if_any(faults)
     return events.ParticipantsChanged(ranking_id=command.ranking_id, added=command.added, removed=command.removed)

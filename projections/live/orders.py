@@ -24,6 +24,9 @@ ORDERS_BYTES_MAX: Final = 128 * 1024 * 1024
 """Bytes of the orders that are kept for one tournament, estimated. The one last asked for stays, even beyond this."""
 ORDERS_MAX: Final = 1_000
 """Orders that are kept for one tournament."""
+OVERTAKEN_MAX: Final = 2
+"""How often an order is made in turns for one question while the list changes. Then it is made in one go: a steady flow
+of enrolments must not hold a question up for ever."""
 MADE_AT_ONCE_MAX: Final = 2_000
 """Lines of an order that is made in one go; each takes some 2 µs."""
 
@@ -84,10 +87,11 @@ class Orders:
     async def of(self, ranking_id: RankingId, unity_id: UnityId) -> OrderedLines:
         """The order of a unity that exists, as the board has it. It is current until the caller gives way to others."""
         async with self._asking.setdefault(unity_id, asyncio.Lock()):
-            turn = Turn()
+            turn, made = Turn(), 0
             while not self._is_current(ranking_id, unity_id):
                 if (kept := self._kept.get(unity_id)) is None or kept.order is None:
-                    await self._make(ranking_id, unity_id, turn)
+                    await self._make(ranking_id, unity_id, turn, at_once=made >= OVERTAKEN_MAX)
+                    made += 1
                 else:
                     _move(kept, kept.order)
                 if turn.over:
@@ -110,13 +114,13 @@ class Orders:
             kept.participants = participants
         return kept.order is not None and not kept.changed
 
-    async def _make(self, ranking_id: RankingId, unity_id: UnityId, turn: Turn) -> None:
+    async def _make(self, ranking_id: RankingId, unity_id: UnityId, turn: Turn, *, at_once: bool) -> None:
         """Makes the order from the totals of now, in turns; what changes meanwhile is noted. It may be dropped again
         before it is made."""
         ranking = self._board().rankings[ranking_id]
         unity = ranking.unities[unity_id]
         kept = self._kept[unity_id] = _KeptOrder(ranking.participants, unity, changed={})
-        if len(ranking.participants) <= MADE_AT_ONCE_MAX:
+        if at_once or len(ranking.participants) <= MADE_AT_ONCE_MAX:
             kept.order = OrderedLines(ranking.participants, unity.totals, unity.sort)
             return
         totals, changed = unity.totals, kept.changed

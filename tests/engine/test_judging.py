@@ -1009,6 +1009,22 @@ def test_what_is_structural() -> None:
     assert structural == {type(fact) for fact, _ in OVERTAKEN} | {events.RankingCreated, events.EventSetAside}
 
 
+def test_enrolment_ends_at_the_most_participants_and_nothing_else_does() -> None:
+    board = deepcopy(CROWDED)
+    *members, newcomer = CROWD
+    fold_events(board, created(*members, ranking_id=NEW))
+
+    def change(added: tuple[int, ...] = (), removed: tuple[int, ...] = ()) -> tuple[Event, ...]:
+        return decide(board, commands.ChangeParticipants(ranking_id=NEW, added=added, removed=removed))
+
+    with pytest.raises(Unacceptable) as refusal:
+        change((newcomer,))
+    assert [fault.field for fault in refusal.value.faults] == ["add"]
+    assert change((members[0],))
+    assert change((newcomer,), (members[0],))
+    assert change((), (members[0],))
+
+
 def test_every_command_has_cases() -> None:
     accepted = {type(when) for when, _ in ACCEPTED.values()}
     refused = {type(when) for when, _ in UNACCEPTABLE.values()}
