@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 from msgspec import Raw, Struct
 
-from api.http.outgoing import LONG_BYTES, Later, regrouped
+from api.http.outgoing import Later, regrouped
 from api.interface import paging
 from api.interface.competitors import CompetitorPieces, RawCompetitor, competitor_pieces
 from api.interface.declarations import Operation, Read, Write
@@ -20,9 +20,11 @@ from api.interface.rendering import (
     View,
     cut,
     encode,
+    kept_bytes,
     later,
     listed,
     resource,
+    short,
     tagged_body,
     timestamp,
     timestamp_or_none,
@@ -80,22 +82,15 @@ def list_competitions(view: View, answer: Answer, page: PageQuestion) -> TaggedB
     """One page of the competitions, in the order of their creation."""
 
     def around(view: View) -> tuple[bytes, bytes]:
-        shape = CompetitionsShape(competition=[], **page.paging(len(view.board.competitions)))
-        before, after = cut(shape, "competition")
-        return answer.before + before, after + b"}"
+        return page.around(answer, CompetitionsShape, "competition", len(view.board.competitions))
 
     def render() -> TaggedBody | None:
         found = page.of(view.board.competitions.items())
         pieces = competitor_pieces(view)
         if not pieces.ready or sum([len(one.participants) for _, one in found]) > LINES_AT_ONCE_MAX:
             return None
-        shown, size = [], 0
-        for competition_id, competition in found:
-            shown.append(b"".join(_competition(pieces, competition_id, competition)))
-            size += len(shown[-1])
-            if size > LONG_BYTES:
-                return None
-        return tagged_body(b",".join(shown).join(around(view)))
+        shown = short(b"".join(_competition(pieces, *one)) for one in found)
+        return None if shown is None else tagged_body(b",".join(shown).join(around(view)))
 
     def take(view: View) -> Taking:
         pieces = competitor_pieces(view).freeze()
@@ -112,7 +107,7 @@ def list_competitions(view: View, answer: Answer, page: PageQuestion) -> TaggedB
     if page.is_past_the_end(len(view.board.competitions)):
         return tagged_body(b"".join(around(view)))
     stamp = view.revisions.competitors, view.revisions.competitions
-    kept = view.cache.rendered(("competitions", page), stamp, render, lambda kept: len(kept.body) if kept else 0)
+    kept = view.cache.rendered(("competitions", page), stamp, render, kept_bytes)
     return kept or later(view, ("competitions", page.page, page.per_page), take)
 
 
@@ -131,13 +126,8 @@ def render_competition(view: View, answer: Answer, of: OfCompetition) -> bytes |
     pieces = competitor_pieces(view)
     competition = view.board.competitions[competition_id]
     if pieces.ready and len(competition.participants) <= LINES_AT_ONCE_MAX:
-        found, size = [], 0
-        for piece in _competition(pieces, competition_id, competition):
-            found.append(piece)
-            size += len(piece)
-            if size > LONG_BYTES:
-                break
-        else:
+        found = short(_competition(pieces, competition_id, competition))
+        if found is not None:
             return answer.body(b"".join(found))
 
     def take(view: View) -> Taking:

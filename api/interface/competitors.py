@@ -6,7 +6,7 @@ from typing import Annotated, Final, Protocol
 
 from msgspec import Meta, Raw, Struct
 
-from api.http.outgoing import LONG_BYTES, Later, joined
+from api.http.outgoing import Later, joined
 from api.interface import paging
 from api.interface.declarations import Operation, Read, Write
 from api.interface.fields import COLOR, ID, NAME, TAGS, Field, Fields
@@ -18,10 +18,11 @@ from api.interface.rendering import (
     TaggedBody,
     Taking,
     View,
-    cut,
     encode,
+    kept_bytes,
     later,
     resource,
+    short,
     tagged_body,
     timestamp,
 )
@@ -83,21 +84,14 @@ def list_competitors(view: View, answer: Answer, page: PageQuestion) -> TaggedBo
     """One page of the competitors, in the order of their registration."""
 
     def around(view: View) -> tuple[bytes, bytes]:
-        shape = CompetitorsShape(competitor=[], **page.paging(len(view.board.competitors)))
-        before, after = cut(shape, "competitor")
-        return answer.before + before, after + b"}"
+        return page.around(answer, CompetitorsShape, "competitor", len(view.board.competitors))
 
     def render() -> TaggedBody | None:
         pieces = competitor_pieces(view)
         if not pieces.ready:
             return None
-        shown, size = [], 0
-        for competitor_id in page.of(view.board.competitors):
-            shown.append(pieces[competitor_id])
-            size += len(shown[-1])
-            if size > LONG_BYTES:
-                return None
-        return tagged_body(b",".join(shown).join(around(view)))
+        shown = short(pieces[competitor_id] for competitor_id in page.of(view.board.competitors))
+        return None if shown is None else tagged_body(b",".join(shown).join(around(view)))
 
     def take(view: View) -> Taking:
         pieces = competitor_pieces(view).freeze()
@@ -112,9 +106,7 @@ def list_competitors(view: View, answer: Answer, page: PageQuestion) -> TaggedBo
 
     if page.is_past_the_end(len(view.board.competitors)):
         return tagged_body(b"".join(around(view)))
-    kept = view.cache.rendered(
-        ("competitors", page), view.revisions.competitors, render, lambda kept: len(kept.body) if kept else 0
-    )
+    kept = view.cache.rendered(("competitors", page), view.revisions.competitors, render, kept_bytes)
     return kept or later(view, ("competitors", page.page, page.per_page), take)
 
 
@@ -248,13 +240,8 @@ def participants_json(view: View, ranking_id: RankingId, ranking: Ranking) -> by
         pieces = competitor_pieces(view)
         if not pieces.ready or len(ranking.participants) > LINES_AT_ONCE_MAX:
             return b""
-        found, size = [], 0
-        for competitor_id in ranking.participants:
-            found.append(pieces[competitor_id])
-            size += len(found[-1])
-            if size > LONG_BYTES:
-                return b""
-        return b"[%b]" % b",".join(found)
+        found = short(pieces[competitor_id] for competitor_id in ranking.participants)
+        return b"" if found is None else b"[%b]" % b",".join(found)
 
     stamp = view.revisions.participants
     return view.cache.rendered(("enrolled", ranking_id), stamp, render, len)

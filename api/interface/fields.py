@@ -89,8 +89,8 @@ class FormReader:
             if text:
                 try:
                     arguments[field.argument or field.name] = field.type.read(text)
-                except FieldMisread as misread:
-                    faults += _faults_of(field.name, misread)
+                except FieldMisread as error:
+                    faults += _faults_of(field.name, error)
             elif field.required:
                 faults.append(Fault(field.name, "is required"))
             elif field.clearable and text is not None:
@@ -121,8 +121,8 @@ def _indexed(name: str, form: Form, undeclared: set[str], faults: list[Fault]) -
             undeclared.discard(field)
             try:
                 index = _id(field[len(name) + 1 : -1])
-            except FieldMisread as misread:
-                faults += _faults_of(field, misread)
+            except FieldMisread as error:
+                faults += _faults_of(field, error)
             else:
                 if text:
                     texts[index] = text
@@ -146,8 +146,8 @@ def read_query(query: Iterable[tuple[str, str]], fields: Fields) -> dict[str, An
         if field.name in given:
             try:
                 arguments[field.argument or field.name] = field.type.read(given.pop(field.name))
-            except FieldMisread as misread:
-                faults += _faults_of(field.name, misread)
+            except FieldMisread as error:
+                faults += _faults_of(field.name, error)
         elif field.required:
             faults.append(Fault(field.name, "is required"))
     for name in given:
@@ -159,8 +159,8 @@ def read_query(query: Iterable[tuple[str, str]], fields: Fields) -> dict[str, An
     return arguments
 
 
-def _faults_of(name: str, misread: FieldMisread) -> list[Fault]:
-    return [Fault(shortened(name), fault) for fault in misread.faults]
+def _faults_of(name: str, error: FieldMisread) -> list[Fault]:
+    return [Fault(shortened(name), fault) for fault in error.faults]
 
 
 def _takes(fields: Fields) -> str:
@@ -295,8 +295,8 @@ def _items(text: str, items_max: int, read: Callable[[str], _T]) -> tuple[_T, ..
         if item:
             try:
                 items.append(read(item))
-            except FieldMisread as misread:
-                faults += misread.faults
+            except FieldMisread as error:
+                faults += error.faults
     if faults:
         raise FieldMisread(*faults)
     return tuple(items)

@@ -1,6 +1,6 @@
 """Looks up what a question names. If it is not there, the answer is a 404 that says what is missing."""
 
-from engine.domain.errors import NotFound
+from engine.domain.errors import NotFound, existing
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Competition, Competitor, Ranking
 from projections.past.history import Filter
@@ -8,26 +8,17 @@ from projections.past.history import Filter
 
 def ranking_of(board: Board, ranking_id: RankingId) -> Ranking:
     """Raises NotFound."""
-    ranking = board.rankings.get(ranking_id)
-    if ranking is None:
-        raise NotFound.of("ranking", ranking_id)
-    return ranking
+    return existing(board.rankings, "ranking", ranking_id)
 
 
 def competitor_of(board: Board, competitor_id: CompetitorId) -> Competitor:
     """Raises NotFound."""
-    competitor = board.competitors.get(competitor_id)
-    if competitor is None:
-        raise NotFound.of("competitor", competitor_id)
-    return competitor
+    return existing(board.competitors, "competitor", competitor_id)
 
 
 def competition_of(board: Board, competition_id: CompetitionId) -> Competition:
     """Raises NotFound."""
-    competition = board.competitions.get(competition_id)
-    if competition is None:
-        raise NotFound.of("competition", competition_id)
-    return competition
+    return existing(board.competitions, "competition", competition_id)
 
 
 def unity_of(board: Board, ranking_id: RankingId, unity_id: UnityId | None) -> UnityId:

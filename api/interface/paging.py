@@ -1,12 +1,13 @@
 """Lists that are answered a page at a time."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from itertools import islice
 from typing import Final, TypeVar
 
 from msgspec import Struct
 
 from api.interface.fields import FROM_1, Field, Fields, FieldType, count
+from api.interface.rendering import Answer, cut
 
 PER_PAGE_DEFAULT: Final = 100
 PER_PAGE_MAX: Final = 200
@@ -30,10 +31,12 @@ class PageQuestion(Struct, frozen=True):
         start = (self.page - 1) * self.per_page
         return list(islice(items, start, start + self.per_page))
 
-    def paging(self, total: int) -> dict[str, int]:
-        """The fields of `PagedShape`."""
+    def around(self, answer: Answer, shape: Callable[..., Struct], items: str, total: int) -> tuple[bytes, bytes]:
+        """What stands in the body before and after the items of a page: a `PagedShape` with the list `items`."""
         pages = max(1, -(-total // self.per_page))
-        return {"page": self.page, "pages": pages, "perpage": self.per_page, "total": total}
+        paged = shape(**{items: []}, page=self.page, pages=pages, perpage=self.per_page, total=total)
+        before, after = cut(paged, items)
+        return answer.before + before, after + b"}"
 
 
 class PagedShape(Struct, kw_only=True):

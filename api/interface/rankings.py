@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from api.http.auth import Scope
-from api.http.outgoing import LONG_BYTES, Later, Part, Taken, joined, regrouped
+from api.http.outgoing import Later, Part, Taken, joined, regrouped
 from api.interface.competitors import RawCompetitors, competitor_pieces, participants_json
 from api.interface.declarations import Operation, Read, Write
 from api.interface.fields import DESCRIPTION, IDS, NAME, SORT, Field, one_of
@@ -23,9 +23,11 @@ from api.interface.rendering import (
     View,
     cut,
     encode,
+    kept_bytes,
     later,
     listed,
     resource,
+    short,
     tagged_body,
     timestamp_or_none,
 )
@@ -109,22 +111,20 @@ def list_rankings(view: View, answer: Answer, question: RankingsQuestion) -> Tag
     """Every ranking of the tournament."""
     brief = question.omit == "competitors"
 
+    def piece(ranking_id: RankingId, ranking: Ranking) -> bytes:
+        if brief:
+            return encode(_brief(ranking_id, ranking, _unities(ranking)))
+        competitors = participants_json(view, ranking_id, ranking)
+        return competitors and _ranking(ranking_id, ranking, competitors)
+
     def render() -> TaggedBody | None:
         rankings = view.board.rankings
         lines = sum([len(ranking.unities if brief else ranking.participants) for ranking in rankings.values()])
         if lines > LINES_AT_ONCE_MAX:
             return None
-        shown, size = [], 0
-        for ranking_id, ranking in rankings.items():
-            if brief:
-                shown.append(encode(_brief(ranking_id, ranking, _unities(ranking))))
-            elif competitors := participants_json(view, ranking_id, ranking):
-                shown.append(_ranking(ranking_id, ranking, competitors))
-            else:
-                return None
-            size += len(shown[-1])
-            if size > LONG_BYTES:
-                return None
+        shown = short(piece(ranking_id, ranking) for ranking_id, ranking in rankings.items())
+        if shown is None:
+            return None
         before, after = cut(RankingsShape(ranking=[]), "ranking")
         return tagged_body(answer.body(b"%b%b%b" % (before, b",".join(shown), after)))
 
@@ -140,7 +140,7 @@ def list_rankings(view: View, answer: Answer, question: RankingsQuestion) -> Tag
 
     key = ("rankings", "brief") if brief else ("rankings",)
     stamp = view.revisions.rankings if brief else view.revisions.participants
-    kept = view.cache.rendered(key, stamp, render, lambda kept: len(kept.body) if kept else 0)
+    kept = view.cache.rendered(key, stamp, render, kept_bytes)
     return kept or later(view, key, take)
 
 

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from api.desk.conditions import own_tag
-from api.http.outgoing import Later, Long, Part, etag_of
+from api.http.outgoing import LONG_BYTES, Later, Long, Part, etag_of
 from engine.domain.terms import TournamentId
 from engine.log.log import Head
 from projections.board.board import FOLD_VERSION, Board, Competition, Competitor, Ranking, Revisions
@@ -81,6 +81,22 @@ def whole(body: bytes | TaggedBody | Later) -> bytes:
     if isinstance(body, bytes):
         return body
     return body.body if isinstance(body, TaggedBody) else b"".join(body().portions())
+
+
+def kept_bytes(made: "TaggedBody | Later | None") -> int:
+    """What a rendered answer takes while it is kept; one that is long is not kept."""
+    return len(made.body) if isinstance(made, TaggedBody) else 0
+
+
+def short(pieces: Iterable[bytes]) -> list[bytes] | None:
+    """The pieces; None: they are too long for a short answer, or one of them is, which is empty then."""
+    found, size = [], 0
+    for piece in pieces:
+        found.append(piece)
+        size += len(piece)
+        if not piece or size > LONG_BYTES:
+            return None
+    return found
 
 
 def tagged_body(body: bytes) -> TaggedBody:
@@ -163,7 +179,7 @@ def resource(
             return TaggedBody(made, _etag(found, hashlib.sha256(made).hexdigest()))
         return lambda: _tagged(made(), found)
 
-    return view.cache.rendered(key, stamp, make, lambda kept: len(kept.body) if isinstance(kept, TaggedBody) else 0)
+    return view.cache.rendered(key, stamp, make, kept_bytes)
 
 
 def _tagged(long: Long, found: Competitor | Competition | Ranking) -> Long:

@@ -38,12 +38,16 @@ Pure. Each class has a stable `code`; facts are attributes. One table in `api/ht
 statuses.
 """
 
+from collections.abc import Mapping
 from collections.abc import Sequence as Items
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from msgspec import Struct
 
 from engine.domain.terms import Sequence, TournamentId
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 
 
 class Fault(Struct, frozen=True):
@@ -135,6 +139,14 @@ class NotFound(Refusal):
     def of(cls, what: str, name: object) -> "NotFound":
         """The refusal of a request that names what the tournament does not have: "ranking", 7."""
         return cls(f"This tournament has no {what} {name}.")
+
+
+def existing(those: Mapping[_K, _V], what: str, name: _K) -> _V:
+    """What a tournament has of this name. Raises NotFound, which calls it `what`."""
+    found = those.get(name)
+    if found is None:
+        raise NotFound.of(what, name)
+    return found
 
 
 class MethodNotAllowed(Refusal):

@@ -19,7 +19,7 @@ from msgspec import UNSET
 
 from engine.domain import commands, events
 from engine.domain.commands import Command
-from engine.domain.errors import Conflict, Fault, IdTaken, NotFound, Unacceptable
+from engine.domain.errors import Conflict, Fault, IdTaken, Unacceptable, existing
 from engine.domain.events import Delta, Event, Result
 from engine.domain.terms import (
     COMPETITIONS_MAX,
@@ -119,11 +119,11 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
         case commands.UnvoidCompetition():
             return _unvoid_competition(state, command)
         case commands.CloseRanking():
-            if _ranking(state, command.ranking_id).closed_at is not None:
+            if existing(state.rankings, "ranking", command.ranking_id).closed_at is not None:
                 raise Conflict(f"Ranking {command.ranking_id} is closed already.")
             return (events.RankingClosed(ranking_id=command.ranking_id),)
         case commands.ReopenRanking():
-            if _ranking(state, command.ranking_id).closed_at is None:
+            if existing(state.rankings, "ranking", command.ranking_id).closed_at is None:
                 raise Conflict(f"Ranking {command.ranking_id} is open already.")
             return (events.RankingReopened(ranking_id=command.ranking_id),)
         case _:
@@ -178,8 +178,7 @@ def _register_competitor(state: State, command: commands.RegisterCompetitor) -> 
 
 
 def _change_competitor(state: State, command: commands.ChangeCompetitor) -> Event:
-    if command.competitor_id not in state.competitors:
-        raise NotFound.of("competitor", command.competitor_id)
+    existing(state.competitors, "competitor", command.competitor_id)
     tags = None if command.tags is None else _all_stripped(command.tags)
     faults = [
         *_name_faults("name", command.name),
@@ -221,7 +220,7 @@ def _add_competition(state: State, command: commands.AddCompetition) -> Event:
 
 
 def _change_competition(state: State, command: commands.ChangeCompetition) -> Event:
-    participants = _competition(state, command.competition_id).participants
+    participants = existing(state.competitions, "competition", command.competition_id).participants
     result, result_faults = _result(command.result, participants)
     faults = [
         *_location_faults(command.location),
@@ -239,14 +238,14 @@ def _change_competition(state: State, command: commands.ChangeCompetition) -> Ev
 
 
 def _void_competition(state: State, command: commands.VoidCompetition) -> tuple[Event, ...]:
-    if _competition(state, command.competition_id).voided_at is not None:
+    if existing(state.competitions, "competition", command.competition_id).voided_at is not None:
         raise Conflict(f"Competition {command.competition_id} is voided already.")
     voided = events.CompetitionVoided(competition_id=command.competition_id)
     return voided, *_reversals(state, command.competition_id, command.unreversed)
 
 
 def _unvoid_competition(state: State, command: commands.UnvoidCompetition) -> tuple[Event, ...]:
-    if _competition(state, command.competition_id).voided_at is None:
+    if existing(state.competitions, "competition", command.competition_id).voided_at is None:
         raise Conflict(f"Competition {command.competition_id} is not voided.")
     unvoided = events.CompetitionUnvoided(competition_id=command.competition_id)
     return unvoided, *_reversals(state, command.competition_id, command.unreversed)
@@ -365,22 +364,8 @@ def _add_unity(state: State, command: commands.AddUnity) -> Event:
 # ── What decisions have in common ───────────────────────────────────────────────────────────────────────
 
 
-def _competition(state: State, competition_id: CompetitionId) -> CompetitionState:
-    competition = state.competitions.get(competition_id)
-    if competition is None:
-        raise NotFound.of("competition", competition_id)
-    return competition
-
-
-def _ranking(state: State, ranking_id: RankingId) -> RankingState:
-    ranking = state.rankings.get(ranking_id)
-    if ranking is None:
-        raise NotFound.of("ranking", ranking_id)
-    return ranking
-
-
 def _open_ranking(state: State, ranking_id: RankingId) -> RankingState:
-    ranking = _ranking(state, ranking_id)
+    ranking = existing(state.rankings, "ranking", ranking_id)
     if ranking.closed_at is not None:
         raise Conflict(f"Ranking {ranking_id} is closed; have it reopened first.")
     return ranking

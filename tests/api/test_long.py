@@ -21,7 +21,7 @@ from api.desk.desk import open_desk
 from api.http import outgoing
 from api.http.outgoing import Later, Long, Made, Outgoing, Taken
 from api.http.settings import Settings
-from api.interface import competitions, competitors, rankings, standings, voiding
+from api.interface import competitions, competitors, rankings, rendering, standings, voiding
 from api.interface.paging import PageQuestion
 from api.interface.rankings import RankingQuestion, RankingsQuestion
 from api.interface.rendering import TaggedBody, whole
@@ -108,8 +108,7 @@ def all_long() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (competitors, competitions, rankings, standings):
             patch.setattr(module, "LINES_AT_ONCE_MAX", -1)
-        for module in (competitors, competitions, rankings):
-            patch.setattr(module, "LONG_BYTES", 0)
+        patch.setattr(rendering, "LONG_BYTES", 0)
         patch.setattr(standings, "LINES_OF_PORTION", 2)
         patch.setattr(competitors, "PIECES_BYTES_MAX", 1_000)
         patch.setattr(outgoing, "PORTION_BYTES", 300)
