@@ -23,6 +23,7 @@ from engine.domain.events import Delta, Event, Recorded, Result
 from engine.domain.judging import SCORE_PARTICIPANTS_MAX, State, decide
 from engine.domain.terms import DELTA_MAX, ID_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, Sort
 from projections.board.board import Board, Ranking, Revisions, Unity, fold
+from projections.board.enrolment import Enrolment, Totals
 
 _T = TypeVar("_T")
 
@@ -298,12 +299,13 @@ def _reopen_ranking(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     return commands.ReopenRanking(ranking_id=_one_of(draw, closed or board.rankings))
 
 
+_NO_LIST: Final = Enrolment([NOBODY])
 _NO_RANKING: Final = Ranking(
     number=1,
     name="Overall",
     description=None,
-    participants=(CompetitorId(NOBODY),),
-    unities={NOBODY: Unity(number=1, name="Points", sort=Sort.DESC)},
+    participants=_NO_LIST,
+    unities={NOBODY: Unity(number=1, name="Points", sort=Sort.DESC, totals=Totals(_NO_LIST))},
     updated_at=datetime(2024, 2, 29, tzinfo=UTC),
     revised=Sequence(1),
 )
@@ -407,7 +409,7 @@ def judged_by(state: State) -> object:
         {
             ranking_id: (
                 ranking.closed_at is None,
-                frozenset(ranking.enrolled),
+                frozenset(ranking.participants),
                 [(unity_id, unity.name) for unity_id, unity in ranking.unities.items()],  # the main one first
             )
             for ranking_id, ranking in state.rankings.items()

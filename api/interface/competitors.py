@@ -149,7 +149,7 @@ class CompetitorPieces(dict[CompetitorId, bytes]):
         self._bounds: dict[CompetitorId, NestedSetBounds] = {}
         self._walk: Iterator[None] | None = None
         if _has_parents(view):  # else there are only roots, whose bounds follow from the order
-            taken = dict(self._competitors)
+            taken = self._competitors.copy()
             self._walk = walk(((c, competitor.parent_id) for c, competitor in taken.items()), self._bounds)
             if len(self._competitors) <= LINES_AT_ONCE_MAX:
                 for _ in self.steps():
@@ -169,7 +169,7 @@ class CompetitorPieces(dict[CompetitorId, bytes]):
     def freeze(self) -> "CompetitorPieces":
         """Keeps these pieces as they are, whatever is folded into the board. Returns them."""
         if not self._is_frozen:
-            self._competitors = dict(self._competitors)
+            self._competitors = self._competitors.copy()
             self._is_frozen = True
         return self
 

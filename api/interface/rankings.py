@@ -222,7 +222,7 @@ def _take(
                 _brief(ranking_id, ranking, []),
                 main.name,  # of a unity, only this can change
                 tuple(ranking.unities.items()),
-                ranking.participants,
+                () if brief else tuple(ranking.participants),
             )
         )
 

@@ -30,10 +30,11 @@ from api.interface.rendering import (
 )
 from api.interface.windows import WINDOW_FIELDS, Window
 from engine.domain.errors import Fault, Unreadable
-from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.domain.terms import RankingId, Sequence, TournamentId, UnityId
 from engine.log.log import Head
 from engine.process.turns import Turn
 from projections.board.board import FOLD_VERSION, Board, Ranking, Revisions, Unity
+from projections.board.enrolment import Enrolment
 from projections.board.order import OrderedLines
 from projections.board.standing import ordered, placed
 from projections.live.cache import RenderCache
@@ -190,7 +191,7 @@ async def _window_then(
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
     ranking = then.board.rankings[ranking_id]
     unity = ranking.unities[unity_id]
-    order = await made_in_turns(ranking.participants, lambda c: unity.totals.get(c, 0), unity.sort, Turn())
+    order = await made_in_turns(ranking.participants, unity, Turn())
     view = PastView(context.live.tournament_id, then)
     unfinished = await _window(context, view, answer, question, unity_id, order)
     return _finished(unfinished, ranking_id, then.board, then.sequence, then.recorded_at, head)
@@ -209,7 +210,7 @@ async def _window(
     ranking_id = question.ranking_id
     ranking = view.board.rankings[ranking_id]
     unity = ranking.unities[unity_id]
-    lines = question.lines(order, unity.totals)
+    lines = question.lines(order)
     competitor_ids = [line.competitor_id for line in lines]
     shape = UnityShape(
         name=unity.name,
@@ -288,7 +289,9 @@ def _unity_shape(ranking: Ranking, unity: Unity) -> UnityShape:
     return UnityShape(
         name=unity.name,
         version=unity.version,
-        competitors_ranking=placed(StandingShape, ordered(ranking.participants, unity.totals, unity.sort)),
+        competitors_ranking=placed(
+            StandingShape, ordered(ranking.participants.places, unity.totals.column, unity.sort)
+        ),
         general=unity.number == 1,
     )
 
@@ -302,7 +305,7 @@ def _long(view: View, answer: Answer, ranking_id: RankingId) -> Later:
 
 def _take(view: View, answer: Answer, ranking_id: RankingId) -> Taking:
     ranking = view.board.rankings[ranking_id]
-    participants = ranking.participants
+    participants = tuple(ranking.participants)
     pieces = competitor_pieces(view).freeze()
     stamp = view.revisions.participants
     competitors = view.cache.part(
@@ -311,7 +314,7 @@ def _take(view: View, answer: Answer, ranking_id: RankingId) -> Taking:
         lambda: Made(joined(pieces.of(participants)), PIECE_BYTES * len(participants)),
     )
     unities = [
-        view.cache.part(("part unity", unity_id), unity.version, partial(_unity_part, participants, unity))
+        view.cache.part(("part unity", unity_id), unity.version, partial(_unity_part, ranking.participants, unity))
         for unity_id, unity in ranking.unities.items()
     ]
     shape = RankingShape(**_fields(ranking_id, ranking, b"[]"), unities=[])
@@ -327,12 +330,12 @@ def _take(view: View, answer: Answer, ranking_id: RankingId) -> Taking:
     return make, (pieces, competitors, *unities), after + b"}"
 
 
-def _unity_part(participants: tuple[CompetitorId, ...], unity: Unity) -> Made:
-    totals, sort = dict(unity.totals), unity.sort
+def _unity_part(enrolment: Enrolment, unity: Unity) -> Made:
+    places, column, sort = enrolment.places[:], unity.totals.column[:], unity.sort
     shape = UnityShape(name=unity.name, version=unity.version, competitors_ranking=[], general=unity.number == 1)
 
     def portions() -> Iterator[bytes]:
-        lines = ordered(participants, totals, sort)
+        lines = ordered(places, column, sort)
         yield b""
         before, after = cut(shape, "competitors_ranking")
         yield before
@@ -343,7 +346,7 @@ def _unity_part(participants: tuple[CompetitorId, ...], unity: Unity) -> Made:
             yield (b"," if start else b"") + items_of(run)
         yield after
 
-    return Made(portions(), _LINE_BYTES * max(len(participants), len(totals)))
+    return Made(portions(), _LINE_BYTES * len(places))
 
 
 _LINE_BYTES: Final = 64

@@ -63,13 +63,13 @@ class UnityState(Protocol):
 
 
 class RankingState(Protocol):
-    """`closed_at` is None while the ranking is open; `enrolled` has its participants, in no order; `unities` has the
-    main one first."""
+    """`closed_at` is None while the ranking is open; `participants` finds a competitor at once; `unities` has the main
+    one first."""
 
     @property
     def closed_at(self) -> datetime | None: ...
     @property
-    def enrolled(self) -> Collection[CompetitorId]: ...
+    def participants(self) -> Collection[CompetitorId]: ...
     @property
     def unities(self) -> Mapping[UnityId, UnityState]: ...
 
@@ -137,7 +137,7 @@ def _add_points(state: State, command: commands.AddPoints) -> Event:
         faults.append(Fault("participants_delta", "must hold at least one delta"))
     if len(command.deltas) > DELTAS_MAX:
         raise _unacceptable([Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")])
-    enrolled, unities = ranking.enrolled, ranking.unities
+    enrolled, unities = ranking.participants, ranking.unities
     for delta in command.deltas:
         if delta.competitor_id not in enrolled:
             faults.append(Fault("participants_delta", f"competitor {delta.competitor_id} is not in this ranking"))
@@ -325,15 +325,16 @@ def _modify_ranking(state: State, command: commands.ModifyRanking) -> Event:
 
 def _change_participants(state: State, command: commands.ChangeParticipants) -> Event:
     ranking = _open_ranking(state, command.ranking_id)
+    added = set(command.added)
     faults = [
         *_participant_faults(state, command.added, "add"),
         *_participant_faults(state, command.removed, "remove"),
-        *(Fault("remove", f"competitor {c} is to be added too") for c in command.removed if c in command.added),
+        *(Fault("remove", f"competitor {c} is to be added too") for c in command.removed if c in added),
     ]
     if not (command.added or command.removed):
         faults.append(Fault("add", "must name at least one competitor, unless remove does"))
     _refuse_if_any(faults)
-    enrolled = ranking.enrolled
+    enrolled = ranking.participants
     coming = len([c for c in command.added if c not in enrolled])
     left = len(enrolled) + coming - len([c for c in command.removed if c in enrolled])
     if left == 0:

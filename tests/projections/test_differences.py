@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from engine.domain.events import Recorded
 from engine.domain.terms import Sequence, Sort
 from projections.board.board import Board, Ranking, Unity
+from projections.board.enrolment import Enrolment, Totals
 from projections.board.differences import SHOWN_CHARACTERS_MAX, Unlike, differences
 from tests.histories import board_of, logs, unhurried
 
@@ -20,15 +21,16 @@ def paths(expected: object, found: object) -> list[str]:
 
 def board(**totals: int) -> Board:
     of_unity = {int(name.removeprefix("c")): total for name, total in totals.items()}
+    enrolment = Enrolment([3, 4])
     unities = {
-        9: Unity(number=1, name="Points", sort=Sort.DESC, totals=of_unity),
-        8: Unity(number=2, name="Goals", sort=Sort.ASC),
+        9: Unity(number=1, name="Points", sort=Sort.DESC, totals=Totals(enrolment, of_unity)),
+        8: Unity(number=2, name="Goals", sort=Sort.ASC, totals=Totals(enrolment)),
     }
     ranking = Ranking(
         number=1,
         name="Season",
         description=None,
-        participants=(3, 4),
+        participants=enrolment,
         unities=unities,
         updated_at=datetime(2024, 5, 4, tzinfo=UTC),
         revised=Sequence(2),

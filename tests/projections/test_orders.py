@@ -8,10 +8,11 @@ from typing import Final
 
 import pytest
 
-from engine.domain.events import Delta, Event, PointsAdded, RankingModified, Recorded
+from engine.domain.events import Delta, Event, ParticipantsChanged, PointsAdded, RankingModified, Recorded
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log.log import Head
 from projections.board.board import Board, Ranking, Unity
+from projections.board.enrolment import Enrolment, Totals
 from projections.board.standing import standings
 from projections.live import orders
 from projections.live.tournament import LiveTournament
@@ -25,15 +26,16 @@ LIST: Final = tuple(CompetitorId(n) for n in range(1, 101))
 
 @pytest.fixture
 def live() -> LiveTournament:
+    enrolment = Enrolment(LIST)
     unities = {
-        POINTS: Unity(number=1, name="Points", sort=Sort.DESC, totals={c: c % 7 for c in LIST}),
-        FOULS: Unity(number=2, name="Fouls", sort=Sort.ASC),
+        POINTS: Unity(number=1, name="Points", sort=Sort.DESC, totals=Totals(enrolment, {c: c % 7 for c in LIST})),
+        FOULS: Unity(number=2, name="Fouls", sort=Sort.ASC, totals=Totals(enrolment)),
     }
     ranking = Ranking(
         number=1,
         name="Season",
         description=None,
-        participants=LIST,
+        participants=enrolment,
         unities=unities,
         updated_at=NOW,
         revised=Sequence(1),
@@ -55,6 +57,14 @@ def listed(*competitor_ids: CompetitorId) -> RankingModified:
     return RankingModified(ranking_id=RANKING, participants=competitor_ids, main_unity_name="Points")
 
 
+def joined(*competitor_ids: int) -> ParticipantsChanged:
+    return ParticipantsChanged(ranking_id=RANKING, added=tuple(map(CompetitorId, competitor_ids)))
+
+
+def left(*competitor_ids: int) -> ParticipantsChanged:
+    return ParticipantsChanged(ranking_id=RANKING, removed=tuple(map(CompetitorId, competitor_ids)))
+
+
 async def assert_current(live: LiveTournament, unity_id: UnityId) -> object:
     order = await live.orders.of(RANKING, unity_id)
     ranking = live.board.rankings[RANKING]
@@ -64,13 +74,16 @@ async def assert_current(live: LiveTournament, unity_id: UnityId) -> object:
     return order
 
 
-async def test_an_order_is_kept_while_totals_change_and_made_anew_for_another_list(live: LiveTournament) -> None:
+async def test_an_order_is_kept_while_totals_and_members_change_and_made_anew_for_another_list(live: LiveTournament) -> None:
     first = await assert_current(live, POINTS)
     fold(live, points((3, POINTS, 9), (3, POINTS, -2), (4, FOULS, 1)), points((3, POINTS, 1), (999, POINTS, 1)))
     assert await assert_current(live, POINTS) is first
     fold(live, listed(*LIST))
     fold(live, points((5, POINTS, 9)))
     assert await assert_current(live, POINTS) is first
+    fold(live, joined(101, 102), points((5, POINTS, 9), (102, POINTS, 9)), left(7), joined(7, 5, 103), left(103, 8))
+    assert await assert_current(live, POINTS) is first
+    assert 8 not in live.board.rankings[RANKING].participants
     fold(live, listed(*LIST[::-1]))
     fold(live, points((5, POINTS, 9)))
     assert await assert_current(live, POINTS) is not first
