@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
-from engine.domain.events import Event, Points
+from engine.domain.events import Event, Points, UnityChanged
 from engine.domain.terms import CompetitorId, RankingId, Sort, UnityId
 from engine.process.turns import Turn
 from projections.board.board import Board, Unity
@@ -68,6 +68,10 @@ class Orders:
 
     def note(self, event: Event) -> None:
         """Notes what will change. Call it before `event` is folded into the board."""
+        if isinstance(event, UnityChanged):
+            kept = self._kept.get(event.unity_id)
+            if kept is not None and event.sort not in (None, kept.unity.sort):
+                self._drop(event.unity_id)
         if not self._kept or not isinstance(event, Points):
             return
         for delta in event.deltas:

@@ -347,10 +347,10 @@ def touch(touched: Touched, event: Event) -> None:
             touched.rankings.add(event.ranking_id)
             touched.lists.add(event.ranking_id)
             touched.unities.update((event.ranking_id, u) for u in touched.board.rankings[event.ranking_id].unities)
-        case events.UnityAdded():
+        case events.UnityAdded() | events.UnityChanged():
             touched.rankings.add(event.ranking_id)
             touched.unities.add((event.ranking_id, event.unity_id))
-        case events.RankingClosed() | events.RankingReopened():
+        case events.RankingInformationChanged() | events.RankingClosed() | events.RankingReopened():
             touched.rankings.add(event.ranking_id)
         case _:
             assert_never(event)
