@@ -35,6 +35,8 @@ from api.interface.standings import STANDINGS, OfRanking, render_standings
 from engine.domain.commands import (
     AddUnity,
     ChangeParticipants,
+    ChangeRankingInformation,
+    ChangeUnity,
     CloseRanking,
     CreateRanking,
     ModifyRanking,
@@ -174,7 +176,7 @@ def render_ranking(view: View, answer: Answer, of: OfRanking) -> bytes | Later:
 
 def render_unity(view: View, answer: Answer, of: OfUnity) -> bytes:
     unity = view.board.rankings[of.ranking_id].unities[of.unity_id]
-    return answer.body(encode(_unity(of.unity_id, unity, unity.name)))
+    return answer.body(encode(_unity(of.unity_id, unity)))
 
 
 def _ranking(ranking_id: RankingId, ranking: Ranking, competitors: bytes) -> bytes:
@@ -198,12 +200,12 @@ def _brief(ranking_id: RankingId, ranking: Ranking, unities: list[ListedUnitySha
 
 
 def _unities(ranking: Ranking) -> list[ListedUnityShape]:
-    return [_unity(unity_id, unity, unity.name) for unity_id, unity in ranking.unities.items()]
+    return [_unity(unity_id, unity) for unity_id, unity in ranking.unities.items()]
 
 
-def _unity(unity_id: UnityId, unity: Unity, name: str) -> ListedUnityShape:
+def _unity(unity_id: UnityId, unity: Unity) -> ListedUnityShape:
     return ListedUnityShape(
-        id=unity_id, name=name, position=unity.number, general=unity.number == 1, sort=unity.sort.value
+        id=unity_id, name=unity.name, position=unity.number, general=unity.number == 1, sort=unity.sort.value
     )
 
 
@@ -216,24 +218,15 @@ def _take(
     taken = []
     for ranking_id in ranking_ids:
         ranking = view.board.rankings[ranking_id]
-        main = next(iter(ranking.unities.values()))
-        taken.append(
-            (
-                _brief(ranking_id, ranking, []),
-                main.name,  # of a unity, only this can change
-                tuple(ranking.unities.items()),
-                () if brief else tuple(ranking.participants),
-            )
-        )
+        participants = () if brief else tuple(ranking.participants)
+        taken.append((_brief(ranking_id, ranking, []), tuple(ranking.unities.items()), participants))
 
     def one(
         shape: BriefRankingShape,
-        main_name: str,
         unities: tuple[tuple[UnityId, Unity], ...],
         participants: tuple[CompetitorId, ...],
     ) -> Iterator[bytes]:
-        named = [_unity(u, unity, unity.name if n else main_name) for n, (u, unity) in enumerate(unities)]
-        shape = msgspec.structs.replace(shape, unities=named)
+        shape = msgspec.structs.replace(shape, unities=[_unity(unity_id, unity) for unity_id, unity in unities])
         if pieces is None:
             yield encode(shape)
             return
@@ -247,7 +240,7 @@ def _take(
             yield from pieces.steps()
         yield from regrouped(listed(one(*ranking) for ranking in taken))
 
-    size = sum([_TAKEN_BYTES + 8 * len(unities) for _, _, unities, _ in taken])
+    size = sum([_TAKEN_BYTES + 8 * len(unities) for _, unities, _ in taken])
     return make, (Taken(size),) if pieces is None else (pieces, Taken(size))
 
 
@@ -258,6 +251,8 @@ _TAKEN_BYTES: Final = 600
 
 _LIST: Final = f"ids of competitors, separated by commas, at most {PARTICIPANTS_MAX:,}"
 _OMITTED: Final = one_of("competitors")
+_TITLE: Final = Field("name", NAME, "its title; absent: as it is")
+_DESCRIPTION: Final = Field("description", DESCRIPTION, "absent: as it is; empty: none any more", clearable=True)
 _MAIN_UNITY_NAME: Final = Field("main_unity_name", NAME, "the name of its main unity", required=True)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -301,9 +296,18 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         fields=(
             _MAIN_UNITY_NAME,
             Field("participants", IDS, f"becomes the list, in that order: {_LIST}", required=True),
-            Field("name", NAME, "its title; absent: as it is"),
-            Field("description", DESCRIPTION, "absent: as it is; empty: none any more", clearable=True),
+            _TITLE,
+            _DESCRIPTION,
         ),
+    ),
+    Write(
+        "PUT",
+        "rankings/{ranking_id}/information.json",
+        "Change the name or the description of a ranking of any size; what is absent stays as it is",
+        command=ChangeRankingInformation,
+        answer=STANDINGS,
+        render=render_standings,
+        fields=(_TITLE, _DESCRIPTION),
     ),
     Write(
         "PUT",
@@ -329,6 +333,18 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("sort", SORT, "which totals are better: the highest (DESC) or the lowest"),
         ),
         new_ids={"id": "unity_id"},
+    ),
+    Write(
+        "PUT",
+        "rankings/{ranking_id}/unities/{unity_id}.json",
+        "Change the name or the sort of a unity, also of the main one; what is absent stays as it is",
+        command=ChangeUnity,
+        answer=Answer("unity", ListedUnityShape),
+        render=render_unity,
+        fields=(
+            Field("name", NAME, "unique in the ranking"),
+            Field("sort", SORT, "which totals are better from now on: the highest (DESC) or the lowest"),
+        ),
     ),
     Write(
         "PUT",

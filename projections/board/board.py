@@ -5,9 +5,9 @@ Pure: no clock, no I/O. The board is folded in place, because it has one owner; 
 are frozen and replaced, lists of participants and unities are changed in place. Competitors and competitions are kept
 packed, because there may be a million of them. All are in the order of creation, which is that of the log.
 
-VERSIONS. A unity's version is 1 when it is created. Every event that names the unity in a delta, or changes its name or
-its ranking's list of competitors, raises it by one. No event raises it by more, and a modification that leaves all of
-that as it was does not raise it.
+VERSIONS. A unity's version is 1 when it is created. Every event that names the unity in a delta, or changes its name,
+its sort or its ranking's list of competitors, raises it by one. No event raises it by more, and a modification that
+leaves all of that as it was does not raise it.
 
 REVISED. A competitor, competition or ranking records the sequence of the last event that changed its own fields,
 participants or unities. Points do not count, nor what is embedded in it when it is shown; a change to equal values
@@ -66,7 +66,11 @@ class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
 
 
 class Unity(Struct, kw_only=True):
-    """`totals` holds the sums of all who were ever in the ranking's list."""
+    """`totals` holds the sums of all who were ever in the ranking's list.
+
+    Points change `totals` and `version` in place. Another name or sort replaces the unity, which keeps its `totals`, so
+    a reference that is kept still shows the name and sort that it had.
+    """
 
     number: int
     name: str
@@ -204,12 +208,14 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
                 updated_at=now,
                 revised=recorded.sequence,
             )
-        case events.RankingModified():
+        case (
+            events.RankingModified()
+            | events.RankingInformationChanged()
+            | events.ParticipantsChanged()
+            | events.UnityChanged()
+        ):
             revisions.rankings += 1
-            _modify_ranking(board, event, recorded)
-        case events.ParticipantsChanged():
-            revisions.rankings += 1
-            _change_participants(board, event, recorded)
+            _change_ranking(board, event, recorded)
         case events.UnityAdded():
             revisions.rankings += 1
             _revise(board, event.ranking_id, recorded)
@@ -271,6 +277,26 @@ def _note_set_aside(revisions: Revisions, sequence: Sequence, event: events.Even
         revisions.set_aside.add(event.sequence)
 
 
+def _change_ranking(
+    board: Board,
+    event: (
+        events.RankingModified | events.RankingInformationChanged | events.ParticipantsChanged | events.UnityChanged
+    ),
+    recorded: Recorded,
+) -> None:
+    match event:
+        case events.RankingModified():
+            _modify_ranking(board, event, recorded)
+        case events.RankingInformationChanged():
+            _revise(board, event.ranking_id, recorded, **_information(board.rankings[event.ranking_id], event))
+        case events.ParticipantsChanged():
+            _change_participants(board, event, recorded)
+        case events.UnityChanged():
+            _change_unity(board, event, recorded)
+        case _:
+            assert_never(event)
+
+
 def _modify_ranking(board: Board, event: events.RankingModified, recorded: Recorded) -> None:
     ranking = board.rankings[event.ranking_id]
     main, *others = ranking.unities.values()
@@ -279,14 +305,25 @@ def _modify_ranking(board: Board, event: events.RankingModified, recorded: Recor
         main.version += 1
     for unity in others:
         unity.version += list_changed
-    main.name = event.main_unity_name
-    _revise(
-        board,
-        event.ranking_id,
-        recorded,
-        name=_or(event.name, ranking.name),
-        description=ranking.description if event.description is UNSET else event.description,
-    )
+    ranking.unities[next(iter(ranking.unities))] = msgspec.structs.replace(main, name=event.main_unity_name)
+    _revise(board, event.ranking_id, recorded, **_information(ranking, event))
+
+
+def _information(
+    ranking: Ranking, event: events.RankingModified | events.RankingInformationChanged
+) -> dict[str, str | None]:
+    """Name and description of the ranking after `event`."""
+    description = ranking.description if event.description is UNSET else event.description
+    return {"name": _or(event.name, ranking.name), "description": description}
+
+
+def _change_unity(board: Board, event: events.UnityChanged, recorded: Recorded) -> None:
+    _revise(board, event.ranking_id, recorded)
+    unities = board.rankings[event.ranking_id].unities
+    unity = unities[event.unity_id]
+    name, sort = _or(event.name, unity.name), _or(event.sort, unity.sort)
+    version = unity.version + ((name, sort) != (unity.name, unity.sort))
+    unities[event.unity_id] = msgspec.structs.replace(unity, name=name, sort=sort, version=version)
 
 
 def _change_participants(board: Board, event: events.ParticipantsChanged, recorded: Recorded) -> None:

@@ -86,6 +86,10 @@ class Orders:
                 for unity_id in self._kept_of(event.ranking_id):
                     for competitor_id in chain(event.removed, event.added):
                         self._note(unity_id, competitor_id)
+            case events.UnityChanged():
+                kept = self._kept.get(event.unity_id)
+                if kept is not None and event.sort not in (None, kept.unity.sort):
+                    self._drop(event.unity_id)
             case events.RankingModified():
                 for unity_id in self._kept_of(event.ranking_id):
                     if tuple(self._kept[unity_id].enrolment) != event.participants:

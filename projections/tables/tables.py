@@ -365,10 +365,10 @@ def touch(touched: Touched, event: Event) -> None:
             _touch_list(touched, event.ranking_id, *event.participants)
         case events.ParticipantsChanged():
             _touch_list(touched, event.ranking_id, *event.added, *event.removed)
-        case events.UnityAdded():
+        case events.UnityAdded() | events.UnityChanged():
             touched.rankings.add(event.ranking_id)
             touched.unities.add((event.ranking_id, event.unity_id))
-        case events.RankingClosed() | events.RankingReopened():
+        case events.RankingInformationChanged() | events.RankingClosed() | events.RankingReopened():
             touched.rankings.add(event.ranking_id)
         case _:
             assert_never(event)

@@ -142,7 +142,7 @@ async def assert_windows(client: Client, path: str, unities: list[int], *moment:
 
 
 async def test_every_window_is_a_part_of_the_whole_at_every_moment(season: Season, peers_client: Client) -> None:
-    """After points, lists, names and voided competitions; by the process that wrote, and by another."""
+    """After points, lists, names, sorts and voided competitions; by the process that wrote, and by another."""
     client, path, (ada, ben, pair) = season.client, season.path, season.ids
     unity_ids = [unity["id"] for unity in (await client.get("rankings.json")).json["rankings"]["ranking"][0]["unities"]]
     points, fouls = unity_ids
@@ -153,6 +153,11 @@ async def test_every_window_is_a_part_of_the_whole_at_every_moment(season: Seaso
         ("/add.json", {"participants_delta": deltas((pair, points, 5), (pair, points, 2)), "competition_id": cause}),
         ("", {"main_unity_name": "score", "participants": listed([ben, ada])}),
         ("/add.json", {"participants_delta": deltas((ada, points, 4)), "competition_id": cause}),
+        (f"/unities/{points}.json", {"sort": "ASC"}),
+        (f"/unities/{fouls}.json", {"sort": "DESC", "name": "fair play"}),
+        ("/add.json", {"participants_delta": deltas((ada, points, 7), (ben, fouls, 1))}),
+        (f"/unities/{points}.json", {"sort": "DESC"}),
+        ("/information.json", {"name": "Cup", "description": ""}),
         ("", {"main_unity_name": "score", "participants": listed([pair, ben, ada])}),
         ("void", {}),
         ("/add.json", {"participants_delta": deltas((ben, fouls, 9), (ben, points, 2**31 - 1))}),

@@ -113,9 +113,13 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         (events.RankingCreated, "description"): None,
         (events.RankingModified, "name"): None,
         (events.RankingModified, "description"): UNSET,
+        (events.RankingInformationChanged, "name"): None,
+        (events.RankingInformationChanged, "description"): UNSET,
         (events.ParticipantsChanged, "added"): (),
         (events.ParticipantsChanged, "removed"): (),
         (events.UnityAdded, "sort"): Sort.DESC,
+        (events.UnityChanged, "name"): None,
+        (events.UnityChanged, "sort"): None,
         (events.PointsAdded, "competition_id"): None,
     }
 

@@ -95,6 +95,11 @@ def said_last(history: list[Event]) -> object:
                 enrolled[event.ranking_id] = (enrolled[event.ranking_id] - {*event.removed}) | {*event.added}
             case events.UnityAdded():
                 unities[event.ranking_id].append((event.unity_id, event.name))
+            case events.UnityChanged():
+                unities[event.ranking_id] = [
+                    (u, event.name if u == event.unity_id and event.name is not None else name)
+                    for u, name in unities[event.ranking_id]
+                ]
             case events.RankingClosed() | events.RankingReopened():
                 is_open[event.ranking_id] = isinstance(event, events.RankingReopened)
     return parents, competitions, {r: (is_open[r], enrolled[r], unities[r]) for r in is_open}
@@ -152,7 +157,11 @@ def recounted_versions(log: list[Recorded]) -> dict[UnityId, int]:
             case events.UnityAdded():
                 versions[event.unity_id] = 1
             case (
-                events.PointsAdded() | events.PointsReversed() | events.RankingModified() | events.ParticipantsChanged()
+                events.PointsAdded()
+                | events.PointsReversed()
+                | events.RankingModified()
+                | events.ParticipantsChanged()
+                | events.UnityChanged()
             ):
                 before, after = shown(log[:number]), shown(log[: number + 1])
                 for unity_id in versions:
@@ -178,6 +187,9 @@ def shown(log: list[Recorded]) -> dict[UnityId, tuple[str, Sort, tuple[Competito
             case events.UnityAdded():
                 ranking_of[event.unity_id] = event.ranking_id
                 names[event.unity_id], sorts[event.unity_id] = event.name, event.sort
+            case events.UnityChanged():
+                names[event.unity_id] = names[event.unity_id] if event.name is None else event.name
+                sorts[event.unity_id] = event.sort or sorts[event.unity_id]
             case events.RankingModified():
                 names[main[event.ranking_id]] = event.main_unity_name
                 lists[event.ranking_id] = event.participants

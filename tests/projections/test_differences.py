@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from engine.domain.events import Recorded
 from engine.domain.terms import Sequence, Sort
 from projections.board.board import Board, Ranking, Unity
-from projections.board.enrolment import Enrolment, Totals
 from projections.board.differences import SHOWN_CHARACTERS_MAX, Unlike, differences
+from projections.board.enrolment import Enrolment, Totals
 from tests.histories import board_of, logs, unhurried
 
 
