@@ -303,10 +303,11 @@ async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, B
     totals: dict[tuple[TournamentId, UnityId], Totals] = {}
     async for row in _rows(connection, _UNITIES, boards):
         key, unity_id = (row["tournament_id"], row["ranking_id"]), row["unity_id"]
-        totals[row["tournament_id"], unity_id] = Totals(enrolments[key])
+        totals[row["tournament_id"], unity_id] = Totals(enrolments.setdefault(key, Enrolment()))
         unities.setdefault(key, {})[unity_id] = unity_of(row, totals[row["tournament_id"], unity_id])
     async for tournament_id, unity_id, competitor_id, total in _rows(connection, _TOTALS, boards):
-        totals[tournament_id, unity_id].add(competitor_id, total)
+        if (of_unity := totals.get((tournament_id, unity_id))) is not None:
+            of_unity.add(competitor_id, total)
     async for row in _rows(connection, _RANKINGS, boards):
         key = row["tournament_id"], row["ranking_id"]
         boards[row["tournament_id"]].rankings[row["ranking_id"]] = ranking_of(row, enrolments[key], unities[key])

@@ -19,6 +19,7 @@ from engine.domain.events import (
 )
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log.log import Head
+from projections.board import order
 from projections.board.board import Board, Ranking, Unity
 from projections.board.enrolment import Enrolment, Totals
 from projections.board.standing import standings
@@ -182,6 +183,7 @@ async def test_an_order_does_not_wait_for_another_that_is_being_made(
 ) -> None:
     """Two who ask for the same share what is made."""
     monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
+    monkeypatch.setattr(order, "_STEP_COMPETITORS", 10)
     monkeypatch.setattr(orders, "Turn", AlwaysOver)
     AlwaysOver.meanwhile = lambda: None
     asking = [asyncio.create_task(live.orders.of(RANKING, POINTS)) for _ in range(2)]
