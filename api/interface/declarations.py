@@ -14,6 +14,7 @@ from api.http.outgoing import Later, Long
 from api.interface.fields import Fields
 from api.interface.rendering import Answer, TaggedBody, View
 from engine.domain.commands import Command, UnvoidCompetition, VoidCompetition
+from engine.process.turns import Turns
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
 
@@ -22,7 +23,11 @@ TOURNAMENT: Final = "/tournament/{tournament}/"
 
 
 class Read(Struct, frozen=True):
-    """Answers a question from memory. `question` is made of the ids of the path and of the query's `fields`."""
+    """Answers a question from memory. `question` is made of the ids of the path and of the query's `fields`.
+
+    `find`, for what may take longer than a turn, gives way to others and returns what `render` shows in place of the
+    question; nothing is folded between the two. `judged`: what the question names is looked at, and may be refused with
+    422."""
 
     path: str
     summary: str
@@ -30,6 +35,8 @@ class Read(Struct, frozen=True):
     answer: Answer
     render: Callable[[View, Answer, Any], TaggedBody | Later]
     fields: Fields = ()
+    find: Callable[[LiveTournament, Turns, Any], Awaitable[Any]] | None = None
+    judged: bool = False
 
 
 class RecallContext(Struct, frozen=True):

@@ -1,9 +1,16 @@
 """Looks up what a question names. If it is not there, the answer is a 404 that says what is missing."""
 
-from engine.domain.errors import NotFound, existing
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from api.http.forms import unacceptable
+from engine.domain.errors import Fault, NotFound, existing
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Competition, Competitor, Ranking
 from projections.past.history import Filter
+
+_K = TypeVar("_K", bound=int)
+_V = TypeVar("_V")
 
 
 def ranking_of(board: Board, ranking_id: RankingId) -> Ranking:
@@ -48,3 +55,20 @@ def refuse_unknown(board: Board, ranking_id: RankingId, asked: Filter) -> None:
         competitor_of(board, asked.competitor_id)
     if asked.competition_id is not None:
         competition_of(board, asked.competition_id)
+
+
+def number_before(items: Mapping[_K, Any], what: str, after: _K) -> int:
+    """How many items there are up to the item `after`, in the order of creation; none up to 0. Raises Unacceptable if
+    there is no such item."""
+    if not after:
+        return 0
+    number: int = named(items, what, "after", after).number
+    return number
+
+
+def named(items: Mapping[_K, _V], what: str, field: str, item_id: _K) -> _V:
+    """The item that a field of the query names. Raises Unacceptable if there is none."""
+    found = items.get(item_id)
+    if found is None:
+        raise unacceptable([Fault(field, f"{what} {item_id} is not in this tournament")])
+    return found

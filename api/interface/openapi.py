@@ -107,7 +107,7 @@ def _described(operation: Operation, answer: str) -> Document:
         described["requestBody"] = _body(operation.fields)
     else:
         statuses += problems.OF_PREVIEWS if isinstance(operation, Preview) else ()
-        statuses += problems.OF_JUDGED_QUESTIONS if isinstance(operation, Recall) and operation.judged else ()
+        statuses += problems.OF_JUDGED_QUESTIONS if isinstance(operation, Read | Recall) and operation.judged else ()
         parameters += map(_of_query, operation.fields)
     if isinstance(operation, Read | Recall):
         done["headers"] = {"ETag": {"schema": {"type": "string"}}}

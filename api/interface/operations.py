@@ -2,13 +2,23 @@
 
 from typing import Final
 
-from api.interface import competitions, competitors, history, points, rankings, standings, voiding
+from api.interface import (
+    competitions,
+    competitor_standings,
+    competitors,
+    history,
+    points,
+    rankings,
+    standings,
+    voiding,
+)
 from api.interface.declarations import Operation
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *points.OPERATIONS,
     *rankings.OPERATIONS,
     *standings.OPERATIONS,
+    *competitor_standings.OPERATIONS,
     *history.OPERATIONS,
     *competitions.OPERATIONS,
     *voiding.OPERATIONS,

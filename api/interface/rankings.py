@@ -92,13 +92,16 @@ class RankingsShape(Struct):
 # ── Rendering ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-class RankingQuestion(Struct, frozen=True):
-    ranking_id: RankingId
-
-
 class RankingsQuestion(Struct, frozen=True):
     """All rankings are asked for, with their competitors or without."""
 
+    omit: Literal["competitors"] | None = None
+
+
+class RankingQuestion(Struct, frozen=True):
+    """As RankingsQuestion, for one ranking."""
+
+    ranking_id: RankingId
     omit: Literal["competitors"] | None = None
 
 
@@ -115,7 +118,7 @@ def list_rankings(view: View, answer: Answer, question: RankingsQuestion) -> Tag
 
     def piece(ranking_id: RankingId, ranking: Ranking) -> bytes:
         if brief:
-            return encode(_brief(ranking_id, ranking, _unities(ranking)))
+            return _brief_ranking(ranking_id, ranking)
         competitors = participants_json(view, ranking_id, ranking)
         return competitors and _ranking(ranking_id, ranking, competitors)
 
@@ -151,6 +154,11 @@ def show_ranking(view: View, answer: Answer, question: RankingQuestion) -> Tagge
     it while points are added. Raises NotFound."""
     ranking_id = question.ranking_id
     found = ranking_of(view.board, ranking_id)
+    if question.omit == "competitors":
+        stamp: object = view.revisions.rankings
+        return resource(
+            view, ("brief ranking", ranking_id), stamp, found, lambda: answer.body(_brief_ranking(ranking_id, found))
+        )
     stamp = view.revisions.participants
     return resource(view, ("ranking", ranking_id), stamp, found, lambda: render_ranking(view, answer, question))
 
@@ -177,6 +185,10 @@ def render_ranking(view: View, answer: Answer, of: OfRanking) -> bytes | Later:
 def render_unity(view: View, answer: Answer, of: OfUnity) -> bytes:
     unity = view.board.rankings[of.ranking_id].unities[of.unity_id]
     return answer.body(encode(_unity(of.unity_id, unity)))
+
+
+def _brief_ranking(ranking_id: RankingId, ranking: Ranking) -> bytes:
+    return encode(_brief(ranking_id, ranking, _unities(ranking)))
 
 
 def _ranking(ranking_id: RankingId, ranking: Ranking, competitors: bytes) -> bytes:
@@ -250,9 +262,9 @@ _TAKEN_BYTES: Final = 600
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
 _LIST: Final = f"ids of competitors, separated by commas, at most {PARTICIPANTS_MAX:,}"
-_OMITTED: Final = one_of("competitors")
 _TITLE: Final = Field("name", NAME, "its title; absent: as it is")
 _DESCRIPTION: Final = Field("description", DESCRIPTION, "absent: as it is; empty: none any more", clearable=True)
+_OMIT: Final = Field("omit", one_of("competitors"), "competitors: leaves them out of each ranking")
 _MAIN_UNITY_NAME: Final = Field("main_unity_name", NAME, "the name of its main unity", required=True)
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -262,14 +274,15 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         question=RankingsQuestion,
         answer=Answer("rankings", RankingsShape),
         render=list_rankings,
-        fields=(Field("omit", _OMITTED, "competitors: leaves them out of each ranking"),),
+        fields=(_OMIT,),
     ),
     Read(
         "rankings/{ranking_id}.json",
         "Show a ranking, without its standings",
         question=RankingQuestion,
-        answer=Answer("ranking", ListedRankingShape),
+        answer=Answer("ranking", RawListedRanking),
         render=show_ranking,
+        fields=(_OMIT,),
     ),
     Write(
         "POST",

@@ -1,0 +1,172 @@
+"""A competitor's standings: their line in every unity of the rankings they are enrolled in."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final
+
+from msgspec import Struct
+
+from api.http.outgoing import Later
+from api.interface.declarations import Operation, Read
+from api.interface.fields import FROM_0, Field
+from api.interface.lookup import competitor_of, number_before
+from api.interface.rendering import Answer, TaggedBody, View, encode, tagged_body
+from engine.domain.terms import UNITIES_MAX, CompetitorId, RankingId, UnityId
+from engine.process.turns import Turns
+from projections.board.board import Board
+from projections.live.orders import MADE_AT_ONCE_MAX
+from projections.live.tournament import LiveTournament
+
+COMPETITOR_LINES_MAX: Final = 200
+"""Lines of one answer. They are read in one go, for some 20 µs each, so that they are of one moment. All unities of a
+ranking fit in, and all their orders can be kept."""
+assert COMPETITOR_LINES_MAX >= UNITIES_MAX
+READ_AGAIN_MAX: Final = 3
+"""How often the lines are read anew because an order had to be made meanwhile. The last time, lines of different
+unities may be of different moments."""
+
+
+# ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class UnityStandingShape(Struct, kw_only=True):
+    """The competitor's line in a unity, at this version of it. `lines`: how many there are in all."""
+
+    id: int
+    name: str
+    version: int
+    position: int
+    total: int
+    lines: int
+
+
+class RankingStandingsShape(Struct, kw_only=True):
+    id: int
+    name: str
+    unities: list[UnityStandingShape]
+
+
+class CompetitorStandingsShape(Struct, kw_only=True):
+    """`next`: what to send as `after` for further rankings; null: there are none."""
+
+    next: int | None
+    ranking: list[RankingStandingsShape]
+
+
+# ── Finding and rendering ───────────────────────────────────────────────────────────────────────────────
+
+
+class CompetitorStandingsQuestion(Struct, frozen=True):
+    """The rankings asked for are those created after the ranking `after`; 0: all."""
+
+    competitor_id: CompetitorId
+    after: RankingId = RankingId(0)
+
+
+async def find_competitor_standings(
+    live: LiveTournament, turns: Turns, question: CompetitorStandingsQuestion
+) -> CompetitorStandingsShape:
+    """Raises NotFound for the competitor, and Unacceptable for `after`."""
+    competitor_id = question.competitor_id
+    competitor_of(live.board, competitor_id)
+    start = number_before(live.board.rankings, "ranking", question.after)
+    overtaken = 0
+    while True:
+        await _make_orders(live, turns, _enrolled(live.board, competitor_id, start)[0])
+        head = live.head
+        enrolled, following = _enrolled(live.board, competitor_id, start)
+        found = await _standings(live, competitor_id, enrolled)
+        if live.head == head or overtaken == READ_AGAIN_MAX:
+            return CompetitorStandingsShape(next=following, ranking=found)
+        overtaken += 1
+
+
+def show_competitor_standings(_: View, answer: Answer, found: CompetitorStandingsShape) -> TaggedBody | Later:
+    return tagged_body(answer.body(encode(found)))
+
+
+def _enrolled(board: Board, competitor_id: CompetitorId, start: int) -> tuple[list[RankingId], RankingId | None]:
+    """The competitor's rankings after the first `start` of all, as many as an answer has room for; and the last of them
+    if there are more."""
+    found: list[RankingId] = []
+    room = COMPETITOR_LINES_MAX
+    for ranking_id, ranking in islice(board.rankings.items(), start, None):
+        if competitor_id in ranking.participants:
+            room -= len(ranking.unities)
+            if room < 0:
+                return found, found[-1]
+            found.append(ranking_id)
+    return found, None
+
+
+async def _standings(
+    live: LiveTournament, competitor_id: CompetitorId, ranking_ids: Iterable[RankingId]
+) -> list[RankingStandingsShape]:
+    """The competitor's lines in these rankings; they are of one moment if no order has to be made."""
+    found = []
+    for ranking_id in ranking_ids:
+        ranking = live.board.rankings[ranking_id]
+        unities = []
+        for unity_id, unity in [*ranking.unities.items()]:
+            order = await live.orders.of(ranking_id, unity_id)
+            total = unity.totals.get(competitor_id, 0)
+            position = order.position(competitor_id, total)
+            if position is not None:  # else they have just left the ranking
+                unities.append(
+                    UnityStandingShape(
+                        id=unity_id,
+                        name=unity.name,
+                        version=unity.version,
+                        position=position,
+                        total=total,
+                        lines=len(order),
+                    )
+                )
+        if unities:
+            found.append(RankingStandingsShape(id=ranking_id, name=ranking.name, unities=unities))
+    return found
+
+
+async def _make_orders(live: LiveTournament, turns: Turns, ranking_ids: Iterable[RankingId]) -> None:
+    """Has the orders made, if that may take long. A long one gives way by itself, so it is made outside `turns`: other
+    answers need not wait for it."""
+    short: list[tuple[RankingId, UnityId]] = []
+    lines = 0
+    for ranking_id in ranking_ids:
+        ranking = live.board.rankings[ranking_id]
+        for unity_id in [*ranking.unities]:
+            if len(ranking.participants) > MADE_AT_ONCE_MAX:
+                await live.orders.of(ranking_id, unity_id)
+            else:
+                short.append((ranking_id, unity_id))
+                lines += len(ranking.participants)
+    if lines > MADE_AT_ONCE_MAX:
+        rest = iter(short)
+        while not await _some_made(live, turns, rest):
+            pass
+
+
+async def _some_made(live: LiveTournament, turns: Turns, rest: Iterator[tuple[RankingId, UnityId]]) -> bool:
+    """Has orders made for one turn. Returns whether those were the last."""
+    async with turns:
+        for ranking_id, unity_id in rest:
+            await live.orders.of(ranking_id, unity_id)
+            if turns.over:
+                return False
+    return True
+
+
+# ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
+
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    Read(
+        "competitors/{competitor_id}/standings.json",
+        "Show the standings of a competitor in every ranking they are in",
+        question=CompetitorStandingsQuestion,
+        answer=Answer("rankings", CompetitorStandingsShape),
+        render=show_competitor_standings,
+        fields=(Field("after", FROM_0, "only in rankings created after this one: what was given as next"),),
+        find=find_competitor_standings,
+        judged=True,
+    ),
+)
