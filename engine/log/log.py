@@ -192,13 +192,27 @@ _LAST_AT: Final = """
     SELECT low FROM search WHERE low = high
 """
 _BLOCK_DIGEST: Final = "SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $2"
-# The encoder writes the field exactly like $4; the reader checks it again in the decoded event.
+# By the index `event_competition`, whose words these are. A portion ends after $5 events, or with the one that brings
+# the bodies to $6 bytes.
 _POINTS_EVENTS: Final = """
     SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
-    FROM event
-    WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
-        AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(body, $4) > 0
-        AND sequence NOT IN (SELECT sequence FROM set_aside WHERE tournament_id = $1)
+    FROM (
+        SELECT
+            tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body,
+            sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
+        FROM (
+            SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+            FROM event
+            WHERE tournament_id = $1
+                AND rtrim(left(split_part(split_part(body, '"competition_id":', 2), ',', 1), 20), '}') COLLATE "C" = $2
+                AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(body, '"competition_id":') > 0
+                AND sequence > $3 AND sequence <= $4
+                AND sequence NOT IN (SELECT sequence FROM set_aside WHERE tournament_id = $1)
+            ORDER BY sequence
+            LIMIT $5
+        ) AS e
+    ) AS s
+    WHERE size - octet_length(body) < $6
     ORDER BY sequence
 """
 _SET_ASIDE_SINCE: Final = """
@@ -641,26 +655,24 @@ async def set_aside_since(connection: Connection, tournament_id: TournamentId, s
     return since
 
 
-POINTS_SEARCH_EVENTS_MAX: Final = 200_000
-"""Events that one query searches for those of a competition."""
-
-
 async def points_of(
     connection: Connection, tournament_id: TournamentId, competition_id: CompetitionId, upto: Sequence
 ) -> AsyncIterator[Recorded]:
     """Yields, in order, every event up to `upto` that gave or reversed points of the competition.
 
-    Events that were set aside are left out. Raises LogUnreadable.
+    Reads only these, a portion of at most SLICE_EVENTS_MAX events at a time; a portion ends with the event that brings
+    it to SLICE_BYTES_MAX bytes. Events that were set aside are left out. Raises LogUnreadable.
     """
-    for after in range(0, upto, POINTS_SEARCH_EVENTS_MAX):
-        last = min(upto, after + POINTS_SEARCH_EVENTS_MAX)
-        for row in await connection.fetch(
-            _POINTS_EVENTS, tournament_id, after, last, f'"competition_id":{competition_id}'
-        ):
+    after = Sequence(0)
+    while rows := await connection.fetch(
+        _POINTS_EVENTS, tournament_id, str(competition_id), after, upto, SLICE_EVENTS_MAX, SLICE_BYTES_MAX
+    ):
+        for row in rows:
             recorded = _recorded(row)
             event = recorded.event
             if isinstance(event, Points) and event.competition_id == competition_id:
                 yield recorded
+        after = Sequence(rows[-1]["sequence"])
 
 
 class KeyUse(Struct, frozen=True):

@@ -152,6 +152,7 @@ class BlockChecks:
         if not _FIRST_US <= columns.recorded_us <= _LAST_US:
             self._differ(sequence, "event.recorded_at", "is not in any year from 1 to 9999")
             progress.foldable = False
+        progress.caused += sum(map(codec.is_caused, kinds, columns.bodies))
         if self.ignored:
             kinds = self._without_ignored(sequence, kinds)
         elif sequence == 1 and kinds[0] != "TournamentOpened":
@@ -179,8 +180,12 @@ class BlockChecks:
                         if of_unity is None:
                             of_unity = sums[delta.unity_id] = {}
                         of_unity[delta.competitor_id] = of_unity.get(delta.competitor_id, 0) + delta.amount
-                    if event.competition_id is not None and progress.foldable:
-                        self._count_effect(facts, sequence, event)
+                    if event.competition_id is not None:
+                        if codec.cause_of(body) != str(event.competition_id):
+                            wrong = f"names competition {event.competition_id} in other words than the service writes"
+                            self._differ(sequence, "event.body", wrong)
+                        if progress.foldable:
+                            self._count_effect(facts, sequence, event)
             sequence = Sequence(sequence + 1)
         return facts
 

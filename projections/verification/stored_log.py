@@ -145,6 +145,13 @@ _KEYS: Final = """
     WHERE tournament_id = $1 AND idempotency_key = ANY($2::text[])
 """
 _KEY_COUNT: Final = "SELECT count(*) FROM idempotency WHERE tournament_id = $1"
+# These are the words of the index `event_competition`, by which voiding finds points.
+_CAUSED_COUNT: Final = """
+    SELECT count(*)
+    FROM event
+    WHERE tournament_id = $1 AND sequence BETWEEN 1 AND $2
+        AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(body, '"competition_id":') > 0
+"""
 
 
 class EventColumns(Struct, frozen=True, array_like=True):
@@ -244,6 +251,12 @@ async def key_sequences(connection: Connection, tournament_id: TournamentId, key
 async def key_count(connection: Connection, tournament_id: TournamentId) -> int:
     """How many idempotency keys are remembered."""
     count: int = await connection.fetchval(_KEY_COUNT, tournament_id, timeout=LOOK_SECONDS_MAX)
+    return count
+
+
+async def caused_count(connection: Connection, tournament_id: TournamentId, last: Sequence) -> int:
+    """How many events up to `last` the index of what competitions caused has."""
+    count: int = await connection.fetchval(_CAUSED_COUNT, tournament_id, last, timeout=LOOK_SECONDS_MAX)
     return count
 
 

@@ -29,7 +29,9 @@ from engine.log import codec, digest, log
 from engine.log.log import Appended, Block, Head, KeyUse, NotAppended, Request, UnconfirmedCommit
 from projections.verification import stored_log
 from tests.desks import DOOR, HOLD_HEAD, holding, until, waiting_for_locks
+from tests.histories import any_event
 from tests.poison import append_text
+from tests.projections.test_tables import on_the_database
 from tests.tampering import unguarded
 from tests.tournaments import open_new_tournament
 
@@ -1007,6 +1009,32 @@ async def test_nobody_else_may_call_the_door(owner: asyncpg.Connection) -> None:
     assert [tuple(row) for row in doors] == [(name, fixed, False) for name in names]
 
 
+_EXPRESSIONS: Final = """
+    SELECT pg_get_expr(indpred, indrelid) AS predicate, pg_get_expr(indexprs, indrelid) AS cause
+    FROM pg_index
+    WHERE indexrelid = 'event_competition'::regclass
+"""
+_bodies = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.from_regex(
+    r'\{("deltas":\[\],)?"competition_id":(null|[0-9]{1,25}|"x")[,} ]?("reverses":1)?(,"competition_id":1)?\}',
+    fullmatch=True,
+)
+
+
+@settings(on_the_database, max_examples=200)
+@given(st.lists(any_event().map(codec.encode) | st.tuples(st.sampled_from(["PointsAdded", "X"]), _bodies), min_size=1))
+async def test_the_index_of_what_competitions_caused_reads_what_is_stored_as_the_codec_says(
+    owner: asyncpg.Connection, stored: list[tuple[str, str]]
+) -> None:
+    """Whatever the text is: an error there would be one in the middle of an append."""
+    predicate, cause = await owner.fetchrow(_EXPRESSIONS)
+    kinds, bodies = zip(*stored, strict=True)
+    rows = await owner.fetch(
+        f"SELECT {predicate}, {cause} FROM unnest($1::text[], $2::text[]) AS e (kind, body)", kinds, bodies
+    )
+    assert [row[0] for row in rows] == [codec.is_caused(kind, body) for kind, body in stored]
+    assert [row[1] for row in rows] == [codec.cause_of(body) for _, body in stored]
+
+
 # ── Statements ──────────────────────────────────────────────────────────────────────────────────────────
 
 VERBS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "CREATE", "GRANT", "SET", "LOCK", "COPY")
@@ -1081,7 +1109,8 @@ HOT_READS: Final = [
     ("_EVENTS", ([200], [250], [250]), "event_pkey", 0),
     ("_EVENTS_MARKING_SET_ASIDE", ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
     ("_EVENTS_MARKING_SET_ASIDE", ([200], [240], [250]), "event_set_aside", 10),
-    ("_POINTS_EVENTS", (200, 0, 250, '"competition_id":7'), "event_pkey", 250),
+    ("_POINTS_EVENTS", (200, "7", 0, 250, 20, 10_000), "event_competition", 20),
+    ("_POINTS_EVENTS", (200, "7", 100, 120, 20, 10_000), "event_competition", 2),
     ("_SET_ASIDE_SINCE", (200, 250), "event_set_aside", 0),
     ("_EVENT", (200, 250), "event_pkey", 1),
     ("_BLOCKS", ([200, 7], [240, 245], 2_002), "block_pkey", 3 + 2),
@@ -1155,7 +1184,10 @@ async def fill(owner: asyncpg.Connection) -> None:
         SELECT id, 'slug-' || id, 'T' FROM generate_series(1, {20 * TOURNAMENTS}) AS id;
         INSERT INTO append_lock (tournament_id) SELECT t.id FROM {tournaments};
         INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, body)
-        SELECT t.id, s.n, now(), 0, 'Nonsense', repeat('x', 100) FROM {tournaments}, {events};
+        SELECT t.id, s.n, now(), 0, 'Nonsense', repeat('x', 100) FROM {tournaments}, {events} WHERE s.n % 10 > 0;
+        INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, body)
+        SELECT t.id, s.n, now(), 0, 'PointsAdded', '{{"deltas":[],"competition_id":' || 7 + s.n / 10 % 2 || '}}'
+        FROM {tournaments}, {events} WHERE s.n % 10 = 0;
         INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id)
         SELECT t.id, s.n, s.n - 4, now(), sha256(''), 600, gen_random_uuid() FROM {tournaments}, {events}
         WHERE s.n % 5 = 0;

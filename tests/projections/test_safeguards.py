@@ -31,6 +31,11 @@ RULES: Final = {
     "GRANT UPDATE (body) ON event TO tallybook_service": "right.event",
     "ALTER TABLE event ALTER body DROP NOT NULL": "column.event.body",
     "ALTER TABLE event DROP CONSTRAINT event_pkey; CREATE INDEX ON event (tournament_id, sequence)": "key.event",
+    "DROP INDEX event_competition": "index.event_competition",
+    "DROP INDEX event_set_aside; CREATE INDEX event_set_aside ON block (digest)": "index.event_set_aside",
+    "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'event_competition'::regclass": (
+        "index.event_competition"
+    ),
     # Functions: an empty body, part of ours, and another one
     "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'": (
         "function.refuse_change"
