@@ -30,10 +30,11 @@ from engine.domain.events import (
 )
 from engine.domain.terms import ActorId, CompetitionId, Sequence, UnityId
 from engine.log import codec, digest
+from engine.log.digest import EventColumns
 from projections.board.board import Board, Revisions, add_points, fold
 from projections.board.differences import differences
 from projections.verification.progress import TOURNAMENT_DIFFERENCES_MAX, Difference, PointsInEffect, Progress
-from projections.verification.stored_log import EventColumns, RegisteredTournament, StoredBlock
+from projections.verification.stored_log import RegisteredTournament, StoredBlock
 
 _FIRST_US: Final = digest.microseconds(datetime.min.replace(tzinfo=UTC))
 _LAST_US: Final = digest.microseconds(datetime.max.replace(tzinfo=UTC))

@@ -23,6 +23,7 @@ from msgspec import Struct
 from engine.domain.events import EventSetAside
 from engine.domain.terms import ActorId, Sequence, TournamentId
 from engine.log import codec
+from engine.log.digest import EventColumns, columns_of
 
 BLOCKS_MAX: Final = 500
 BYTES_MAX: Final = 512 * 1024
@@ -154,17 +155,6 @@ _CAUSED_COUNT: Final = """
 """
 
 
-class EventColumns(Struct, frozen=True, array_like=True):
-    """What the text of a block says: every stored field of its events. `keys` None: no event has a key."""
-
-    first_sequence: Sequence
-    recorded_us: int
-    actors: list[ActorId]
-    kinds: list[str]
-    keys: list[str | None] | None
-    bodies: list[str]
-
-
 class StoredBlock(Struct, frozen=True):
     """A row of `block`, and the events that are stored between its sequences.
 
@@ -191,7 +181,7 @@ class StoredBlock(Struct, frozen=True):
     def columns(self) -> EventColumns | None:
         """What the text says. None: there is no text, or something in it is NULL that may not be."""
         try:
-            return None if self.text is None else _columns(self.text)
+            return None if self.text is None else columns_of(self.text)
         except msgspec.ValidationError:
             return None
 
@@ -341,8 +331,6 @@ async def ignored(connection: Connection, tournament_id: TournamentId) -> set[Se
     """The events that the database makes the service ignore."""
     return {row[0] for row in await connection.fetch(_IGNORED, tournament_id, timeout=LOOK_SECONDS_MAX)}
 
-
-_columns: Final = msgspec.json.Decoder(EventColumns).decode
 
 # ── Heads and the registry ──────────────────────────────────────────────────────────────────────────────
 

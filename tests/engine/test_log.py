@@ -23,10 +23,10 @@ import engine
 import projections
 from engine.database.pool import Database, open_database
 from engine.domain.errors import LogForked, LogUnreadable
-from engine.domain.events import CompetitorRegistered, Event, RankingClosed, TournamentOpened
+from engine.domain.events import CompetitorRegistered, Event, EventSetAside, RankingClosed, TournamentOpened
 from engine.domain.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import codec, digest, log
-from engine.log.log import Appended, Block, Head, KeyUse, NotAppended, Request, UnconfirmedCommit
+from engine.log.log import Appended, Block, Head, KeyUse, NotAppended, OvertakenBy, Request, UnconfirmedCommit, Unseen
 from projections.verification import stored_log
 from tests.desks import DOOR, HOLD_HEAD, holding, until, waiting_for_locks
 from tests.histories import any_event
@@ -67,9 +67,11 @@ def block(tournament_id: TournamentId, *requests: Request, judged_at: int = 1) -
     )
 
 
-async def append(database: Database, *blocks: Block, wait: bool = False) -> list[Appended | NotAppended]:
+async def append(
+    database: Database, *blocks: Block, wait: bool = False, unseen_bytes: int = 0
+) -> list[Appended | OvertakenBy | NotAppended]:
     async with database.raw_connection() as connection:
-        return await log.append(connection, blocks, wait=wait)
+        return await log.append(connection, blocks, wait=wait, unseen_bytes=unseen_bytes)
 
 
 async def appended(database: Database, one: Block) -> Appended:
@@ -1005,7 +1007,7 @@ async def test_nobody_else_may_call_the_door(owner: asyncpg.Connection) -> None:
         """
     )
     fixed = ["search_path=tallybook, pg_temp"]
-    names = ["append_block", "append_block", "open_tournament", "refuse_keys"]
+    names = ["append_block", "append_block", "append_block", "open_tournament", "refuse_keys"]
     assert [tuple(row) for row in doors] == [(name, fixed, False) for name in names]
 
 
@@ -1033,6 +1035,125 @@ async def test_the_index_of_what_competitions_caused_reads_what_is_stored_as_the
     )
     assert [row[0] for row in rows] == [codec.is_caused(kind, body) for kind, body in stored]
     assert [row[1] for row in rows] == [codec.cause_of(body) for _, body in stored]
+
+
+# ── What the sender has not seen ────────────────────────────────────────────────────────────────────────
+
+
+def judged(at: Head, tournament_id: TournamentId, *requests: Request) -> Block:
+    return Block(
+        tournament_id=tournament_id,
+        judged_at=at.sequence,
+        judged_digest=at.digest,
+        requests=requests or (request(),),
+    )
+
+
+_texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=5)
+_requests = st.tuples(st.integers(1, 3), _texts, st.booleans())
+_ENOUGH: Final = 100_000
+
+
+@settings(on_the_database, max_examples=40)
+@given(st.lists(st.lists(_requests, min_size=1, max_size=3), min_size=1, max_size=4), st.booleans())
+async def test_an_append_tells_just_what_reading_the_log_would(
+    database: Database, others: list[list[tuple[int, str, bool]]], structural: bool
+) -> None:
+    """Events, keys, times, actors and the digest there: whether it is recorded after them or overtaken by them."""
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    at = await head_of(database, tournament_id)
+    for number, requests in enumerate(others):
+        last = [request(closed())] if structural and number == len(others) - 1 else []
+        made = [
+            request(*[registered(name) for _ in range(n)], key=f"{number} {m} {name}" if keyed else None)
+            for m, (n, name, keyed) in enumerate(requests)
+        ]
+        await appended(database, judged(await head_of(database, tournament_id), tournament_id, *made, *last))
+    async with database.raw_connection() as connection:
+        read = await log.tail(connection, tournament_id, at)
+    (outcome,) = await append(database, judged(at, tournament_id), unseen_bytes=_ENOUGH)
+    assert isinstance(outcome, OvertakenBy if structural else Appended)
+    assert outcome.unseen is not None
+    assert log.unseen_tail(tournament_id, at, outcome.unseen) == read
+    if isinstance(outcome, Appended):
+        assert (outcome.previous_digest, outcome.first_sequence) == (read.head.digest, read.head.sequence + 1)
+
+
+async def test_nothing_is_told_where_nothing_landed_or_nobody_asks(database: Database) -> None:
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    at = await head_of(database, tournament_id)
+    (first,) = await append(database, judged(at, tournament_id), unseen_bytes=_ENOUGH)
+    (second,) = await append(database, judged(at, tournament_id))
+    assert isinstance(first, Appended)
+    assert isinstance(second, Appended)
+    assert (first.unseen, second.unseen) == (None, None)
+
+
+async def test_an_append_tells_as_many_bytes_and_blocks_as_it_may_and_no_more(
+    database: Database, owner: asyncpg.Connection
+) -> None:
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    at = await head_of(database, tournament_id)
+
+    async def told(bytes_max: int) -> bool:
+        """Of a block that is overtaken, so that nothing else changes."""
+        (outcome,) = await append(database, judged(at, tournament_id), unseen_bytes=bytes_max)
+        return isinstance(outcome, OvertakenBy)
+
+    for _ in range(99):
+        await appended(database, judged(await head_of(database, tournament_id), tournament_id))
+    await appended(database, judged(await head_of(database, tournament_id), tournament_id, request(closed())))
+    size = int(await owner.fetchval("SELECT sum(bytes) FROM block WHERE last_sequence > 1"))
+    assert await told(size)
+    assert not await told(size - 1)
+    await appended(database, judged(await head_of(database, tournament_id), tournament_id))
+    assert not await told(10 * size)  # that were 101 blocks
+
+
+async def test_who_judged_by_another_log_is_told_nothing_of_this_one(database: Database) -> None:
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    await appended(database, block(tournament_id))
+    other = judged(Head(Sequence(1), digest.genesis(tournament_id)), tournament_id)
+    assert await append(database, other, unseen_bytes=_ENOUGH) == [NotAppended.OVERTAKEN]
+
+
+async def test_what_an_append_tells_is_folded_only_where_its_chain_holds(database: Database) -> None:
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    at = await head_of(database, tournament_id)
+    await appended(database, block(tournament_id, request(registered("Ann"))))
+    (outcome,) = await append(database, judged(at, tournament_id), unseen_bytes=_ENOUGH)
+    assert isinstance(outcome, Appended)
+    assert outcome.unseen is not None
+    for forged in (
+        msgspec.structs.replace(outcome.unseen, text=outcome.unseen.text.replace("Ann", "Eve")),
+        msgspec.structs.replace(outcome.unseen, digest=digest.genesis(tournament_id)),
+    ):
+        with pytest.raises(LogForked):
+            log.unseen_tail(tournament_id, at, forged)
+    with pytest.raises(LogForked):
+        log.unseen_tail(tournament_id, Head(at.sequence, digest.genesis(tournament_id)), outcome.unseen)
+
+
+async def test_what_sets_something_aside_is_read_from_the_log_and_what_cannot_be_decoded_is_named(
+    database: Database, owner: asyncpg.Connection
+) -> None:
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    at = await head_of(database, tournament_id)
+    named = await append_text(owner, tournament_id, "Nonsense", "{}")
+    (outcome,) = await append(database, judged(at, tournament_id), unseen_bytes=_ENOUGH)
+    assert isinstance(outcome, Appended)
+    assert outcome.unseen is not None
+    with pytest.raises(LogUnreadable) as unreadable:
+        log.unseen_tail(tournament_id, at, outcome.unseen)
+    assert unreadable.value.sequence == named
+    aside = EventSetAside(sequence=named, digest="0" * 64)
+    async with database.raw_connection() as connection:
+        await log.append(connection, [block(tournament_id, request(aside), judged_at=3)], wait=True)
+    (outcome,) = await append(database, judged(at, tournament_id), unseen_bytes=_ENOUGH)
+    assert isinstance(outcome, OvertakenBy)
+    assert (
+        log.unseen_tail(tournament_id, Head(Sequence(2), b""), Unseen(outcome.unseen.text.split("\n")[-1], b"")) is None
+    )
 
 
 # ── Statements ──────────────────────────────────────────────────────────────────────────────────────────
