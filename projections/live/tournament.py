@@ -17,7 +17,7 @@ from engine.domain.errors import LogForked, LogUnreadable
 from engine.domain.events import Recorded
 from engine.domain.terms import Sequence, TournamentId
 from engine.log import log
-from engine.log.log import Appended, Block, Head, Tail
+from engine.log.log import Appended, Block, Head, Tail, Unseen
 from engine.process.turns import Turn
 from projections.board.board import FOLD_VERSION, Board, Revisions, fold
 from projections.live.cache import RenderCache
@@ -98,11 +98,14 @@ class LiveTournament:
             raise LogForked(self.tournament_id, self.head.sequence)
 
     def fold_appended(self, block: Block, appended: Appended) -> bool:
-        """Folds a block of ours that was just appended. Returns False if the block does not tell enough: others' events
-        lie between or behind, or it held nothing but repeats. Then catch up instead.
+        """Folds a block of ours that was just appended, and before it what the append tells of others'. Returns False
+        if that is not enough: more of others' events lie between or behind, or it held nothing but repeats. Then catch
+        up instead.
 
-        Raises LogForked if the block follows another digest than the live's, and as `fold`.
+        Raises LogForked if the block follows another digest than the live's, and as `fold_unseen`.
         """
+        if appended.unseen is not None:
+            self.fold_unseen(block, appended.unseen)
         if appended.first_sequence is None or appended.last_sequence is None or appended.digest is None:
             return False
         if appended.last_sequence <= self.head.sequence:
@@ -114,6 +117,19 @@ class LiveTournament:
         if appended.previous_digest != self.head.digest:
             raise LogForked(self.tournament_id, self.head.sequence)
         self.fold(log.recorded_events(block, appended), Head(appended.last_sequence, appended.digest))
+        return True
+
+    def fold_unseen(self, block: Block, unseen: Unseen) -> bool:
+        """Folds what landed since `block` was judged. Returns False if the live does not stand at the end of it then.
+
+        Raises LogForked if its chain of digests does not hold, LogUnreadable, and as `fold`.
+        """
+        if block.judged_digest is None or self.head != Head(block.judged_at, block.judged_digest):
+            return self.head.digest == unseen.digest  # it has been read meanwhile, or will be
+        tail = log.unseen_tail(self.tournament_id, self.head, unseen)
+        if tail is None:
+            return False
+        self.fold(tail.events, tail.head)
         return True
 
     def mark_loaded(self) -> None:
@@ -150,7 +166,7 @@ class LiveTournament:
             anew = await _nearest_start(connection, self.tournament_id)
         if anew.head.sequence <= self.head.sequence + BEHIND_EVENTS_MAX or self.followers:
             return
-        # Only our own appends can have been folded meanwhile, and each of them followed the one before.
+        # Only appends of ours can have been folded meanwhile, with what they told; each followed what was before it.
         self.head, self.board = anew.head, anew.board
         self.orders.clear()
         then = self.revisions  # all counts rise: nothing that was rendered of the old board may be used again

@@ -410,6 +410,10 @@ class TournamentVerification:
         remembered = await stored_log.key_count(connection, progress.tournament_id)
         if remembered != progress.keys:
             self._differ(None, "idempotency", f"{remembered} keys are remembered; the events have {progress.keys}")
+        caused = await stored_log.caused_count(connection, progress.tournament_id, last)
+        if caused != progress.caused:
+            wrong = f"has {caused} events that competitions caused; the log has {progress.caused}"
+            self._differ(None, "index.event_competition", wrong)
         if progress.foldable:
             rankings = self._checks.board.rankings.values()
             folded = _not_zero({u: unity.totals for r in rankings for u, unity in r.unities.items()})

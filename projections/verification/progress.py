@@ -60,12 +60,12 @@ class Progress(Struct, kw_only=True):
 
     `board` and `sums` are what its events give up to there. `effects` are the points in effect of each competition, by
     hashes that nobody can foresee without `salt`. Once it is `done`, `board` is None, and `sums` and `effects` are
-    empty. `foldable` tells whether every event could be folded, `keys` counts the idempotency keys of events.
-    `tables_at` is the sequence at which the tables were compared; None: they were not yet. `snapshots` and `notes`
-    count those that were compared. `differences` holds the first TOURNAMENT_DIFFERENCES_MAX of `differences_count`;
-    `unchecked` says what could not be looked at, and why. `structure_kept` tells whether its blocks say what was
-    structural. `ignored` are the events that were not folded because they are set aside; `set_aside` describes all of
-    these, once it is done.
+    empty. `foldable` tells whether every event could be folded, `keys` counts the idempotency keys of events, and
+    `caused` the events that are in the index of what competitions caused. `tables_at` is the sequence at which the
+    tables were compared; None: they were not yet. `snapshots` and `notes` count those that were compared.
+    `differences` holds the first TOURNAMENT_DIFFERENCES_MAX of `differences_count`; `unchecked` says what could not be
+    looked at, and why. `structure_kept` tells whether its blocks say what was structural. `ignored` are the events that
+    were not folded because they are set aside; `set_aside` describes all of these, once it is done.
     """
 
     tournament_id: TournamentId
@@ -85,6 +85,7 @@ class Progress(Struct, kw_only=True):
     events: int = 0
     blocks: int = 0
     keys: int = 0
+    caused: int = 0
     tables_at: Sequence | None = None
     snapshots: int = 0
     notes: int = 0

@@ -337,6 +337,43 @@ LOG_CHANGES: Final = {
 }
 
 
+async def caused(database: Database, staged: Stage) -> None:
+    """Appends points that a competition caused, as the event 13."""
+    line = Delta(staged.arena.competitors[0], staged.arena.unity_id, 1)
+    event = PointsAdded(ranking_id=staged.arena.ranking_id, deltas=(line,), competition_id=staged.competition)
+    async with database.connection() as connection:
+        await record(connection, staged.tournament_id, event)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        """replace(body, '"competition_id":', '"competition_id": ')""",
+        """replace(body, '"competition_id":', '"competition\\u005fid":')""",
+        """replace(body, '{', '{"competition_id":1,')""",
+    ],
+)
+async def test_points_that_name_their_competition_in_words_that_the_index_does_not_read_are_named(
+    database: Database, owner: asyncpg.Connection, staged: Stage, words: str
+) -> None:
+    """They decode to the same, so nothing else would show that a voiding does not find them."""
+    await caused(database, staged)
+    await tamper(owner, f"UPDATE event SET body = {words} {EVENT} 13", staged.tournament_id)
+    assert (13, "event.body") in named(await verified(database))
+
+
+async def test_points_that_are_not_in_the_index_are_missed(
+    database: Database, owner: asyncpg.Connection, staged: Stage
+) -> None:
+    ready = "UPDATE pg_index SET indisready = $1 WHERE indexrelid = 'event_competition'::regclass"
+    await owner.execute(ready, False)
+    await caused(database, staged)
+    await owner.execute(ready, True)
+    assert named(await verified(database)) == {(None, "index.event_competition")}
+    await owner.execute("REINDEX INDEX event_competition")
+    assert named(await verified(database)) == set()
+
+
 @pytest.mark.parametrize("name", LOG_CHANGES)
 async def test_a_change_of_the_log_is_found_and_named(
     database: Database, owner: asyncpg.Connection, staged: Stage, name: str
