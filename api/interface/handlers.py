@@ -185,6 +185,7 @@ class Handlers:
             live = await self._pin(incoming, token, tournament_id)
             try:
                 await self._desk.live_pool.make_current(live)
+                await live.nested_sets.settle()
                 made = operation.render(live, operation.answer, question)
                 answer = made if isinstance(made, TaggedBody) else await self._outgoing.begun(made)
             finally:
@@ -239,6 +240,7 @@ class Handlers:
                 if minimal:
                     body: bytes | Long = operation.minimal(receipt.event)
                 else:
+                    await live.nested_sets.settle()
                     made = operation.render(live, operation.answer, receipt.event)
                     body = made if isinstance(made, bytes) else await self._outgoing.begun_after_all(made)
             finally:
