@@ -13,7 +13,6 @@ from api.interface.fields import ID, IDS, INTEGER, MOMENT, RESULT, SHORT, Field
 from api.interface.lookup import competition_of
 from api.interface.paging import PagedShape, PageQuestion
 from api.interface.rendering import (
-    LINES_AT_ONCE_MAX,
     Answer,
     TaggedBody,
     Taking,
@@ -87,26 +86,25 @@ def list_competitions(view: View, answer: Answer, page: PageQuestion) -> TaggedB
     def render() -> TaggedBody | None:
         found = page.of(view.board.competitions.items())
         pieces = competitor_pieces(view)
-        if not pieces.ready or sum([len(one.participants) for _, one in found]) > LINES_AT_ONCE_MAX:
+        if sum([len(one.participants) for _, one in found]) > pieces.at_once_max:
             return None
         shown = short(b"".join(_competition(pieces, *one)) for one in found)
         return None if shown is None else tagged_body(b",".join(shown).join(around(view)))
 
     def take(view: View) -> Taking:
-        pieces = competitor_pieces(view).freeze()
+        pieces = competitor_pieces(view)
         shown = page.of(view.board.competitions.items())
         before, after = around(view)
 
         def make() -> Iterator[bytes]:
             yield before
-            yield from pieces.steps()
             yield from regrouped(listed(_competition(pieces, *one) for one in shown))
 
-        return make, (pieces,), after
+        return make, (pieces.held,), after
 
     if page.is_past_the_end(len(view.board.competitions)):
         return tagged_body(b"".join(around(view)))
-    stamp = view.revisions.competitors, view.revisions.competitions
+    stamp = view.revisions.shown, view.revisions.competitions
     kept = view.cache.rendered(("competitions", page), stamp, render, kept_bytes)
     return kept or later(view, ("competitions", page.page, page.per_page), take)
 
@@ -115,7 +113,7 @@ def show_competition(view: View, answer: Answer, question: CompetitionQuestion) 
     """Raises NotFound."""
     competition_id = question.competition_id
     found = competition_of(view.board, competition_id)
-    stamp = view.revisions.competitors, view.revisions.competitions
+    stamp = view.revisions.shown, view.revisions.competitions
     return resource(
         view, ("competition", competition_id), stamp, found, lambda: render_competition(view, answer, question)
     )
@@ -125,21 +123,20 @@ def render_competition(view: View, answer: Answer, of: OfCompetition) -> bytes |
     competition_id = of.competition_id
     pieces = competitor_pieces(view)
     competition = view.board.competitions[competition_id]
-    if pieces.ready and len(competition.participants) <= LINES_AT_ONCE_MAX:
+    if len(competition.participants) <= pieces.at_once_max:
         found = short(_competition(pieces, competition_id, competition))
         if found is not None:
             return answer.body(b"".join(found))
 
     def take(view: View) -> Taking:
-        pieces = competitor_pieces(view).freeze()
+        pieces = competitor_pieces(view)
         competition = view.board.competitions[competition_id]
 
         def make() -> Iterator[bytes]:
             yield answer.before
-            yield from pieces.steps()
             yield from regrouped(_competition(pieces, competition_id, competition))
 
-        return make, (pieces,), b"}"
+        return make, (pieces.held,), b"}"
 
     return later(view, ("competition", answer.message, competition_id), take)
 

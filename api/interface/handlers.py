@@ -185,6 +185,7 @@ class Handlers:
             live = await self._pin(incoming, token, tournament_id)
             try:
                 await self._desk.live_pool.make_current(live)
+                await live.nested_sets.settle()
                 if operation.find is not None:
                     question = await operation.find(live, self._outgoing.turns, question)
                 made = operation.render(live, operation.answer, question)
@@ -241,6 +242,7 @@ class Handlers:
                 if minimal:
                     body: bytes | Long = operation.minimal(receipt.event)
                 else:
+                    await live.nested_sets.settle()
                     made = operation.render(live, operation.answer, receipt.event)
                     body = made if isinstance(made, bytes) else await self._outgoing.begun_after_all(made)
             finally:

@@ -42,8 +42,9 @@ from engine.domain.commands import (
     ModifyRanking,
     ReopenRanking,
 )
-from engine.domain.terms import PARTICIPANTS_MAX, CompetitorId, RankingId, UnityId
+from engine.domain.terms import PARTICIPANTS_MAX, RankingId, UnityId
 from projections.board.board import Ranking, Unity
+from projections.live.held import HeldUnity
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -124,9 +125,11 @@ def list_rankings(view: View, answer: Answer, question: RankingsQuestion) -> Tag
 
     def render() -> TaggedBody | None:
         rankings = view.board.rankings
-        lines = sum([len(ranking.unities if brief else ranking.participants) for ranking in rankings.values()])
-        if lines > LINES_AT_ONCE_MAX:
-            return None
+        lines = 0
+        for ranking in rankings.values():
+            lines += _RANKING_LINES + len(ranking.unities if brief else ranking.participants)
+            if lines > LINES_AT_ONCE_MAX:
+                return None
         shown = short(piece(ranking_id, ranking) for ranking_id, ranking in rankings.items())
         if shown is None:
             return None
@@ -215,7 +218,7 @@ def _unities(ranking: Ranking) -> list[ListedUnityShape]:
     return [_unity(unity_id, unity) for unity_id, unity in ranking.unities.items()]
 
 
-def _unity(unity_id: UnityId, unity: Unity) -> ListedUnityShape:
+def _unity(unity_id: UnityId, unity: Unity | HeldUnity) -> ListedUnityShape:
     return ListedUnityShape(
         id=unity_id, name=unity.name, position=unity.number, general=unity.number == 1, sort=unity.sort.value
     )
@@ -224,39 +227,31 @@ def _unity(unity_id: UnityId, unity: Unity) -> ListedUnityShape:
 def _take(
     view: View, ranking_ids: Iterable[RankingId], *, brief: bool = False
 ) -> tuple[Callable[[], Iterator[bytes]], tuple[Part, ...]]:
-    """Takes everything of these rankings and their unities that may change, and says how to make their shapes. `brief`:
-    without their competitors."""
-    pieces = None if brief else competitor_pieces(view).freeze()
-    taken = []
-    for ranking_id in ranking_ids:
-        ranking = view.board.rankings[ranking_id]
-        participants = () if brief else tuple(ranking.participants)
-        taken.append((_brief(ranking_id, ranking, []), tuple(ranking.unities.items()), participants))
+    """Takes hold of these rankings, and says how to make their shapes. `brief`: without their competitors."""
+    pieces = competitor_pieces(view)
+    listed_ids = list(ranking_ids)
 
-    def one(
-        shape: BriefRankingShape,
-        unities: tuple[tuple[UnityId, Unity], ...],
-        participants: tuple[CompetitorId, ...],
-    ) -> Iterator[bytes]:
-        shape = msgspec.structs.replace(shape, unities=[_unity(unity_id, unity) for unity_id, unity in unities])
-        if pieces is None:
+    def one(ranking_id: RankingId) -> Iterator[bytes]:
+        held = pieces.held.ranking(ranking_id)
+        unities = [_unity(unity_id, unity) for unity_id, unity in held.unities.items()]
+        shape = _brief(ranking_id, held.ranking, unities)
+        if brief:
             yield encode(shape)
             return
         before, after = cut(_listed(shape, Raw(b"[]")), "competitors")
         yield before
-        yield from joined(pieces.of(participants))
+        yield from joined(pieces[competitor_id] for competitor_id in held.participants)
         yield after
 
     def make() -> Iterator[bytes]:
-        if pieces is not None:
-            yield from pieces.steps()
-        yield from regrouped(listed(one(*ranking) for ranking in taken))
+        yield from regrouped(listed(map(one, listed_ids)))
 
-    size = sum([_TAKEN_BYTES + 8 * len(unities) for _, unities, _ in taken])
-    return make, (Taken(size),) if pieces is None else (pieces, Taken(size))
+    return make, (pieces.held, Taken(_TAKEN_BYTES + 8 * len(listed_ids)))
 
 
 _TAKEN_BYTES: Final = 600
+_RANKING_LINES: Final = 5
+"""A ranking takes as long as so many lines, beside its competitors and unities."""
 
 
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────

@@ -106,6 +106,8 @@ class Revisions(Struct):
     competitors: int = 0
     competitions: int = 0
     rankings: int = 0
+    competitors_changed: int = 0
+    """How often a competitor that was there was changed."""
     parents: int = 0
     """How often a competitor was given a parent."""
     ignored: set[Sequence] = field(default_factory=set)
@@ -114,9 +116,15 @@ class Revisions(Struct):
     """Sequences that the folded events named as set aside."""
 
     @property
-    def participants(self) -> tuple[int, int]:
+    def shown(self) -> tuple[int, int]:
+        """The stamp of what shows competitors that were there before. A new one with a parent moves the bounds of
+        others; a new root does not."""
+        return self.competitors_changed, self.parents
+
+    @property
+    def participants(self) -> tuple[int, int, int]:
         """The stamp of what shows the competitors of rankings."""
-        return self.competitors, self.rankings
+        return self.competitors_changed, self.parents, self.rankings
 
 
 class Board(Struct, kw_only=True):
@@ -150,6 +158,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             )
         case events.CompetitorChanged():
             revisions.competitors += 1
+            revisions.competitors_changed += 1
             revisions.parents += event.parent_id is not None
             competitor = board.competitors[event.competitor_id]
             board.competitors[event.competitor_id] = msgspec.structs.replace(

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from itertools import takewhile
 from operator import eq
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from engine.domain.terms import CompetitorId
 
@@ -76,6 +76,12 @@ class Enrolment(Collection[CompetitorId]):
         """By place: a competitor in the list; the negative of one who has left it; 0 where nobody is. Do not change
         it."""
         return self._places
+
+    def listed(self) -> Items[CompetitorId]:
+        """The competitors in their order, as they are now."""
+        if self._enrolled == len(self._places):
+            return cast("Items[CompetitorId]", self._places[:])
+        return cast("Items[CompetitorId]", array("q", [c for c in self._places if c > 0]))
 
     @property
     def size_bytes(self) -> int:
@@ -150,8 +156,9 @@ class Enrolment(Collection[CompetitorId]):
 
     def copy(self) -> "Enrolment":
         """A copy that no totals were made for yet; see `Totals.copied_for`."""
-        copy = Enrolment.restored(self._places[:])
-        copy.generation = self.generation
+        copy = Enrolment()
+        copy._places, copy._place_of = self._places[:], self._place_of.copy()
+        copy.generation, copy._enrolled, copy._vacant = self.generation, self._enrolled, self._vacant
         return copy
 
     def _give_anew_if_worth_it(self) -> None:

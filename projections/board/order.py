@@ -9,7 +9,7 @@ totals within ±2³⁹ such a number fits 64 bits; larger ones are kept too, in 
 Pure. Totals and places are those of `enrolment.py`.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from collections.abc import Sequence as Items
 from heapq import merge
 from itertools import chain, islice, repeat
@@ -43,14 +43,7 @@ class OrderedLines:
         """Makes it as everything is in the first step, with pauses for the turns of others."""
         order = cls.__new__(cls)
         order._begin(enrolment, totals, sort)
-        order._lines = SortedIntegers()
-        lines = _lines(enrolment.places[:], totals.column[:], sort)
-        yield
-        runs = []
-        while run := sorted(islice(lines, _STEP_COMPETITORS)):
-            runs.append(SortedIntegers(run))
-            yield
-        yield from order._lines.fill(merge(*runs))
+        order._lines = yield from sorted_in_steps(enrolment.places[:], totals.column[:], sort)
         return order
 
     def _begin(self, enrolment: Enrolment, totals: Totals, sort: Sort) -> None:
@@ -76,11 +69,10 @@ class OrderedLines:
 
     def standings(self, start: int, stop: int) -> list[Standing]:
         """The lines from offset `start` to before `stop`, fewer if there are no more. Neither may be negative."""
-        sign, places = _sign(self._sort), self._enrolment.places
         run = self._lines.run(start, stop)
         if not run:
             return []
-        lines = [((line >> PLACE_BITS) * sign, CompetitorId(places[line & _PLACE])) for line in run]
+        lines = unpacked(run, self._enrolment.places, self._sort)
         total, competitor_id = lines[0]
         return placed(Standing, lines, start + 1, Standing(competitor_id, self._position(run[0]), total))
 
@@ -109,6 +101,24 @@ def line_of(competitor_id: CompetitorId, enrolment: Enrolment, totals: Totals, s
     """A competitor's line as enrolment and totals are now; None: they are not enrolled."""
     place = enrolment.place(competitor_id)
     return None if place is None else totals[competitor_id] * _sign(sort) << PLACE_BITS | place
+
+
+def sorted_in_steps(places: Items[int], column: Items[int], sort: Sort) -> Generator[None, None, SortedIntegers]:
+    """The lines of the competitors at these places, by the sums beside them, with pauses for the turns of others."""
+    lines, runs = _lines(places, column, sort), []
+    yield
+    while run := sorted(islice(lines, _STEP_COMPETITORS)):
+        runs.append(SortedIntegers(run))
+        yield
+    merged = SortedIntegers()
+    yield from merged.fill(merge(*runs))
+    return merged
+
+
+def unpacked(lines: Iterable[int], places: Items[int], sort: Sort) -> list[tuple[int, CompetitorId]]:
+    """Total and competitor of each of these lines."""
+    sign = _sign(sort)
+    return [((line >> PLACE_BITS) * sign, CompetitorId(places[line & _PLACE])) for line in lines]
 
 
 def _lines(places: Items[int], column: Items[int], sort: Sort) -> Iterator[int]:

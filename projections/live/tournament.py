@@ -8,19 +8,22 @@ there (restored, failed over) is noticed, instead of being mixed into what was r
 import asyncio
 from collections.abc import Callable, Iterable
 from typing import Final
+from weakref import WeakSet, ref
 
 import msgspec
 import structlog
 from asyncpg import Connection
 
 from engine.domain.errors import LogForked, LogUnreadable
-from engine.domain.events import Recorded
+from engine.domain.events import CompetitorChanged, Event, Points, Recorded
 from engine.domain.terms import Sequence, TournamentId
 from engine.log import log
 from engine.log.log import Appended, Block, Head, Tail, Unseen
 from engine.process.turns import Turn
 from projections.board.board import FOLD_VERSION, Board, Revisions, fold
 from projections.live.cache import RenderCache
+from projections.live.held import HeldBoard
+from projections.live.nested_sets import NestedSets
 from projections.live.orders import Orders
 from projections.tables import snapshots, tables
 from projections.tables.sizes import board_bytes
@@ -58,6 +61,7 @@ class LiveTournament:
         self.revisions = Revisions()
         self.cache = RenderCache()
         self.orders = Orders(lambda: self.board)
+        self.nested_sets = NestedSets(lambda: self.board)
         self.pins = 0
         self.dropped = False
         self.catching_up = asyncio.Lock()
@@ -65,6 +69,8 @@ class LiveTournament:
         self._sized_at = head.sequence
         self._one_moment = True  # everything up to the head was read as of one moment
         self._board_bytes = 0
+        self._held: WeakSet[HeldBoard] = WeakSet()
+        self._held_last: Callable[[], HeldBoard | None] = _nobody
 
     def fold(self, events: Iterable[Recorded], head: Head) -> None:
         """Folds those of `events` that lie beyond the live, and moves the live to `head`, if that lies beyond it.
@@ -78,6 +84,8 @@ class LiveTournament:
                 continue
             sequence = recorded.sequence
             self.orders.note(recorded.event)
+            if not isinstance(recorded.event, Points):
+                self._note(recorded.event)
             try:
                 fold(self.board, self.revisions, recorded)
             except LookupError as error:
@@ -88,6 +96,22 @@ class LiveTournament:
             self._look_at_set_aside()
         if head.sequence > self.head.sequence:
             self.head = head
+
+    def _note(self, event: Event) -> None:
+        self.nested_sets.note(event)
+        if isinstance(event, CompetitorChanged):
+            self.cache.small.drop(event.competitor_id)
+        for held in self._held:
+            held.note(event)
+
+    def hold(self) -> HeldBoard:
+        """The board as it is now, whatever is folded from now on. Takes long if `nested_sets` is not `ready`."""
+        held = self._held_last()
+        if held is None or held.changed:
+            held = HeldBoard(self.board, self.nested_sets.hold(), self.revisions.parents)
+            self._held.add(held)
+            self._held_last = ref(held)
+        return held
 
     def _look_at_set_aside(self) -> None:
         """Raises LogForked if an event was set aside that this live has folded: the log means something else now.
@@ -169,10 +193,14 @@ class LiveTournament:
         # Only appends of ours can have been folded meanwhile, with what they told; each followed what was before it.
         self.head, self.board = anew.head, anew.board
         self.orders.clear()
+        self.nested_sets.clear()
+        self._held.clear()
+        self._held_last = _nobody
         then = self.revisions  # all counts rise: nothing that was rendered of the old board may be used again
         self.revisions = msgspec.structs.replace(
             then,
             competitors=then.competitors + 1,
+            competitors_changed=then.competitors_changed + 1,
             competitions=then.competitions + 1,
             rankings=then.rankings + 1,
             parents=then.parents + 1,
@@ -184,7 +212,7 @@ class LiveTournament:
         if self.head.sequence >= self._sized_at + _SIZED_EVERY_EVENTS or self._board_bytes == 0:
             self._sized_at = self.head.sequence
             self._board_bytes = board_bytes(self.board)
-        return self._board_bytes + self.cache.size_bytes + self.orders.size_bytes
+        return self._board_bytes + self.cache.size_bytes + self.orders.size_bytes + self.nested_sets.size_bytes
 
 
 async def load(connection: Connection, tournament_id: TournamentId) -> LiveTournament:
@@ -242,3 +270,7 @@ async def _last_snapshot(connection: Connection, tournament_id: TournamentId) ->
     if kept is None or not await log.has_head(connection, tournament_id, kept.head):
         return None
     return None if await log.set_aside_since(connection, tournament_id, kept.head.sequence) else kept
+
+
+def _nobody() -> None:
+    return None
