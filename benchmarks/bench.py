@@ -37,6 +37,7 @@ from benchmarks.questions import (
     growth,
     large_requests,
     latency,
+    leaderboards,
     long_log,
     memory,
     reads,
@@ -61,6 +62,7 @@ QUESTIONS: Final = (
     memory,
     verifying,
     any_size,
+    leaderboards,
 )
 """Modules with NUMBERS (of questions), NEEDS (commands) and `measure`."""
 NUMBERS: Final = frozenset(row.number for row in ROWS)

@@ -124,6 +124,15 @@ def peak_rss_bytes(pid: int) -> int:
     return int(found[1]) * 1024 if found else 0
 
 
+def pss_bytes(pid: int) -> int:
+    """Resident memory of a process; of what it shares with others, its share. 0 where it is gone."""
+    try:
+        found = re.search(r"^Pss:\s+(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return int(found[1]) * 1024 if found else 0
+
+
 def rss_bytes(pid: int) -> int:
     """Resident memory of a process, what it shares with others included."""
     found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())

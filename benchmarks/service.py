@@ -64,11 +64,13 @@ def installed() -> Product:
 
 
 class Service(Struct, frozen=True, kw_only=True):
-    """A running service. `api` and `worker` are the ids of its processes."""
+    """A running service. `api` and `worker` are the ids of its processes when it had started; `supervisor` restarts
+    them."""
 
     url: str
     dsn: str
     token: str
+    supervisor: int
     api: int
     worker: int
 
@@ -84,6 +86,11 @@ async def backends(connection: asyncpg.Connection) -> dict[str, list[int]]:
     for row in await connection.fetch(_BACKENDS):
         found.setdefault(row["side"], []).append(row["pid"])
     return found
+
+
+def processes(supervisor: int) -> dict[str, int]:
+    """The processes that a supervisor has now, by what they are: api, worker."""
+    return {_kind(machine.command_of(pid)): pid for pid in machine.children_of(supervisor)}
 
 
 def token(product: Product, dsn: str) -> str:
@@ -102,11 +109,12 @@ async def serving(product: Product, dsn: str, *, log: Path, known_token: str | N
         ready=r"Listening on http://[^:]+:(\d+)",
         environment={DSN_VARIABLE: dsn},
     ) as process:
-        children = {_kind(machine.command_of(pid)): pid for pid in machine.children_of(process.pid)}
+        children = processes(process.pid)
         yield Service(
             url=f"http://127.0.0.1:{process.said[1]}",
             dsn=dsn,
             token=known_token or token(product, dsn),
+            supervisor=process.pid,
             api=children["api"],
             worker=children["worker"],
         )

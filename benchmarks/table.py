@@ -84,6 +84,9 @@ ROWS: Final = (
     Row(key="19c", question="any size: largest exponent of a single read", must=0.15, at_most=True, unit=""),
     Row(key="19d", question="any size: longest stall of others beside anything", must=20, at_most=True, unit="ms"),
     Row(key="19e", question="any size: what else grows, without a reason", must=0, at_most=True, unit=""),
+    Row(key="20a", question="leaderboard of a million, points / redis with AOF always", must=1.5, aim=3),
+    Row(key="20b", question="the same, five lines around a member / redis", must=0.7, aim=1),
+    Row(key="20c", question="the same, top ten / redis", must=0.7, aim=1),
 )
 
 

@@ -6,21 +6,22 @@ unities, competitions, points in the log, tournaments beside it, keys. Each has 
 says why. Others must not wait.
 """
 
+import math
 import time
 import traceback
 from collections.abc import Iterable
-from math import inf, log
 from typing import Final
 
 from asyncpg import PostgresError
 
 from benchmarks import machine, service
+from benchmarks.asking import enrol
 from benchmarks.processes import ProgramFailed
-from benchmarks.service import serving
+from benchmarks.service import owner, serving
 from benchmarks.setting import Setting
 from benchmarks.sizes import table, worlds
-from benchmarks.sizes.measuring import FIRST, IDLE, Cell, Effort, Measuring, NotAnswered, measuring
-from benchmarks.sizes.operations import EXPONENT_MAX, OPERATIONS, Ask, Kind, Operation
+from benchmarks.sizes.measuring import FIRST, IDLE, Cell, Effort, Measuring, measuring, wait_for_tables
+from benchmarks.sizes.operations import EXPONENT_MAX, OPERATIONS, Kind, Operation
 from benchmarks.sizes.table import SMALLEST_NAME, Cells
 from benchmarks.sizes.worlds import SMALLEST, Step, World
 from benchmarks.table import Findings
@@ -115,10 +116,9 @@ async def _cells(measured: Measuring, step: Step | None, known: Cells) -> dict[s
 def _doubtful_us(step: Step | None, known: Cells, operation: Operation) -> float:
     """The cost above which this operation grows, though it should not; or infinity."""
     if step is None or step.dimension in operation.because:
-        return inf
-    return min(
-        (cell.cost_us or inf) * (step.count / count) ** EXPONENT_MAX for count, cell in _smaller(step, known, operation)
-    )
+        return math.inf
+    smaller = _smaller(step, known, operation)
+    return min((cell.cost_us or math.inf) * math.pow(step.count / count, EXPONENT_MAX) for count, cell in smaller)
 
 
 def _smaller(step: Step, known: Cells, operation: Operation) -> list[tuple[int, Cell]]:
@@ -138,14 +138,13 @@ async def _enrolled(setting: Setting, token: str, dsn: str, world: World) -> str
         return ""
     async with (
         serving(setting.product, dsn, log=setting.log("service-enrolling"), known_token=token) as running,
-        measuring(running, world, EFFORT) as measured,
+        owner(dsn) as connection,
     ):
-        path = f"rankings/{world.tournament.ranking_id}/participants.json"
-        for portion in world.not_yet_enrolled:
-            try:
-                await measured.answered(Ask("PUT", path, {"add": ",".join(map(str, portion))}))
-            except NotAnswered as refusal:
-                return f"participants.json was answered {refusal}"
+        await wait_for_tables(connection)
+        try:
+            await enrol(running, world.tournament, world.not_yet_enrolled)
+        except ProgramFailed as refusal:
+            return str(refusal)
     async with seeding(dsn) as connection:
         await worlds.score_all(connection, world)
     await settle(dsn)
@@ -173,5 +172,5 @@ def _expected_seconds(count: int, cells: list[tuple[int, Cell]]) -> float:
     (smaller, before), (size, cell) = cells[-2:]
     assert before.seconds is not None
     assert cell.seconds is not None
-    power = log(count / size) / log(size / smaller)
-    return cell.seconds * float(max(cell.seconds / before.seconds, 1.0) ** power)
+    power = math.log(count / size) / math.log(size / smaller)
+    return cell.seconds * math.pow(max(cell.seconds / before.seconds, 1.0), power)

@@ -66,15 +66,15 @@ def _found(cells: Cells, steps: list[Step], operation: Operation, dimension: str
     return Found(
         operation=operation,
         dimension=dimension,
-        exponent=_exponent((count, cell.cost_us) for count, _, cell in points),
-        tables_exponent=_exponent((count, cell.tables_us) for count, _, cell in points),
+        exponent=exponent_of((count, cell.cost_us) for count, _, cell in points),
+        tables_exponent=exponent_of((count, cell.tables_us) for count, _, cell in points),
         stall_ms=stall_ms,
         stalled_at=stalled_at,
         skipped=next((f"{name}: {cell.skipped}" for _, name, cell in points if cell.skipped), ""),
     )
 
 
-def _exponent(points: Iterable[tuple[int, float | None]]) -> float | None:
+def exponent_of(points: Iterable[tuple[int, float | None]]) -> float | None:
     """The largest e, between neighbouring sizes, for which the cost grows as size to the power of e."""
     known = [(size, cost) for size, cost in points if cost]
     pairs = pairwise(known)
