@@ -47,6 +47,8 @@ NEEDS: Final = ("wrk",)
 MEMBERS: Final = 1_000_000
 QUICK_MEMBERS: Final = 10_000
 REQUESTS: Final = 50_000
+SECONDS: Final = 8
+QUICK_SECONDS: Final = 2
 CHECKED: Final = 20
 """Windows around members that are compared with the log."""
 READY_SECONDS_MAX: Final = 120.0
@@ -177,9 +179,10 @@ class _Race:
         )
 
     def runs(self) -> Iterator[tuple[str, Callable[[], Awaitable[Load]]]]:
+        seconds = self._setting.scaled(SECONDS, quick=QUICK_SECONDS)
         for kind, requests in self._requests.items():
             for name, contestant in self.contestants.items():
-                yield f"{kind}, {name}", partial(self._setting.load, contestant.url, requests)
+                yield f"{kind}, {name}", partial(self._setting.load, contestant.url, requests, seconds=seconds)
 
     async def check(self, loads: dict[str, list[Load]]) -> None:
         """Compares what each has recorded with what was acknowledged. Raises WrongAnswer."""
