@@ -33,6 +33,8 @@ BEHIND_EVENTS_MAX: Final = 20_000
 """A live that lacks more events than these is made anew from the tables, if they are that far ahead of it. Folding so
 many takes some tenths of a second."""
 
+BLOCKS_AT_ONCE_MAX: Final = 100
+"""Blocks that a live in use reads and folds in one go. Readers must not see the state within a block."""
 _SIZED_EVERY_EVENTS: Final = 256
 _ANY_SEQUENCE: Final = Sequence(2**63 - 1)
 FOLDED_AT_ONCE: Final = 100
@@ -167,7 +169,7 @@ class LiveTournament:
         the same time. Raises LogForked and LogUnreadable; the live must be dropped then.
         """
         while self.head.sequence < to:
-            tail = await log.tail(connection, self.tournament_id, self.head)
+            tail = await log.tail(connection, self.tournament_id, self.head, blocks_max=BLOCKS_AT_ONCE_MAX)
             if not tail.events and self.head.sequence < to:
                 raise LogForked(self.tournament_id, self.head.sequence)
             self.fold(tail.events, tail.head)
