@@ -22,6 +22,7 @@ from engine.process.turns import Turn
 from projections.board.board import FOLD_VERSION, Board, Revisions, fold
 from projections.live.cache import RenderCache
 from projections.live.orders import Orders
+from projections.live.selections import Selections
 from projections.tables import snapshots, tables
 from projections.tables.sizes import board_bytes
 from projections.tables.snapshots import Snapshot
@@ -58,6 +59,7 @@ class LiveTournament:
         self.revisions = Revisions()
         self.cache = RenderCache()
         self.orders = Orders(lambda: self.board)
+        self.selections = Selections(lambda: self.board)
         self.pins = 0
         self.dropped = False
         self.catching_up = asyncio.Lock()
@@ -78,6 +80,7 @@ class LiveTournament:
                 continue
             sequence = recorded.sequence
             self.orders.note(recorded.event)
+            self.selections.note(recorded.event)
             try:
                 fold(self.board, self.revisions, recorded)
             except LookupError as error:
@@ -153,6 +156,7 @@ class LiveTournament:
         # Only our own appends can have been folded meanwhile, and each of them followed the one before.
         self.head, self.board = anew.head, anew.board
         self.orders.clear()
+        self.selections.clear()
         then = self.revisions  # all counts rise: nothing that was rendered of the old board may be used again
         self.revisions = msgspec.structs.replace(
             then,
@@ -168,7 +172,7 @@ class LiveTournament:
         if self.head.sequence >= self._sized_at + _SIZED_EVERY_EVENTS or self._board_bytes == 0:
             self._sized_at = self.head.sequence
             self._board_bytes = board_bytes(self.board)
-        return self._board_bytes + self.cache.size_bytes + self.orders.size_bytes
+        return self._board_bytes + self.cache.size_bytes + self.orders.size_bytes + self.selections.size_bytes
 
 
 async def load(connection: Connection, tournament_id: TournamentId) -> LiveTournament:
