@@ -1,6 +1,7 @@
 """Competitions: their shape, how it is rendered, and the operations on them but for voiding (`voiding.py`)."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Final, Protocol
 
 from msgspec import Raw, Struct
@@ -9,9 +10,9 @@ from api.http.outgoing import Later, regrouped
 from api.interface import paging
 from api.interface.competitors import CompetitorPieces, RawCompetitor, competitor_pieces
 from api.interface.declarations import Operation, Read, Write
-from api.interface.fields import ID, IDS, INTEGER, MOMENT, RESULT, SHORT, Field
-from api.interface.lookup import competition_of
-from api.interface.paging import PagedShape, PageQuestion
+from api.interface.fields import BOOLEAN, ID, IDS, INTEGER, MOMENT, RESULT, SHORT, TIME_BEGIN, TIME_END, Field
+from api.interface.lookup import competition_of, named
+from api.interface.paging import ListPart, PagedShape, PageQuestion
 from api.interface.rendering import (
     Answer,
     TaggedBody,
@@ -29,8 +30,12 @@ from api.interface.rendering import (
     timestamp_or_none,
 )
 from engine.domain.commands import AddCompetition, ChangeCompetition
-from engine.domain.terms import PARTICIPANTS_MAX, CompetitionId
+from engine.domain.errors import Fault, Unreadable
+from engine.domain.terms import PARTICIPANTS_MAX, CompetitionId, CompetitorId
+from engine.process.turns import Turns
 from projections.board.board import Competition
+from projections.board.selection import CompetitionFilter
+from projections.live.tournament import LiveTournament
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -59,7 +64,7 @@ class CompetitionShape(Struct, kw_only=True):
     voided_at: str | None
 
 
-class CompetitionsShape(PagedShape, kw_only=True):
+class CompetitionsShape(PagedShape, frozen=True, kw_only=True):
     competition: list[CompetitionShape]
 
 
@@ -77,36 +82,83 @@ class CompetitionQuestion(Struct, frozen=True):
     competition_id: CompetitionId
 
 
-def list_competitions(view: View, answer: Answer, page: PageQuestion) -> TaggedBody | Later:
-    """One page of the competitions, in the order of their creation."""
+class CompetitionsQuestion(PageQuestion, frozen=True):
+    """Of all competitions, or of those for which all holds that is not None. Raises Unreadable if `since` is later than
+    `until`."""
 
-    def around(view: View) -> tuple[bytes, bytes]:
-        return page.around(answer, CompetitionsShape, "competition", len(view.board.competitions))
+    group_id: int | None = None
+    competitor_id: CompetitorId | None = None
+    has_result: bool | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.since is not None and self.until is not None and self.since > self.until:
+            fault = Fault("from", "must not be later than to")
+            raise Unreadable("The query cannot be read; correct the parameters named.", [fault])
+
+
+async def find_competitions(
+    live: LiveTournament, turns: Turns, question: CompetitionsQuestion
+) -> CompetitionsQuestion | ListPart:
+    """The part of some competitions that is asked for; if all are, the question. Raises Unacceptable if the competitor
+    or `after` is not there."""
+    chosen = CompetitionFilter(
+        group_id=question.group_id,
+        competitor_id=question.competitor_id,
+        has_result=question.has_result,
+        since=question.since,
+        until=question.until,
+    )
+    if chosen == CompetitionFilter():
+        return question
+    if chosen.competitor_id is not None:
+        named(live.board.competitors, "competitor", "competitor", chosen.competitor_id)
+    return await question.selected(live.board.competitions, "competition", chosen, live.selections, turns)
+
+
+def list_competitions(view: View, answer: Answer, asked: PageQuestion | ListPart) -> TaggedBody | Later:
+    """A part of the competitions, in the order of their creation. Raises Unacceptable if it is after one that is not
+    there."""
+
+    def part(view: View) -> ListPart:
+        return asked if isinstance(asked, ListPart) else asked.part(view.board.competitions, "competition")
+
+    def around(part: ListPart) -> tuple[bytes, bytes]:
+        return part.around(answer, CompetitionsShape, "competition")
+
+    def items(view: View, part: ListPart) -> list[tuple[CompetitionId, Competition]]:
+        return [(id_, view.board.competitions[id_]) for id_ in map(CompetitionId, part.ids)]
 
     def render() -> TaggedBody | None:
-        found = page.of(view.board.competitions.items())
+        shown = part(view)
+        found = items(view, shown)
         pieces = competitor_pieces(view)
         if sum([len(one.participants) for _, one in found]) > pieces.at_once_max:
             return None
-        shown = short(b"".join(_competition(pieces, *one)) for one in found)
-        return None if shown is None else tagged_body(b",".join(shown).join(around(view)))
+        made = short(b"".join(_competition(pieces, *one)) for one in found)
+        return None if made is None else tagged_body(b",".join(made).join(around(shown)))
 
     def take(view: View) -> Taking:
+        shown = part(view)
+        found = items(view, shown)
         pieces = competitor_pieces(view)
-        shown = page.of(view.board.competitions.items())
-        before, after = around(view)
+        before, after = around(shown)
 
         def make() -> Iterator[bytes]:
             yield before
-            yield from regrouped(listed(_competition(pieces, *one) for one in shown))
+            yield from regrouped(listed(_competition(pieces, *one) for one in found))
 
         return make, (pieces.held,), after
 
-    if page.is_past_the_end(len(view.board.competitions)):
-        return tagged_body(b"".join(around(view)))
+    if isinstance(asked, PageQuestion) and asked.is_past_the_end(len(view.board.competitions)):
+        return tagged_body(b"".join(around(part(view))))
+    key = ("competitions", asked)
+    is_kept = isinstance(asked, PageQuestion) and asked.is_page
     stamp = view.revisions.shown, view.revisions.competitions
-    kept = view.cache.rendered(("competitions", page), stamp, render, kept_bytes)
-    return kept or later(view, ("competitions", page.page, page.per_page), take)
+    kept = view.cache.rendered(key, stamp, render, kept_bytes) if is_kept else render()
+    return kept or later(view, key, take)
 
 
 def show_competition(view: View, answer: Answer, question: CompetitionQuestion) -> TaggedBody | Later:
@@ -192,10 +244,19 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Read(
         "competitions.json",
         "List the competitions",
-        question=PageQuestion,
+        question=CompetitionsQuestion,
         answer=Answer("competitions", CompetitionsShape),
         render=list_competitions,
-        fields=paging.FIELDS,
+        fields=(
+            *paging.FIELDS,
+            Field("group_id", INTEGER, "only of this group"),
+            Field("competitor", ID, "only in which this one takes part", argument="competitor_id"),
+            Field("has_result", BOOLEAN, "only with a result, or only without"),
+            Field("from", TIME_BEGIN, "only that start at this time or later, UTC", argument="since"),
+            Field("to", TIME_END, "only that start at this time or before, UTC", argument="until"),
+        ),
+        find=find_competitions,
+        judged=True,
     ),
     Read(
         "competitions/{competition_id}.json",

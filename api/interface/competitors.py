@@ -8,9 +8,9 @@ from msgspec import Meta, Raw, Struct
 from api.http.outgoing import Later, joined
 from api.interface import paging
 from api.interface.declarations import Operation, Read, Write
-from api.interface.fields import COLOR, ID, NAME, TAGS, Field, Fields
-from api.interface.lookup import competitor_of
-from api.interface.paging import PagedShape, PageQuestion
+from api.interface.fields import COLOR, ID, NAME, PHRASE, TAGS, Field, Fields
+from api.interface.lookup import competitor_of, named
+from api.interface.paging import ListPart, PagedShape, PageQuestion
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
     Answer,
@@ -27,10 +27,13 @@ from api.interface.rendering import (
 )
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
 from engine.domain.terms import TAGS_MAX, CompetitorId, RankingId
+from engine.process.turns import Turns
 from projections.board.board import Competitor, Ranking
 from projections.board.hierarchy import NestedSetBounds
+from projections.board.selection import CompetitorFilter
 from projections.live.cache import SmallPieces
 from projections.live.held import HeldBoard
+from projections.live.tournament import LiveTournament
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -58,7 +61,7 @@ RawCompetitors = Annotated[
 ]
 
 
-class CompetitorsShape(PagedShape, kw_only=True):
+class CompetitorsShape(PagedShape, frozen=True, kw_only=True):
     competitor: list[RawCompetitor]
 
 
@@ -76,32 +79,63 @@ class CompetitorQuestion(Struct, frozen=True):
     competitor_id: CompetitorId
 
 
-def list_competitors(view: View, answer: Answer, page: PageQuestion) -> TaggedBody | Later:
-    """One page of the competitors, in the order of their registration."""
+class CompetitorsQuestion(PageQuestion, frozen=True):
+    """Of all competitors, or of those for whom all holds that is not None: how the name begins, a tag, the parent."""
 
-    def around(view: View) -> tuple[bytes, bytes]:
-        return page.around(answer, CompetitorsShape, "competitor", len(view.board.competitors))
+    name: str | None = None
+    tag: str | None = None
+    parent_id: CompetitorId | None = None
+
+
+async def find_competitors(
+    live: LiveTournament, turns: Turns, question: CompetitorsQuestion
+) -> CompetitorsQuestion | ListPart:
+    """The part of some competitors that is asked for; if all are, the question. Raises Unacceptable if the parent or
+    `after` is not there."""
+    name, competitors = question.name, live.board.competitors
+    chosen = CompetitorFilter(
+        name=None if name is None else name.casefold(), tag=question.tag, parent_id=question.parent_id
+    )
+    if chosen == CompetitorFilter():
+        return question
+    if chosen.parent_id is not None:
+        named(competitors, "competitor", "parent", chosen.parent_id)
+    return await question.selected(competitors, "competitor", chosen, live.selections, turns)
+
+
+def list_competitors(view: View, answer: Answer, asked: PageQuestion | ListPart) -> TaggedBody | Later:
+    """A part of the competitors, in the order of their registration. Raises Unacceptable if it is after one that is not
+    there."""
+
+    def part(view: View) -> ListPart:
+        return asked if isinstance(asked, ListPart) else asked.part(view.board.competitors, "competitor")
+
+    def around(part: ListPart) -> tuple[bytes, bytes]:
+        return part.around(answer, CompetitorsShape, "competitor")
 
     def render() -> TaggedBody | None:
+        found = part(view)
         pieces = competitor_pieces(view)
-        shown = short(pieces[competitor_id] for competitor_id in page.of(view.board.competitors))
-        return None if shown is None else tagged_body(b",".join(shown).join(around(view)))
+        shown = short(pieces[CompetitorId(competitor_id)] for competitor_id in found.ids)
+        return None if shown is None else tagged_body(b",".join(shown).join(around(found)))
 
     def take(view: View) -> Taking:
+        found = part(view)
         pieces = competitor_pieces(view)
-        shown = page.of(view.board.competitors)
-        before, after = around(view)
+        before, after = around(found)
 
         def make() -> Iterator[bytes]:
             yield before
-            yield from joined(pieces[competitor_id] for competitor_id in shown)
+            yield from joined(pieces[CompetitorId(competitor_id)] for competitor_id in found.ids)
 
         return make, (pieces.held,), after
 
-    if page.is_past_the_end(len(view.board.competitors)):
-        return tagged_body(b"".join(around(view)))
-    kept = view.cache.rendered(("competitors", page), view.revisions.competitors, render, kept_bytes)
-    return kept or later(view, ("competitors", page.page, page.per_page), take)
+    if isinstance(asked, PageQuestion) and asked.is_past_the_end(len(view.board.competitors)):
+        return tagged_body(b"".join(around(part(view))))
+    key = ("competitors", asked)
+    is_kept = isinstance(asked, PageQuestion) and asked.is_page
+    kept = view.cache.rendered(key, view.revisions.competitors, render, kept_bytes) if is_kept else render()
+    return kept or later(view, key, take)
 
 
 def show_competitor(view: View, answer: Answer, question: CompetitorQuestion) -> TaggedBody | Later:
@@ -201,10 +235,17 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Read(
         "competitors.json",
         "List the competitors",
-        question=PageQuestion,
+        question=CompetitorsQuestion,
         answer=Answer("competitors", CompetitorsShape),
         render=list_competitors,
-        fields=paging.FIELDS,
+        fields=(
+            *paging.FIELDS,
+            Field("name", PHRASE, "only whose name begins so, in small letters or capitals"),
+            Field("tag", PHRASE, "only with this tag"),
+            Field("parent", ID, "only directly below this one", argument="parent_id"),
+        ),
+        find=find_competitors,
+        judged=True,
     ),
     Read(
         "competitors/{competitor_id}.json",

@@ -194,6 +194,16 @@ DESCRIPTION: Final = FieldType(
 COLOR: Final = FieldType(str, {"type": "string", "pattern": "^[0-9a-fA-F]{6}$"})
 
 
+def _phrase(text: str) -> str:
+    if not 1 <= len(text) <= NAME_CHARACTERS_MAX:
+        raise misread(text, f"1 to {NAME_CHARACTERS_MAX} characters")
+    return text
+
+
+PHRASE: Final = FieldType(_phrase, {"type": "string", "minLength": 1, "maxLength": NAME_CHARACTERS_MAX})
+"""What to look for in names."""
+
+
 def _sort(text: str) -> Sort:
     if text not in (*Sort,):
         raise FieldMisread("must be ASC (the lowest total is the best) or DESC (the highest)")
@@ -212,6 +222,15 @@ def one_of(*words: str) -> FieldType:
         return text
 
     return FieldType(read, {"enum": [*words]})
+
+
+def _boolean(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise misread(text, "true or false")
+    return text == "true"
+
+
+BOOLEAN: Final = FieldType(_boolean, {"type": "boolean"})
 
 
 # ── Kinds: numbers ──────────────────────────────────────────────────────────────────────────────────────

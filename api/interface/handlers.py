@@ -185,9 +185,9 @@ class Handlers:
             live = await self._pin(incoming, token, tournament_id)
             try:
                 await self._desk.live_pool.make_current(live)
-                await live.nested_sets.settle()
                 if operation.find is not None:
                     question = await operation.find(live, self._outgoing.turns, question)
+                await live.nested_sets.settle()
                 made = operation.render(live, operation.answer, question)
                 answer = made if isinstance(made, TaggedBody) else await self._outgoing.begun(made)
             finally:

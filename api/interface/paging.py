@@ -1,52 +1,111 @@
-"""Lists that are answered a page at a time."""
+"""Lists that are answered in parts: page by page, or each part after the last item of the one before."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Any, Final
 
-from msgspec import Struct
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
 
-from api.interface.fields import FROM_1, Field, Fields, FieldType, count
+from api.interface.fields import FROM_0, FROM_1, Field, Fields, FieldType, count
+from api.interface.lookup import number_before
 from api.interface.rendering import Answer, cut
+from engine.domain.errors import Fault, Unreadable
+from engine.process.turns import Turns
+from projections.board.selection import ListFilter, Selection
+from projections.live.selections import Selections
 
 PER_PAGE_DEFAULT: Final = 100
 PER_PAGE_MAX: Final = 200
 
-_T = TypeVar("_T")
+
+class PagedShape(Struct, frozen=True, kw_only=True):
+    """A part of a list. A page says which one it is, and of how many items in all. A part after an item says what to
+    send as `after` for the next one; null: there is nothing more yet."""
+
+    page: int | UnsetType = UNSET
+    pages: int | UnsetType = UNSET
+    perpage: int
+    total: int | UnsetType = UNSET
+    next: int | UnsetType | None = UNSET
 
 
-class PageQuestion(Struct, frozen=True):
-    """Which part of a list is asked for: `page` counts from 1, `per_page` is from 1 to PER_PAGE_MAX."""
+class ListPart(Struct, frozen=True):
+    """The items of a part of a list, by their ids, and what the answer says beside them."""
 
-    page: int = 1
-    per_page: int = PER_PAGE_DEFAULT
+    ids: tuple[int, ...]
+    paging: PagedShape
 
-    def is_past_the_end(self, total: int) -> bool:
-        """Whether the page lies past the end. Such a page is not kept: there is no end to their number."""
-        return (self.page - 1) * self.per_page >= total
-
-    def of(self, items: Collection[_T]) -> list[_T]:
-        """The items of a page that is not past the end. Beyond it, the start may be a number that islice does not
-        take."""
-        start = (self.page - 1) * self.per_page
-        return list(islice(items, start, start + self.per_page))
-
-    def around(self, answer: Answer, shape: Callable[..., Struct], items: str, total: int) -> tuple[bytes, bytes]:
-        """What stands in the body before and after the items of a page: a `PagedShape` with the list `items`."""
-        pages = max(1, -(-total // self.per_page))
-        paged = shape(**{items: []}, page=self.page, pages=pages, perpage=self.per_page, total=total)
-        before, after = cut(paged, items)
+    def around(self, answer: Answer, shape: Callable[..., Struct], items: str) -> tuple[bytes, bytes]:
+        """What stands in the body before and after the items: a `PagedShape` with the list `items`."""
+        before, after = cut(shape(**{items: []}, **msgspec.structs.asdict(self.paging)), items)
         return answer.before + before, after + b"}"
 
 
-class PagedShape(Struct, kw_only=True):
-    page: int
-    pages: int
-    perpage: int
-    total: int
+class PageQuestion(Struct, frozen=True):
+    """Which part of a list is asked for: a page, counted from 1, or what comes after an item; 0: after none. Raises
+    Unreadable if both are named."""
+
+    page: int | None = None
+    per_page: int = PER_PAGE_DEFAULT
+    after: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.page is not None and self.after is not None:
+            faults = [Fault("page", "cannot be sent with after"), Fault("after", "cannot be sent with page")]
+            raise Unreadable("The query names both a page and an item to go on after; send one of them.", faults)
+
+    @property
+    def is_page(self) -> bool:
+        return self.after is None
+
+    def is_past_the_end(self, total: int) -> bool:
+        """Whether it is a page that lies past the end. Such a page is not kept: there is no end to their number."""
+        return self.is_page and self._start >= total
+
+    def part(self, items: Mapping[Any, Any], what: str) -> ListPart:
+        """The part of all these items, in their order. Raises Unacceptable if it is after an item that is not there,
+        and calls it `what`."""
+        if self.after is not None:
+            start = number_before(items, what, self.after)
+            return self._following(islice(items, start, start + self.per_page + 1))
+        start = self._start
+        return self._page(islice(items, start, start + self.per_page) if start < len(items) else (), len(items))
+
+    async def selected(
+        self, items: Mapping[Any, Any], what: str, chosen: ListFilter, selections: Selections, turns: Turns
+    ) -> ListPart:
+        """As `part`, of those that `chosen` lets through. A page must know of all of them."""
+        if self.after is None:
+            return self.part_of(await selections.of(chosen, turns), 0)
+        number = number_before(items, what, self.after)
+        return self.part_of(await selections.of(chosen, turns, number=number, count=self.per_page + 1), number)
+
+    def part_of(self, selection: Selection, number: int) -> ListPart:
+        """The part of a selection, which must have what is asked for. `number` is that of the item `after`."""
+        if self.after is None:
+            return self._page(selection.run(self._start, self._start + self.per_page), len(selection))
+        start = selection.index_after(number)
+        return self._following(selection.run(start, start + self.per_page + 1))
+
+    @property
+    def _start(self) -> int:
+        """How many items come before the page."""
+        return ((self.page or 1) - 1) * self.per_page
+
+    def _page(self, ids: Iterable[int], total: int) -> ListPart:
+        pages = max(1, -(-total // self.per_page))
+        paging = PagedShape(page=self.page or 1, pages=pages, perpage=self.per_page, total=total)
+        return ListPart(tuple(ids), paging)
+
+    def _following(self, ids_and_one_more: Iterable[int]) -> ListPart:
+        ids = tuple(ids_and_one_more)
+        shown = ids[: self.per_page]
+        return ListPart(shown, PagedShape(perpage=self.per_page, next=shown[-1] if len(ids) > len(shown) else None))
 
 
 FIELDS: Final[Fields] = (
-    Field("page", FieldType(FROM_1.read, {**FROM_1.schema, "default": 1}), "counted from 1"),
+    Field("page", FieldType(FROM_1.read, {**FROM_1.schema, "default": 1}), "counted from 1; not with after"),
     Field("per_page", count(PER_PAGE_DEFAULT, PER_PAGE_MAX), "items of a page"),
+    Field("after", FROM_0, "those created after this one; 0: from the first one on"),
 )

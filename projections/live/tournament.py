@@ -25,6 +25,7 @@ from projections.live.cache import RenderCache
 from projections.live.held import HeldBoard
 from projections.live.nested_sets import NestedSets
 from projections.live.orders import Orders
+from projections.live.selections import Selections
 from projections.tables import snapshots, tables
 from projections.tables.sizes import board_bytes
 from projections.tables.snapshots import Snapshot
@@ -64,6 +65,7 @@ class LiveTournament:
         self.cache = RenderCache()
         self.orders = Orders(lambda: self.board)
         self.nested_sets = NestedSets(lambda: self.board)
+        self.selections = Selections(lambda: self.board)
         self.pins = 0
         self.dropped = False
         self.catching_up = asyncio.Lock()
@@ -101,6 +103,7 @@ class LiveTournament:
 
     def _note(self, event: Event) -> None:
         self.nested_sets.note(event)
+        self.selections.note(event)
         if isinstance(event, CompetitorChanged):
             self.cache.small.drop(event.competitor_id)
         for held in self._held:
@@ -196,6 +199,7 @@ class LiveTournament:
         self.head, self.board = anew.head, anew.board
         self.orders.clear()
         self.nested_sets.clear()
+        self.selections.clear()
         self._held.clear()
         self._held_last = _nobody
         then = self.revisions  # all counts rise: nothing that was rendered of the old board may be used again
@@ -214,7 +218,8 @@ class LiveTournament:
         if self.head.sequence >= self._sized_at + _SIZED_EVERY_EVENTS or self._board_bytes == 0:
             self._sized_at = self.head.sequence
             self._board_bytes = board_bytes(self.board)
-        return self._board_bytes + self.cache.size_bytes + self.orders.size_bytes + self.nested_sets.size_bytes
+        beside = self.cache.size_bytes + self.orders.size_bytes + self.nested_sets.size_bytes
+        return self._board_bytes + beside + self.selections.size_bytes
 
 
 async def load(connection: Connection, tournament_id: TournamentId) -> LiveTournament:

@@ -302,13 +302,15 @@ def page_of(query: list[tuple[str, str]]) -> PageQuestion:
 @pytest.mark.parametrize(
     ("query", "page"),
     [
-        ([], PageQuestion(1, 100)),
+        ([], PageQuestion(None, 100)),
         ([("page", "3")], PageQuestion(3, 100)),
-        ([("per_page", "1")], PageQuestion(1, 1)),
+        ([("per_page", "1")], PageQuestion(None, 1)),
         ([("per_page", "200"), ("page", "2")], PageQuestion(2, 200)),
-        ([("per_page", "201")], PageQuestion(1, 200)),
-        ([("per_page", "9" * 18)], PageQuestion(1, 200)),
+        ([("per_page", "201")], PageQuestion(None, 200)),
+        ([("per_page", "9" * 18)], PageQuestion(None, 200)),
         ([("page", "9" * 18)], PageQuestion(10**18 - 1, 100)),
+        ([("after", "0")], PageQuestion(None, 100, 0)),
+        ([("after", "7"), ("per_page", "3")], PageQuestion(None, 3, 7)),
     ],
 )
 def test_a_page_is_asked_for(query: list[tuple[str, str]], page: PageQuestion) -> None:

@@ -1,0 +1,173 @@
+"""The competitors or competitions that a filter lets through, in the order of creation. They are found a few at a time,
+then kept current.
+
+Pure. Nothing ever leaves the two lists, so a selection only looks further, and looks again at what has changed.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
+from collections.abc import Sequence as Items
+from datetime import datetime
+from itertools import islice
+from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+
+from engine.domain.events import CompetitionChanged, CompetitorChanged, Event
+from engine.domain.terms import CompetitorId
+from projections.board.board import Board, Competition, Competitor
+
+CHANGES: Final = (CompetitorChanged, CompetitionChanged)
+"""The events that may change what a filter lets through."""
+LOOKED_AT_ONCE: Final = 500
+"""Items that one step looks at; each takes some 0.3 µs."""
+_BYTES: Final = 2_000
+_CHANGED_BYTES: Final = 100
+
+
+class CompetitorFilter(Struct, frozen=True, kw_only=True):
+    """Lets through who meets all that is not None. `name` is how the name begins, case-folded; `parent_id` is the
+    competitor directly above."""
+
+    name: str | None = None
+    tag: str | None = None
+    parent_id: CompetitorId | None = None
+
+    def lets_through(self, competitor: Competitor) -> bool:
+        return (
+            (self.tag is None or self.tag in competitor.tags)
+            and (self.parent_id is None or competitor.parent_id == self.parent_id)
+            and (self.name is None or competitor.name.casefold().startswith(self.name))
+        )
+
+    @staticmethod
+    def items(board: Board) -> Mapping[Any, Competitor]:
+        return board.competitors
+
+    @staticmethod
+    def changed_by(event: Event) -> int | None:
+        """The id of the competitor that the event changes, if it does."""
+        return event.competitor_id if isinstance(event, CompetitorChanged) else None
+
+
+class CompetitionFilter(Struct, frozen=True, kw_only=True):
+    """Lets through what meets all that is not None. `competitor_id` takes part; it starts from `since` to `until`."""
+
+    group_id: int | None = None
+    competitor_id: CompetitorId | None = None
+    has_result: bool | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def lets_through(self, competition: Competition) -> bool:
+        return (
+            (self.group_id is None or competition.group_id == self.group_id)
+            and (self.has_result is None or (competition.result is not None) == self.has_result)
+            and (self.since is None or competition.started_at >= self.since)
+            and (self.until is None or competition.started_at <= self.until)
+            and (self.competitor_id is None or self.competitor_id in competition.participants)
+        )
+
+    @staticmethod
+    def items(board: Board) -> Mapping[Any, Competition]:
+        return board.competitions
+
+    @staticmethod
+    def changed_by(event: Event) -> int | None:
+        """The id of the competition that the event changes, if it does so in what filters look at."""
+        return event.competition_id if isinstance(event, CompetitionChanged) else None
+
+
+ListFilter: TypeAlias = CompetitorFilter | CompetitionFilter
+
+
+class Selection:
+    """The ids of the items of `board` that `chosen` lets through. `note` every event before it is folded; take `steps`
+    before asking for ids."""
+
+    def __init__(self, chosen: ListFilter, board: Board) -> None:
+        self._chosen = chosen
+        self.begin_anew(board)
+
+    def begin_anew(self, board: Board) -> None:
+        """Forgets all it has found, and goes on with `board`."""
+        self._items: Mapping[Any, Any] = self._chosen.items(board)
+        self._numbers = array("q")
+        self._ids = array("q")
+        self._looked_at = 0
+        self._changed: set[int] = set()
+        self._rest: Iterator[tuple[Any, Any]] = iter(())
+        self._rest_of = -1
+
+    def note(self, event: Event) -> None:
+        item_id = self._chosen.changed_by(event)
+        if item_id is not None:
+            self._changed.add(item_id)
+
+    # ── Finding ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def steps(self, number: int, count: int | None) -> Iterator[None]:
+        """Small steps, after which `has` is true unless something is folded meanwhile."""
+        while not self.has(number, count):
+            self._look()
+            yield
+
+    def has(self, number: int, count: int | None) -> bool:
+        """Whether it has the first `count` ids after the item of this number, or all there are; None: all."""
+        if self._changed:
+            return False
+        if self._looked_at == len(self._items):
+            return True
+        return count is not None and len(self) - self.index_after(number) >= count
+
+    def _look(self) -> None:
+        """Looks again at one item that has changed, or else at some more."""
+        if self._changed:
+            self._look_again(self._changed.pop())
+            return
+        if self._rest_of != len(self._items):  # an iterator does not survive that the mapping grows
+            self._rest, self._rest_of = islice(self._items.items(), self._looked_at, None), len(self._items)
+        lets_through, numbers, ids = self._chosen.lets_through, self._numbers, self._ids
+        for item_id, item in islice(self._rest, LOOKED_AT_ONCE):
+            self._looked_at = item.number
+            if lets_through(item):
+                numbers.append(item.number)
+                ids.append(item_id)
+
+    def _look_again(self, item_id: int) -> None:
+        item = self._items[item_id]
+        if item.number > self._looked_at:
+            return
+        index = bisect_left(self._numbers, item.number)
+        was_in = index < len(self) and self._numbers[index] == item.number
+        is_in = self._chosen.lets_through(item)
+        if is_in and not was_in:
+            self._numbers.insert(index, item.number)
+            self._ids.insert(index, item_id)
+        elif was_in and not is_in:
+            del self._numbers[index], self._ids[index]
+
+    # ── Questions ───────────────────────────────────────────────────────────────────────────────────────
+
+    def __len__(self) -> int:
+        """How many it has."""
+        return len(self._numbers)
+
+    def index_after(self, number: int) -> int:
+        """How many of those it has come before what follows the item of this number."""
+        return bisect_right(self._numbers, number)
+
+    def run(self, start: int, stop: int) -> Items[int]:
+        """The ids from the `start`-th to before the `stop`-th, counted from 0; fewer if it has no more."""
+        return self._ids[start:stop]
+
+    @property
+    def changed(self) -> int:
+        """How many it must look at again."""
+        return len(self._changed)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes in memory."""
+        return _BYTES + 2 * self._ids.itemsize * len(self._ids) + _CHANGED_BYTES * len(self._changed)
