@@ -1,6 +1,7 @@
 """Competitors: their shape, how it is rendered, and the operations on them."""
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Sequence as Items
 from operator import attrgetter
 from typing import Annotated, Final, Protocol
 
@@ -8,7 +9,7 @@ from msgspec import Meta, Raw, Struct
 
 from api.http.outgoing import Later, joined
 from api.interface import paging
-from api.interface.declarations import Operation, Read, Write
+from api.interface.declarations import Many, Operation, Read, Write
 from api.interface.fields import COLOR, ID, NAME, TAGS, Field, Fields
 from api.interface.lookup import competitor_of
 from api.interface.paging import PagedShape, PageQuestion
@@ -18,6 +19,7 @@ from api.interface.rendering import (
     TaggedBody,
     Taking,
     View,
+    cut,
     encode,
     kept_bytes,
     later,
@@ -26,7 +28,7 @@ from api.interface.rendering import (
     tagged_body,
     timestamp,
 )
-from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
+from engine.domain.commands import ChangeCompetitor, RegisterCompetitor, RegisterCompetitors
 from engine.domain.terms import TAGS_MAX, CompetitorId, RankingId
 from projections.board.board import Ranking
 from projections.board.hierarchy import NestedSetBounds, walk
@@ -60,6 +62,12 @@ RawCompetitor = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/components/sch
 RawCompetitors = Annotated[
     Raw, Meta(extra_json_schema={"type": "array", "items": {"$ref": "#/components/schemas/Competitor"}})
 ]
+
+
+class NewCompetitorsShape(Struct):
+    """Several competitors that one request registered, in its order."""
+
+    competitor: list[RawCompetitor]
 
 
 class CompetitorsShape(PagedShape, kw_only=True):
@@ -136,6 +144,28 @@ def render_competitor(view: View, answer: Answer, of: OfCompetitor) -> bytes | L
         return make, (pieces,), b"}"
 
     return later(view, ("competitor", answer.message, competitor_id), take)
+
+
+def render_competitors(view: View, answer: Answer, of: Items[OfCompetitor]) -> bytes | Later:
+    competitor_ids = [one.competitor_id for one in of]
+    before, after = cut(NewCompetitorsShape(competitor=[]), "competitor")
+    pieces = competitor_pieces(view)
+    if pieces.ready:
+        shown = short(pieces[competitor_id] for competitor_id in competitor_ids)
+        if shown is not None:
+            return answer.body(before + b",".join(shown) + after)
+
+    def take(view: View) -> Taking:
+        pieces = competitor_pieces(view).freeze()
+
+        def make() -> Iterator[bytes]:
+            yield from pieces.steps()
+            yield answer.before + before
+            yield from joined(pieces.of(competitor_ids))
+
+        return make, (pieces,), after + b"}"
+
+    return later(view, ("competitors", answer.message, competitor_ids[0], competitor_ids[-1]), take)
 
 
 class CompetitorPieces(dict[CompetitorId, bytes]):
@@ -275,12 +305,13 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "POST",
         "competitors.json",
-        "Register a competitor",
+        "Register a competitor, or several",
         command=RegisterCompetitor,
         answer=Answer("competitor", CompetitorShape, "added"),
         render=render_competitor,
         fields=(Field("name", NAME, _NAME, required=True), *_MORE),
         new_ids={"id": "competitor_id"},
+        many=Many(RegisterCompetitors, Answer("competitors", NewCompetitorsShape, "added"), render_competitors),
     ),
     Write(
         "PUT",
