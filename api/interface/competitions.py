@@ -100,7 +100,7 @@ def list_competitions(view: View, answer: Answer, page: PageQuestion) -> TaggedB
             yield before
             yield from regrouped(listed(_competition(pieces, *one) for one in shown))
 
-        return make, (pieces.held,), after
+        return make, pieces.parts, after
 
     if page.is_past_the_end(len(view.board.competitions)):
         return tagged_body(b"".join(around(view)))
@@ -136,7 +136,7 @@ def render_competition(view: View, answer: Answer, of: OfCompetition) -> bytes |
             yield answer.before
             yield from regrouped(_competition(pieces, competition_id, competition))
 
-        return make, (pieces.held,), b"}"
+        return make, pieces.parts, b"}"
 
     return later(view, ("competition", answer.message, competition_id), take)
 

@@ -5,7 +5,7 @@ from typing import Annotated, Final, Protocol
 
 from msgspec import Meta, Raw, Struct
 
-from api.http.outgoing import Later, joined
+from api.http.outgoing import Later, Part, joined
 from api.interface import paging
 from api.interface.declarations import Operation, Read, Write
 from api.interface.fields import COLOR, ID, NAME, TAGS, Field, Fields
@@ -96,7 +96,7 @@ def list_competitors(view: View, answer: Answer, page: PageQuestion) -> TaggedBo
             yield before
             yield from joined(pieces[competitor_id] for competitor_id in shown)
 
-        return make, (pieces.held,), after
+        return make, pieces.parts, after
 
     if page.is_past_the_end(len(view.board.competitors)):
         return tagged_body(b"".join(around(view)))
@@ -129,6 +129,11 @@ class CompetitorPieces:
         self._kept = kept
         if held.stamp > kept.stamp:
             kept.renew(held.stamp)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What a long answer with them holds."""
+        return self.held, self.held.all_bounds
 
     @property
     def at_once_max(self) -> int:
