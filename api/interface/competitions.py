@@ -157,7 +157,7 @@ def list_competitions(view: View, answer: Answer, asked: PageQuestion | ListPart
             yield before
             yield from regrouped(listed(_competition(pieces, *one) for one in found))
 
-        return make, (pieces.held,), after
+        return make, pieces.parts, after
 
     if isinstance(asked, PageQuestion) and asked.is_past_the_end(len(view.board.competitions)):
         return tagged_body(b"".join(around(part(view))))
@@ -195,7 +195,7 @@ def render_competition(view: View, answer: Answer, of: OfCompetition) -> bytes |
             yield answer.before
             yield from regrouped(_competition(pieces, competition_id, competition))
 
-        return make, (pieces.held,), b"}"
+        return make, pieces.parts, b"}"
 
     return later(view, ("competition", answer.message, competition_id), take)
 

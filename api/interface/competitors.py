@@ -6,7 +6,7 @@ from typing import Annotated, Final, Protocol
 
 from msgspec import Meta, Raw, Struct
 
-from api.http.outgoing import Later, joined
+from api.http.outgoing import Later, Part, joined
 from api.interface import paging
 from api.interface.declarations import Many, Operation, Read, Write
 from api.interface.fields import COLOR, ID, NAME, PHRASE, TAGS, Field, Fields
@@ -136,7 +136,7 @@ def list_competitors(view: View, answer: Answer, asked: PageQuestion | ListPart)
             yield before
             yield from joined(pieces[CompetitorId(competitor_id)] for competitor_id in found.ids)
 
-        return make, (pieces.held,), after
+        return make, pieces.parts, after
 
     if isinstance(asked, PageQuestion) and asked.is_past_the_end(len(view.board.competitors)):
         return tagged_body(b"".join(around(part(view))))
@@ -191,6 +191,11 @@ class CompetitorPieces:
         self._kept = kept
         if held.stamp > kept.stamp:
             kept.renew(held.stamp)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What a long answer with them holds."""
+        return self.held, self.held.all_bounds
 
     @property
     def at_once_max(self) -> int:
