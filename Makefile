@@ -7,7 +7,7 @@ DATA_DIR ?= tallybook-data
 EXAMPLES ?= 500
 COUNT ?= 200
 
-.PHONY: demo test fuzz campaign bench docs faults mutants lock clean
+.PHONY: demo test fuzz campaign bench million docs faults mutants lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/tallybook demo --port $(PORT) --data-dir $(DATA_DIR)
@@ -28,6 +28,12 @@ campaign: $(VENV)/.installed-dev
 # examples of hostile text in every field.
 fuzz: $(VENV)/.installed-dev
 	TALLYBOOK_TEST_EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/api/test_fuzz.py tests/api/test_openapi.py -k "test_fuzz or as_it_is_described"
+
+# A leaderboard from the first competitor to the last proof: imported, enrolled, scored, killed, compared, verified. A
+# million competitors and scores take a while; COMPETITORS=10000 SCORES=10000 a minute. `make test` has a small share.
+million: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.million $(if $(COMPETITORS),--competitors $(COMPETITORS)) \
+	    $(if $(SCORES),--scores $(SCORES))
 
 # Asks all questions of benchmarks/, 20 minutes; QUICK=1 in less than five minutes; ONLY=1,3 some of them.
 bench: $(VENV)/.installed .venv-bench/.installed

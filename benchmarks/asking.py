@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from aiohttp import ClientSession, TCPConnector
 from yarl import URL
@@ -16,6 +17,7 @@ from benchmarks.world import Tournament
 
 _AT_ONCE: Final = 32
 _FORM: Final = {"Content-Type": "application/x-www-form-urlencoded"}
+_MINIMAL: Final = {"Prefer": "return=minimal"}
 
 
 class Asker:
@@ -34,18 +36,30 @@ class Asker:
         await self._session.close()
 
     async def get(self, path: str) -> bytes:
-        return await self._answer("GET", path, None)
+        return await self._answer("GET", path, None, {})
 
-    async def put(self, path: str, body: bytes) -> bytes:
-        return await self._answer("PUT", path, body)
+    async def put(self, path: str, body: bytes, *, minimal: bool = False) -> bytes:
+        return await self._answer("PUT", path, body, _FORM | _MINIMAL if minimal else _FORM)
 
-    async def _answer(self, method: str, path: str, body: bytes | None) -> bytes:
+    async def post(self, path: str, form: Mapping[str, str], *, minimal: bool = False) -> bytes:
+        body = urlencode(form).encode()
+        return await self._answer("POST", path, body, _FORM | _MINIMAL if minimal else _FORM)
+
+    async def _answer(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> bytes:
         url = URL(self._url + path, encoded=True)
-        async with self._session.request(method, url, data=body, headers=_FORM if body else {}) as response:
+        async with self._session.request(method, url, data=body, headers=headers) as response:
             answer = await response.read()
         if response.status != 200:
             raise ProgramFailed(f"{method} {path} was answered {response.status}: {answer[:300]!r}")
         return answer
+
+
+async def enrol(service: Service, tournament: Tournament, portions: Iterable[Iterable[int]]) -> None:
+    """Has the service enrol competitors in the tournament's ranking. Raises ProgramFailed with what it says."""
+    path = f"{tournament.path}/rankings/{tournament.ranking_id}/participants.json"
+    async with Asker(service.url, service.token) as asker:
+        for portion in portions:
+            await asker.put(path, f"add={','.join(map(str, portion))}".encode(), minimal=True)
 
 
 async def standings(service: Service, tournaments: Iterable[Tournament]) -> list[dict[str, Any]]:

@@ -31,11 +31,13 @@ from benchmarks.cluster import open_cluster
 from benchmarks.load import CONNECTIONS
 from benchmarks.questions import (
     adds,
+    any_size,
     appends,
     catching_up,
     growth,
     large_requests,
     latency,
+    leaderboards,
     long_log,
     memory,
     reads,
@@ -59,6 +61,8 @@ QUESTIONS: Final = (
     growth,
     memory,
     verifying,
+    any_size,
+    leaderboards,
 )
 """Modules with NUMBERS (of questions), NEEDS (commands) and `measure`."""
 NUMBERS: Final = frozenset(row.number for row in ROWS)
@@ -109,6 +113,7 @@ async def measured(options: argparse.Namespace, talk: Console) -> Run:
         figures=findings.figures,
         notes=findings.notes,
         profile=findings.profile,
+        grids=findings.grids,
     )
 
 

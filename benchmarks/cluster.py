@@ -19,6 +19,7 @@ SETTINGS: Final = {"fsync": "on", "full_page_writes": "on", "synchronous_commit"
 _SHOWN: Final = (*SETTINGS, "shared_buffers", "max_wal_size", "wal_level", "wal_sync_method", "server_version")
 
 _CREATE: Final = 'CREATE DATABASE "{}"'
+_COPY: Final = 'CREATE DATABASE "{}" TEMPLATE "{}"'
 _DROP: Final = 'DROP DATABASE "{}" WITH (FORCE)'
 
 
@@ -35,6 +36,16 @@ class Cluster:
         await self._execute(_CREATE.format(name))
         self._databases.append(name)
         return urlunsplit(urlsplit(self._dsn)._replace(path=f"/{name}"))
+
+    async def copy(self, template: str, name: str) -> str:
+        """The address of a new database that holds what `template` does, to which nobody is connected."""
+        await self._execute(_COPY.format(name, template))
+        self._databases.append(name)
+        return urlunsplit(urlsplit(self._dsn)._replace(path=f"/{name}"))
+
+    async def drop(self, name: str) -> None:
+        self._databases.remove(name)
+        await self._execute(_DROP.format(name))
 
     async def checkpoint(self) -> None:
         """Writes out what is dirty, so that no run pays for what another one left."""

@@ -118,12 +118,25 @@ async def check_tables(dsn: str, tournaments: list[Tournament]) -> None:
     """Checks that the tables lack nothing and hold the sums of all deltas in the log. Raises WrongAnswer."""
     async with owner(dsn) as connection:
         lag = await lag_events(connection, tournaments)
-        ids = _ids(tournaments)
-        rows = await connection.fetch(_SUMS, ids, [0] * len(ids))
-        expected = Counter({(row["unity_id"], row["competitor_id"]): row["total"] for row in rows})
+        expected = await log_totals(connection, tournaments)
         in_tables = await _totals(connection, tournaments)
     if lag or _nonzero(in_tables) != _nonzero(expected):
         raise WrongAnswer(f"the tables lack {lag} events, or their totals are not the sums of the deltas in the log")
+
+
+async def log_totals(connection: asyncpg.Connection, tournaments: list[Tournament]) -> Totals:
+    """The sums of all deltas in the log."""
+    ids = _ids(tournaments)
+    rows = await connection.fetch(_SUMS, ids, [0] * len(ids))
+    return Counter({(row["unity_id"], row["competitor_id"]): row["total"] for row in rows})
+
+
+async def adds_recorded(connection: asyncpg.Connection, tournaments: list[Tournament]) -> int:
+    """How many events of the log add points, once nothing more is appended."""
+    await _quiet(connection, tournaments)
+    ids = _ids(tournaments)
+    recorded: int = await connection.fetchval(_ADDS, ids, [0] * len(ids))
+    return recorded
 
 
 async def lag_events(connection: asyncpg.Connection, tournaments: list[Tournament]) -> int:

@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import subprocess
+import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -27,6 +28,8 @@ PACKAGES: Final = (
     "uvloop",
 )
 _TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
+_CPUCLOCK_SCHED: Final = 2
+"""How the clock id of a process (see clock_getcpuclockid) says that it counts time on a processor."""
 _IN_MEMORY: Final = ("tmpfs", "ramfs")
 
 
@@ -105,6 +108,29 @@ def cpu_seconds(pid: int) -> float:
     """Processor time that a process has used so far; 0 where it is gone."""
     fields = _stat(Path(f"/proc/{pid}"))
     return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND if fields else 0.0  # utime and stime
+
+
+def processor_seconds(pid: int) -> float:
+    """As `cpu_seconds`, to the microsecond, from the process's own clock."""
+    try:
+        return time.clock_gettime(~pid << 3 | _CPUCLOCK_SCHED)
+    except OSError:
+        return 0.0
+
+
+def peak_rss_bytes(pid: int) -> int:
+    """The most resident memory that a process has had, what it shares with others included."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) * 1024 if found else 0
+
+
+def pss_bytes(pid: int) -> int:
+    """Resident memory of a process; of what it shares with others, its share. 0 where it is gone."""
+    try:
+        found = re.search(r"^Pss:\s+(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return int(found[1]) * 1024 if found else 0
 
 
 def rss_bytes(pid: int) -> int:

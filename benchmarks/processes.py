@@ -39,11 +39,18 @@ class Running(Struct, frozen=True):
 
 @asynccontextmanager
 async def running(
-    command: Sequence[str], *, log: Path, ready: str, environment: Mapping[str, str] = {}, stdin: bytes = b""
+    command: Sequence[str],
+    *,
+    log: Path,
+    ready: str,
+    environment: Mapping[str, str] = {},
+    stdin: bytes = b"",
+    is_killed: bool = False,
 ) -> AsyncIterator[Running]:
     """Runs a server until the context ends; `ready` is the pattern that its log shows when it can be asked.
 
-    Standard output and standard error go to `log`. Raises ProgramFailed.
+    Standard output and standard error go to `log`. `is_killed`: it is to be killed within the context. Raises
+    ProgramFailed.
     """
     with log.open("wb") as words:
         process = await asyncio.create_subprocess_exec(
@@ -60,7 +67,7 @@ async def running(
         process.stdin.write(stdin)
         process.stdin.close()
         yield Running(process.pid, await _readiness(process, log, ready))
-        if process.returncode is not None:
+        if process.returncode is not None and not is_killed:
             raise ProgramFailed(f"{command[0]} ended in the middle of a measurement:\n{tail(log)}")
     finally:
         await _stop(process)

@@ -8,11 +8,12 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from benchmarks import costs
 from benchmarks.machine import Machine
-from benchmarks.table import Figure, HotSpot, Outcome, Row, Verdict
+from benchmarks.table import Figure, Grid, HotSpot, Outcome, Row, Verdict
 
 HOT_SPOTS_SHOWN: Final = 25
 MODULES_SHOWN: Final = 25
@@ -41,6 +42,7 @@ class Run(Struct, frozen=True, kw_only=True):
     figures: list[Figure]
     notes: list[str]
     profile: list[HotSpot]
+    grids: list[Grid] = []
 
 
 def write_json(run: Run, file: Path) -> None:
@@ -60,7 +62,21 @@ def print_table(run: Run, console: Console) -> None:
     for figure in run.figures:
         figures.add_row(*_figure_cells(figure))
     console.print(figures)
+    for grid in run.grids:
+        if grid.is_printed:
+            _print_grid(grid, console)
     for note in run.notes:
+        console.print(note, markup=False, highlight=False)
+
+
+def _print_grid(grid: Grid, console: Console) -> None:
+    shown = Table(title=grid.title)
+    for place, name in enumerate(grid.head):
+        shown.add_column(name, justify="right" if place else "left")
+    for row in grid.rows:
+        shown.add_row(*map(escape, row))
+    console.print(shown)
+    for note in grid.notes:
         console.print(note, markup=False, highlight=False)
 
 
@@ -130,7 +146,7 @@ share the cores.
 
 def page(run: Run, charts: Iterable[str]) -> str:
     """The results page, in Markdown; `charts` are the paths of pictures, relative to it."""
-    parts = [_INTRODUCTION, _conditions(run), _rows_section(run), _figures_section(run)]
+    parts = [_INTRODUCTION, _conditions(run), _rows_section(run), *map(_grid_section, run.grids), _figures_section(run)]
     parts += [f"![{Path(chart).stem}]({chart})\n" for chart in charts]
     if run.profile:
         parts.append(_profile_section(run))
@@ -162,6 +178,11 @@ def _rows_section(run: Run) -> str:
 def _figures_section(run: Run) -> str:
     head = ["figure", "median", "lowest to highest", "unit"]
     return f"## What was measured\n\n{_markdown(head, (_figure_cells(figure) for figure in run.figures))}"
+
+
+def _grid_section(grid: Grid) -> str:
+    notes = "".join(f"- {note}\n" for note in grid.notes)
+    return f"## {grid.title}\n\n{_markdown(grid.head, map(tuple, grid.rows))}\n{notes}"
 
 
 def _profile_section(run: Run) -> str:

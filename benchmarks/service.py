@@ -64,38 +64,57 @@ def installed() -> Product:
 
 
 class Service(Struct, frozen=True, kw_only=True):
-    """A running service. `api` and `worker` are the ids of its processes."""
+    """A running service. `api` and `worker` are the ids of its processes when it had started; `supervisor` restarts
+    them."""
 
     url: str
     dsn: str
     token: str
+    supervisor: int
     api: int
     worker: int
 
     async def backends(self) -> dict[str, list[int]]:
         """The processes of PostgreSQL that work for it, by whom: tallybook api, tallybook worker, background."""
         async with owner(self.dsn) as connection:
-            found: dict[str, list[int]] = {}
-            for row in await connection.fetch(_BACKENDS):
-                found.setdefault(row["side"], []).append(row["pid"])
-        return found
+            return await backends(connection)
+
+
+async def backends(connection: asyncpg.Connection) -> dict[str, list[int]]:
+    """As `Service.backends`, over a connection that is there."""
+    found: dict[str, list[int]] = {}
+    for row in await connection.fetch(_BACKENDS):
+        found.setdefault(row["side"], []).append(row["pid"])
+    return found
+
+
+def processes(supervisor: int) -> dict[str, int]:
+    """The processes that a supervisor has now, by what they are: api, worker."""
+    return {_kind(machine.command_of(pid)): pid for pid in machine.children_of(supervisor)}
+
+
+def token(product: Product, dsn: str) -> str:
+    """A new token for everything."""
+    made: Any = json.loads(product.run("token", "create", "bench", "--scope", "admin", "--json", dsn=dsn))
+    return str(made["token"])
 
 
 @asynccontextmanager
-async def serving(product: Product, dsn: str, *, log: Path) -> AsyncIterator[Service]:
-    """A service on a database that is migrated, with one API process and one worker."""
-    made: Any = json.loads(product.run("token", "create", "bench", "--scope", "admin", "--json", dsn=dsn))
+async def serving(product: Product, dsn: str, *, log: Path, known_token: str | None = None) -> AsyncIterator[Service]:
+    """A service on a database that is migrated, with one API process and one worker. `known_token`: one that the
+    database knows; None: a new one is made."""
     async with running(
         [product.command, "serve", "--port", "0"],
         log=log,
         ready=r"Listening on http://[^:]+:(\d+)",
         environment={DSN_VARIABLE: dsn},
     ) as process:
-        children = {_kind(machine.command_of(pid)): pid for pid in machine.children_of(process.pid)}
+        children = processes(process.pid)
         yield Service(
             url=f"http://127.0.0.1:{process.said[1]}",
             dsn=dsn,
-            token=made["token"],
+            token=known_token or token(product, dsn),
+            supervisor=process.pid,
             api=children["api"],
             worker=children["worker"],
         )

@@ -31,6 +31,13 @@ class Peer(Struct, frozen=True):
     pid: int
 
 
+class Redis(Struct, frozen=True):
+    """A running Redis: its unix socket, and its process."""
+
+    socket: str
+    pid: int
+
+
 class Setting(Struct, frozen=True, kw_only=True):
     """`directory` is for files of this run. `say` tells whoever waits what is being done."""
 
@@ -76,15 +83,18 @@ class Setting(Struct, frozen=True, kw_only=True):
             yield Peer(process.said[1], process.pid)
 
     @asynccontextmanager
-    async def redis(self) -> AsyncIterator[str]:
-        """The unix socket of a Redis that syncs before it confirms."""
-        directory = self.directory / "redis"
+    async def redis(self, fsync: str = "always", *, is_killed: bool = False) -> AsyncIterator[Redis]:
+        """A Redis with an append-only file: `fsync` "always", it syncs before it confirms; "everysec", each second.
+        It finds what an earlier one of that kind has left. `is_killed`: it is to be killed within the context."""
+        directory = self.directory / f"redis-{fsync}"
         directory.mkdir(exist_ok=True)
         socket = str(directory / "s")
         command = ["redis-server", "--port", "0", "--unixsocket", socket, "--dir", str(directory)]
-        durable = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""]
-        async with running([*command, *durable], log=self.log("redis"), ready="ready to accept connections"):
-            yield socket
+        durable = ["--appendonly", "yes", "--appendfsync", fsync, "--save", ""]
+        ready = "ready to accept connections"
+        log = self.log(f"redis-{fsync}")
+        async with running([*command, *durable], log=log, ready=ready, is_killed=is_killed) as process:
+            yield Redis(socket, process.pid)
 
     def requests(self, name: str, requests: list[Request]) -> Path:
         """A file of requests for loads."""

@@ -79,6 +79,14 @@ ROWS: Final = (
     Row(key="16", question="90 % reads, 10 % adds / ceiling", must=0.65),
     Row(key="18a", question="verify, 1 million events / plain SELECT of the same rows", must=0.4, aim=0.6),
     Row(key="18b", question="verify, a block for each event / plain SELECT of the same rows", must=0.4, aim=0.6),
+    Row(key="19a", question="any size: largest exponent of a change, minimal answer", must=0.15, at_most=True, unit=""),
+    Row(key="19b", question="any size: largest exponent of a window", must=0.15, at_most=True, unit=""),
+    Row(key="19c", question="any size: largest exponent of a single read", must=0.15, at_most=True, unit=""),
+    Row(key="19d", question="any size: longest stall of others beside anything", must=20, at_most=True, unit="ms"),
+    Row(key="19e", question="any size: what else grows, without a reason", must=0, at_most=True, unit=""),
+    Row(key="20a", question="leaderboard of a million, points / redis with AOF always", must=1.5, aim=3),
+    Row(key="20b", question="the same, five lines around a member / redis", must=0.7, aim=1),
+    Row(key="20c", question="the same, top ten / redis", must=0.7, aim=1),
 )
 
 
@@ -88,6 +96,17 @@ class Figure(Struct, frozen=True, kw_only=True):
     name: str
     unit: str
     samples: list[float]
+
+
+class Grid(Struct, frozen=True, kw_only=True):
+    """A table of its own that a question has made, as text, and what is to be said below it. `is_printed`: on the
+    terminal too, not only on the page."""
+
+    title: str
+    head: list[str]
+    rows: list[list[str]]
+    notes: list[str]
+    is_printed: bool = True
 
 
 class HotSpot(Struct, frozen=True):
@@ -108,6 +127,7 @@ class Findings(Struct):
     missing: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     profile: list[HotSpot] = field(default_factory=list)
+    grids: list[Grid] = field(default_factory=list)
 
     def add(self, other: "Findings") -> None:
         self.values |= other.values
@@ -116,6 +136,7 @@ class Findings(Struct):
         self.missing |= other.missing
         self.failed |= other.failed
         self.profile += other.profile
+        self.grids += other.grids
 
     def figure(self, name: str, unit: str, samples: Iterable[float]) -> None:
         self.figures.append(Figure(name=name, unit=unit, samples=list(samples)))

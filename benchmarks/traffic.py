@@ -19,6 +19,8 @@ REQUESTS: Final = 8_192
 LARGE_REQUESTS: Final = 256
 """The same where each is some hundred kilobytes."""
 PER_PAGE: Final = 100
+MOVE_MAX: Final = 5_000
+"""Deltas on a leaderboard are within ±MOVE_MAX; a million totals are spread over a million."""
 
 _HEAD: Final = (
     "{method} {path} HTTP/1.1\r\n"
@@ -30,6 +32,8 @@ _HEAD: Final = (
     "Authorization: Bearer {token}\r\n"
 )
 _BODY_HEAD: Final = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n"
+_MINIMAL: Final = "Prefer: return=minimal\r\n"
+_KEY: Final = "Idempotency-Key: {key}\r\n"
 
 Request = bytes
 """One request, head and body."""
@@ -41,8 +45,11 @@ def get(path: str, token: str) -> Request:
     return f"{_HEAD.format(method='GET', path=path, token=token)}\r\n".encode()
 
 
-def put(path: str, token: str, body: bytes) -> Request:
+def put(path: str, token: str, body: bytes, *, minimal: bool = False, key: str = "") -> Request:
+    """`minimal`: with no more for an answer than that it was done. `key`: an idempotency key; empty: none."""
     head = _HEAD.format(method="PUT", path=path, token=token) + _BODY_HEAD.format(length=len(body))
+    head += _MINIMAL if minimal else ""
+    head += _KEY.format(key=key) if key else ""
     return f"{head}\r\n".encode() + body
 
 
@@ -106,6 +113,29 @@ def competitions(tournaments: Iterable[Tournament], token: str) -> list[Request]
         for tournament in tournaments
         for page in range(1, len(tournament.competition_ids) // PER_PAGE + 1)
     ]
+
+
+def leaderboard_adds(tournament: Tournament, token: str, *, count: int, seed: int) -> list[Request]:
+    """`count` add.json of one delta each, to members of one ranking, who move some thousand places; answered with next
+    to nothing."""
+    draw = random.Random(seed)
+    members, (unity_id, *_) = tournament.competitor_ids, tournament.unity_ids
+    deltas = [(draw.choice(members), unity_id, draw.randint(-MOVE_MAX, MOVE_MAX)) for _ in range(count)]
+    return [
+        put(tournament.add_path, token, encoded([delta], None, style=_as_requests), minimal=True) for delta in deltas
+    ]
+
+
+def keyed_add(tournament: Tournament, token: str, member: int, points: int, *, key: str) -> Request:
+    """One add.json of points in the main unity, with an idempotency key and a minimal answer."""
+    body = encoded([(member, tournament.unity_ids[0], points)], None, style=_as_requests)
+    return put(tournament.add_path, token, body, minimal=True, key=key)
+
+
+def windows(tournament: Tournament, token: str, queries: Iterable[str]) -> list[Request]:
+    """GET standings.json of one ranking with each of these queries."""
+    path = f"{tournament.path}/rankings/{tournament.ranking_id}/standings.json"
+    return [get(f"{path}?{query}", token) for query in queries]
 
 
 def mixed(reads: list[Request], writes: list[Request], *, reads_share: float, count: int, seed: int) -> list[Request]:

@@ -95,7 +95,7 @@ DOOR = """
     ORDER BY pronargs DESC
     LIMIT 1
 """
-"""The text of the function that appends, as the service calls it; beside it there is that of the version before."""
+"""The text of the function that appends, as the service calls it; beside it there are those of the versions before."""
 HOLD_HEAD = "SELECT 1 FROM append_lock WHERE tournament_id = $1 FOR UPDATE"
 
 

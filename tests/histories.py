@@ -23,6 +23,7 @@ from engine.domain.events import Delta, Event, Recorded, Result
 from engine.domain.judging import SCORE_PARTICIPANTS_MAX, State, decide
 from engine.domain.terms import DELTA_MAX, ID_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, Sort
 from projections.board.board import Board, Ranking, Revisions, Unity, fold
+from projections.board.enrolment import Enrolment, Totals
 
 _T = TypeVar("_T")
 
@@ -99,9 +100,22 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         name=_perhaps(texts),
         description=st.just(UNSET) | _perhaps(texts),
     ),
+    events.RankingInformationChanged: st.builds(
+        events.RankingInformationChanged,
+        ranking_id=ids,
+        name=_perhaps(texts),
+        description=st.just(UNSET) | _perhaps(texts),
+    ),
     events.ParticipantsChanged: st.builds(events.ParticipantsChanged, ranking_id=ids, added=_lists, removed=_lists),
     events.UnityAdded: st.builds(
         events.UnityAdded, ranking_id=ids, unity_id=ids, name=texts, sort=st.sampled_from(Sort)
+    ),
+    events.UnityChanged: st.builds(
+        events.UnityChanged,
+        ranking_id=ids,
+        unity_id=ids,
+        name=_perhaps(texts),
+        sort=_perhaps(st.sampled_from(Sort)),
     ),
     events.PointsAdded: st.builds(
         events.PointsAdded,
@@ -248,6 +262,14 @@ def _modify_ranking(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     )
 
 
+def _change_ranking_information(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
+    return commands.ChangeRankingInformation(
+        ranking_id=_a_ranking(draw, board)[0],
+        name=draw(_perhaps(_names)),
+        description=draw(st.just(UNSET) | _perhaps(_notes)),
+    )
+
+
 def _change_participants(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     ranking_id, _ = _a_ranking(draw, board)
     added = _some_of(draw, board.competitors, at_least=0, at_most=3)
@@ -263,6 +285,16 @@ def _add_unity(draw: _Draw, board: Board, next_id: _NextId) -> Command:
     ranking_id, _ = _a_ranking(draw, board)
     return commands.AddUnity(
         ranking_id=ranking_id, unity_id=next_id(), name=draw(_names), sort=draw(st.sampled_from(Sort))
+    )
+
+
+def _change_unity(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
+    ranking_id, ranking = _a_ranking(draw, board)
+    return commands.ChangeUnity(
+        ranking_id=ranking_id,
+        unity_id=_one_of(draw, ranking.unities),
+        name=draw(_perhaps(_names)),
+        sort=draw(_perhaps(st.sampled_from(Sort))),
     )
 
 
@@ -298,12 +330,13 @@ def _reopen_ranking(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     return commands.ReopenRanking(ranking_id=_one_of(draw, closed or board.rankings))
 
 
+_NO_LIST: Final = Enrolment([NOBODY])
 _NO_RANKING: Final = Ranking(
     number=1,
     name="Overall",
     description=None,
-    participants=(CompetitorId(NOBODY),),
-    unities={NOBODY: Unity(number=1, name="Points", sort=Sort.DESC)},
+    participants=_NO_LIST,
+    unities={NOBODY: Unity(number=1, name="Points", sort=Sort.DESC, totals=Totals(_NO_LIST))},
     updated_at=datetime(2024, 2, 29, tzinfo=UTC),
     revised=Sequence(1),
 )
@@ -327,6 +360,8 @@ _ASKED: Final[list[_Ask]] = [
     *[_add_unity] * 3,
     *[_reopen_ranking] * 2,
     *[_void_competition] * 2,
+    *[_change_unity] * 3,
+    _change_ranking_information,
     _unvoid_competition,
     _close_ranking,
 ]
@@ -407,7 +442,7 @@ def judged_by(state: State) -> object:
         {
             ranking_id: (
                 ranking.closed_at is None,
-                frozenset(ranking.enrolled),
+                frozenset(ranking.participants),
                 [(unity_id, unity.name) for unity_id, unity in ranking.unities.items()],  # the main one first
             )
             for ranking_id, ranking in state.rankings.items()

@@ -76,6 +76,8 @@ async def _tell_load(tournament_id: int) -> None:
         seconds = time.perf_counter() - began_at
         async with connection.transaction():
             start = await tournament._nearest_start(connection, TournamentId(tournament_id))
-    shows = [[unity.totals, unity.version] for r in loaded.board.rankings.values() for unity in r.unities.values()]
+    shows = [
+        [dict(unity.totals), unity.version] for r in loaded.board.rankings.values() for unity in r.unities.values()
+    ]
     told = {"from": start.head.sequence, "to": loaded.head.sequence, "seconds": seconds, "shows": shows}
     sys.stdout.write(json.dumps(told))

@@ -50,7 +50,7 @@ class ExplanationText:
 
     def _step(self, step: Step) -> list[str]:
         sentences = []
-        if step.cause is Cause.LIST:
+        if step.cause in (Cause.LIST, Cause.SORT):
             sentences.append(self._list_sentence(step))
         elif step.delta is not None:
             sentences.append(
@@ -66,7 +66,8 @@ class ExplanationText:
             return f"{name} left the list."
         if step.before.position is None:
             return f"{name} came into the list: {ordinal(step.after.position)} with {step.after.total}."
-        return f"The list of competitors changed: {_moved(step)}."
+        changed = "Which totals are better" if step.cause is Cause.SORT else "The list of competitors"
+        return f"{changed} changed: {_moved(step)}."
 
     def _reason(self, step: Step) -> str:
         if step.competition_id is None:

@@ -340,7 +340,7 @@ def _judged(
     Lines that are registered already are not judged again: the competitor may have been renamed since, or several
     competitors may have the parent's name by now.
     """
-    board, revisions = Board(competitors=dict(live.board.competitors)), Revisions()
+    board, revisions = Board(competitors=live.board.competitors.copy()), Revisions()
     names = _Names(live, known.values())
     new_ids = map(CompetitorId, ids)
     commands: list[_Command] = []

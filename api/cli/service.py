@@ -151,7 +151,7 @@ async def _serve(
 def _say_what_to_try(token: str, slug: str, ranking_id: RankingId, live: LiveTournament, address: str) -> None:
     """Prints three requests to try."""
     ranking = live.board.rankings[ranking_id]
-    competitor_id, unity_id = ranking.participants[0], next(iter(ranking.unities))
+    competitor_id, unity_id = next(iter(ranking.participants)), next(iter(ranking.unities))
     at = f"{address}/tournament/{slug}"
     bearer = f"-H 'Authorization: Bearer {token}'"
     delta = f'[{{"competitor_id":{competitor_id},"unities":[{{"unity_id":{unity_id},"delta":"5"}}]}}]'

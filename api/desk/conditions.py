@@ -66,13 +66,14 @@ class Condition(Struct, frozen=True):
 
 
 def parse_if_match(values: Iterable[str], ids: Mapping[str, int]) -> Condition | None:
-    """The condition that the values of If-Match make of a request whose path has these `ids`, by name.
+    """The condition that the values of If-Match make of a request whose path has these `ids`, by name and in its order.
+    The first names the resource: a unity is part of its ranking.
 
     None for `*`, which demands no more than that the resource exists. Weak tags match nothing, so they are left out.
     Raises Unreadable, also if there are no `ids`.
     """
     if not ids:
-        raise _unreadable("has nothing to compare with when something is created; leave it out")
+        raise _unreadable("has nothing to compare with, because the path names no resource; leave it out")
     text = ", ".join(value.strip(" \t") for value in values)
     if not _IF_MATCH.fullmatch(text):
         raise _unreadable(
@@ -81,7 +82,7 @@ def parse_if_match(values: Iterable[str], ids: Mapping[str, int]) -> Condition |
         )
     if text == "*":
         return None
-    ((name, resource_id),) = ids.items()
+    name, resource_id = next(iter(ids.items()))
     own_tags = frozenset(tag.partition("-")[0] for weak, tag in _TAG.findall(text) if not weak)
     return Condition(name.removesuffix("_id"), resource_id, own_tags)
 

@@ -53,7 +53,16 @@ from engine.domain.judging import decide
 from engine.domain.terms import ActorId, Sequence
 from engine.log import log
 from engine.log.appender import Appender, Outcome, portion
-from engine.log.log import Appended, Block, Head, KeyOutcome, NotAppended, Request, UnconfirmedCommit
+from engine.log.log import (
+    Appended,
+    Block,
+    Head,
+    KeyOutcome,
+    NotAppended,
+    OvertakenBy,
+    Request,
+    UnconfirmedCommit,
+)
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 from projections.live.unreversed import UnreversedPointsFollower
@@ -398,9 +407,13 @@ class Docket:
                 self._means.waker.appended(self.tournament_id)
                 self._fold(taken, block, outcome)
                 return
-            case NotAppended.OVERTAKEN:
-                self._do_beside(self._put_back(taken))
-                return
+            case OvertakenBy() | NotAppended.OVERTAKEN:
+                for case in taken:
+                    case.sent = False
+                if not self._fold_overtaking(block, outcome):
+                    self._do_beside(self._put_back(taken))
+                    return
+                self._waiting.extendleft(reversed(taken))
             case NotAppended.BUSY | NotAppended.UNKNOWN:
                 self._means.live_pool.drop(self.live)
                 _fail(taken, HistoryReplaced())
@@ -418,8 +431,6 @@ class Docket:
     async def _put_back(self, taken: list[Case]) -> None:
         """Puts cases that were overtaken back in front, when the live shows what overtook them. Until then the docket
         stays busy: cases that wait would be overtaken too."""
-        for case in taken:
-            case.sent = False
         try:
             await self._means.live_pool.make_current(self.live)
         except TallybookError as error:
@@ -427,6 +438,15 @@ class Docket:
         else:
             self._waiting.extendleft(reversed(taken))
         self._be_free()
+
+    def _fold_overtaking(self, block: Block, outcome: OvertakenBy | NotAppended) -> bool:
+        """Whether the live shows what overtook the block, because the append told it."""
+        try:
+            return isinstance(outcome, OvertakenBy) and self._means.live_pool.fold_unseen(
+                self.live, block, outcome.unseen
+            )
+        except TallybookError:
+            return False  # reading the log meets the error again, and reports it
 
     def _fold(self, taken: list[Case], block: Block, appended: Appended) -> None:
         """Brings the live to where it shows the block: at once, or after reading what others appended before it."""

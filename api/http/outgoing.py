@@ -124,6 +124,15 @@ class Made:
             self.size_bytes = sum(map(len, self._made)) + _PORTION_OVERHEAD_BYTES * len(self._made)
 
 
+class MadeAnew:
+    """A part that is too large to be kept: each answer makes its portions for itself. What `make` makes them from takes
+    `size_bytes`."""
+
+    def __init__(self, make: Callable[[], Iterator[bytes]], size_bytes: int) -> None:
+        self.portions = make
+        self.size_bytes = size_bytes
+
+
 _PORTION_OVERHEAD_BYTES: Final = 50
 
 

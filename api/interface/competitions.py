@@ -14,7 +14,6 @@ from api.interface.fields import BOOLEAN, ID, IDS, INTEGER, MOMENT, RESULT, SHOR
 from api.interface.lookup import competition_of, named
 from api.interface.paging import ListPart, PagedShape, PageQuestion
 from api.interface.rendering import (
-    LINES_AT_ONCE_MAX,
     Answer,
     TaggedBody,
     Taking,
@@ -136,7 +135,7 @@ def list_competitions(view: View, answer: Answer, asked: PageQuestion | ListPart
         shown = part(view)
         found = items(view, shown)
         pieces = competitor_pieces(view)
-        if not pieces.ready or sum([len(one.participants) for _, one in found]) > LINES_AT_ONCE_MAX:
+        if sum([len(one.participants) for _, one in found]) > pieces.at_once_max:
             return None
         made = short(b"".join(_competition(pieces, *one)) for one in found)
         return None if made is None else tagged_body(b",".join(made).join(around(shown)))
@@ -144,21 +143,20 @@ def list_competitions(view: View, answer: Answer, asked: PageQuestion | ListPart
     def take(view: View) -> Taking:
         shown = part(view)
         found = items(view, shown)
-        pieces = competitor_pieces(view).freeze()
+        pieces = competitor_pieces(view)
         before, after = around(shown)
 
         def make() -> Iterator[bytes]:
             yield before
-            yield from pieces.steps()
             yield from regrouped(listed(_competition(pieces, *one) for one in found))
 
-        return make, (pieces,), after
+        return make, (pieces.held,), after
 
     if isinstance(asked, PageQuestion) and asked.is_past_the_end(len(view.board.competitions)):
         return tagged_body(b"".join(around(part(view))))
     key = ("competitions", asked)
     is_kept = isinstance(asked, PageQuestion) and asked.is_page
-    stamp = view.revisions.competitors, view.revisions.competitions
+    stamp = view.revisions.shown, view.revisions.competitions
     kept = view.cache.rendered(key, stamp, render, kept_bytes) if is_kept else render()
     return kept or later(view, key, take)
 
@@ -167,7 +165,7 @@ def show_competition(view: View, answer: Answer, question: CompetitionQuestion) 
     """Raises NotFound."""
     competition_id = question.competition_id
     found = competition_of(view.board, competition_id)
-    stamp = view.revisions.competitors, view.revisions.competitions
+    stamp = view.revisions.shown, view.revisions.competitions
     return resource(
         view, ("competition", competition_id), stamp, found, lambda: render_competition(view, answer, question)
     )
@@ -177,21 +175,20 @@ def render_competition(view: View, answer: Answer, of: OfCompetition) -> bytes |
     competition_id = of.competition_id
     pieces = competitor_pieces(view)
     competition = view.board.competitions[competition_id]
-    if pieces.ready and len(competition.participants) <= LINES_AT_ONCE_MAX:
+    if len(competition.participants) <= pieces.at_once_max:
         found = short(_competition(pieces, competition_id, competition))
         if found is not None:
             return answer.body(b"".join(found))
 
     def take(view: View) -> Taking:
-        pieces = competitor_pieces(view).freeze()
+        pieces = competitor_pieces(view)
         competition = view.board.competitions[competition_id]
 
         def make() -> Iterator[bytes]:
             yield answer.before
-            yield from pieces.steps()
             yield from regrouped(_competition(pieces, competition_id, competition))
 
-        return make, (pieces,), b"}"
+        return make, (pieces.held,), b"}"
 
     return later(view, ("competition", answer.message, competition_id), take)
 

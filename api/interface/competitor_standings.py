@@ -109,16 +109,15 @@ async def _standings(
         unities = []
         for unity_id, unity in [*ranking.unities.items()]:
             order = await live.orders.of(ranking_id, unity_id)
-            total = unity.totals.get(competitor_id, 0)
-            position = order.position(competitor_id, total)
-            if position is not None:  # else they have just left the ranking
+            line = order.standing(competitor_id)
+            if line is not None:  # else they have just left the ranking
                 unities.append(
                     UnityStandingShape(
                         id=unity_id,
                         name=unity.name,
                         version=unity.version,
-                        position=position,
-                        total=total,
+                        position=line.position,
+                        total=line.total,
                         lines=len(order),
                     )
                 )

@@ -1,7 +1,6 @@
 """Competitors: their shape, how it is rendered, and the operations on them."""
 
-from collections.abc import Iterable, Iterator
-from operator import attrgetter
+from collections.abc import Iterator
 from typing import Annotated, Final, Protocol
 
 from msgspec import Meta, Raw, Struct
@@ -29,15 +28,12 @@ from api.interface.rendering import (
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
 from engine.domain.terms import TAGS_MAX, CompetitorId, RankingId
 from engine.process.turns import Turns
-from projections.board.board import Ranking
-from projections.board.hierarchy import NestedSetBounds, walk
+from projections.board.board import Competitor, Ranking
+from projections.board.hierarchy import NestedSetBounds
 from projections.board.selection import CompetitorFilter
+from projections.live.cache import SmallPieces
+from projections.live.held import HeldBoard
 from projections.live.tournament import LiveTournament
-
-PIECES_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Bytes of the shapes of single competitors that are kept for one tournament. Others are rendered when they are
-shown."""
-
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -120,21 +116,19 @@ def list_competitors(view: View, answer: Answer, asked: PageQuestion | ListPart)
     def render() -> TaggedBody | None:
         found = part(view)
         pieces = competitor_pieces(view)
-        if not pieces.ready:
-            return None
         shown = short(pieces[CompetitorId(competitor_id)] for competitor_id in found.ids)
         return None if shown is None else tagged_body(b",".join(shown).join(around(found)))
 
     def take(view: View) -> Taking:
         found = part(view)
-        pieces = competitor_pieces(view).freeze()
+        pieces = competitor_pieces(view)
         before, after = around(found)
 
         def make() -> Iterator[bytes]:
             yield before
-            yield from joined(pieces.of(map(CompetitorId, found.ids)))
+            yield from joined(pieces[CompetitorId(competitor_id)] for competitor_id in found.ids)
 
-        return make, (pieces,), after
+        return make, (pieces.held,), after
 
     if isinstance(asked, PageQuestion) and asked.is_past_the_end(len(view.board.competitors)):
         return tagged_body(b"".join(around(part(view))))
@@ -148,123 +142,70 @@ def show_competitor(view: View, answer: Answer, question: CompetitorQuestion) ->
     """Raises NotFound."""
     competitor_id = question.competitor_id
     found = competitor_of(view.board, competitor_id)
-    stamp = view.revisions.competitors
     return resource(
-        view, ("competitor", competitor_id), stamp, found, lambda: render_competitor(view, answer, question)
+        view,
+        ("competitor", competitor_id),
+        view.revisions.shown,
+        found,
+        lambda: render_competitor(view, answer, question),
     )
 
 
-def render_competitor(view: View, answer: Answer, of: OfCompetitor) -> bytes | Later:
-    competitor_id = of.competitor_id
-    pieces = competitor_pieces(view)
-    if pieces.ready:
-        return answer.body(pieces[competitor_id])
-
-    def take(view: View) -> Taking:
-        pieces = competitor_pieces(view).freeze()
-
-        def make() -> Iterator[bytes]:
-            yield from pieces.steps()
-            yield answer.before + pieces[competitor_id]
-
-        return make, (pieces,), b"}"
-
-    return later(view, ("competitor", answer.message, competitor_id), take)
+def render_competitor(view: View, answer: Answer, of: OfCompetitor) -> bytes:
+    return answer.body(competitor_pieces(view)[of.competitor_id])
 
 
-class CompetitorPieces(dict[CompetitorId, bytes]):
-    """The shapes of all competitors, each rendered when it is first asked for: of thousands, it may be the only one. If
-    they are not `ready`, go through the `steps` first."""
+class CompetitorPieces:
+    """The shapes of competitors as of one moment, each rendered when it is asked for and then kept as a small piece."""
 
-    def __init__(self, view: View) -> None:
-        self._competitors = view.board.competitors
-        self._is_frozen = False
-        self._kept_bytes = 0
-        self._bounds: dict[CompetitorId, NestedSetBounds] = {}
-        self._walk: Iterator[None] | None = None
-        if _has_parents(view):  # else there are only roots, whose bounds follow from the order
-            taken = dict(self._competitors)
-            self._walk = walk(((c, competitor.parent_id) for c, competitor in taken.items()), self._bounds)
-            if len(self._competitors) <= LINES_AT_ONCE_MAX:
-                for _ in self.steps():
-                    pass
+    def __init__(self, held: HeldBoard, kept: SmallPieces) -> None:
+        self.held = held
+        self._kept = kept
+        if held.stamp > kept.stamp:
+            kept.renew(held.stamp)
 
     @property
-    def ready(self) -> bool:
-        return self._walk is None
+    def at_once_max(self) -> int:
+        """How many of them can be rendered in one go."""
+        return LINES_AT_ONCE_MAX if self.held.is_flat else LINES_AT_ONCE_MAX // _BOUNDS_FACTOR
 
-    def steps(self) -> Iterator[bytes]:
-        """Empty portions, one for each step. Others who go through them at the same time do some of the steps."""
-        while self._walk is not None:
-            if next(self._walk, True):
-                self._walk = None
-            yield b""
-
-    def freeze(self) -> "CompetitorPieces":
-        """Keeps these pieces as they are, whatever is folded into the board. Returns them."""
-        if not self._is_frozen:
-            self._competitors = dict(self._competitors)
-            self._is_frozen = True
-        return self
-
-    def of(self, competitor_ids: Iterable[CompetitorId]) -> Iterator[bytes]:
-        """The steps, then the pieces of these competitors."""
-        yield from self.steps()
-        for competitor_id in competitor_ids:
-            yield self[competitor_id]
-
-    def __missing__(self, competitor_id: CompetitorId) -> bytes:
-        assert self.ready  # or the bounds would be made up
-        competitor = self._competitors[competitor_id]
-        place = self._bounds.get(competitor_id) or NestedSetBounds(0, 2 * competitor.number - 1, 2 * competitor.number)
-        piece = encode(
-            CompetitorShape(
-                id=competitor_id,
-                name=competitor.name,
-                tags=[TagShape(tag) for tag in competitor.tags],
-                color=competitor.color,
-                level=place.level,
-                lft=place.lft,
-                rgt=place.rgt,
-                created_at=timestamp(competitor.created_at),
-                updated_at=timestamp(competitor.updated_at),
-            )
-        )
-        size = len(piece) + _PIECE_OVERHEAD_BYTES
-        if self._kept_bytes + size <= PIECES_BYTES_MAX:
-            self._kept_bytes += size
-            self[competitor_id] = piece
+    def __getitem__(self, competitor_id: CompetitorId) -> bytes:
+        held, kept = self.held, self._kept
+        is_current = held.stamp == kept.stamp and competitor_id not in held.competitors_changed
+        piece = kept.get(competitor_id) if is_current else None
+        if piece is None:
+            competitor = held.competitor(competitor_id)
+            piece = _piece(competitor_id, competitor, held.bounds(competitor))
+            if is_current:
+                kept.keep(competitor_id, piece)
         return piece
 
-    @property
-    def size_bytes(self) -> int:
-        """Bytes in memory, as if all pieces had been asked for."""
-        number = len(self._competitors)
-        pieces = min(PIECES_BYTES_MAX, max(self._kept_bytes, PIECE_BYTES * number))
-        return pieces + number * (_FROZEN_BYTES * self._is_frozen + _BOUNDS_BYTES * bool(self._bounds or self._walk))
 
-
-_PARENT_ID: Final = attrgetter("parent_id")
 PIECE_BYTES: Final = 400
 """Bytes of the piece of a competitor with an ordinary name and few tags."""
-_PIECE_OVERHEAD_BYTES: Final = 120
-_FROZEN_BYTES: Final = 50
-_BOUNDS_BYTES: Final = 250
-
-
-def _has_parents(view: View) -> bool:
-    """Whether a competitor is below another. Looked for again only after somebody was given a parent: it takes long
-    for a million of them."""
-
-    def look() -> bool:
-        return any(map(_PARENT_ID, view.board.competitors.values()))
-
-    return view.cache.rendered("has parents", view.revisions.parents, look, lambda _: 0)
+_BOUNDS_FACTOR: Final = 6
+"""How much longer a piece takes if its bounds must be looked up."""
 
 
 def competitor_pieces(view: View) -> CompetitorPieces:
-    """The pieces of all competitors, made anew after a change of one: it may move the bounds of all."""
-    return view.cache.part("pieces", view.revisions.competitors, lambda: CompetitorPieces(view))
+    """The pieces of all competitors, as they are now."""
+    return CompetitorPieces(view.hold(), view.cache.small)
+
+
+def _piece(competitor_id: CompetitorId, competitor: Competitor, bounds: NestedSetBounds) -> bytes:
+    return encode(
+        CompetitorShape(
+            id=competitor_id,
+            name=competitor.name,
+            tags=[TagShape(tag) for tag in competitor.tags],
+            color=competitor.color,
+            level=bounds.level,
+            lft=bounds.lft,
+            rgt=bounds.rgt,
+            created_at=timestamp(competitor.created_at),
+            updated_at=timestamp(competitor.updated_at),
+        )
+    )
 
 
 def participants_json(view: View, ranking_id: RankingId, ranking: Ranking) -> bytes:
@@ -272,7 +213,7 @@ def participants_json(view: View, ranking_id: RankingId, ranking: Ranking) -> by
 
     def render() -> bytes:
         pieces = competitor_pieces(view)
-        if not pieces.ready or len(ranking.participants) > LINES_AT_ONCE_MAX:
+        if len(ranking.participants) > pieces.at_once_max:
             return b""
         found = short(pieces[competitor_id] for competitor_id in ranking.participants)
         return b"" if found is None else b"[%b]" % b",".join(found)

@@ -187,6 +187,7 @@ class Handlers:
                 await self._desk.live_pool.make_current(live)
                 if operation.find is not None:
                     question = await operation.find(live, self._outgoing.turns, question)
+                await live.nested_sets.settle()
                 made = operation.render(live, operation.answer, question)
                 answer = made if isinstance(made, TaggedBody) else await self._outgoing.begun(made)
             finally:
@@ -241,6 +242,7 @@ class Handlers:
                 if minimal:
                     body: bytes | Long = operation.minimal(receipt.event)
                 else:
+                    await live.nested_sets.settle()
                     made = operation.render(live, operation.answer, receipt.event)
                     body = made if isinstance(made, bytes) else await self._outgoing.begun_after_all(made)
             finally:

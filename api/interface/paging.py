@@ -1,7 +1,6 @@
 """Lists that are answered in parts: page by page, or each part after the last item of the one before."""
 
-from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
@@ -12,6 +11,7 @@ from api.interface.lookup import number_before
 from api.interface.rendering import Answer, cut
 from engine.domain.errors import Fault, Unreadable
 from engine.process.turns import Turns
+from projections.board.packed import Packed
 from projections.board.selection import ListFilter, Selection
 from projections.live.selections import Selections
 
@@ -63,17 +63,16 @@ class PageQuestion(Struct, frozen=True):
         """Whether it is a page that lies past the end. Such a page is not kept: there is no end to their number."""
         return self.is_page and self._start >= total
 
-    def part(self, items: Mapping[Any, Any], what: str) -> ListPart:
+    def part(self, items: Packed[Any, Any], what: str) -> ListPart:
         """The part of all these items, in their order. Raises Unacceptable if it is after an item that is not there,
         and calls it `what`."""
         if self.after is not None:
-            start = number_before(items, what, self.after)
-            return self._following(islice(items, start, start + self.per_page + 1))
-        start = self._start
-        return self._page(islice(items, start, start + self.per_page) if start < len(items) else (), len(items))
+            number = number_before(items, what, self.after)
+            return self._following(items.ids(number + 1, number + self.per_page + 1))
+        return self._page(items.ids(self._start + 1, self._start + self.per_page), len(items))
 
     async def selected(
-        self, items: Mapping[Any, Any], what: str, chosen: ListFilter, selections: Selections, turns: Turns
+        self, items: Packed[Any, Any], what: str, chosen: ListFilter, selections: Selections, turns: Turns
     ) -> ListPart:
         """As `part`, of those that `chosen` lets through. A page must know of all of them."""
         if self.after is None:

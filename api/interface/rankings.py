@@ -35,13 +35,16 @@ from api.interface.standings import STANDINGS, OfRanking, render_standings
 from engine.domain.commands import (
     AddUnity,
     ChangeParticipants,
+    ChangeRankingInformation,
+    ChangeUnity,
     CloseRanking,
     CreateRanking,
     ModifyRanking,
     ReopenRanking,
 )
-from engine.domain.terms import PARTICIPANTS_MAX, CompetitorId, RankingId, UnityId
+from engine.domain.terms import PARTICIPANTS_MAX, RankingId, UnityId
 from projections.board.board import Ranking, Unity
+from projections.live.held import HeldUnity
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -122,9 +125,11 @@ def list_rankings(view: View, answer: Answer, question: RankingsQuestion) -> Tag
 
     def render() -> TaggedBody | None:
         rankings = view.board.rankings
-        lines = sum([len(ranking.unities if brief else ranking.participants) for ranking in rankings.values()])
-        if lines > LINES_AT_ONCE_MAX:
-            return None
+        lines = 0
+        for ranking in rankings.values():
+            lines += _RANKING_LINES + len(ranking.unities if brief else ranking.participants)
+            if lines > LINES_AT_ONCE_MAX:
+                return None
         shown = short(piece(ranking_id, ranking) for ranking_id, ranking in rankings.items())
         if shown is None:
             return None
@@ -182,7 +187,7 @@ def render_ranking(view: View, answer: Answer, of: OfRanking) -> bytes | Later:
 
 def render_unity(view: View, answer: Answer, of: OfUnity) -> bytes:
     unity = view.board.rankings[of.ranking_id].unities[of.unity_id]
-    return answer.body(encode(_unity(of.unity_id, unity, unity.name)))
+    return answer.body(encode(_unity(of.unity_id, unity)))
 
 
 def _brief_ranking(ranking_id: RankingId, ranking: Ranking) -> bytes:
@@ -210,65 +215,50 @@ def _brief(ranking_id: RankingId, ranking: Ranking, unities: list[ListedUnitySha
 
 
 def _unities(ranking: Ranking) -> list[ListedUnityShape]:
-    return [_unity(unity_id, unity, unity.name) for unity_id, unity in ranking.unities.items()]
+    return [_unity(unity_id, unity) for unity_id, unity in ranking.unities.items()]
 
 
-def _unity(unity_id: UnityId, unity: Unity, name: str) -> ListedUnityShape:
+def _unity(unity_id: UnityId, unity: Unity | HeldUnity) -> ListedUnityShape:
     return ListedUnityShape(
-        id=unity_id, name=name, position=unity.number, general=unity.number == 1, sort=unity.sort.value
+        id=unity_id, name=unity.name, position=unity.number, general=unity.number == 1, sort=unity.sort.value
     )
 
 
 def _take(
     view: View, ranking_ids: Iterable[RankingId], *, brief: bool = False
 ) -> tuple[Callable[[], Iterator[bytes]], tuple[Part, ...]]:
-    """Takes everything of these rankings and their unities that may change, and says how to make their shapes. `brief`:
-    without their competitors."""
-    pieces = None if brief else competitor_pieces(view).freeze()
-    taken = []
-    for ranking_id in ranking_ids:
-        ranking = view.board.rankings[ranking_id]
-        main = next(iter(ranking.unities.values()))
-        taken.append(
-            (
-                _brief(ranking_id, ranking, []),
-                main.name,  # of a unity, only this can change
-                tuple(ranking.unities.items()),
-                ranking.participants,
-            )
-        )
+    """Takes hold of these rankings, and says how to make their shapes. `brief`: without their competitors."""
+    pieces = competitor_pieces(view)
+    listed_ids = list(ranking_ids)
 
-    def one(
-        shape: BriefRankingShape,
-        main_name: str,
-        unities: tuple[tuple[UnityId, Unity], ...],
-        participants: tuple[CompetitorId, ...],
-    ) -> Iterator[bytes]:
-        named = [_unity(u, unity, unity.name if n else main_name) for n, (u, unity) in enumerate(unities)]
-        shape = msgspec.structs.replace(shape, unities=named)
-        if pieces is None:
+    def one(ranking_id: RankingId) -> Iterator[bytes]:
+        held = pieces.held.ranking(ranking_id)
+        unities = [_unity(unity_id, unity) for unity_id, unity in held.unities.items()]
+        shape = _brief(ranking_id, held.ranking, unities)
+        if brief:
             yield encode(shape)
             return
         before, after = cut(_listed(shape, Raw(b"[]")), "competitors")
         yield before
-        yield from joined(pieces.of(participants))
+        yield from joined(pieces[competitor_id] for competitor_id in held.participants)
         yield after
 
     def make() -> Iterator[bytes]:
-        if pieces is not None:
-            yield from pieces.steps()
-        yield from regrouped(listed(one(*ranking) for ranking in taken))
+        yield from regrouped(listed(map(one, listed_ids)))
 
-    size = sum([_TAKEN_BYTES + 8 * len(unities) for _, _, unities, _ in taken])
-    return make, (Taken(size),) if pieces is None else (pieces, Taken(size))
+    return make, (pieces.held, Taken(_TAKEN_BYTES + 8 * len(listed_ids)))
 
 
 _TAKEN_BYTES: Final = 600
+_RANKING_LINES: Final = 5
+"""A ranking takes as long as so many lines, beside its competitors and unities."""
 
 
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
 _LIST: Final = f"ids of competitors, separated by commas, at most {PARTICIPANTS_MAX:,}"
+_TITLE: Final = Field("name", NAME, "its title; absent: as it is")
+_DESCRIPTION: Final = Field("description", DESCRIPTION, "absent: as it is; empty: none any more", clearable=True)
 _OMIT: Final = Field("omit", one_of("competitors"), "competitors: leaves them out of each ranking")
 _MAIN_UNITY_NAME: Final = Field("main_unity_name", NAME, "the name of its main unity", required=True)
 
@@ -314,9 +304,18 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         fields=(
             _MAIN_UNITY_NAME,
             Field("participants", IDS, f"becomes the list, in that order: {_LIST}", required=True),
-            Field("name", NAME, "its title; absent: as it is"),
-            Field("description", DESCRIPTION, "absent: as it is; empty: none any more", clearable=True),
+            _TITLE,
+            _DESCRIPTION,
         ),
+    ),
+    Write(
+        "PUT",
+        "rankings/{ranking_id}/information.json",
+        "Change the name or the description of a ranking of any size; what is absent stays as it is",
+        command=ChangeRankingInformation,
+        answer=STANDINGS,
+        render=render_standings,
+        fields=(_TITLE, _DESCRIPTION),
     ),
     Write(
         "PUT",
@@ -342,6 +341,18 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("sort", SORT, "which totals are better: the highest (DESC) or the lowest"),
         ),
         new_ids={"id": "unity_id"},
+    ),
+    Write(
+        "PUT",
+        "rankings/{ranking_id}/unities/{unity_id}.json",
+        "Change the name or the sort of a unity, also of the main one; what is absent stays as it is",
+        command=ChangeUnity,
+        answer=Answer("unity", ListedUnityShape),
+        render=render_unity,
+        fields=(
+            Field("name", NAME, "unique in the ranking"),
+            Field("sort", SORT, "which totals are better from now on: the highest (DESC) or the lowest"),
+        ),
     ),
     Write(
         "PUT",

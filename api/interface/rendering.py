@@ -21,9 +21,10 @@ from engine.domain.terms import TournamentId
 from engine.log.log import Head
 from projections.board.board import FOLD_VERSION, Board, Competition, Competitor, Ranking, Revisions
 from projections.live.cache import RenderCache
+from projections.live.held import HeldBoard
 
 LINES_AT_ONCE_MAX: Final = 4_000
-"""Competitors and lines of standings that are rendered in one go; each takes 1 to 2 µs."""
+"""Competitors and lines of standings that are rendered in one go; each takes 1 to 5 µs."""
 DIGEST_CHARACTERS: Final = 16
 """Hexadecimal digits of the digest in a resource's ETag: 64 bits tell apart the bodies of a resource whose own state is
 the same."""
@@ -32,7 +33,8 @@ encode: Final = msgspec.json.Encoder().encode
 
 
 class View(Protocol):
-    """What answers are rendered from: a board at one moment, with what was rendered of it before."""
+    """What answers are rendered from: a board at one moment, with what was rendered of it before. `hold` keeps it as it
+    is now, for what is made later."""
 
     @property
     def tournament_id(self) -> TournamentId: ...
@@ -44,6 +46,7 @@ class View(Protocol):
     def revisions(self) -> Revisions: ...
     @property
     def cache(self) -> RenderCache: ...
+    def hold(self) -> HeldBoard: ...
 
 
 class TaggedBody(Struct, frozen=True):

@@ -1,6 +1,7 @@
 """A ranking with its standings: the answer to every change of it, and to the question for now or a past moment."""
 
 from collections.abc import Iterator
+from collections.abc import Sequence as Items
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, Protocol
@@ -8,8 +9,14 @@ from typing import Any, Final, Protocol
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from api.http.forms import parse_id
-from api.http.outgoing import Later, Long, Made, etag_of, joined
-from api.interface.competitors import PIECE_BYTES, RawCompetitors, competitor_pieces, participants_json
+from api.http.outgoing import Later, Long, Made, MadeAnew, etag_of, joined
+from api.interface.competitors import (
+    PIECE_BYTES,
+    CompetitorPieces,
+    RawCompetitors,
+    competitor_pieces,
+    participants_json,
+)
 from api.interface.declarations import Operation, Recall, RecallContext
 from api.interface.fields import FROM_1, TIME_END, Field, FieldType, misread
 from api.interface.lookup import unity_of
@@ -30,13 +37,16 @@ from api.interface.rendering import (
 )
 from api.interface.windows import WINDOW_FIELDS, Window
 from engine.domain.errors import Fault, Unreadable
-from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.domain.terms import RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log.log import Head
 from engine.process.turns import Turn
-from projections.board.board import FOLD_VERSION, Board, Ranking, Revisions, Unity
-from projections.board.order import OrderedLines
+from projections.board.board import Board, Ranking, Revisions, Unity
+from projections.board.order import OrderedLines, sorted_in_steps, unpacked
+from projections.board.sorted_integers import SortedIntegers
 from projections.board.standing import ordered, placed
 from projections.live.cache import RenderCache
+from projections.live.held import HeldBoard
+from projections.live.nested_sets import NestedSets
 from projections.live.orders import made_in_turns
 from projections.past.past import AtSequence, AtTime, AtVersion, Moment, PastBoard
 
@@ -44,6 +54,9 @@ SHORT_LINES_MAX: Final = 2 * LINES_AT_ONCE_MAX
 """Lines of standings in a short answer, of all unities together. A line costs half of what a competitor does."""
 LINES_OF_PORTION: Final = 1_000
 """Lines of a standing that are rendered as one step of a long answer."""
+MADE_LINES_MAX: Final = 10_000
+"""Lines of a list, and of a unity, whose JSON is kept for all who are answered with it. Of more, each answer makes its
+own, so that what is held while clients read is small beside what they read."""
 
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -104,6 +117,10 @@ class PastView:
         self.board = then.board
         self.revisions = Revisions()
         self.cache = RenderCache()
+        self.nested_sets = NestedSets(lambda: then.board)
+
+    def hold(self) -> HeldBoard:
+        return HeldBoard(self.board, self.nested_sets.hold(), 0)
 
 
 def render_standings(view: View, answer: Answer, of: OfRanking) -> bytes | Later:
@@ -122,6 +139,8 @@ async def answer_standings(context: RecallContext, answer: Answer, question: "St
     """One ranking with its standings or a window of them, as it is now or was at a moment. Raises NotFound if there was
     no such moment or unity, and Unacceptable if the window names who was not enrolled."""
     live, ranking_id, moment = context.live, question.ranking_id, question.moment
+    if moment is None:
+        await live.nested_sets.settle()
     if moment is None and not question.is_whole:
         return await _window_now(context, answer, question)
     head = live.head
@@ -135,9 +154,10 @@ async def answer_standings(context: RecallContext, answer: Answer, question: "St
     if isinstance(moment, AtVersion):
         unity_of(live.board, ranking_id, moment.unity_id)
     then = await context.past.at(live.tournament_id, ranking_id, moment, head.sequence)
-    if not question.is_whole:
-        return await _window_then(context, answer, question, then, head)
     view = PastView(live.tournament_id, then)
+    await view.nested_sets.settle()
+    if not question.is_whole:
+        return await _window_then(context, view, answer, question, then, head)
     unfinished = _short(view, answer, ranking_id, b"") or await context.begin(_long(view, answer, ranking_id))
     return _finished(unfinished, ranking_id, then.board, then.sequence, then.recorded_at, head)
 
@@ -161,7 +181,8 @@ def _finished(
 def standings_shape(view: View, ranking_id: RankingId, recorded_at: datetime, only: str | None) -> PastRankingShape:
     """The standings at the head of `view`, whose event was recorded then. `only`: just the unity of this name."""
     ranking = view.board.rankings[ranking_id]
-    competitors = [piece for piece in competitor_pieces(view).of(ranking.participants) if piece]
+    pieces = competitor_pieces(view)
+    competitors = [pieces[competitor_id] for competitor_id in ranking.participants]
     return PastRankingShape(
         **_fields(ranking_id, ranking, b"[%b]" % b",".join(competitors)),
         unities=[_unity_shape(ranking, unity) for unity in ranking.unities.values() if only in (None, unity.name)],
@@ -178,39 +199,29 @@ async def _window_now(context: RecallContext, answer: Answer, question: "Standin
     unity_id = unity_of(live.board, ranking_id, question.unity_id)
     order = await live.orders.of(ranking_id, unity_id)
     head = live.head
-    unfinished = await _window(context, live, answer, question, unity_id, order)
+    unfinished = _window(live, answer, question, unity_id, order)
     recorded_at = await context.past.recorded_at(live.tournament_id, head.sequence)
     return _finished(unfinished, ranking_id, live.board, head.sequence, recorded_at, head)
 
 
 async def _window_then(
-    context: RecallContext, answer: Answer, question: "StandingsQuestion", then: PastBoard, head: Head
+    context: RecallContext, view: PastView, answer: Answer, question: "StandingsQuestion", then: PastBoard, head: Head
 ) -> TaggedBody | Long:
     ranking_id = question.ranking_id
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
     ranking = then.board.rankings[ranking_id]
     unity = ranking.unities[unity_id]
-    order = await made_in_turns(ranking.participants, lambda c: unity.totals.get(c, 0), unity.sort, Turn())
-    view = PastView(context.live.tournament_id, then)
-    unfinished = await _window(context, view, answer, question, unity_id, order)
+    order = await made_in_turns(ranking.participants, unity, Turn())
+    unfinished = _window(view, answer, question, unity_id, order)
     return _finished(unfinished, ranking_id, then.board, then.sequence, then.recorded_at, head)
 
 
-async def _window(
-    context: RecallContext,
-    view: View,
-    answer: Answer,
-    question: "StandingsQuestion",
-    unity_id: UnityId,
-    order: OrderedLines,
-) -> bytes | Long:
-    """The body up to its only unity, with the lines of `order` that `question` asks for. It takes hold of all it shows
-    before it gives way to others. Raises Unacceptable."""
+def _window(view: View, answer: Answer, question: "StandingsQuestion", unity_id: UnityId, order: OrderedLines) -> bytes:
+    """The body up to its only unity, with the lines of `order` that `question` asks for. Raises Unacceptable."""
     ranking_id = question.ranking_id
     ranking = view.board.rankings[ranking_id]
     unity = ranking.unities[unity_id]
-    lines = question.lines(order, unity.totals)
-    competitor_ids = [line.competitor_id for line in lines]
+    lines = question.lines(order)
     shape = UnityShape(
         name=unity.name,
         version=unity.version,
@@ -220,21 +231,9 @@ async def _window(
     )
     unfinished = RankingShape(**_fields(ranking_id, ranking, b"[]"), unities=[])
     before, between, _ = cut(unfinished, "competitors", "unities")
-    between += encode(shape)
     pieces = competitor_pieces(view)
-    if pieces.ready:
-        return b"".join((answer.before, before, b",".join(pieces.of(competitor_ids)), between))
-    pieces.freeze()
-
-    def make() -> Iterator[bytes]:
-        yield from pieces.steps()
-        yield answer.before + before
-        yield from joined(pieces.of(competitor_ids))
-        yield between
-
-    etag = etag_of("window", FOLD_VERSION, view.tournament_id, view.head.sequence, repr(question))
-    long = Long(make, (pieces,), end=b"", etag=etag, head=view.head)
-    return await context.begin(lambda: long)
+    competitors = b",".join([pieces[line.competitor_id] for line in lines])
+    return b"".join((answer.before, before, competitors, between, encode(shape)))
 
 
 # ── Short answers ───────────────────────────────────────────────────────────────────────────────────────
@@ -288,7 +287,9 @@ def _unity_shape(ranking: Ranking, unity: Unity) -> UnityShape:
     return UnityShape(
         name=unity.name,
         version=unity.version,
-        competitors_ranking=placed(StandingShape, ordered(ranking.participants, unity.totals, unity.sort)),
+        competitors_ranking=placed(
+            StandingShape, ordered(ranking.participants.places, unity.totals.column, unity.sort)
+        ),
         general=unity.number == 1,
     )
 
@@ -302,37 +303,46 @@ def _long(view: View, answer: Answer, ranking_id: RankingId) -> Later:
 
 def _take(view: View, answer: Answer, ranking_id: RankingId) -> Taking:
     ranking = view.board.rankings[ranking_id]
-    participants = ranking.participants
-    pieces = competitor_pieces(view).freeze()
-    stamp = view.revisions.participants
+    pieces = competitor_pieces(view)
     competitors = view.cache.part(
-        ("part enrolled", ranking_id),
-        stamp,
-        lambda: Made(joined(pieces.of(participants)), PIECE_BYTES * len(participants)),
+        ("part enrolled", ranking_id), view.revisions.participants, partial(_competitors_part, pieces, ranking)
     )
     unities = [
-        view.cache.part(("part unity", unity_id), unity.version, partial(_unity_part, participants, unity))
+        view.cache.part(("part unity", unity_id), unity.version, partial(_unity_part, ranking, unity))
         for unity_id, unity in ranking.unities.items()
     ]
     shape = RankingShape(**_fields(ranking_id, ranking, b"[]"), unities=[])
     before, between, after = cut(shape, "competitors", "unities")
 
     def make() -> Iterator[bytes]:
-        yield from pieces.steps()
         yield answer.before + before
         yield from competitors.portions()
         yield between
         yield from listed(unity.portions() for unity in unities)
 
-    return make, (pieces, competitors, *unities), after + b"}"
+    return make, (pieces.held, competitors, *unities), after + b"}"
 
 
-def _unity_part(participants: tuple[CompetitorId, ...], unity: Unity) -> Made:
-    totals, sort = dict(unity.totals), unity.sort
-    shape = UnityShape(name=unity.name, version=unity.version, competitors_ranking=[], general=unity.number == 1)
+def _competitors_part(pieces: CompetitorPieces, ranking: Ranking) -> Made | MadeAnew:
+    participants = ranking.participants.listed()
 
     def portions() -> Iterator[bytes]:
-        lines = ordered(participants, totals, sort)
+        return joined(pieces[competitor_id] for competitor_id in participants)
+
+    if len(participants) > MADE_LINES_MAX:
+        return MadeAnew(portions, _ID_BYTES * len(participants))
+    return Made(portions(), PIECE_BYTES * len(participants))
+
+
+def _unity_part(ranking: Ranking, unity: Unity) -> "Made | _LargeUnity":
+    """The shape of the unity as it is now."""
+    places, column, sort = ranking.participants.places[:], unity.totals.column[:], unity.sort
+    shape = UnityShape(name=unity.name, version=unity.version, competitors_ranking=[], general=unity.number == 1)
+    if len(ranking.participants) > MADE_LINES_MAX:
+        return _LargeUnity(shape, places, column, sort)
+
+    def portions() -> Iterator[bytes]:
+        lines = ordered(places, column, sort)
         yield b""
         before, after = cut(shape, "competitors_ranking")
         yield before
@@ -343,11 +353,50 @@ def _unity_part(participants: tuple[CompetitorId, ...], unity: Unity) -> Made:
             yield (b"," if start else b"") + items_of(run)
         yield after
 
-    return Made(portions(), _LINE_BYTES * max(len(participants), len(totals)))
+    return Made(portions(), _LINE_BYTES * len(places))
 
 
+class _LargeUnity:
+    """A part for a unity with many lines. They are put in order once, step by step, by the answer that needs them
+    first. Each answer then makes its own portions, because they would take several times as much memory as the
+    order."""
+
+    def __init__(self, shape: UnityShape, places: Items[int], column: Items[int], sort: Sort) -> None:
+        self.size_bytes = _ORDERED_LINE_BYTES * len(places)
+        self._around = cut(shape, "competitors_ranking")
+        self._places, self._sort = places, sort
+        self._lines: SortedIntegers | None = None
+        self._making = sorted_in_steps(places, column, sort)
+
+    def portions(self) -> Iterator[bytes]:
+        while (lines := self._lines) is None:
+            self._go_on()
+            yield b""
+        before, after = self._around
+        yield before
+        above = None
+        for start in range(0, len(lines), LINES_OF_PORTION):
+            run = unpacked(lines.run(start, start + LINES_OF_PORTION), self._places, self._sort)
+            shapes = placed(StandingShape, run, start + 1, above)
+            above = shapes[-1]
+            yield (b"," if start else b"") + items_of(shapes)
+        yield after
+
+    def _go_on(self) -> None:
+        try:
+            next(self._making)
+        except StopIteration as end:
+            if end.value is None:
+                raise RuntimeError("what this is made from has failed before") from None
+            self._lines = end.value
+
+
+_ID_BYTES: Final = 40
+"""Bytes of a competitor in a list."""
 _LINE_BYTES: Final = 64
 """Bytes of a line of a standing, or, before it is made, of what it is made from."""
+_ORDERED_LINE_BYTES: Final = 40
+"""Bytes of a line in order, and of the total that it is made from."""
 
 
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,6 @@
 """Windows: the few lines of one unity's standings that a question asks for, out of however many there are."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final, cast
 
 from msgspec import Struct
@@ -53,12 +53,12 @@ class Window(Struct, frozen=True, kw_only=True):
         """Whether it asks for the whole standings of all unities."""
         return self.unity_id is None and not any(getattr(self, name) is not None for kind in _KINDS for name in kind)
 
-    def lines(self, order: OrderedLines, totals: Mapping[CompetitorId, int]) -> list[Standing]:
+    def lines(self, order: OrderedLines) -> list[Standing]:
         """The lines asked for. Raises Unacceptable for competitors that are not enrolled."""
         if self.competitors is not None:
-            return _of(self.competitors, order, totals)
+            return _of(self.competitors, order)
         if self.around is not None:
-            middle = order.offset(self.around, totals.get(self.around, 0))
+            middle = order.offset(self.around)
             if middle is None:
                 raise unacceptable([_not_enrolled("around", self.around)])
             span = cast(int, self.span)
@@ -67,18 +67,15 @@ class Window(Struct, frozen=True, kw_only=True):
         return order.standings(start, start + (self.top or self.limit or WINDOW_LINES_MAX))
 
 
-def _of(
-    competitor_ids: Iterable[CompetitorId], order: OrderedLines, totals: Mapping[CompetitorId, int]
-) -> list[Standing]:
+def _of(competitor_ids: Iterable[CompetitorId], order: OrderedLines) -> list[Standing]:
     """The lines of these competitors, in this order."""
     lines, faults = [], []
     for competitor_id in competitor_ids:
-        total = totals.get(competitor_id, 0)
-        position = order.position(competitor_id, total)
-        if position is None:
+        line = order.standing(competitor_id)
+        if line is None:
             faults.append(_not_enrolled("competitors", competitor_id))
         else:
-            lines.append(Standing(competitor_id, position, total))
+            lines.append(line)
     if faults:
         raise unacceptable(faults)
     return lines

@@ -23,13 +23,15 @@ BODY_BYTES_MAX: Final = 1_048_576
 class Settings(Struct, frozen=True, kw_only=True):
     """What a peer is told. `rankings` are answers of the product, which the peer takes its data from.
 
-    `sizes`: of the body of the answer at each path, for the ceiling alone.
+    `sizes`: of the body of the answer at each path, for the ceiling alone. `members`: of a leaderboard, each with its
+    total.
     """
 
     token: str
     database: str = ""
     rankings: list["Ranking"] = []
     sizes: dict[str, int] = {}
+    members: list[tuple[int, int]] = []
 
 
 class Ranking(Struct, frozen=True, kw_only=True):

@@ -108,8 +108,8 @@ class _Race:
     async def _redis(self, stack: AsyncExitStack) -> Peer | None:
         if missing_redis() is not None:
             return None
-        socket = await stack.enter_async_context(self._setting.redis())
-        return await stack.enter_async_context(self._setting.peer("redis_sets", await self._data([20], socket)))
+        redis = await stack.enter_async_context(self._setting.redis())
+        return await stack.enter_async_context(self._setting.peer("redis_sets", await self._data([20], redis.socket)))
 
     async def _data(self, sizes: Iterable[int], database: str) -> Settings:
         tournaments = [tournament for size in sizes for tournament in self._fields[size]]

@@ -69,6 +69,12 @@ class ModifyRanking(Struct, frozen=True, kw_only=True):
     description: str | None | UnsetType = UNSET
 
 
+class ChangeRankingInformation(Struct, frozen=True, kw_only=True):
+    ranking_id: RankingId
+    name: str | None = None
+    description: str | None | UnsetType = UNSET
+
+
 class ChangeParticipants(Struct, frozen=True, kw_only=True):
     ranking_id: RankingId
     added: tuple[CompetitorId, ...] = ()
@@ -80,6 +86,13 @@ class AddUnity(Struct, frozen=True, kw_only=True):
     unity_id: UnityId
     name: str
     sort: Sort = Sort.DESC
+
+
+class ChangeUnity(Struct, frozen=True, kw_only=True):
+    ranking_id: RankingId
+    unity_id: UnityId
+    name: str | None = None
+    sort: Sort | None = None
 
 
 class AddPoints(Struct, frozen=True, kw_only=True):
@@ -122,8 +135,10 @@ Command = (
     | ChangeCompetition
     | CreateRanking
     | ModifyRanking
+    | ChangeRankingInformation
     | ChangeParticipants
     | AddUnity
+    | ChangeUnity
     | AddPoints
     | VoidCompetition
     | UnvoidCompetition

@@ -123,9 +123,20 @@ class RankingModified(EventBase, frozen=True, kw_only=True):
     description: str | None | UnsetType = UNSET
 
 
+class RankingInformationChanged(EventBase, frozen=True, kw_only=True):
+    """`description` None: removed; UNSET: left as it was. Structural because a change may be conditional on what it
+    changes (`api/desk/conditions.py`)."""
+
+    tag = "RankingInformationChanged"
+    structural = True
+    ranking_id: RankingId
+    name: str | None = None
+    description: str | None | UnsetType = UNSET
+
+
 class ParticipantsChanged(EventBase, frozen=True, kw_only=True):
     """`removed` leave the ranking, then `added` come to the end of it. Who is not in it cannot leave, and who is in it
-    cannot come: that changes nothing. Structural, for newcomers too, so that PARTICIPANTS_MAX holds exactly."""
+    cannot come: that changes nothing. Structural, for newcomers too, so that ENROLLED_MAX holds exactly."""
 
     tag = "ParticipantsChanged"
     structural = True
@@ -144,6 +155,17 @@ class UnityAdded(EventBase, frozen=True, kw_only=True):
     unity_id: UnityId
     name: str
     sort: Sort = Sort.DESC
+
+
+class UnityChanged(EventBase, frozen=True, kw_only=True):
+    """Structural because the names of a ranking's unities are unique."""
+
+    tag = "UnityChanged"
+    structural = True
+    ranking_id: RankingId
+    unity_id: UnityId
+    name: str | None = None
+    sort: Sort | None = None
 
 
 class Delta(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -231,8 +253,10 @@ Event = (
     | CompetitionChanged
     | RankingCreated
     | RankingModified
+    | RankingInformationChanged
     | ParticipantsChanged
     | UnityAdded
+    | UnityChanged
     | Points
     | CompetitionVoided
     | CompetitionUnvoided

@@ -26,6 +26,7 @@ from engine.domain.terms import (
     COMPETITORS_MAX,
     DELTA_MAX,
     DELTAS_MAX,
+    ENROLLED_MAX,
     PARTICIPANTS_MAX,
     RANKINGS_MAX,
     REVERSED_LINES_MAX,
@@ -63,13 +64,13 @@ class UnityState(Protocol):
 
 
 class RankingState(Protocol):
-    """`closed_at` is None while the ranking is open; `enrolled` has its participants, in no order; `unities` has the
-    main one first."""
+    """`closed_at` is None while the ranking is open; `participants` finds a competitor at once; `unities` has the main
+    one first."""
 
     @property
     def closed_at(self) -> datetime | None: ...
     @property
-    def enrolled(self) -> Collection[CompetitorId]: ...
+    def participants(self) -> Collection[CompetitorId]: ...
     @property
     def unities(self) -> Mapping[UnityId, UnityState]: ...
 
@@ -110,10 +111,14 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
             return (_create_ranking(state, command),)
         case commands.ModifyRanking():
             return (_modify_ranking(state, command),)
+        case commands.ChangeRankingInformation():
+            return (_change_ranking_information(state, command),)
         case commands.ChangeParticipants():
             return (_change_participants(state, command),)
         case commands.AddUnity():
             return (_add_unity(state, command),)
+        case commands.ChangeUnity():
+            return (_change_unity(state, command),)
         case commands.VoidCompetition():
             return _void_competition(state, command)
         case commands.UnvoidCompetition():
@@ -137,7 +142,7 @@ def _add_points(state: State, command: commands.AddPoints) -> Event:
         faults.append(Fault("participants_delta", "must hold at least one delta"))
     if len(command.deltas) > DELTAS_MAX:
         raise _unacceptable([Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")])
-    enrolled, unities = ranking.enrolled, ranking.unities
+    enrolled, unities = ranking.participants, ranking.unities
     for delta in command.deltas:
         if delta.competitor_id not in enrolled:
             faults.append(Fault("participants_delta", f"competitor {delta.competitor_id} is not in this ranking"))
@@ -305,11 +310,12 @@ def _create_ranking(state: State, command: commands.CreateRanking) -> Event:
 
 def _modify_ranking(state: State, command: commands.ModifyRanking) -> Event:
     ranking = _open_ranking(state, command.ranking_id)
-    _, *others = _unity_names(ranking)  # the main one's own name is not taken
+    _refuse_too_long_to_replace(command.ranking_id, ranking)
+    main_unity_id = next(iter(ranking.unities))
     faults = [
         *_name_faults("name", command.name),
         *_name_faults("main_unity_name", command.main_unity_name),
-        *_taken_faults("main_unity_name", command.main_unity_name, others),
+        *_taken_faults("main_unity_name", command.main_unity_name, ranking, main_unity_id),
         *_list_faults(state, command.participants),
         *_description_faults(None if command.description is UNSET else command.description),
     ]
@@ -323,23 +329,49 @@ def _modify_ranking(state: State, command: commands.ModifyRanking) -> Event:
     )
 
 
+def _refuse_too_long_to_replace(ranking_id: RankingId, ranking: RankingState) -> None:
+    """Raises Unacceptable if the ranking has more participants than one request can name."""
+    enrolled = len(ranking.participants)
+    if enrolled > PARTICIPANTS_MAX:
+        path = f"rankings/{ranking_id}/"
+        raise Unacceptable(
+            f"Ranking {ranking_id} has {enrolled:,} competitors, and this replaces a list of at most "
+            f"{PARTICIPANTS_MAX:,}; change it by PUT {path}information.json (its name and description), "
+            f"{path}unities/<unity id>.json (the name and sort of a unity) and {path}participants.json (its "
+            "competitors)."
+        )
+
+
+def _change_ranking_information(state: State, command: commands.ChangeRankingInformation) -> Event:
+    _open_ranking(state, command.ranking_id)
+    faults = [
+        *_name_faults("name", command.name),
+        *_description_faults(None if command.description is UNSET else command.description),
+    ]
+    _refuse_if_any(faults)
+    return events.RankingInformationChanged(
+        ranking_id=command.ranking_id, name=_stripped(command.name), description=command.description
+    )
+
+
 def _change_participants(state: State, command: commands.ChangeParticipants) -> Event:
     ranking = _open_ranking(state, command.ranking_id)
+    added = frozenset(command.added)
     faults = [
         *_participant_faults(state, command.added, "add"),
         *_participant_faults(state, command.removed, "remove"),
-        *(Fault("remove", f"competitor {c} is to be added too") for c in command.removed if c in command.added),
+        *(Fault("remove", f"competitor {c} is to be added too") for c in command.removed if c in added),
     ]
     if not (command.added or command.removed):
         faults.append(Fault("add", "must name at least one competitor, unless remove does"))
     _refuse_if_any(faults)
-    enrolled = ranking.enrolled
+    enrolled = ranking.participants
     coming = len([c for c in command.added if c not in enrolled])
     left = len(enrolled) + coming - len([c for c in command.removed if c in enrolled])
     if left == 0:
         faults.append(Fault("remove", "must leave at least one competitor in the ranking"))
-    if coming and left > PARTICIPANTS_MAX:
-        faults.append(Fault("add", f"must leave at most {PARTICIPANTS_MAX} competitors in the ranking"))
+    if coming and left > ENROLLED_MAX:
+        faults.append(Fault("add", f"must leave at most {ENROLLED_MAX} competitors in the ranking"))
     _refuse_if_any(faults)
     return events.ParticipantsChanged(ranking_id=command.ranking_id, added=command.added, removed=command.removed)
 
@@ -349,7 +381,7 @@ def _add_unity(state: State, command: commands.AddUnity) -> Event:
     _refuse_beyond(ranking.unities, UNITIES_MAX, "This ranking", "unities")
     faults = [
         *_name_faults("name", command.name),
-        *_taken_faults("name", command.name, _unity_names(ranking)),
+        *_taken_faults("name", command.name, ranking),
     ]
     _refuse_if_any(faults)
     _refuse_taken_unity(state, command.unity_id)
@@ -357,6 +389,22 @@ def _add_unity(state: State, command: commands.AddUnity) -> Event:
         ranking_id=command.ranking_id,
         unity_id=command.unity_id,
         name=command.name.strip(),
+        sort=command.sort,
+    )
+
+
+def _change_unity(state: State, command: commands.ChangeUnity) -> Event:
+    ranking = _open_ranking(state, command.ranking_id)
+    existing(ranking.unities, "unity", command.unity_id)
+    faults = [
+        *_name_faults("name", command.name),
+        *_taken_faults("name", command.name, ranking, command.unity_id),
+    ]
+    _refuse_if_any(faults)
+    return events.UnityChanged(
+        ranking_id=command.ranking_id,
+        unity_id=command.unity_id,
+        name=_stripped(command.name),
         sort=command.sort,
     )
 
@@ -369,11 +417,6 @@ def _open_ranking(state: State, ranking_id: RankingId) -> RankingState:
     if ranking.closed_at is not None:
         raise Conflict(f"Ranking {ranking_id} is closed; have it reopened first.")
     return ranking
-
-
-def _unity_names(ranking: RankingState) -> list[str]:
-    """The names of the unities, the main one's first."""
-    return [unity.name for unity in ranking.unities.values()]
 
 
 def _refuse_taken(new_id: int, existing: Container[int]) -> None:
@@ -407,10 +450,12 @@ def _name_faults(field: str, name: str | None) -> list[Fault]:
     return [Fault(field, fault)] if fault else []
 
 
-def _taken_faults(field: str, name: str, taken: Collection[str]) -> list[Fault]:
-    if name.strip() in taken:
-        return [Fault(field, f"this ranking has a unity {name.strip()!r} already")]
-    return []
+def _taken_faults(field: str, name: str | None, ranking: RankingState, its_own: UnityId | None = None) -> list[Fault]:
+    """The fault of a unity's name that another unity of the ranking than `its_own` has."""
+    if name is None:
+        return []
+    taken = [unity.name for unity_id, unity in ranking.unities.items() if unity_id != its_own]
+    return [Fault(field, f"this ranking has a unity {name.strip()!r} already")] if name.strip() in taken else []
 
 
 def _description_faults(description: str | None) -> list[Fault]:

@@ -30,6 +30,9 @@ NAME_CHARACTERS_MAX: Final = 255
 DESCRIPTION_CHARACTERS_MAX: Final = 10_000
 TAGS_MAX: Final = 100
 PARTICIPANTS_MAX: Final = 10_000
+"""Participants that one request names."""
+ENROLLED_MAX: Final = 1_000_000
+"""Participants of one ranking."""
 COMPETITORS_MAX: Final = 1_000_000
 COMPETITIONS_MAX: Final = 1_000_000
 RANKINGS_MAX: Final = 1_000

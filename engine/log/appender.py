@@ -30,7 +30,7 @@ from engine.database.pool import DATABASE_TROUBLE, Database, Kept, is_lost
 from engine.domain.errors import DatabaseUnavailable, OutcomeUnknown, Rejected, Unavailable
 from engine.domain.terms import TournamentId
 from engine.log import clock, log
-from engine.log.log import Appended, Block, NotAppended, UnconfirmedCommit
+from engine.log.log import Appended, Block, NotAppended, OvertakenBy, UnconfirmedCommit
 from engine.process import failpoints
 from engine.process.failpoints import Point
 from engine.process.telemetry import APPEND_BLOCKS, APPEND_REQUESTS, APPEND_SECONDS, APPENDS_RESENT, observe
@@ -46,12 +46,15 @@ LANES_MAX: Final = 4
 """Blocks that are sent alone at the same time."""
 APPEND_ATTEMPTS_MAX: Final = 10
 """Attempts with a block that certainly was not applied yet; each waits up to the session's lock_timeout."""
+UNSEEN_BYTES_MAX: Final = 256 * 1024
+"""Bytes of blocks of other processes that one commit answers with, in equal shares for its blocks. To decode and fold
+them takes some milliseconds. If more has landed, the log is read."""
 _PAUSE_SECONDS: Final = 0.1
 
 _logger = structlog.get_logger()
 
 
-Outcome = Appended | NotAppended | Unavailable | OutcomeUnknown
+Outcome = Appended | OvertakenBy | NotAppended | Unavailable | OutcomeUnknown
 
 
 class Source(Protocol):
@@ -134,7 +137,8 @@ class Appender:
         blocks = [block for _, block in batch]
         began_at = time.perf_counter()
         try:
-            send = partial(log.append, blocks=blocks, wait=False, warnings=self._kept.warnings)
+            share = UNSEEN_BYTES_MAX // len(blocks)
+            send = partial(log.append, blocks=blocks, wait=False, unseen_bytes=share, warnings=self._kept.warnings)
             outcomes = await self._send(self._kept, blocks, send)
         except _SendingFailed as failure:
             _logger.warning("append_failed", blocks=len(blocks), error=repr(failure.error))
@@ -174,7 +178,7 @@ class Appender:
         async def send(connection: Connection) -> Items[Outcome]:
             if block.exact:
                 return [await log.append_exact(connection, block, judge_again, again=maybe_applied)]
-            return await log.append(connection, [block], wait=True, again=maybe_applied)
+            return await log.append(connection, [block], wait=True, again=maybe_applied, unseen_bytes=UNSEEN_BYTES_MAX)
 
         attempts = 0
         while True:

@@ -10,7 +10,7 @@ from typing import Final, get_args
 
 import msgspec
 
-from engine.domain.events import Event
+from engine.domain.events import Event, PointsAdded, PointsReversed
 
 
 class Undecodable(ValueError):
@@ -49,3 +49,19 @@ def decode(tag: str, body: str) -> Event:
         return decoder.decode(body)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise Undecodable(f"{tag}: {error}") from error
+
+
+# The index `event_competition` (`migrations/0008_causes.sql`) reads stored points in these words.
+_CAUSED: Final = (PointsAdded.tag, PointsReversed.tag)
+_CAUSE: Final = '"competition_id":'
+_CAUSE_CHARACTERS_MAX: Final = 20
+
+
+def is_caused(tag: str, body: str) -> bool:
+    """Whether the database has these stored points in its index of what competitions caused."""
+    return _CAUSE in body and tag in _CAUSED
+
+
+def cause_of(body: str) -> str:
+    """The text under which the index has these stored points: the id of the competition, as the service writes it."""
+    return body.partition(_CAUSE)[2].partition(",")[0][:_CAUSE_CHARACTERS_MAX].rstrip("}")

@@ -3,7 +3,7 @@
     digest(block) = SHA-256(digest(previous block) ‖ SHA-256(text of the block in UTF-8))
 
 Pure. The database computes the same when it appends (`genesis_digest` and `block_text` in `migrations/0001_log.sql`,
-`append_block` in `migrations/0005_history.sql`); this module is for checks. There are two levels so that a proof of one
+`append_block` in `migrations/0009_unseen.sql`); this module is for checks. There are two levels so that a proof of one
 event needs 32 bytes of each later block instead of its events.
 """
 
@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from engine.domain.terms import ActorId, Sequence, TournamentId
 
@@ -60,4 +61,21 @@ def chain(previous: bytes, text: bytes) -> bytes:
     return sha256(previous + sha256(text).digest()).digest()
 
 
+class EventColumns(Struct, frozen=True, array_like=True):
+    """What the text of a block says: every stored field of its events. `keys` None: no event has a key."""
+
+    first_sequence: Sequence
+    recorded_us: int
+    actors: list[ActorId]
+    kinds: list[str]
+    keys: list[str | None] | None
+    bodies: list[str]
+
+
+def columns_of(text: bytes) -> EventColumns:
+    """What the text of a block says (see `block_text`). Raises msgspec.ValidationError if something in it is null."""
+    return _decode(text)
+
+
 _encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(EventColumns).decode

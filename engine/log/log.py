@@ -3,8 +3,9 @@
 Verification reads the stored bytes by SQL of its own (`projections/verification/stored_log.py`).
 
 `migrations/0005_history.sql` says, beside the function `append_block`, what the database promises: sequences without
-gaps in the order of commits, one way to append, one chain of digests. This module puts that into Python values. It adds
-one thing, which only the client can know: whether a commit was confirmed.
+gaps in the order of commits, one way to append, one chain of digests. (`migrations/0009_unseen.sql` has the function's
+last form.) This module puts that into Python values. It adds one thing, which only the client can know: whether a
+commit was confirmed.
 
 Times are UTC, digests 32 bytes. Functions take a connection, and let driver errors through as they are: the appender
 tells them apart, readers use `pool.unavailable`.
@@ -15,7 +16,7 @@ from collections.abc import Sequence as Items
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from enum import StrEnum
-from itertools import accumulate
+from itertools import accumulate, count, repeat
 from typing import Any, Final
 from uuid import UUID, uuid4
 
@@ -24,7 +25,7 @@ from asyncpg import Connection, InterfaceError
 from msgspec import Struct, field
 
 from engine.domain.errors import LogForked, LogUnreadable
-from engine.domain.events import Event, Ignored, Points, Recorded, TournamentOpened
+from engine.domain.events import Event, EventSetAside, Ignored, Points, Recorded, TournamentOpened
 from engine.domain.terms import ActorId, CompetitionId, Sequence, TournamentId
 from engine.log import codec, digest
 from engine.process import failpoints
@@ -35,7 +36,7 @@ from engine.process.turns import Turn
 # The name stands first because pg_stat_activity shows the first thousand characters.
 _APPEND: Final = """
     SELECT /* append_block */
-        r.status, r.first_sequence, r.last_sequence, r.recorded_at, r.previous_digest, r.digest, r.answers
+        r.status, r.first_sequence, r.last_sequence, r.recorded_at, r.previous_digest, r.digest, r.answers, r.unseen
     FROM
         unnest(
             string_to_array($3, chr(30))::bigint[],
@@ -67,6 +68,7 @@ _APPEND: Final = """
             $1,
             string_to_array(b.created, chr(10))::bigint[],
             b.refusals,
+            $17,
             string_to_array(b.event_counts, chr(10))::int[],
             CASE WHEN b.keys IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(b.keys::json)) END,
             string_to_array(b.fingerprints, chr(10), '')::bytea[],
@@ -192,13 +194,27 @@ _LAST_AT: Final = """
     SELECT low FROM search WHERE low = high
 """
 _BLOCK_DIGEST: Final = "SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $2"
-# The encoder writes the field exactly like $4; the reader checks it again in the decoded event.
+# By the index `event_competition`, whose words these are. A portion ends after $5 events, or with the one that brings
+# the bodies to $6 bytes.
 _POINTS_EVENTS: Final = """
     SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
-    FROM event
-    WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
-        AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(body, $4) > 0
-        AND sequence NOT IN (SELECT sequence FROM set_aside WHERE tournament_id = $1)
+    FROM (
+        SELECT
+            tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body,
+            sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
+        FROM (
+            SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
+            FROM event
+            WHERE tournament_id = $1
+                AND rtrim(left(split_part(split_part(body, '"competition_id":', 2), ',', 1), 20), '}') COLLATE "C" = $2
+                AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(body, '"competition_id":') > 0
+                AND sequence > $3 AND sequence <= $4
+                AND sequence NOT IN (SELECT sequence FROM set_aside WHERE tournament_id = $1)
+            ORDER BY sequence
+            LIMIT $5
+        ) AS e
+    ) AS s
+    WHERE size - octet_length(body) < $6
     ORDER BY sequence
 """
 _SET_ASIDE_SINCE: Final = """
@@ -273,13 +289,22 @@ class Block(Struct, frozen=True, kw_only=True):
         return self.requests[0].exact or self.requests[0].events[0].exact
 
 
+class Unseen(Struct, frozen=True):
+    """The blocks that landed between where a block was judged and the log's head at the append, as `text`: that of each
+    (see `digest.block_text`), one a line. `digest`: what their chain leads to. `unseen_tail` reads it."""
+
+    text: str
+    digest: bytes
+
+
 class Appended(Struct, frozen=True, kw_only=True):
     """What became of each request of a block.
 
     `answers`: n > 0, recorded, its first event has sequence n; n < 0, a repeat of the request whose first event
     has sequence -n; 0, its key belongs to another request; None, its key has been refused since it was taken. The other
     fields describe the block that was recorded; they are None if no request was. `previous_digest` is None if an
-    earlier sending had recorded the block.
+    earlier sending had recorded the block. `unseen`: what landed before it since it was judged; None: nothing, or it
+    was not asked for, or it was too much.
     """
 
     answers: tuple[int | None, ...]
@@ -288,13 +313,22 @@ class Appended(Struct, frozen=True, kw_only=True):
     recorded_at: datetime | None
     previous_digest: bytes | None
     digest: bytes | None
+    unseen: Unseen | None = None
+
+
+class OvertakenBy(Struct, frozen=True):
+    """Nothing of a block was recorded, because of something in `unseen`, which leads to the head. (Not of one that is
+    exact: it is NotAppended.OVERTAKEN.)"""
+
+    unseen: Unseen
 
 
 class NotAppended(StrEnum):
     """Why nothing of a block was recorded."""
 
     OVERTAKEN = "overtaken"
-    """It was judged against another log, or too far behind the head, or before something that it depends on landed."""
+    """It was judged against another log, or too far behind the head, or before something that it depends on landed.
+    (If all that landed since is told, the outcome is an OvertakenBy.)"""
     BUSY = "busy"
     """The tournament's lock is held, and the call was not to wait."""
     UNKNOWN = "unknown"
@@ -311,13 +345,15 @@ async def append(
     *,
     wait: bool,
     again: bool = False,
+    unseen_bytes: int = 0,
     warnings: list[object] | None = None,
-) -> list[Appended | NotAppended]:
+) -> list[Appended | OvertakenBy | NotAppended]:
     """Appends `blocks`, of different tournaments, in one commit. Returns their outcomes in the same order.
 
     `wait`: wait for locks that others hold, up to the session's lock_timeout, instead of answering BUSY. With more than
     one block this can deadlock unless the tournaments ascend. `again`: the blocks may have been sent, and appended,
-    before. `warnings`: a list to which the caller has this connection's server messages noted; if None, the call
+    before. `unseen_bytes`: how many bytes of what landed after its judging the outcome of each block may hold.
+    `warnings`: a list to which the caller has this connection's server messages noted; if None, the call
     listens for them itself.
 
     Raises a driver error (nothing was recorded, or, if the connection was lost, the outcome is unknown), ValueError (a
@@ -325,16 +361,16 @@ async def append(
     """
     if warnings is None:
         with _noted(connection) as noted:
-            return await append(connection, blocks, wait=wait, again=again, warnings=noted)
+            return await append(connection, blocks, wait=wait, again=again, unseen_bytes=unseen_bytes, warnings=noted)
     warnings.clear()
-    outcomes = await _append(connection, blocks, wait=wait, again=again)
+    outcomes = await _append(connection, blocks, wait=wait, again=again, unseen_bytes=unseen_bytes)
     _refuse_unconfirmed(warnings)
     return outcomes
 
 
 async def append_exact(
     connection: Connection, block: Block, judge_again: Callable[[Connection], Awaitable[Block | None]], *, again: bool
-) -> Appended | NotAppended:
+) -> Appended | OvertakenBy | NotAppended:
     """Appends one exact block. If it was overtaken, has it judged again under the lock, where nothing can overtake it.
 
     An append that was overtaken holds the lock until its transaction ends. So `judge_again`, which reads over the same
@@ -351,10 +387,11 @@ async def append_exact(
 
 
 async def _append(
-    connection: Connection, blocks: Items[Block], *, wait: bool, again: bool
-) -> list[Appended | NotAppended]:
+    connection: Connection, blocks: Items[Block], *, wait: bool, again: bool, unseen_bytes: int = 0
+) -> list[Appended | OvertakenBy | NotAppended]:
     failpoints.reached_next(failpoints.Point.APPEND_SENT)
-    rows = await connection.fetch(_APPEND, wait, again, *map("\x1e".join, zip(*map(_row, blocks), strict=True)))
+    columns = map("\x1e".join, zip(*map(_row, blocks), strict=True))
+    rows = await connection.fetch(_APPEND, wait, again, *columns, unseen_bytes)
     return [_outcome(block, row) for block, row in zip(blocks, rows, strict=True)]
 
 
@@ -428,10 +465,11 @@ def _fingerprint(request: Request) -> str:
     return "" if request.fingerprint is None else rf"\x{request.fingerprint.hex()}"
 
 
-def _outcome(block: Block, row: Any) -> Appended | NotAppended:
-    status, first_sequence, last_sequence, recorded_at, previous_digest, digest, answers = row
+def _outcome(block: Block, row: Any) -> Appended | OvertakenBy | NotAppended:
+    status, first_sequence, last_sequence, recorded_at, previous_digest, digest, answers, text = row
+    unseen = None if text is None else Unseen(text, previous_digest)
     if status != "appended":
-        return NotAppended(status)
+        return NotAppended(status) if unseen is None else OvertakenBy(unseen)
     return Appended(
         answers=_consecutive(block, first_sequence) if answers is None else tuple(answers),
         first_sequence=first_sequence,
@@ -439,6 +477,7 @@ def _outcome(block: Block, row: Any) -> Appended | NotAppended:
         recorded_at=recorded_at,
         previous_digest=previous_digest,
         digest=digest,
+        unseen=unseen,
     )
 
 
@@ -489,6 +528,33 @@ async def tail(
     """The events of one tournament that follow `after`. Raises as `tails` does."""
     read = await tails(connection, {tournament_id: after}, blocks_max=blocks_max)
     return read.tails.get(tournament_id, Tail([], after))
+
+
+def unseen_tail(tournament_id: TournamentId, after: Head, unseen: Unseen) -> Tail | None:
+    """The events of `unseen`, which follow `after`, where the block was judged. None: they have to be read from the
+    log, because something was set aside there, or has a form that the service does not write.
+
+    Raises LogForked if their chain of digests, recomputed from `after`, does not lead to where the append says, and
+    LogUnreadable if an event cannot be decoded.
+    """
+    events: list[Recorded] = []
+    head = after
+    for line in unseen.text.encode().split(b"\n"):
+        try:
+            block = digest.columns_of(line)
+            recorded_at = digest.moment(block.recorded_us)
+        except (msgspec.ValidationError, OverflowError):
+            return None
+        if EventSetAside.tag in block.kinds:
+            return None
+        keys = block.keys or repeat(None)
+        for row in zip(count(head.sequence + 1), block.actors, block.kinds, keys, block.bodies, strict=False):
+            sequence, actor, kind, key, body = row
+            events.append(_recorded((tournament_id, sequence, recorded_at, actor, kind, key, body)))
+        head = Head(Sequence(head.sequence + len(block.kinds)), digest.chain(head.digest, line))
+    if head.digest != unseen.digest:
+        raise LogForked(tournament_id, after.sequence)
+    return Tail(events, head)
 
 
 class Tails(Struct, frozen=True):
@@ -641,26 +707,24 @@ async def set_aside_since(connection: Connection, tournament_id: TournamentId, s
     return since
 
 
-POINTS_SEARCH_EVENTS_MAX: Final = 200_000
-"""Events that one query searches for those of a competition."""
-
-
 async def points_of(
     connection: Connection, tournament_id: TournamentId, competition_id: CompetitionId, upto: Sequence
 ) -> AsyncIterator[Recorded]:
     """Yields, in order, every event up to `upto` that gave or reversed points of the competition.
 
-    Events that were set aside are left out. Raises LogUnreadable.
+    Reads only these, a portion of at most SLICE_EVENTS_MAX events at a time; a portion ends with the event that brings
+    it to SLICE_BYTES_MAX bytes. Events that were set aside are left out. Raises LogUnreadable.
     """
-    for after in range(0, upto, POINTS_SEARCH_EVENTS_MAX):
-        last = min(upto, after + POINTS_SEARCH_EVENTS_MAX)
-        for row in await connection.fetch(
-            _POINTS_EVENTS, tournament_id, after, last, f'"competition_id":{competition_id}'
-        ):
+    after = Sequence(0)
+    while rows := await connection.fetch(
+        _POINTS_EVENTS, tournament_id, str(competition_id), after, upto, SLICE_EVENTS_MAX, SLICE_BYTES_MAX
+    ):
+        for row in rows:
             recorded = _recorded(row)
             event = recorded.event
             if isinstance(event, Points) and event.competition_id == competition_id:
                 yield recorded
+        after = Sequence(rows[-1]["sequence"])
 
 
 class KeyUse(Struct, frozen=True):

@@ -2,13 +2,12 @@
 participants, totals and versions of one tournament.
 
 Pure: no clock, no I/O. The board is folded in place, because it has one owner; competitors, competitions and rankings
-are frozen and replaced, unities are changed in place. No cycle can lead through competitors and competitions, so the
-garbage collector is kept from them: it would take long for a million of them. Dictionaries keep the order of creation,
-which is that of the log.
+are frozen and replaced, lists of participants and unities are changed in place. Competitors and competitions are kept
+packed, because there may be a million of them. All are in the order of creation, which is that of the log.
 
-VERSIONS. A unity's version is 1 when it is created. Every event that names the unity in a delta, or changes its name or
-its ranking's list of competitors, raises it by one. No event raises it by more, and a modification that leaves all of
-that as it was does not raise it.
+VERSIONS. A unity's version is 1 when it is created. Every event that names the unity in a delta, or changes its name,
+its sort or its ranking's list of competitors, raises it by one. No event raises it by more, and a modification that
+leaves all of that as it was does not raise it.
 
 REVISED. A competitor, competition or ranking records the sequence of the last event that changed its own fields,
 participants or unities. Points do not count, nor what is embedded in it when it is shown; a change to equal values
@@ -19,7 +18,6 @@ NUMBER. The place of a competitor, competition, ranking or unity in the order of
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from functools import cached_property
 from typing import Final, TypeVar, assert_never
 
 import msgspec
@@ -29,13 +27,15 @@ from engine.domain import events
 from engine.domain.errors import LogUnreadable
 from engine.domain.events import Recorded, Result
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
+from projections.board.enrolment import Enrolment, Totals
+from projections.board.packed import Packed
 
-FOLD_VERSION: Final = 2
+FOLD_VERSION: Final = 3
 """Grows whenever the same log would give another board, or other rows. Tables and snapshots of another version are not
 read but made anew."""
 
 
-class Competitor(Struct, frozen=True, kw_only=True, gc=False):
+class Competitor(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     """`revised` is the sequence of the last event that changed it, `updated_at` when that was recorded. The same holds
     for the others."""
 
@@ -49,7 +49,7 @@ class Competitor(Struct, frozen=True, kw_only=True, gc=False):
     revised: Sequence
 
 
-class Competition(Struct, frozen=True, kw_only=True, gc=False):
+class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     """`result` is a score; with more than two participants, the performance of each who has one, in their order."""
 
     number: int
@@ -66,35 +66,34 @@ class Competition(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Unity(Struct, kw_only=True):
-    """`totals` holds the sum of each competitor that ever had a delta here, enrolled or not."""
+    """`totals` holds the sums of all who were ever in the ranking's list.
+
+    Points change `totals` and `version` in place. Another name or sort replaces the unity, which keeps its `totals`, so
+    a reference that is kept still shows the name and sort that it had.
+    """
 
     number: int
     name: str
     sort: Sort
     version: int = 1
-    totals: dict[CompetitorId, int] = field(default_factory=dict)
+    totals: Totals
 
 
-class Ranking(Struct, frozen=True, kw_only=True, dict=True):
+class Ranking(Struct, frozen=True, kw_only=True):
     """`unities` has the main one first; `participants` are in their order.
 
-    A change replaces the ranking, so a reference that is kept across a fold still shows the old fields and
-    participants. But both share the dictionary `unities`, which is changed in place.
+    A change replaces the ranking, so a reference that is kept across a fold still shows the old fields. But both share
+    `participants` and the dictionary `unities`, which are changed in place.
     """
 
     number: int
     name: str
     description: str | None
     closed_at: datetime | None = None
-    participants: tuple[CompetitorId, ...]
+    participants: Enrolment
     unities: dict[UnityId, Unity]
     updated_at: datetime
     revised: Sequence
-
-    @cached_property
-    def enrolled(self) -> frozenset[CompetitorId]:
-        """The participants in no order, to look somebody up. Made when first asked for."""
-        return frozenset(self.participants)
 
 
 class Revisions(Struct):
@@ -107,6 +106,8 @@ class Revisions(Struct):
     competitors: int = 0
     competitions: int = 0
     rankings: int = 0
+    competitors_changed: int = 0
+    """How often a competitor that was there was changed."""
     parents: int = 0
     """How often a competitor was given a parent."""
     ignored: set[Sequence] = field(default_factory=set)
@@ -115,14 +116,20 @@ class Revisions(Struct):
     """Sequences that the folded events named as set aside."""
 
     @property
-    def participants(self) -> tuple[int, int]:
+    def shown(self) -> tuple[int, int]:
+        """The stamp of what shows competitors that were there before. A new one with a parent moves the bounds of
+        others; a new root does not."""
+        return self.competitors_changed, self.parents
+
+    @property
+    def participants(self) -> tuple[int, int, int]:
         """The stamp of what shows the competitors of rankings."""
-        return self.competitors, self.rankings
+        return self.competitors_changed, self.parents, self.rankings
 
 
 class Board(Struct, kw_only=True):
-    competitors: dict[CompetitorId, Competitor] = field(default_factory=dict)
-    competitions: dict[CompetitionId, Competition] = field(default_factory=dict)
+    competitors: Packed[CompetitorId, Competitor] = field(default_factory=lambda: Packed(Competitor))
+    competitions: Packed[CompetitionId, Competition] = field(default_factory=lambda: Packed(Competition))
     rankings: dict[RankingId, Ranking] = field(default_factory=dict)
 
 
@@ -151,6 +158,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             )
         case events.CompetitorChanged():
             revisions.competitors += 1
+            revisions.competitors_changed += 1
             revisions.parents += event.parent_id is not None
             competitor = board.competitors[event.competitor_id]
             board.competitors[event.competitor_id] = msgspec.structs.replace(
@@ -198,26 +206,32 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             )
         case events.RankingCreated():
             revisions.rankings += 1
+            enrolment = Enrolment(event.participants)
+            main = Unity(number=1, name=event.main_unity_name, sort=Sort.DESC, totals=Totals(enrolment))
             board.rankings[event.ranking_id] = Ranking(
                 number=len(board.rankings) + 1,
                 name=event.name,
                 description=event.description,
-                participants=event.participants,
-                unities={event.main_unity_id: Unity(number=1, name=event.main_unity_name, sort=Sort.DESC)},
+                participants=enrolment,
+                unities={event.main_unity_id: main},
                 updated_at=now,
                 revised=recorded.sequence,
             )
-        case events.RankingModified():
+        case (
+            events.RankingModified()
+            | events.RankingInformationChanged()
+            | events.ParticipantsChanged()
+            | events.UnityChanged()
+        ):
             revisions.rankings += 1
-            _modify_ranking(board, event, recorded)
-        case events.ParticipantsChanged():
-            revisions.rankings += 1
-            _change_participants(board, event, recorded)
+            _change_ranking(board, event, recorded)
         case events.UnityAdded():
             revisions.rankings += 1
             _revise(board, event.ranking_id, recorded)
-            unities = board.rankings[event.ranking_id].unities
-            unities[event.unity_id] = Unity(number=len(unities) + 1, name=event.name, sort=event.sort)
+            ranking = board.rankings[event.ranking_id]
+            ranking.unities[event.unity_id] = Unity(
+                number=len(ranking.unities) + 1, name=event.name, sort=event.sort, totals=Totals(ranking.participants)
+            )
         case events.RankingClosed() | events.RankingReopened():
             revisions.rankings += 1
             closed_at = now if isinstance(event, events.RankingClosed) else None
@@ -250,8 +264,7 @@ def add_points(board: Board, event: events.Points) -> None:
     """Does what `fold` does with points. Of the board, only the ranking of `event` need be there."""
     unities = board.rankings[event.ranking_id].unities
     for delta in event.deltas:
-        totals = unities[delta.unity_id].totals
-        totals[delta.competitor_id] = totals.get(delta.competitor_id, 0) + delta.amount
+        unities[delta.unity_id].totals.add(delta.competitor_id, delta.amount)
     if len(event.deltas) == 1:  # as nearly always; a set of one takes as long to make as all the rest
         unities[event.deltas[0].unity_id].version += 1
         return
@@ -273,39 +286,63 @@ def _note_set_aside(revisions: Revisions, sequence: Sequence, event: events.Even
         revisions.set_aside.add(event.sequence)
 
 
+def _change_ranking(
+    board: Board,
+    event: (
+        events.RankingModified | events.RankingInformationChanged | events.ParticipantsChanged | events.UnityChanged
+    ),
+    recorded: Recorded,
+) -> None:
+    match event:
+        case events.RankingModified():
+            _modify_ranking(board, event, recorded)
+        case events.RankingInformationChanged():
+            _revise(board, event.ranking_id, recorded, **_information(board.rankings[event.ranking_id], event))
+        case events.ParticipantsChanged():
+            _change_participants(board, event, recorded)
+        case events.UnityChanged():
+            _change_unity(board, event, recorded)
+        case _:
+            assert_never(event)
+
+
 def _modify_ranking(board: Board, event: events.RankingModified, recorded: Recorded) -> None:
     ranking = board.rankings[event.ranking_id]
     main, *others = ranking.unities.values()
-    list_changed = event.participants != ranking.participants
+    list_changed = ranking.participants.replace(event.participants)
     if list_changed or event.main_unity_name != main.name:
         main.version += 1
     for unity in others:
         unity.version += list_changed
-    main.name = event.main_unity_name
-    _revise(
-        board,
-        event.ranking_id,
-        recorded,
-        participants=event.participants,
-        name=_or(event.name, ranking.name),
-        description=ranking.description if event.description is UNSET else event.description,
-    )
+    ranking.unities[next(iter(ranking.unities))] = msgspec.structs.replace(main, name=event.main_unity_name)
+    _revise(board, event.ranking_id, recorded, **_information(ranking, event))
+
+
+def _information(
+    ranking: Ranking, event: events.RankingModified | events.RankingInformationChanged
+) -> dict[str, str | None]:
+    """Name and description of the ranking after `event`."""
+    description = ranking.description if event.description is UNSET else event.description
+    return {"name": _or(event.name, ranking.name), "description": description}
+
+
+def _change_unity(board: Board, event: events.UnityChanged, recorded: Recorded) -> None:
+    _revise(board, event.ranking_id, recorded)
+    unities = board.rankings[event.ranking_id].unities
+    unity = unities[event.unity_id]
+    name, sort = _or(event.name, unity.name), _or(event.sort, unity.sort)
+    version = unity.version + ((name, sort) != (unity.name, unity.sort))
+    unities[event.unity_id] = msgspec.structs.replace(unity, name=name, sort=sort, version=version)
 
 
 def _change_participants(board: Board, event: events.ParticipantsChanged, recorded: Recorded) -> None:
     ranking = board.rankings[event.ranking_id]
-    leaving = ranking.enrolled.intersection(event.removed)
-    stayed = [c for c in ranking.participants if c not in leaving] if leaving else ranking.participants
-    coming = [c for c in event.added if c not in ranking.enrolled or c in leaving]
-    if leaving or coming:
+    left = [ranking.participants.remove(competitor_id) for competitor_id in event.removed]
+    came = [ranking.participants.enrol(competitor_id) for competitor_id in event.added]
+    if any(left) or any(came):
         for unity in ranking.unities.values():
             unity.version += 1
-    changed = msgspec.structs.replace(
-        ranking, participants=(*stayed, *coming), updated_at=recorded.recorded_at, revised=recorded.sequence
-    )
-    # Made of the set that is there, which takes a third of the time that making it anew does.
-    vars(changed)["enrolled"] = (ranking.enrolled - leaving if leaving else ranking.enrolled).union(coming)
-    board.rankings[event.ranking_id] = changed
+    _revise(board, event.ranking_id, recorded)
 
 
 def _in_order(result: Result | None, participants: tuple[CompetitorId, ...]) -> Result | None:

@@ -10,6 +10,8 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import astuple
 
+from projections.board.enrolment import Enrolment
+
 SHOWN_CHARACTERS_MAX: Final = 80
 
 
@@ -44,6 +46,8 @@ def differences(
     elif expected != found:
         if isinstance(expected, tuple) and isinstance(found, tuple):
             yield from _of_tuples(expected, found, unordered, path)
+        elif isinstance(expected, Enrolment) and isinstance(found, Enrolment):
+            yield from _of_enrolments(expected, found, path)
         else:
             yield _unlike(path, expected, found)
 
@@ -76,6 +80,12 @@ def _of_tuples(
             yield Unlike(at, _shown(expected[place]), NOTHING)
         else:
             yield from differences(expected[place], found[place], unordered=unordered, path=at)
+
+
+def _of_enrolments(expected: Enrolment, found: Enrolment, path: str) -> Iterator[Unlike]:
+    """The differences of the lists; where these are the same, those of the places."""
+    lists = list(_of_tuples(tuple(expected), tuple(found), (), path))
+    yield from lists or _of_tuples(tuple(expected.places), tuple(found.places), (), f"{path}.places")
 
 
 def _simply_same(ours: object, theirs: object) -> bool:

@@ -1,14 +1,31 @@
 """The forest of competitors as nested sets: level, lft and rgt from parents.
 
-Pure. Bounds are derived when they are shown and never stored, so there is nothing to keep in step.
+Pure. A competitor is known by its number, which counts from 1; siblings, and roots, stand in the order of numbers.
+
+The forest is kept as a tour: each competitor, all that are below it, and the competitor again, negative. So `lft` and
+`rgt` are the two places where it stands. The tour stands in leaves, and it is known in which leaf each competitor
+begins and ends; `Counts` tell how much stands in the leaves before. So a question, a new competitor and a move cost a
+search in a leaf and log₂ of the number of leaves, however many competitors there are. A move also costs what it moves.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Generator
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.terms import CompetitorId
+from projections.board.sorted_integers import Counts, SortedIntegers
+
+LEAF_STOPS_MAX: Final = 512
+"""Places of the tour in a leaf. To find one takes as long as to find the leaf."""
+_LEAF_FILLED: Final = LEAF_STOPS_MAX * 7 // 8
+_LEAF_MIN: Final = LEAF_STOPS_MAX // 8
+_STEP: Final = 2_000
+_PARENT_BITS: Final = 32
+_NODE: Final = (1 << _PARENT_BITS) - 1
+_NODE_BYTES: Final = 36
+_CHILD_BYTES: Final = 10
 
 
 class NestedSetBounds(Struct, frozen=True):
@@ -19,44 +36,215 @@ class NestedSetBounds(Struct, frozen=True):
     rgt: int
 
 
-def bounds(parents: Mapping[CompetitorId, CompetitorId | None]) -> dict[CompetitorId, NestedSetBounds]:
-    """The bounds of each competitor in one numbering of the forest; siblings in the order of `parents`."""
-    found: dict[CompetitorId, NestedSetBounds] = {}
-    for _ in walk(parents.items(), found):
-        pass
-    return found
+class Forest:
+    """The competitors 1, 2, 3 … Parents are given as numbers too; 0: none, it is a root. Made empty."""
 
+    def __init__(self) -> None:
+        self._parents = array("i", (0,))  # the first is above all roots
+        self._levels = array("i", (-1,))
+        self._siblings = SortedIntegers()  # of all but roots: the parent, and below it the competitor
+        self._leaves = [array("i")]  # in no order; replaced and not changed, so that a frozen forest can share them
+        self._order = [0]  # which leaf is the n-th of the tour
+        self._places = [0]  # by leaf: its place in the order
+        self._counts = Counts((0,))  # in the order
+        self._begins = array("i", (0,))  # by competitor: in which leaf it stands first, and again
+        self._ends = array("i", (0,))
 
-def walk(
-    parents: Iterable[tuple[CompetitorId, CompetitorId | None]], found: dict[CompetitorId, NestedSetBounds]
-) -> Iterator[None]:
-    """Enters the bounds of each competitor in `found`, in steps of some hundred competitors. `parents` has each
-    competitor with its parent, and is read in the first steps.
-
-    Walks without recursion: a hierarchy may be as deep as it is long.
-    """
-    children: dict[CompetitorId | None, list[CompetitorId]] = {}
-    for number, (competitor_id, parent_id) in enumerate(parents):
-        children.setdefault(parent_id, []).append(competitor_id)
-        if number % _STEP == 0:
+    @classmethod
+    def in_steps(cls, parents: "array[int]") -> Generator[None, None, "Forest"]:
+        """Makes it with pauses for the turns of others. `parents` has the parent of each competitor at its number, and
+        something at 0. No competitor may be below itself."""
+        size = len(parents)
+        first, following = array("i", bytes(4 * size)), array("i", bytes(4 * size))
+        for start in range(size - 1, 0, -_STEP):
+            for node in range(start, max(start - _STEP, 0), -1):
+                following[node] = first[parents[node]]
+                first[parents[node]] = node
             yield
-    entered: dict[CompetitorId, int] = {}
-    next_bound = 1
-    way = list(reversed(children.get(None, [])))
-    level = 0
-    while way:
-        competitor_id = way[-1]
-        if competitor_id in entered:
-            way.pop()
-            level -= 1
-            found[competitor_id] = NestedSetBounds(level, entered[competitor_id], next_bound)
+        forest = cls()
+        forest._parents = parents
+        forest._levels, forest._begins, forest._ends = (array("i", bytes(4 * size)) for _ in range(3))
+        forest._levels[0] = -1
+        yield from forest._tour(first, following)
+        siblings = array("q")
+        for parent in range(1, size):
+            node = first[parent]
+            while node:
+                siblings.append(parent << _PARENT_BITS | node)
+                node = following[node]
+                if len(siblings) % _STEP == 0:
+                    yield
+            if parent % _STEP == 0:
+                yield
+        yield from forest._siblings.fill(siblings)
+        return forest
+
+    def _tour(self, first: "array[int]", following: "array[int]") -> Generator[None, None, None]:
+        """Goes on the tour, without recursion: a hierarchy may be as deep as it is long. A competitor is followed by
+        its `first` child, or else by its `following` sibling, or that of the next above it that has one."""
+        levels, begins, ends, leaves, parents = self._levels, self._begins, self._ends, self._leaves, self._parents
+        number, leaf, node, level = 0, leaves[0], first[0], 0
+        while node:
+            if len(leaf) >= _LEAF_FILLED:
+                number, leaf = len(leaves), array("i")
+                leaves.append(leaf)
+                yield
+            if node > 0:
+                leaf.append(node)
+                levels[node], begins[node] = level, number
+                if first[node]:
+                    node = first[node]
+                    level += 1
+                    continue
+                node = -node
+                continue
+            leaf.append(node)
+            ends[-node] = number
+            if following[-node]:
+                node = following[-node]
+            else:
+                node = -parents[-node]
+                level -= 1
+        self._order, self._places = list(range(len(leaves))), list(range(len(leaves)))
+        self._counts = Counts(map(len, leaves))
+
+    def frozen(self) -> "Forest":
+        """A forest that keeps the bounds of now. It is for questions only."""
+        frozen = Forest()
+        frozen._parents = self._parents
+        frozen._levels, frozen._begins, frozen._ends = self._levels[:], self._begins[:], self._ends[:]
+        frozen._leaves, frozen._places, frozen._counts = self._leaves[:], self._places, self._counts.copy()
+        return frozen
+
+    # ── Questions ───────────────────────────────────────────────────────────────────────────────────────
+
+    def __len__(self) -> int:
+        """The number of competitors."""
+        return len(self._levels) - 1
+
+    def bounds(self, node: int) -> NestedSetBounds:
+        """The bounds of this competitor, which must be there."""
+        return NestedSetBounds(self._levels[node], self._place(self._begins[node], node) + 1, self._rgt(node))
+
+    def family(self, node: int) -> int:
+        """How many this competitor and all below it are."""
+        return (self._rgt(node) - self._place(self._begins[node], node)) // 2
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes in memory."""
+        return len(self._levels) * _NODE_BYTES + len(self._siblings) * _CHILD_BYTES
+
+    def _place(self, leaf: int, stop: int) -> int:
+        """The place in the tour, from 0, of what stands in this leaf."""
+        return self._counts.before(self._places[leaf]) + self._leaves[leaf].index(stop)
+
+    def _rgt(self, node: int) -> int:
+        return self._place(self._ends[node], -node) + 1
+
+    # ── Changes ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def add(self, parent: int) -> None:
+        """Adds the competitor with the next number."""
+        node = len(self._parents)
+        self._parents.append(parent)
+        self._levels.append(self._levels[parent] + 1)
+        self._begins.append(0)
+        self._ends.append(0)
+        self._insert(node, parent, array("i", (node, -node)))
+
+    def move(self, node: int, parent: int) -> None:
+        """Gives a competitor another parent, which is no root's place and not below it. All below it move as well."""
+        if parent == self._parents[node]:
+            return
+        stops = self._cut(node)
+        if self._parents[node]:
+            self._siblings.remove(self._parents[node] << _PARENT_BITS | node)
+        self._parents[node] = parent
+        levels, deeper = self._levels, self._levels[parent] + 1 - self._levels[node]
+        for stop in stops:
+            if stop > 0:
+                levels[stop] += deeper
+        self._insert(node, parent, stops)
+
+    def _insert(self, node: int, parent: int, stops: "array[int]") -> None:
+        """Inserts the tour of a competitor and all below it before its next sibling, or else at its parent's end."""
+        if not parent:
+            leaf, at = self._order[-1], len(self._leaves[self._order[-1]])
         else:
-            entered[competitor_id] = next_bound
-            level += 1
-            way.extend(reversed(children.get(competitor_id, [])))
-        next_bound += 1
-        if next_bound % _STEP == 0:
-            yield
+            self._siblings.add(parent << _PARENT_BITS | node)
+            after = self._siblings.least_from(parent << _PARENT_BITS | node + 1)
+            if after is not None and after >> _PARENT_BITS == parent:
+                leaf, stop = self._begins[after & _NODE], after & _NODE
+            else:
+                leaf, stop = self._ends[parent], -parent
+            at = self._leaves[leaf].index(stop)
+        place = self._places[leaf]
+        stops_there = self._leaves[leaf]
+        with_them = stops_there[:at] + stops + stops_there[at:]
+        if len(with_them) > LEAF_STOPS_MAX:
+            self._replace(place, place + 1, with_them)
+        else:
+            self._leaves[leaf] = with_them
+            self._note(stops, leaf)
+            self._counts.add(place, len(stops))
 
+    def _cut(self, node: int) -> "array[int]":
+        """Takes a competitor and all below it out of the tour."""
+        first, last = self._places[self._begins[node]], self._places[self._ends[node]]
+        start = self._leaves[self._begins[node]].index(node)
+        around = array("i", chain.from_iterable(self._leaves[leaf] for leaf in self._order[first : last + 1]))
+        end = start + around[start:].index(-node) + 1
+        stops = around[start:end]
+        del around[start:end]
+        if first == last and len(around) >= _LEAF_MIN:
+            self._leaves[self._order[first]] = around
+            self._counts.add(first, -len(stops))
+            return stops
+        if len(around) < _LEAF_MIN and last + 1 < len(self._order):
+            last += 1
+            around += self._leaves[self._order[last]]
+        elif len(around) < _LEAF_MIN and first:
+            first -= 1
+            around = self._leaves[self._order[first]] + around
+        self._replace(first, last + 1, around)
+        return stops
 
-_STEP: Final = 500
+    def _replace(self, first: int, end: int, stops: "array[int]") -> None:
+        """Puts `stops` in place of the leaves that stand from `first` to before `end` in the order."""
+        free = self._order[first:end]
+        taken = []
+        size = len(stops) if len(stops) <= LEAF_STOPS_MAX else -(-len(stops) // -(-len(stops) // _LEAF_FILLED))
+        for start in range(0, len(stops), size):
+            part = stops[start : start + size]
+            if free:
+                leaf = free.pop()
+                self._leaves[leaf] = part
+            else:
+                leaf = len(self._leaves)
+                self._leaves.append(part)
+            self._note(part, leaf)
+            taken.append(leaf)
+        self._order[first:end] = taken
+        for leaf in sorted(free, reverse=True):
+            self._drop(leaf)
+        self._places = [0] * len(self._leaves)
+        for place, leaf in enumerate(self._order):
+            self._places[leaf] = place
+        self._counts = Counts(len(self._leaves[leaf]) for leaf in self._order)
+
+    def _drop(self, leaf: int) -> None:
+        """Gives the last leaf the number of this one, which is in use no more."""
+        last = self._leaves.pop()
+        if leaf < len(self._leaves):
+            self._leaves[leaf] = last
+            self._order[self._order.index(len(self._leaves))] = leaf
+            self._note(last, leaf)
+
+    def _note(self, stops: "array[int]", leaf: int) -> None:
+        begins, ends = self._begins, self._ends
+        for stop in stops:
+            if stop > 0:
+                begins[stop] = leaf
+            else:
+                ends[-stop] = leaf

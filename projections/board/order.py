@@ -3,155 +3,131 @@
 This is one of the forms of the position rule, whose sentence stands in `standing.py`. Each operation costs about log n.
 
 A line is one whole number: its total, turned so that the better is smaller, and below it, in PLACE_BITS, the place of
-its competitor in the order of enrolment. So ascending numbers are the order of standings, equal totals included. With
+its competitor in the enrolment. So ascending numbers are the order of standings, equal totals included. With
 totals within ±2³⁹ such a number fits 64 bits; larger ones are kept too, in more memory (`sorted_integers.py`).
 
-Pure. Whose totals these are, and which they are, is the caller's to know: `unity.totals` holds them.
+Pure. Totals and places are those of `enrolment.py`.
 """
 
-from array import array
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator
 from collections.abc import Sequence as Items
 from heapq import merge
-from itertools import islice
-from typing import Final, cast
+from itertools import chain, islice, repeat
+from typing import Final
 
 from engine.domain.terms import CompetitorId, Sort
+from projections.board.enrolment import Enrolment, Totals
 from projections.board.sorted_integers import SortedIntegers
 from projections.board.standing import Standing, placed
 
 PLACE_BITS: Final = 24
-"""Places of enrolment: those of the enrolled, and of as many who have left. More are never in use."""
+"""Of a million competitors who all come back, the places are given anew long before these are used up."""
 _PLACE: Final = (1 << PLACE_BITS) - 1
-_SPARE_PLACES: Final = 1_024
 _STEP_COMPETITORS: Final = 2_048
 """Competitors whose lines are sorted in one step."""
 
 
 class OrderedLines:
-    """The competitors `enrolled`, in that order, by their totals. Takes some 30 bytes for each of many."""
+    """The lines of the competitors of `enrolment`, by their `totals`. Takes some 9 bytes for each of many.
 
-    def __init__(self, enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, int], sort: Sort) -> None:
-        self._sign = -1 if sort is Sort.DESC else 1
-        self._competitors = array("q", enrolled)  # by their places
-        self._lines = SortedIntegers(sorted(self._all_lines(lambda c: totals.get(c, 0))))
-        self._places = SortedIntegers(sorted(self._all_places()))
+    When somebody's total or place has changed, `replace` their line before the next question. When all places have
+    been given anew, make another of these.
+    """
+
+    def __init__(self, enrolment: Enrolment, totals: Totals, sort: Sort) -> None:
+        self._begin(enrolment, totals, sort)
+        self._lines = SortedIntegers(sorted(_lines(enrolment.places, totals.column, sort)))
 
     @classmethod
-    def in_steps(
-        cls, enrolled: Iterable[CompetitorId], total_of: Callable[[CompetitorId], int], sort: Sort
-    ) -> Generator[None, None, "OrderedLines"]:
-        """Makes it with pauses for the turns of others. What `total_of` returns for a competitor must not change until
-        the generator has ended."""
-        order = cls((), {}, sort)
-        rest = iter(enrolled)
-        while run := array("q", islice(rest, _STEP_COMPETITORS)):
-            order._competitors += run
-            yield
-        yield from order._lines.fill(merge(*(yield from _sorted_runs(order._all_lines(total_of)))))
-        yield from order._places.fill(merge(*(yield from _sorted_runs(order._all_places()))))
+    def in_steps(cls, enrolment: Enrolment, totals: Totals, sort: Sort) -> Generator[None, None, "OrderedLines"]:
+        """Makes it as everything is in the first step, with pauses for the turns of others."""
+        order = cls.__new__(cls)
+        order._begin(enrolment, totals, sort)
+        order._lines = yield from sorted_in_steps(enrolment.places[:], totals.column[:], sort)
         return order
+
+    def _begin(self, enrolment: Enrolment, totals: Totals, sort: Sort) -> None:
+        self._enrolment, self._totals, self._sort = enrolment, totals, sort
 
     # ── Questions ───────────────────────────────────────────────────────────────────────────────────────
 
     def __len__(self) -> int:
         """The number of lines."""
-        return len(self._places)
+        return len(self._lines)
 
-    def __contains__(self, competitor_id: CompetitorId) -> bool:
-        return self._place(competitor_id) is not None
+    def standing(self, competitor_id: CompetitorId) -> Standing | None:
+        """A competitor's line of the standings; None: they are not enrolled."""
+        line = line_of(competitor_id, self._enrolment, self._totals, self._sort)
+        if line is None:
+            return None
+        return Standing(competitor_id, self._position(line), self._totals[competitor_id])
 
-    def position(self, competitor_id: CompetitorId, total: int) -> int | None:
-        """The position of a competitor with this total; None: they are not enrolled."""
-        return None if self._place(competitor_id) is None else self._better(total) + 1
-
-    def offset(self, competitor_id: CompetitorId, total: int) -> int | None:
-        """How many lines stand before the one of a competitor with this total; None: they are not enrolled."""
-        place = self._place(competitor_id)
-        return None if place is None else self._lines.smaller(self._line(total, place))
+    def offset(self, competitor_id: CompetitorId) -> int | None:
+        """How many lines stand before that of a competitor; None: they are not enrolled."""
+        line = line_of(competitor_id, self._enrolment, self._totals, self._sort)
+        return None if line is None else self._lines.smaller(line)
 
     def standings(self, start: int, stop: int) -> list[Standing]:
         """The lines from offset `start` to before `stop`, fewer if there are no more. Neither may be negative."""
-        sign, competitors = self._sign, cast("Items[CompetitorId]", self._competitors)
         run = self._lines.run(start, stop)
-        lines = [((line >> PLACE_BITS) * sign, competitors[line & _PLACE]) for line in run]
-        if not lines:
+        if not run:
             return []
+        lines = unpacked(run, self._enrolment.places, self._sort)
         total, competitor_id = lines[0]
-        return placed(Standing, lines, start + 1, Standing(competitor_id, self._better(total) + 1, total))
+        return placed(Standing, lines, start + 1, Standing(competitor_id, self._position(run[0]), total))
+
+    def _position(self, line: int) -> int:
+        return self._lines.smaller(line >> PLACE_BITS << PLACE_BITS) + 1
 
     @property
     def size_bytes(self) -> int:
         """Bytes in memory."""
-        return self._lines.size_bytes + self._places.size_bytes + len(self._competitors) * self._competitors.itemsize
+        return self._lines.size_bytes
 
     # ── Changes ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def move(self, competitor_id: CompetitorId, before: int, after: int) -> None:
-        """Moves a competitor, if enrolled, from the total `before`, which must be the one given last, to `after`."""
-        if before == after or (place := self._place(competitor_id)) is None:
+    def replace(self, before: int | None, now: int | None) -> None:
+        """Puts the line `now` in place of the line `before`. None: there is none. Raises KeyError if `before` is not
+        here."""
+        if before == now:
             return
-        self._lines.remove(self._line(before, place))
-        self._lines.add(self._line(after, place))
-
-    def enrol(self, competitor_id: CompetitorId, total: int) -> None:
-        """Adds a competitor at the end of the list, with this total. They must not be enrolled."""
-        assert competitor_id not in self
-        if len(self._competitors) >= min(2 * len(self) + _SPARE_PLACES, _PLACE + 1):
-            self._drop_vacant()
-        place = len(self._competitors)
-        self._competitors.append(competitor_id)
-        self._places.add(competitor_id << PLACE_BITS | place)
-        self._lines.add(self._line(total, place))
-
-    def remove(self, competitor_id: CompetitorId, total: int) -> None:
-        """Removes an enrolled competitor, whose total this must be. Raises KeyError."""
-        place = self._place(competitor_id)
-        if place is None:
-            raise KeyError(competitor_id)
-        self._lines.remove(self._line(total, place))
-        self._places.remove(competitor_id << PLACE_BITS | place)
-
-    def _drop_vacant(self) -> None:
-        """Gives the enrolled the first places, in the same order. Takes O(n), after at least n enrolments."""
-        if len(self) == len(self._competitors):
-            return
-        taken = sorted(line & _PLACE for line in self._lines)
-        place_of = array("q", bytes(len(self._competitors) * self._competitors.itemsize))
-        for place, before in enumerate(taken):
-            place_of[before] = place
-        self._competitors = array("q", [self._competitors[before] for before in taken])
-        for integers in (self._lines, self._places):
-            for _ in integers.fill([integer & ~_PLACE | place_of[integer & _PLACE] for integer in integers]):
-                pass
-
-    # ── Lines as whole numbers ──────────────────────────────────────────────────────────────────────────
-
-    def _line(self, total: int, place: int) -> int:
-        return total * self._sign << PLACE_BITS | place
-
-    def _better(self, total: int) -> int:
-        """How many totals are better."""
-        return self._lines.smaller(total * self._sign << PLACE_BITS)
-
-    def _place(self, competitor_id: CompetitorId) -> int | None:
-        found = self._places.least_from(competitor_id << PLACE_BITS)
-        return None if found is None or found >> PLACE_BITS != competitor_id else found & _PLACE
-
-    def _all_lines(self, total_of: Callable[[CompetitorId], int]) -> Iterator[int]:
-        sign = self._sign
-        for place, competitor_id in enumerate(self._competitors):
-            yield total_of(CompetitorId(competitor_id)) * sign << PLACE_BITS | place
-
-    def _all_places(self) -> Iterator[int]:
-        for place, competitor_id in enumerate(self._competitors):
-            yield competitor_id << PLACE_BITS | place
+        if before is not None:
+            self._lines.remove(before)
+        if now is not None:
+            self._lines.add(now)
 
 
-def _sorted_runs(integers: Iterator[int]) -> Generator[None, None, list[SortedIntegers]]:
-    """The numbers in runs, each in ascending order."""
-    runs = []
-    while run := sorted(islice(integers, _STEP_COMPETITORS)):
+def line_of(competitor_id: CompetitorId, enrolment: Enrolment, totals: Totals, sort: Sort) -> int | None:
+    """A competitor's line as enrolment and totals are now; None: they are not enrolled."""
+    place = enrolment.place(competitor_id)
+    return None if place is None else totals[competitor_id] * _sign(sort) << PLACE_BITS | place
+
+
+def sorted_in_steps(places: Items[int], column: Items[int], sort: Sort) -> Generator[None, None, SortedIntegers]:
+    """The lines of the competitors at these places, by the sums beside them, with pauses for the turns of others."""
+    lines, runs = _lines(places, column, sort), []
+    yield
+    while run := sorted(islice(lines, _STEP_COMPETITORS)):
         runs.append(SortedIntegers(run))
         yield
-    return runs
+    merged = SortedIntegers()
+    yield from merged.fill(merge(*runs))
+    return merged
+
+
+def unpacked(lines: Iterable[int], places: Items[int], sort: Sort) -> list[tuple[int, CompetitorId]]:
+    """Total and competitor of each of these lines."""
+    sign = _sign(sort)
+    return [((line >> PLACE_BITS) * sign, CompetitorId(places[line & _PLACE])) for line in lines]
+
+
+def _lines(places: Items[int], column: Items[int], sort: Sort) -> Iterator[int]:
+    sign = _sign(sort)
+    for place, (competitor_id, total) in enumerate(zip(places, chain(column, repeat(0)), strict=False)):
+        if competitor_id > 0:
+            yield total * sign << PLACE_BITS | place
+
+
+def _sign(sort: Sort) -> int:
+    """What makes the better total the smaller one."""
+    return -1 if sort is Sort.DESC else 1

@@ -6,17 +6,17 @@ Pure. Nothing ever leaves the two lists, so a selection only looks further, and 
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from collections.abc import Sequence as Items
 from datetime import datetime
-from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
 from engine.domain.events import CompetitionChanged, CompetitorChanged, Event
-from engine.domain.terms import CompetitorId
+from engine.domain.terms import CompetitionId, CompetitorId
 from projections.board.board import Board, Competition, Competitor
+from projections.board.packed import Packed
 
 CHANGES: Final = (CompetitorChanged, CompetitionChanged)
 """The events that may change what a filter lets through."""
@@ -42,7 +42,7 @@ class CompetitorFilter(Struct, frozen=True, kw_only=True):
         )
 
     @staticmethod
-    def items(board: Board) -> Mapping[Any, Competitor]:
+    def items(board: Board) -> Packed[CompetitorId, Competitor]:
         return board.competitors
 
     @staticmethod
@@ -70,7 +70,7 @@ class CompetitionFilter(Struct, frozen=True, kw_only=True):
         )
 
     @staticmethod
-    def items(board: Board) -> Mapping[Any, Competition]:
+    def items(board: Board) -> Packed[CompetitionId, Competition]:
         return board.competitions
 
     @staticmethod
@@ -92,13 +92,11 @@ class Selection:
 
     def begin_anew(self, board: Board) -> None:
         """Forgets all it has found, and goes on with `board`."""
-        self._items: Mapping[Any, Any] = self._chosen.items(board)
+        self._items: Packed[Any, Any] = self._chosen.items(board)
         self._numbers = array("q")
         self._ids = array("q")
         self._looked_at = 0
         self._changed: set[int] = set()
-        self._rest: Iterator[tuple[Any, Any]] = iter(())
-        self._rest_of = -1
 
     def note(self, event: Event) -> None:
         item_id = self._chosen.changed_by(event)
@@ -126,14 +124,13 @@ class Selection:
         if self._changed:
             self._look_again(self._changed.pop())
             return
-        if self._rest_of != len(self._items):  # an iterator does not survive that the mapping grows
-            self._rest, self._rest_of = islice(self._items.items(), self._looked_at, None), len(self._items)
-        lets_through, numbers, ids = self._chosen.lets_through, self._numbers, self._ids
-        for item_id, item in islice(self._rest, LOOKED_AT_ONCE):
-            self._looked_at = item.number
-            if lets_through(item):
-                numbers.append(item.number)
-                ids.append(item_id)
+        first = self._looked_at + 1
+        ids = self._items.ids(first, self._looked_at + LOOKED_AT_ONCE)
+        for number, item_id in enumerate(ids, first):
+            if self._chosen.lets_through(self._items[item_id]):
+                self._numbers.append(number)
+                self._ids.append(item_id)
+        self._looked_at += len(ids)
 
     def _look_again(self, item_id: int) -> None:
         item = self._items[item_id]

@@ -1,9 +1,8 @@
 """A set of whole numbers in ascending order that tells how many are smaller, and which one is the n-th.
 
-Pure. The numbers stand in leaves of at most LEAF_MAX, as 64-bit arrays. A Fenwick tree over the sizes of the leaves
-(P. Fenwick, "A new data structure for cumulative frequency tables", 1994) tells how many stand in the leaves before.
-So each operation costs a bisection, one move within a leaf, and log₂ of the number of leaves. A leaf with a number
-beyond 64 bits is a list instead: larger, but exact.
+Pure. The numbers stand in leaves of at most LEAF_MAX, as 64-bit arrays. `Counts` of the leaves tell how many stand in
+the leaves before. So each operation costs a bisection, one move within a leaf, and log₂ of the number of leaves. A leaf
+with a number beyond 64 bits is a list instead: larger, but exact.
 """
 
 import sys
@@ -25,6 +24,49 @@ _LEAF_BYTES: Final = 100
 _Leaf: TypeAlias = "array[int] | list[int]"
 
 
+class Counts:
+    """Counts in a row, and their sums from the first on, in log₂ of their number: a Fenwick tree (P. Fenwick, "A new
+    data structure for cumulative frequency tables", 1994)."""
+
+    def __init__(self, counts: Iterable[int]) -> None:
+        # Entry n, from 1, is the sum of the counts from n - (n & -n) to before n.
+        tree = [0, *counts]
+        for n in range(1, len(tree)):
+            if (above := n + (n & -n)) < len(tree):
+                tree[above] += tree[n]
+        self._tree = tree
+
+    def add(self, number: int, more: int) -> None:
+        """Adds to the count of this number, from 0."""
+        tree, n = self._tree, number + 1
+        while n < len(tree):
+            tree[n] += more
+            n += n & -n
+
+    def before(self, number: int) -> int:
+        """The sum of the counts before this number."""
+        tree, count = self._tree, 0
+        while number:
+            count += tree[number]
+            number &= number - 1
+        return count
+
+    def place(self, index: int) -> tuple[int, int]:
+        """The number of the count that the `index`-th of all counted belongs to, and which of these it is, from 0."""
+        tree, number = self._tree, 0
+        step = 1 << (len(tree) - 1).bit_length()
+        while step := step >> 1:
+            if number + step < len(tree) and tree[number + step] <= index:
+                number += step
+                index -= tree[number]
+        return number, index
+
+    def copy(self) -> "Counts":
+        copied = Counts(())
+        copied._tree = self._tree[:]
+        return copied
+
+
 class SortedIntegers:
     """Whole numbers, each once. Filled with `ascending`, which must be in order and hold none twice."""
 
@@ -42,10 +84,18 @@ class SortedIntegers:
         self._leaves: list[_Leaf] = leaves or [_leaf([])]
         # Leaf n holds what is smaller than separator n and not smaller than the one before.
         self._separators: list[int] = [leaf[0] for leaf in self._leaves[1:]]
-        self._count_leaves()
+        self._counts = Counts(map(len, self._leaves))
+
+    def copy(self) -> "SortedIntegers":
+        """A set that is equal now and changes by itself."""
+        copied = SortedIntegers()
+        copied._leaves = [leaf[:] for leaf in self._leaves]
+        copied._separators = self._separators[:]
+        copied._counts = self._counts.copy()
+        return copied
 
     def __len__(self) -> int:
-        return self._before(len(self._leaves))
+        return self._counts.before(len(self._leaves))
 
     def __iter__(self) -> Iterator[int]:
         for leaf in self._leaves:
@@ -63,7 +113,7 @@ class SortedIntegers:
         if len(leaf) > LEAF_MAX:
             self._replace(number, number + 1, leaf)
         else:
-            self._count(number, 1)
+            self._counts.add(number, 1)
 
     def remove(self, integer: int) -> None:
         """Raises KeyError if the number is not in the set."""
@@ -77,12 +127,12 @@ class SortedIntegers:
             first = max(number - 1, 0)
             self._replace(first, first + 2, [*self._leaves[first], *self._leaves[first + 1]])
         else:
-            self._count(number, -1)
+            self._counts.add(number, -1)
 
     def smaller(self, integer: int) -> int:
         """How many numbers are smaller than this one, which need not be in the set."""
         number = bisect_right(self._separators, integer)
-        return self._before(number) + bisect_left(self._leaves[number], integer)
+        return self._counts.before(number) + bisect_left(self._leaves[number], integer)
 
     def least_from(self, integer: int) -> int | None:
         """The least number that is not smaller than this one; None: all are smaller."""
@@ -95,7 +145,7 @@ class SortedIntegers:
 
     def run(self, start: int, stop: int) -> list[int]:
         """The numbers from the `start`-th to before the `stop`-th, counted from 0; fewer if the set ends before."""
-        number, at = self._place(start)
+        number, at = self._counts.place(start)
         missing = stop - start
         found: list[int] = []
         while missing > 0 and number < len(self._leaves):
@@ -120,39 +170,7 @@ class SortedIntegers:
         parts = [integers] if len(integers) <= LEAF_MAX else [integers[:half], integers[half:]]
         self._leaves[first:end] = map(_leaf, parts)
         self._separators[first : end - 1] = [part[0] for part in parts[1:]]
-        self._count_leaves()
-
-    def _count_leaves(self) -> None:
-        """Entry n of the tree, from 1, is the number of integers in the leaves from n - (n & -n) to before n."""
-        tree = [0, *map(len, self._leaves)]
-        for n in range(1, len(tree)):
-            if (above := n + (n & -n)) < len(tree):
-                tree[above] += tree[n]
-        self._tree = tree
-
-    def _count(self, number: int, more: int) -> None:
-        tree, n = self._tree, number + 1
-        while n < len(tree):
-            tree[n] += more
-            n += n & -n
-
-    def _before(self, number: int) -> int:
-        """How many integers the leaves before this one hold."""
-        tree, count = self._tree, 0
-        while number:
-            count += tree[number]
-            number &= number - 1
-        return count
-
-    def _place(self, index: int) -> tuple[int, int]:
-        """The leaf of the `index`-th integer, and where it stands there."""
-        tree, number = self._tree, 0
-        step = 1 << (len(tree) - 1).bit_length()
-        while step := step >> 1:
-            if number + step < len(tree) and tree[number + step] <= index:
-                number += step
-                index -= tree[number]
-        return number, index
+        self._counts = Counts(map(len, self._leaves))
 
 
 def _leaf(integers: Items[int]) -> _Leaf:

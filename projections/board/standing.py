@@ -17,6 +17,7 @@ Pure. Totals are whole numbers; they may be negative.
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Sequence as Items
+from itertools import chain, repeat
 from operator import itemgetter
 from typing import Final, Protocol, TypeVar
 
@@ -47,15 +48,15 @@ class Placed(Protocol):
 
 def standings(enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, int], sort: Sort) -> list[Standing]:
     """The lines of the competitors `enrolled` (in that order) for the sums in `totals`, best first."""
-    return placed(Standing, ordered(enrolled, totals, sort))
+    places = list(enrolled)
+    return placed(Standing, ordered(places, [totals.get(competitor_id, 0) for competitor_id in places], sort))
 
 
-def ordered(
-    enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, int], sort: Sort
-) -> list[tuple[int, CompetitorId]]:
-    """Total and competitor of each line of the standings, in their order; `placed` tells the positions."""
-    total_of = totals.get
-    lines = [(total_of(competitor_id, 0), competitor_id) for competitor_id in enrolled]
+def ordered(places: Iterable[int], column: Iterable[int], sort: Sort) -> list[tuple[int, CompetitorId]]:
+    """Total and competitor of each line of the standings, in their order, from the places of an enrolment and the sums
+    beside them, as `enrolment.py` keeps them; `placed` tells the positions."""
+    beside = zip(chain(column, repeat(0)), places, strict=False)
+    lines = [(total, CompetitorId(competitor_id)) for total, competitor_id in beside if competitor_id > 0]
     lines.sort(key=_TOTAL, reverse=sort is Sort.DESC)  # stable, reversed too: equal totals stay in order
     return lines
 

@@ -11,6 +11,10 @@ RENDERED_BYTES_MAX: Final = 64 * 1024 * 1024
 KEPT_BYTES_MAX: Final = RENDERED_BYTES_MAX // 4
 """Bytes of one piece that is kept. A larger one is made but not kept, so that it does not drive out all others."""
 
+PIECES_BYTES_MAX: Final = 16 * 1024 * 1024
+"""Bytes of the shapes of single competitors that are kept for one tournament."""
+
+_PIECE_OVERHEAD_BYTES: Final = 150
 _OVERHEAD_BYTES: Final = 800
 """What a kept piece takes beside its own bytes: key, stamp, places in dictionaries, the objects around."""
 
@@ -35,9 +39,15 @@ class RenderCache:
     """
 
     def __init__(self) -> None:
-        self.size_bytes = 0
+        self._size_bytes = 0
+        self.small = SmallPieces()
         self._pieces: dict[Hashable, _Piece] = {}
         self._shared: WeakValueDictionary[Hashable, object] = WeakValueDictionary()
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes in memory."""
+        return self._size_bytes + self.small.size_bytes
 
     def rendered(self, key: Hashable, stamp: object, render: Callable[[], _T], size_bytes: Callable[[_T], int]) -> _T:
         """What `render` makes: made once for `key`, and again when `stamp` has changed."""
@@ -70,14 +80,46 @@ class RenderCache:
     def _keep(self, key: Hashable, fresh: "_Piece") -> None:
         before = self._pieces.get(key)
         if before is not None:
-            self.size_bytes -= before.size_bytes
+            self._size_bytes -= before.size_bytes
         if fresh.size_bytes > KEPT_BYTES_MAX:
             self._pieces.pop(key, None)
             return
         self._pieces[key] = fresh
-        self.size_bytes += fresh.size_bytes
-        while self.size_bytes > RENDERED_BYTES_MAX:
-            self.size_bytes -= self._pieces.pop(next(iter(self._pieces))).size_bytes
+        self._size_bytes += fresh.size_bytes
+        while self._size_bytes > RENDERED_BYTES_MAX:
+            self._size_bytes -= self._pieces.pop(next(iter(self._pieces))).size_bytes
+
+
+class SmallPieces:
+    """Rendered pieces by number: the shapes of competitors. All are of the same `stamp`, which only grows; a piece that
+    shows something else without another stamp must be dropped.
+
+    What is kept takes up to PIECES_BYTES_MAX. Beyond it nothing more is kept: the others are rendered when they are
+    shown, which takes some microseconds each.
+    """
+
+    def __init__(self) -> None:
+        self.size_bytes = 0
+        self.stamp = 0
+        self._pieces: dict[int, bytes] = {}
+        self.get: Final = self._pieces.get
+
+    def renew(self, stamp: int) -> None:
+        """Drops all, and keeps pieces of this stamp from now on."""
+        self._pieces.clear()
+        self.size_bytes, self.stamp = 0, stamp
+
+    def keep(self, number: int, piece: bytes) -> None:
+        """Keeps a piece that is not kept yet."""
+        size_bytes = len(piece) + _PIECE_OVERHEAD_BYTES
+        if self.size_bytes + size_bytes <= PIECES_BYTES_MAX:
+            self._pieces[number] = piece
+            self.size_bytes += size_bytes
+
+    def drop(self, number: int) -> None:
+        piece = self._pieces.pop(number, None)
+        if piece is not None:
+            self.size_bytes -= len(piece) + _PIECE_OVERHEAD_BYTES
 
 
 class _Piece(Struct):

@@ -1,24 +1,26 @@
 """The orders of unities that windows are answered from: made when first asked for, then kept current.
 
-Folding does not move lines. It notes whose total will change and what it was. The next question moves those, however
-often their totals changed meanwhile. If nobody asks until an eighth of all have changed, the order is dropped, because
+Folding does not move lines. It notes which will change and what they were. The next question moves those, however
+often they changed meanwhile. If nobody asks until an eighth of all have changed, the order is dropped, because
 making it anew takes hardly longer. All of this work gives way to others.
 """
 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
-from collections.abc import Sequence as Items
+from itertools import chain
 from typing import Final, cast
 from weakref import WeakValueDictionary
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from engine.domain.events import Event, Points
-from engine.domain.terms import CompetitorId, RankingId, Sort, UnityId
+from engine.domain import events
+from engine.domain.events import Event
+from engine.domain.terms import CompetitorId, RankingId, UnityId
 from engine.process.turns import Turn
 from projections.board.board import Board, Unity
-from projections.board.order import OrderedLines
+from projections.board.enrolment import Enrolment
+from projections.board.order import OrderedLines, line_of
 
 ORDERS_BYTES_MAX: Final = 128 * 1024 * 1024
 """Bytes of the orders that are kept for one tournament, estimated. The one last asked for stays, even beyond this."""
@@ -38,16 +40,22 @@ _BYTES: Final = 1_500
 
 
 class _KeptOrder(Struct, eq=False):
-    """`changed`: the totals that `order` has of competitors whose totals have changed since."""
+    """`changed`: the lines that `order` has, or will have when it is made, of competitors whose lines have changed
+    since it was begun; None: it has none."""
 
-    participants: tuple[CompetitorId, ...]
+    enrolment: Enrolment
     unity: Unity
+    generation: int
     order: OrderedLines | None = None
-    changed: dict[CompetitorId, int] = {}
+    changed: dict[CompetitorId, int | None] = field(default_factory=dict)
+
+    def line(self, competitor_id: CompetitorId) -> int | None:
+        """A competitor's line as the board is now; None: they are not enrolled."""
+        return line_of(competitor_id, self.enrolment, self.unity.totals, self.unity.sort)
 
     @property
     def changed_max(self) -> int:
-        return len(self.participants) // _CHANGED_PART + _CHANGED_SPARE
+        return len(self.enrolment) // _CHANGED_PART + _CHANGED_SPARE
 
     @property
     def size_bytes(self) -> int:
@@ -68,15 +76,24 @@ class Orders:
 
     def note(self, event: Event) -> None:
         """Notes what will change. Call it before `event` is folded into the board."""
-        if not self._kept or not isinstance(event, Points):
+        if not self._kept:
             return
-        for delta in event.deltas:
-            kept = self._kept.get(delta.unity_id)
-            if kept is None:
-                continue
-            kept.changed.setdefault(delta.competitor_id, kept.unity.totals.get(delta.competitor_id, 0))
-            if len(kept.changed) > kept.changed_max and kept.order is not None:
-                self._drop(delta.unity_id)
+        match event:
+            case events.PointsAdded() | events.PointsReversed():
+                for delta in event.deltas:
+                    self._note(delta.unity_id, delta.competitor_id)
+            case events.ParticipantsChanged():
+                for unity_id in self._kept_of(event.ranking_id):
+                    for competitor_id in chain(event.removed, event.added):
+                        self._note(unity_id, competitor_id)
+            case events.UnityChanged():
+                kept = self._kept.get(event.unity_id)
+                if kept is not None and event.sort not in (None, kept.unity.sort):
+                    self._drop(event.unity_id)
+            case events.RankingModified():
+                for unity_id in self._kept_of(event.ranking_id):
+                    if tuple(self._kept[unity_id].enrolment) != event.participants:
+                        self._drop(unity_id)
 
     def clear(self) -> None:
         """Drops all orders. Call it when the board is replaced."""
@@ -88,7 +105,7 @@ class Orders:
         """The order of a unity that exists, as the board has it. It is current until the caller gives way to others."""
         async with self._asking.setdefault(unity_id, asyncio.Lock()):
             turn, made = Turn(), 0
-            while not self._is_current(ranking_id, unity_id):
+            while not self._is_current(unity_id):
                 if (kept := self._kept.get(unity_id)) is None or kept.order is None:
                     await self._make(ranking_id, unity_id, turn, at_once=made >= OVERTAKEN_MAX)
                     made += 1
@@ -101,35 +118,39 @@ class Orders:
             assert order is not None
             return order
 
-    def _is_current(self, ranking_id: RankingId, unity_id: UnityId) -> bool:
-        """Whether the order can be used as it is. An order of another list of competitors is dropped."""
+    def _kept_of(self, ranking_id: RankingId) -> list[UnityId]:
+        ranking = self._board().rankings.get(ranking_id)
+        return [] if ranking is None else [unity_id for unity_id in ranking.unities if unity_id in self._kept]
+
+    def _note(self, unity_id: UnityId, competitor_id: CompetitorId) -> None:
+        kept = self._kept.get(unity_id)
+        if kept is None or competitor_id in kept.changed:
+            return
+        kept.changed[competitor_id] = kept.line(competitor_id)
+        if len(kept.changed) > kept.changed_max and kept.order is not None:
+            self._drop(unity_id)
+
+    def _is_current(self, unity_id: UnityId) -> bool:
+        """Whether the order can be used as it is. One whose places have been given anew is dropped."""
         kept = self._kept.get(unity_id)
         if kept is None:
             return False
-        participants = self._board().rankings[ranking_id].participants
-        if kept.participants is not participants:
-            if kept.participants != participants:
-                self._drop(unity_id)
-                return False
-            kept.participants = participants
+        if kept.generation != kept.enrolment.generation:
+            self._drop(unity_id)
+            return False
         return kept.order is not None and not kept.changed
 
     async def _make(self, ranking_id: RankingId, unity_id: UnityId, turn: Turn, *, at_once: bool) -> None:
-        """Makes the order from the totals of now, in turns; what changes meanwhile is noted. It may be dropped again
-        before it is made."""
+        """Makes the order as all is now, in turns; what changes meanwhile is noted. It may be dropped again before it
+        is made."""
         ranking = self._board().rankings[ranking_id]
-        unity = ranking.unities[unity_id]
-        kept = self._kept[unity_id] = _KeptOrder(ranking.participants, unity, changed={})
-        if at_once or len(ranking.participants) <= MADE_AT_ONCE_MAX:
-            kept.order = OrderedLines(ranking.participants, unity.totals, unity.sort)
+        enrolment, unity = ranking.participants, ranking.unities[unity_id]
+        kept = self._kept[unity_id] = _KeptOrder(enrolment, unity, enrolment.generation)
+        if at_once or len(enrolment) <= MADE_AT_ONCE_MAX:
+            kept.order = OrderedLines(enrolment, unity.totals, unity.sort)
             return
-        totals, changed = unity.totals, kept.changed
-
-        def total_then(competitor_id: CompetitorId) -> int:  # a copy of a million totals would take too long at once
-            return changed[competitor_id] if competitor_id in changed else totals.get(competitor_id, 0)
-
         try:
-            kept.order = await made_in_turns(ranking.participants, total_then, unity.sort, turn)
+            kept.order = await made_in_turns(enrolment, unity, turn)
         finally:
             if kept.order is None and self._kept.get(unity_id) is kept:
                 self._drop(unity_id)
@@ -148,11 +169,9 @@ class Orders:
         self.size_bytes -= self._sizes.pop(unity_id, 0)
 
 
-async def made_in_turns(
-    enrolled: Items[CompetitorId], total_of: Callable[[CompetitorId], int], sort: Sort, turn: Turn
-) -> OrderedLines:
-    """The order of these totals, which must not change meanwhile."""
-    steps = OrderedLines.in_steps(enrolled, total_of, sort)
+async def made_in_turns(enrolment: Enrolment, unity: Unity, turn: Turn) -> OrderedLines:
+    """The order as it is when this is called."""
+    steps = OrderedLines.in_steps(enrolment, unity.totals, unity.sort)
     while True:
         try:
             next(steps)
@@ -163,7 +182,7 @@ async def made_in_turns(
 
 
 def _move(kept: _KeptOrder, order: OrderedLines) -> None:
-    """Moves some of those whose totals have changed."""
+    """Moves some of the lines that have changed."""
     for _ in range(min(len(kept.changed), _MOVED_AT_ONCE)):
         competitor_id, before = kept.changed.popitem()
-        order.move(competitor_id, before, kept.unity.totals.get(competitor_id, 0))
+        order.replace(before, kept.line(competitor_id))

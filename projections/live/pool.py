@@ -31,7 +31,7 @@ from engine.domain.errors import (
 from engine.domain.events import Recorded
 from engine.domain.terms import CompetitionId, Sequence, TournamentId
 from engine.log import log
-from engine.log.log import Appended, Block, Head
+from engine.log.log import Appended, Block, Head, Unseen
 from engine.process.background import background
 from engine.process.telemetry import (
     BARRIER_SECONDS,
@@ -269,10 +269,13 @@ class LivePool:
 
     def fold_appended(self, live: LiveTournament, block: Block, appended: Appended) -> bool:
         """As `LiveTournament.fold_appended`. Raises TournamentStopped and HistoryReplaced."""
-        try:
+        with self._watched(live):
             return live.fold_appended(block, appended)
-        except (LogForked, LogUnreadable) as fault:
-            raise self._alarmed(live, fault) from fault
+
+    def fold_unseen(self, live: LiveTournament, block: Block, unseen: Unseen) -> bool:
+        """As `LiveTournament.fold_unseen`. Raises TournamentStopped and HistoryReplaced."""
+        with self._watched(live):
+            return live.fold_unseen(block, unseen)
 
     # ── Alarms ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -8,19 +8,22 @@ there (restored, failed over) is noticed, instead of being mixed into what was r
 import asyncio
 from collections.abc import Callable, Iterable
 from typing import Final
+from weakref import WeakSet, ref
 
 import msgspec
 import structlog
 from asyncpg import Connection
 
 from engine.domain.errors import LogForked, LogUnreadable
-from engine.domain.events import Recorded
+from engine.domain.events import CompetitorChanged, Event, Points, Recorded
 from engine.domain.terms import Sequence, TournamentId
 from engine.log import log
-from engine.log.log import Appended, Block, Head, Tail
+from engine.log.log import Appended, Block, Head, Tail, Unseen
 from engine.process.turns import Turn
 from projections.board.board import FOLD_VERSION, Board, Revisions, fold
 from projections.live.cache import RenderCache
+from projections.live.held import HeldBoard
+from projections.live.nested_sets import NestedSets
 from projections.live.orders import Orders
 from projections.live.selections import Selections
 from projections.tables import snapshots, tables
@@ -60,6 +63,7 @@ class LiveTournament:
         self.cache = RenderCache()
         self.orders = Orders(lambda: self.board)
         self.selections = Selections(lambda: self.board)
+        self.nested_sets = NestedSets(lambda: self.board)
         self.pins = 0
         self.dropped = False
         self.catching_up = asyncio.Lock()
@@ -67,6 +71,8 @@ class LiveTournament:
         self._sized_at = head.sequence
         self._one_moment = True  # everything up to the head was read as of one moment
         self._board_bytes = 0
+        self._held: WeakSet[HeldBoard] = WeakSet()
+        self._held_last: Callable[[], HeldBoard | None] = _nobody
 
     def fold(self, events: Iterable[Recorded], head: Head) -> None:
         """Folds those of `events` that lie beyond the live, and moves the live to `head`, if that lies beyond it.
@@ -80,7 +86,8 @@ class LiveTournament:
                 continue
             sequence = recorded.sequence
             self.orders.note(recorded.event)
-            self.selections.note(recorded.event)
+            if not isinstance(recorded.event, Points):
+                self._note(recorded.event)
             try:
                 fold(self.board, self.revisions, recorded)
             except LookupError as error:
@@ -92,6 +99,23 @@ class LiveTournament:
         if head.sequence > self.head.sequence:
             self.head = head
 
+    def _note(self, event: Event) -> None:
+        self.nested_sets.note(event)
+        self.selections.note(event)
+        if isinstance(event, CompetitorChanged):
+            self.cache.small.drop(event.competitor_id)
+        for held in self._held:
+            held.note(event)
+
+    def hold(self) -> HeldBoard:
+        """The board as it is now, whatever is folded from now on. Takes long if `nested_sets` is not `ready`."""
+        held = self._held_last()
+        if held is None or held.changed:
+            held = HeldBoard(self.board, self.nested_sets.hold(), self.revisions.parents)
+            self._held.add(held)
+            self._held_last = ref(held)
+        return held
+
     def _look_at_set_aside(self) -> None:
         """Raises LogForked if an event was set aside that this live has folded: the log means something else now.
         (Another version of Tallybook could not fold that event.)"""
@@ -101,11 +125,14 @@ class LiveTournament:
             raise LogForked(self.tournament_id, self.head.sequence)
 
     def fold_appended(self, block: Block, appended: Appended) -> bool:
-        """Folds a block of ours that was just appended. Returns False if the block does not tell enough: others' events
-        lie between or behind, or it held nothing but repeats. Then catch up instead.
+        """Folds a block of ours that was just appended, and before it what the append tells of others'. Returns False
+        if that is not enough: more of others' events lie between or behind, or it held nothing but repeats. Then catch
+        up instead.
 
-        Raises LogForked if the block follows another digest than the live's, and as `fold`.
+        Raises LogForked if the block follows another digest than the live's, and as `fold_unseen`.
         """
+        if appended.unseen is not None:
+            self.fold_unseen(block, appended.unseen)
         if appended.first_sequence is None or appended.last_sequence is None or appended.digest is None:
             return False
         if appended.last_sequence <= self.head.sequence:
@@ -117,6 +144,19 @@ class LiveTournament:
         if appended.previous_digest != self.head.digest:
             raise LogForked(self.tournament_id, self.head.sequence)
         self.fold(log.recorded_events(block, appended), Head(appended.last_sequence, appended.digest))
+        return True
+
+    def fold_unseen(self, block: Block, unseen: Unseen) -> bool:
+        """Folds what landed since `block` was judged. Returns False if the live does not stand at the end of it then.
+
+        Raises LogForked if its chain of digests does not hold, LogUnreadable, and as `fold`.
+        """
+        if block.judged_digest is None or self.head != Head(block.judged_at, block.judged_digest):
+            return self.head.digest == unseen.digest  # it has been read meanwhile, or will be
+        tail = log.unseen_tail(self.tournament_id, self.head, unseen)
+        if tail is None:
+            return False
+        self.fold(tail.events, tail.head)
         return True
 
     def mark_loaded(self) -> None:
@@ -153,14 +193,18 @@ class LiveTournament:
             anew = await _nearest_start(connection, self.tournament_id)
         if anew.head.sequence <= self.head.sequence + BEHIND_EVENTS_MAX or self.followers:
             return
-        # Only our own appends can have been folded meanwhile, and each of them followed the one before.
+        # Only appends of ours can have been folded meanwhile, with what they told; each followed what was before it.
         self.head, self.board = anew.head, anew.board
         self.orders.clear()
         self.selections.clear()
+        self.nested_sets.clear()
+        self._held.clear()
+        self._held_last = _nobody
         then = self.revisions  # all counts rise: nothing that was rendered of the old board may be used again
         self.revisions = msgspec.structs.replace(
             then,
             competitors=then.competitors + 1,
+            competitors_changed=then.competitors_changed + 1,
             competitions=then.competitions + 1,
             rankings=then.rankings + 1,
             parents=then.parents + 1,
@@ -172,7 +216,8 @@ class LiveTournament:
         if self.head.sequence >= self._sized_at + _SIZED_EVERY_EVENTS or self._board_bytes == 0:
             self._sized_at = self.head.sequence
             self._board_bytes = board_bytes(self.board)
-        return self._board_bytes + self.cache.size_bytes + self.orders.size_bytes + self.selections.size_bytes
+        kept = self.orders.size_bytes + self.selections.size_bytes + self.nested_sets.size_bytes
+        return self._board_bytes + self.cache.size_bytes + kept
 
 
 async def load(connection: Connection, tournament_id: TournamentId) -> LiveTournament:
@@ -230,3 +275,7 @@ async def _last_snapshot(connection: Connection, tournament_id: TournamentId) ->
     if kept is None or not await log.has_head(connection, tournament_id, kept.head):
         return None
     return None if await log.set_aside_since(connection, tournament_id, kept.head.sequence) else kept
+
+
+def _nobody() -> None:
+    return None

@@ -49,8 +49,12 @@ def move_steps(before: Ranking, after: Ranking, unity_id: UnityId) -> Generator[
 
 def copied(ranking: Ranking) -> Ranking:
     """A copy that stays as it is when `ranking` is folded further."""
-    unities = {u: msgspec.structs.replace(unity, totals=dict(unity.totals)) for u, unity in ranking.unities.items()}
-    return msgspec.structs.replace(ranking, unities=unities)
+    enrolment = ranking.participants.copy()
+    unities = {
+        unity_id: msgspec.structs.replace(unity, totals=unity.totals.copied_for(enrolment))
+        for unity_id, unity in ranking.unities.items()
+    }
+    return msgspec.structs.replace(ranking, participants=enrolment, unities=unities)
 
 
 def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]:

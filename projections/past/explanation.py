@@ -1,8 +1,8 @@
 """Explanation: how a competitor came from one position and total to another.
 
 Pure. A step is an event that changed something for her: it gave her a delta, she passed somebody or somebody passed
-her, no matter who of them moved, or the list of competitors changed. (A competitor is *she* here, so that it is plain
-who is meant.)
+her, no matter who of them moved, or the list of competitors or the sort of the unity changed. (A competitor is *she*
+here, so that it is plain who is meant.)
 
 OVERTAKING. Of two competitors in the list, one is better, or they are level. A competitor who stands better towards the
 other after an event than before has passed her, or drawn level if they are level now. An event counts as a whole: what
@@ -15,11 +15,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.events import Points, PointsReversed, Recorded
+from engine.domain.events import Points, PointsReversed, Recorded, UnityChanged
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, Unity, fold
 from projections.board.standing import OrderedTotals
-from projections.past.history import changes_list, finished
+from projections.past.history import changes_order, finished
 
 
 class Place(Struct, frozen=True, gc=False):
@@ -47,6 +47,8 @@ class Cause(StrEnum):
     """Points were taken back because a competition was voided, or given back because it was unvoided."""
     LIST = "list"
     """The list of competitors changed, or the unity was created."""
+    SORT = "sort"
+    """The sort of the unity changed: which totals are better."""
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -96,7 +98,7 @@ class Explainer:
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id:
             return (yield from self._after_points(recorded, event))
-        before = self.place if changes_list(event, self._ranking_id) else None
+        before = self.place if changes_order(event, self._ranking_id) else None
         fold(self.board, self._revisions, recorded)
         if before is None:
             return None
@@ -106,7 +108,7 @@ class Explainer:
             return None
         return Step(
             recorded=recorded,
-            cause=Cause.LIST,
+            cause=Cause.SORT if isinstance(event, UnityChanged) else Cause.LIST,
             competition_id=None,
             reverses=None,
             delta=None,

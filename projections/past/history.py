@@ -57,12 +57,19 @@ EVERYTHING: Final = Filter()
 _STEP_LINES: Final = 200
 
 
-_LISTING: Final = events.RankingCreated | events.RankingModified | events.ParticipantsChanged | events.UnityAdded
+_REORDERING: Final = (
+    events.RankingCreated
+    | events.RankingModified
+    | events.ParticipantsChanged
+    | events.UnityAdded
+    | events.UnityChanged
+)
 
 
-def changes_list(event: Event, ranking_id: RankingId) -> bool:
-    """Whether this event may change the ranking's list, or that of its unities."""
-    return isinstance(event, _LISTING) and event.ranking_id == ranking_id
+def changes_order(event: Event, ranking_id: RankingId) -> bool:
+    """Whether this event, which gives no points, may change positions: the ranking's list, its unities, or which totals
+    are better."""
+    return isinstance(event, _REORDERING) and event.ranking_id == ranking_id
 
 
 _T = TypeVar("_T")
@@ -84,7 +91,9 @@ class Historian:
         self.board = board
         self._ranking_id = ranking_id
         self._revisions = Revisions()
-        self._orders: dict[UnityId, OrderedTotals] = {}  # made when first needed, and again after the list changed
+        self._orders: dict[
+            UnityId, OrderedTotals
+        ] = {}  # made when first needed, and again after an event that changed the order
 
     def lines(self, recorded: Recorded) -> Items[HistoryLine]:
         """Folds the next event, and returns its lines in order. Raises KeyError as the fold does."""
@@ -101,7 +110,7 @@ class Historian:
                 return self._one_line(recorded, event)
             return (yield from self._many_lines(recorded, event))
         fold(self.board, self._revisions, recorded)
-        if changes_list(event, self._ranking_id):
+        if changes_order(event, self._ranking_id):
             self._orders.clear()
         return ()
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 from engine.domain.events import Result
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId, Sort, UnityId
 from projections.board.board import Competition, Competitor, Ranking, Unity
+from projections.board.enrolment import Enrolment, Totals
 
 
 class Column(Struct, frozen=True):
@@ -215,7 +216,7 @@ def competition_of(row: Row, participants: Participants) -> Competition:
     )
 
 
-def ranking_of(row: Row, participants: tuple[CompetitorId, ...], unities: dict[UnityId, Unity]) -> Ranking:
+def ranking_of(row: Row, participants: Enrolment, unities: dict[UnityId, Unity]) -> Ranking:
     return Ranking(
         number=row["number"],
         name=row["name"],
@@ -228,7 +229,7 @@ def ranking_of(row: Row, participants: tuple[CompetitorId, ...], unities: dict[U
     )
 
 
-def unity_of(row: Row, totals: dict[CompetitorId, int]) -> Unity:
+def unity_of(row: Row, totals: Totals) -> Unity:
     return Unity(number=row["number"], name=row["name"], sort=Sort(row["sort"]), version=row["version"], totals=totals)
 
 
@@ -248,8 +249,8 @@ PARTICIPANT: Final = Table(
 )
 ENROLMENT: Final = Table(
     "enrolment",
-    ids=(_TOURNAMENT_ID, Column("ranking_id", "bigint"), Column("number", "int")),
-    columns=(Column("competitor_id", "bigint", fixed=True),),
+    ids=(_TOURNAMENT_ID, Column("ranking_id", "bigint"), Column("competitor_id", "bigint")),
+    columns=(Column("number", "int"), Column("has_left", "boolean")),
     order=("tournament_id", "ranking_id", "number"),
 )
 TOTAL: Final = Table(

@@ -11,19 +11,16 @@ from engine.log.log import Head
 from projections.board.board import Board
 
 _BYTES: Final = 4_000
-_COMPETITOR_BYTES: Final = 660
-_COMPETITION_BYTES: Final = 860
 _RANKING_BYTES: Final = 1_400
-_ENROLMENT_BYTES: Final = 100
-_TOTAL_BYTES: Final = 140
+_UNITY_BYTES: Final = 500
 
 
 def board_bytes(board: Board) -> int:
     """What `board` takes in memory, estimated, in bytes. It looks at every unity."""
-    size = _BYTES + len(board.competitors) * _COMPETITOR_BYTES + len(board.competitions) * _COMPETITION_BYTES
+    size = _BYTES + board.competitors.size_bytes + board.competitions.size_bytes
     for ranking in board.rankings.values():
-        size += _RANKING_BYTES + len(ranking.participants) * _ENROLMENT_BYTES
-        size += sum(len(unity.totals) for unity in ranking.unities.values()) * _TOTAL_BYTES
+        size += _RANKING_BYTES + ranking.participants.size_bytes
+        size += sum([_UNITY_BYTES + unity.totals.size_bytes for unity in ranking.unities.values()])
     return size
 
 

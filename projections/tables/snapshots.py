@@ -8,24 +8,25 @@ A process also goes on from them if its tables were replaced by those of another
 its own version stay until the version after that, so that it need not replay whole logs.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import msgspec
 from asyncpg import Connection
-from msgspec import Raw, Struct, field
+from msgspec import Struct
 
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.domain.terms import Sequence, TournamentId
 from engine.log.log import Head
-from engine.process.turns import Turns
-from projections.board.board import FOLD_VERSION, Board, Competition, Competitor, Ranking, Unity
+from engine.process.turns import Turn, Turns
+from projections.board.board import FOLD_VERSION, Board
+from projections.board.parts import parts_of, take_part
 
 INTERVAL_EVENTS_MIN: Final = 10_000
 INTERVAL_EVENTS_PER_ROW: Final = 20
 """A row of a snapshot takes some 20 to 100 bytes, so snapshots add a few bytes to each event of the log."""
 
 _NEAREST: Final = """
-    SELECT sequence, digest, board
+    SELECT sequence, digest, board, parts
     FROM snapshot
     WHERE tournament_id = $1 AND fold_version = $2 AND sequence <= $3
     ORDER BY sequence DESC
@@ -37,12 +38,24 @@ _SEQUENCES: Final = """
     WHERE tournament_id = $1 AND fold_version = $2
     ORDER BY sequence
 """
+_PART: Final = """
+    SELECT part
+    FROM snapshot_part
+    WHERE tournament_id = $1 AND fold_version = $2 AND sequence = $3 AND number = $4
+"""
+_REMOVE: Final = "DELETE FROM snapshot WHERE tournament_id = $1 AND fold_version = $2 AND sequence = $3"
 _SAVE: Final = """
     INSERT INTO snapshot (tournament_id, fold_version, sequence, digest, board)
-    SELECT s.tournament_id, $2, s.sequence, s.digest, s.board
-    FROM unnest($1::bigint[], $3::bigint[], $4::bytea[], $5::bytea[]) AS s (tournament_id, sequence, digest, board)
-    ON CONFLICT (tournament_id, fold_version, sequence) DO UPDATE
-    SET digest = excluded.digest, board = excluded.board
+    VALUES ($1, $2, $3, $4, $5)
+"""
+_ADD_PART: Final = """
+    WITH counted AS (
+        UPDATE snapshot
+        SET parts = $4
+        WHERE tournament_id = $1 AND fold_version = $2 AND sequence = $3
+    )
+    INSERT INTO snapshot_part (tournament_id, fold_version, sequence, number, part)
+    VALUES ($1, $2, $3, $4, $5)
 """
 _DROP_OTHERS: Final = """
     DELETE FROM snapshot
@@ -72,7 +85,7 @@ def interval_events(board: Board) -> int:
     """After how many events since the last snapshot the next one of such a board is worth its size."""
     rows = len(board.competitors) + len(board.competitions)
     for ranking in board.rankings.values():
-        rows += len(ranking.participants) + sum(len(unity.totals) for unity in ranking.unities.values())
+        rows += len(ranking.participants) + sum([len(unity.totals.column) for unity in ranking.unities.values()])
     return max(INTERVAL_EVENTS_MIN, rows * INTERVAL_EVENTS_PER_ROW)
 
 
@@ -94,12 +107,15 @@ async def nearest(
     row = await connection.fetchrow(_NEAREST, tournament_id, FOLD_VERSION, upto)
     if row is None:
         return None
+    at, board, part = row["sequence"], Board(), row["board"]
     try:
-        board = Board()
-        await (turns or Turns()).work(_decode(row["board"], board))
-        return Snapshot(Head(row["sequence"], row["digest"]), board)
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise SnapshotUndecodable(row["sequence"], error) from error
+        for number in range(1, row["parts"] + 2):
+            await (turns or Turns()).work(take_part(part, board))
+            if number <= row["parts"]:
+                part = await connection.fetchval(_PART, tournament_id, FOLD_VERSION, at, number)
+    except (msgspec.MsgspecError, ValueError, LookupError, TypeError) as error:
+        raise SnapshotUndecodable(at, error) from error
+    return Snapshot(Head(at, row["digest"]), board)
 
 
 async def sequences(connection: Connection, tournament_id: TournamentId) -> list[Sequence]:
@@ -114,16 +130,18 @@ async def count_others(connection: Connection, tournament_id: TournamentId) -> i
 
 
 async def save(connection: Connection, snapshots: Mapping[TournamentId, Snapshot]) -> None:
-    """Writes one snapshot of each tournament."""
-    if snapshots:
-        await connection.execute(
-            _SAVE,
-            list(snapshots),
-            FOLD_VERSION,
-            [snapshot.head.sequence for snapshot in snapshots.values()],
-            [snapshot.head.digest for snapshot in snapshots.values()],
-            [_encode(snapshot.board) for snapshot in snapshots.values()],
-        )
+    """Writes one snapshot of each tournament, within a transaction; the parts of a large one in turns."""
+    turn = Turn()
+    for tournament_id, snapshot in snapshots.items():
+        of = tournament_id, FOLD_VERSION, snapshot.head.sequence
+        await connection.execute(_REMOVE, *of)
+        for number, part in enumerate(parts_of(snapshot.board)):
+            if number == 0:
+                await connection.execute(_SAVE, *of, snapshot.head.digest, part)
+            else:
+                await connection.execute(_ADD_PART, *of, number, part)
+            if turn.over:
+                await turn.give_way()
 
 
 async def drop_others(
@@ -133,48 +151,3 @@ async def drop_others(
     `kept_version`, if that is another."""
     other = -1 if kept_version == FOLD_VERSION else kept_version
     await connection.execute(_DROP_OTHERS, tournament_id, FOLD_VERSION, list(kept), other)
-
-
-_encode: Final = msgspec.msgpack.Encoder().encode
-
-
-class _Undecoded(Struct):
-    """A board whose parts are as they are stored."""
-
-    competitors: dict[CompetitorId, Raw] = field(default_factory=dict)
-    competitions: dict[CompetitionId, Raw] = field(default_factory=dict)
-    rankings: dict[RankingId, Raw] = field(default_factory=dict)
-
-
-class _UndecodedRanking(Ranking, frozen=True, kw_only=True):
-    unities: dict[UnityId, Raw]  # type: ignore[assignment] # as they are stored
-
-
-def _decode(stored: bytes, board: Board) -> Iterator[None]:
-    """Fills an empty board, step by step."""
-    undecoded = _board(stored)
-    yield
-    for number, (competitor_id, competitor) in enumerate(undecoded.competitors.items(), start=1):
-        board.competitors[competitor_id] = _competitor(competitor)
-        if number % _STEP == 0:
-            yield
-    for number, (competition_id, competition) in enumerate(undecoded.competitions.items(), start=1):
-        board.competitions[competition_id] = _competition(competition)
-        if number % _STEP == 0:
-            yield
-    for ranking_id, stored_ranking in undecoded.rankings.items():
-        ranking = _ranking(stored_ranking)
-        yield
-        unities = {}
-        for unity_id, unity in ranking.unities.items():
-            unities[unity_id] = _unity(unity)
-            yield
-        board.rankings[ranking_id] = Ranking(**(msgspec.structs.asdict(ranking) | {"unities": unities}))
-
-
-_STEP: Final = 200
-_board: Final = msgspec.msgpack.Decoder(_Undecoded).decode
-_competitor: Final = msgspec.msgpack.Decoder(Competitor).decode
-_competition: Final = msgspec.msgpack.Decoder(Competition).decode
-_ranking: Final = msgspec.msgpack.Decoder(_UndecodedRanking).decode
-_unity: Final = msgspec.msgpack.Decoder(Unity).decode

@@ -5,9 +5,10 @@ never computed here: whatever an event touched is written as the fold left it, s
 than the board.
 """
 
+from array import array
 from collections.abc import AsyncIterable, Collection, Iterator, Mapping
 from contextlib import nullcontext
-from itertools import islice
+from itertools import islice, repeat
 from typing import Final, assert_never
 
 from asyncpg import Connection, Record
@@ -19,6 +20,7 @@ from engine.domain.events import Event
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log.log import Head
 from projections.board.board import FOLD_VERSION, Board, Unity
+from projections.board.enrolment import Enrolment, Totals
 from projections.tables.columns import (
     COMPETITION,
     COMPETITOR,
@@ -291,40 +293,52 @@ async def _load_participants(
 
 
 async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
-    enrolled: dict[tuple[TournamentId, RankingId], list[CompetitorId]] = {}
-    async for tournament_id, ranking_id, _, competitor_id in _rows(connection, _ENROLMENTS, boards):
-        enrolled.setdefault((tournament_id, ranking_id), []).append(competitor_id)
-    totals: dict[tuple[TournamentId, UnityId], dict[CompetitorId, int]] = {}
-    async for tournament_id, unity_id, competitor_id, total in _rows(connection, _TOTALS, boards):
-        totals.setdefault((tournament_id, unity_id), {})[competitor_id] = total
+    places: dict[tuple[TournamentId, RankingId], array[int]] = {}
+    async for tournament_id, ranking_id, competitor_id, number, has_left in _rows(connection, _ENROLMENTS, boards):
+        of_ranking = places.setdefault((tournament_id, ranking_id), array("q"))
+        of_ranking.extend(repeat(0, number - 1 - len(of_ranking)))
+        of_ranking.append(-competitor_id if has_left else competitor_id)
+    enrolments = {key: Enrolment.restored(of_ranking) for key, of_ranking in places.items()}
     unities: dict[tuple[TournamentId, RankingId], dict[UnityId, Unity]] = {}
+    totals: dict[tuple[TournamentId, UnityId], Totals] = {}
     async for row in _rows(connection, _UNITIES, boards):
-        unity = unity_of(row, totals.get((row["tournament_id"], row["unity_id"]), {}))
-        unities.setdefault((row["tournament_id"], row["ranking_id"]), {})[row["unity_id"]] = unity
+        key, unity_id = (row["tournament_id"], row["ranking_id"]), row["unity_id"]
+        totals[row["tournament_id"], unity_id] = Totals(enrolments.setdefault(key, Enrolment()))
+        unities.setdefault(key, {})[unity_id] = unity_of(row, totals[row["tournament_id"], unity_id])
+    async for tournament_id, unity_id, competitor_id, total in _rows(connection, _TOTALS, boards):
+        if (of_unity := totals.get((tournament_id, unity_id))) is not None:
+            of_unity.add(competitor_id, total)
     async for row in _rows(connection, _RANKINGS, boards):
         key = row["tournament_id"], row["ranking_id"]
-        boards[row["tournament_id"]].rankings[row["ranking_id"]] = ranking_of(row, tuple(enrolled[key]), unities[key])
+        boards[row["tournament_id"]].rankings[row["ranking_id"]] = ranking_of(row, enrolments[key], unities[key])
 
 
 # ── Writing what events touched ─────────────────────────────────────────────────────────────────────────
 
 
 class Touched(Struct):
-    """A tournament's board, and which of its rows a run of events may have changed. `lists`: rankings whose enrolments
-    are to be written anew. `set_aside`: sequences that the events name as such."""
+    """A tournament's board, and which of its rows a run of events may have changed. `set_aside`: sequences that the
+    events name as such."""
 
     board: Board
     competitors: set[CompetitorId] = field(default_factory=set)
     competitions: set[CompetitionId] = field(default_factory=set)
     rankings: set[RankingId] = field(default_factory=set)
-    lists: set[RankingId] = field(default_factory=set)
+    enrolments: dict[RankingId, "TouchedEnrolments"] = field(default_factory=dict)
     unities: set[tuple[RankingId, UnityId]] = field(default_factory=set)
     totals: set[tuple[RankingId, UnityId, CompetitorId]] = field(default_factory=set)
     set_aside: set[Sequence] = field(default_factory=set)
 
 
+class TouchedEnrolments(Struct):
+    """Those of one ranking that may have changed. If its places are of another `generation` by now, all have."""
+
+    generation: int | None
+    competitors: set[CompetitorId] = field(default_factory=set)
+
+
 def touch(touched: Touched, event: Event) -> None:
-    """Adds to `touched` the rows that `event` may have changed; the board has it folded."""
+    """Adds to `touched` the rows that `event` may change. Call it before the board folds that."""
     match event:
         case events.PointsAdded() | events.PointsReversed():
             for delta in event.deltas:
@@ -343,17 +357,30 @@ def touch(touched: Touched, event: Event) -> None:
             | events.CompetitionUnvoided()
         ):
             touched.competitions.add(event.competition_id)
-        case events.RankingCreated() | events.RankingModified() | events.ParticipantsChanged():
+        case events.RankingCreated():
             touched.rankings.add(event.ranking_id)
-            touched.lists.add(event.ranking_id)
-            touched.unities.update((event.ranking_id, u) for u in touched.board.rankings[event.ranking_id].unities)
-        case events.UnityAdded():
+            touched.enrolments[event.ranking_id] = TouchedEnrolments(None)
+            touched.unities.add((event.ranking_id, event.main_unity_id))
+        case events.RankingModified():
+            _touch_list(touched, event.ranking_id, *touched.board.rankings[event.ranking_id].participants)
+            _touch_list(touched, event.ranking_id, *event.participants)
+        case events.ParticipantsChanged():
+            _touch_list(touched, event.ranking_id, *event.added, *event.removed)
+        case events.UnityAdded() | events.UnityChanged():
             touched.rankings.add(event.ranking_id)
             touched.unities.add((event.ranking_id, event.unity_id))
-        case events.RankingClosed() | events.RankingReopened():
+        case events.RankingInformationChanged() | events.RankingClosed() | events.RankingReopened():
             touched.rankings.add(event.ranking_id)
         case _:
             assert_never(event)
+
+
+def _touch_list(touched: Touched, ranking_id: RankingId, *competitor_ids: CompetitorId) -> None:
+    ranking = touched.board.rankings[ranking_id]
+    touched.rankings.add(ranking_id)
+    touched.unities.update((ranking_id, unity_id) for unity_id in ranking.unities)
+    of_ranking = touched.enrolments.setdefault(ranking_id, TouchedEnrolments(ranking.participants.generation))
+    of_ranking.competitors.update(competitor_ids)
 
 
 def everything(board: Board) -> Touched:
@@ -364,7 +391,7 @@ def everything(board: Board) -> Touched:
         competitors=set(board.competitors),
         competitions=set(board.competitions),
         rankings=set(board.rankings),
-        lists=set(board.rankings),
+        enrolments={ranking_id: TouchedEnrolments(None) for ranking_id in board.rankings},
         unities=set(unities),
         totals={(r, u, c) for (r, u), unity in unities.items() for c in unity.totals},
     )
@@ -374,12 +401,7 @@ _SAVE_COMPETITORS: Final = COMPETITOR.insert()
 _SAVE_COMPETITIONS: Final = COMPETITION.insert()
 _SAVE_PARTICIPANTS: Final = PARTICIPANT.insert()
 _SAVE_RANKINGS: Final = RANKING.insert()
-_CLEAR_LISTS: Final = """
-    DELETE FROM enrolment AS e
-    USING unnest($1::bigint[], $2::bigint[]) AS l (tournament_id, ranking_id)
-    WHERE e.tournament_id = l.tournament_id AND e.ranking_id = l.ranking_id
-"""
-_SAVE_LISTS: Final = ENROLMENT.insert()
+_SAVE_ENROLMENTS: Final = ENROLMENT.insert()
 _SAVE_UNITIES: Final = UNITY.insert()
 _SAVE_TOTALS: Final = TOTAL.insert()
 
@@ -395,9 +417,8 @@ async def save(connection: Connection, touched: Mapping[TournamentId, Touched]) 
     await _write(connection, _SAVE_PARTICIPANTS, participants)
     rankings = ((t, r, board.rankings[r]) for t, on, board in of for r in on.rankings)
     await _write(connection, _SAVE_RANKINGS, rankings, RANKING)
-    await _write(connection, _CLEAR_LISTS, ((t, r) for t, on, _ in of for r in on.lists))
-    enrolments = (row for t, on, board in of for r in on.lists for row in _enrolments(t, r, board))
-    await _write(connection, _SAVE_LISTS, enrolments)
+    enrolments = (row for t, on, board in of for r in on.enrolments for row in _enrolments(t, r, board, on))
+    await _write(connection, _SAVE_ENROLMENTS, enrolments)
     unities = ((t, u, r, board.rankings[r].unities[u]) for t, on, board in of for r, u in on.unities)
     await _write(connection, _SAVE_UNITIES, unities, UNITY)
     totals = ((t, u, c, board.rankings[r].unities[u].totals[c]) for t, on, board in of for r, u, c in on.totals)
@@ -422,9 +443,17 @@ def _participants(tournament_id: TournamentId, competition_id: CompetitionId, bo
         yield tournament_id, competition_id, number, competitor_id, results.get(competitor_id)
 
 
-def _enrolments(tournament_id: TournamentId, ranking_id: RankingId, board: Board) -> Iterator[_Row]:
-    for number, competitor_id in enumerate(board.rankings[ranking_id].participants, start=1):
-        yield tournament_id, ranking_id, number, competitor_id
+def _enrolments(tournament_id: TournamentId, ranking_id: RankingId, board: Board, touched: Touched) -> Iterator[_Row]:
+    """Nobody who was ever in a list goes from it, so no row ever goes."""
+    enrolment, of_ranking = board.rankings[ranking_id].participants, touched.enrolments[ranking_id]
+    places = enrolment.places
+    if of_ranking.generation == enrolment.generation:
+        rows = (enrolment.row(competitor_id) for competitor_id in of_ranking.competitors)
+    else:
+        rows = (place for place, competitor_id in enumerate(places) if competitor_id)
+    for place in rows:
+        if place is not None:
+            yield tournament_id, ranking_id, abs(places[place]), place + 1, places[place] < 0
 
 
 # ── Starting over ───────────────────────────────────────────────────────────────────────────────────────

@@ -396,8 +396,8 @@ async def _touched(tournament_id: TournamentId, board: Board, tail: Iterable[Rec
     touched, revisions, turn = Touched(board), Revisions(), Turn()
     for recorded in tail:
         try:
-            fold(board, revisions, recorded)
             tables.touch(touched, recorded.event)
+            fold(board, revisions, recorded)
         except LookupError as error:
             raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
         if turn.over:

@@ -28,10 +28,12 @@ from projections.verification.witness import Witness
 PARALLEL_MAX: Final = 16
 
 CHECKED: Final = (
-    "the server's settings, the triggers that refuse change, the service role's rights, primary keys, functions",
+    "the server's settings, the triggers that refuse change, the service role's rights, primary keys, indexes, "
+    "functions",
     "the log: sequences, blocks, times, tags, bodies, bounds of deltas, lengths, structure, ids that were created, the "
     "rows that are locked, the registry, idempotency keys",
-    "that each voiding and unvoiding reverses exactly the points in effect, and that voided competitions get no points",
+    "that each voiding and unvoiding reverses exactly the points in effect, that voided competitions get none, and "
+    "the index that finds the points of a competition",
     "events that were set aside: that a later event names each one and its digest, and that every reader ignores it",
     "the chain of digests, recomputed link by link from the stored bytes",
     "tables and snapshots against the fold of the log, field by field; the view of standings; sums, counted separately",

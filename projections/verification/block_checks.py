@@ -30,10 +30,11 @@ from engine.domain.events import (
 )
 from engine.domain.terms import ActorId, CompetitionId, Sequence, UnityId
 from engine.log import codec, digest
+from engine.log.digest import EventColumns
 from projections.board.board import Board, Revisions, add_points, fold
 from projections.board.differences import differences
 from projections.verification.progress import TOURNAMENT_DIFFERENCES_MAX, Difference, PointsInEffect, Progress
-from projections.verification.stored_log import EventColumns, RegisteredTournament, StoredBlock
+from projections.verification.stored_log import RegisteredTournament, StoredBlock
 
 _FIRST_US: Final = digest.microseconds(datetime.min.replace(tzinfo=UTC))
 _LAST_US: Final = digest.microseconds(datetime.max.replace(tzinfo=UTC))
@@ -152,6 +153,7 @@ class BlockChecks:
         if not _FIRST_US <= columns.recorded_us <= _LAST_US:
             self._differ(sequence, "event.recorded_at", "is not in any year from 1 to 9999")
             progress.foldable = False
+        progress.caused += sum(map(codec.is_caused, kinds, columns.bodies))
         if self.ignored:
             kinds = self._without_ignored(sequence, kinds)
         elif sequence == 1 and kinds[0] != "TournamentOpened":
@@ -179,8 +181,12 @@ class BlockChecks:
                         if of_unity is None:
                             of_unity = sums[delta.unity_id] = {}
                         of_unity[delta.competitor_id] = of_unity.get(delta.competitor_id, 0) + delta.amount
-                    if event.competition_id is not None and progress.foldable:
-                        self._count_effect(facts, sequence, event)
+                    if event.competition_id is not None:
+                        if codec.cause_of(body) != str(event.competition_id):
+                            wrong = f"names competition {event.competition_id} in other words than the service writes"
+                            self._differ(sequence, "event.body", wrong)
+                        if progress.foldable:
+                            self._count_effect(facts, sequence, event)
             sequence = Sequence(sequence + 1)
         return facts
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from engine.database.pool import DATABASE_TROUBLE
 from engine.domain.events import Points, PointsReversed
-from engine.domain.terms import Sequence
+from engine.domain.terms import CompetitorId, Sequence, UnityId
 from engine.log import log
 from engine.log.log import Head
 from projections.board.board import FOLD_VERSION, Board
@@ -362,7 +362,7 @@ class TournamentVerification:
 
     def _standing_rows(self) -> Iterator[StandingRow]:
         for ranking_id, ranking in sorted(self._checks.board.rankings.items()):
-            enrolled = {competitor_id: number for number, competitor_id in enumerate(ranking.participants, start=1)}
+            enrolled = {c: place + 1 for place, c in enumerate(ranking.participants.places) if c > 0}
             for unity_id, unity in sorted(ranking.unities.items()):
                 for line in standings(ranking.participants, unity.totals, unity.sort):
                     yield StandingRow(
@@ -410,10 +410,14 @@ class TournamentVerification:
         remembered = await stored_log.key_count(connection, progress.tournament_id)
         if remembered != progress.keys:
             self._differ(None, "idempotency", f"{remembered} keys are remembered; the events have {progress.keys}")
+        caused = await stored_log.caused_count(connection, progress.tournament_id, last)
+        if caused != progress.caused:
+            wrong = f"has {caused} events that competitions caused; the log has {progress.caused}"
+            self._differ(None, "index.event_competition", wrong)
         if progress.foldable:
-            folded = {u: unity.totals for r in self._checks.board.rankings.values() for u, unity in r.unities.items()}
-            totals = {unity_id: of_unity for unity_id, of_unity in folded.items() if of_unity}
-            for unlike in differences(progress.sums, totals, unordered=_UNORDERED, path="sums"):
+            rankings = self._checks.board.rankings.values()
+            folded = _not_zero({u: unity.totals for r in rankings for u, unity in r.unities.items()})
+            for unlike in differences(_not_zero(progress.sums), folded, unordered=_UNORDERED, path="sums"):
                 self._differ(last, unlike.path, f"the fold has {unlike.found}, its deltas add up to {unlike.expected}")
         else:
             progress.unchecked.append("sums and everything folded: an event cannot be folded")
@@ -439,6 +443,12 @@ class TournamentVerification:
             self._differ(sequence, "set_aside", "is set aside by the log, but the service does not ignore it")
         for sequence in sorted(ignored - self._checks.ignored):
             self._differ(sequence, "set_aside", "is ignored by the service, but the log does not set it aside")
+
+
+def _not_zero(sums: Mapping[UnityId, Mapping[CompetitorId, int]]) -> dict[UnityId, dict[CompetitorId, int]]:
+    """The sums that are not 0, without unities that have none."""
+    found = {unity_id: {c: total for c, total in of_unity.items() if total} for unity_id, of_unity in sums.items()}
+    return {unity_id: of_unity for unity_id, of_unity in found.items() if of_unity}
 
 
 def _takes_back(event: PointsReversed, points: Points) -> bool:

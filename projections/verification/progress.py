@@ -19,6 +19,7 @@ from engine.domain.errors import Unacceptable
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence, TournamentId, UnityId
 from engine.log.digest import genesis
 from projections.board.board import FOLD_VERSION, Board
+from projections.board.parts import parts_of, take_part
 from projections.verification.stored_log import SetAside
 
 TOURNAMENT_DIFFERENCES_MAX: Final = 1_000
@@ -59,12 +60,12 @@ class Progress(Struct, kw_only=True):
 
     `board` and `sums` are what its events give up to there. `effects` are the points in effect of each competition, by
     hashes that nobody can foresee without `salt`. Once it is `done`, `board` is None, and `sums` and `effects` are
-    empty. `foldable` tells whether every event could be folded, `keys` counts the idempotency keys of events.
-    `tables_at` is the sequence at which the tables were compared; None: they were not yet. `snapshots` and `notes`
-    count those that were compared. `differences` holds the first TOURNAMENT_DIFFERENCES_MAX of `differences_count`;
-    `unchecked` says what could not be looked at, and why. `structure_kept` tells whether its blocks say what was
-    structural. `ignored` are the events that were not folded because they are set aside; `set_aside` describes all of
-    these, once it is done.
+    empty. `foldable` tells whether every event could be folded, `keys` counts the idempotency keys of events, and
+    `caused` the events that are in the index of what competitions caused. `tables_at` is the sequence at which the
+    tables were compared; None: they were not yet. `snapshots` and `notes` count those that were compared.
+    `differences` holds the first TOURNAMENT_DIFFERENCES_MAX of `differences_count`; `unchecked` says what could not be
+    looked at, and why. `structure_kept` tells whether its blocks say what was structural. `ignored` are the events that
+    were not folded because they are set aside; `set_aside` describes all of these, once it is done.
     """
 
     tournament_id: TournamentId
@@ -84,6 +85,7 @@ class Progress(Struct, kw_only=True):
     events: int = 0
     blocks: int = 0
     keys: int = 0
+    caused: int = 0
     tables_at: Sequence | None = None
     snapshots: int = 0
     notes: int = 0
@@ -101,7 +103,7 @@ def beginning(tournament_id: TournamentId, slug: str) -> Progress:
 # ── The file ────────────────────────────────────────────────────────────────────────────────────────────
 
 # It names the version of Python: in all processes of one version the hashes in `effects` are the same.
-_FORMAT: Final = f"tallybook verification 2, fold {FOLD_VERSION}, {sys.implementation.cache_tag}"
+_FORMAT: Final = f"tallybook verification 3, fold {FOLD_VERSION}, {sys.implementation.cache_tag}"
 _CREATE: Final = """
     CREATE TABLE IF NOT EXISTS run (format TEXT NOT NULL, arguments TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS progress (
@@ -109,13 +111,17 @@ _CREATE: Final = """
         done          INTEGER NOT NULL,
         progress      BLOB NOT NULL
     );
+    CREATE TABLE IF NOT EXISTS board (tournament_id INTEGER PRIMARY KEY, parts BLOB NOT NULL);
     CREATE TABLE IF NOT EXISTS verified (tournament_id INTEGER PRIMARY KEY, verified_at REAL NOT NULL)
 """
 _RUN: Final = "SELECT format, arguments FROM run"
 _BEGIN: Final = "INSERT INTO run (format, arguments) VALUES (?, ?)"
 _END: Final = "DELETE FROM run"
-_CLEAR: Final = "DELETE FROM progress"
+_CLEAR: Final = "DELETE FROM progress; DELETE FROM board"
 _KEEP: Final = "INSERT OR REPLACE INTO progress (tournament_id, done, progress) VALUES (?, ?, ?)"
+_KEEP_BOARD: Final = "INSERT OR REPLACE INTO board (tournament_id, parts) VALUES (?, ?)"
+_KEPT_BOARD: Final = "SELECT parts FROM board WHERE tournament_id = ?"
+_FORGET_BOARD: Final = "DELETE FROM board WHERE tournament_id = ?"
 _KEPT: Final = "SELECT progress FROM progress WHERE tournament_id = ?"
 _FORGET: Final = "DELETE FROM progress WHERE tournament_id = ?"
 _VERIFIED: Final = "INSERT OR REPLACE INTO verified (tournament_id, verified_at) VALUES (?, ?)"
@@ -136,7 +142,7 @@ class ProgressFile:
             self._file.executescript(_CREATE)
             run = self._file.execute(_RUN).fetchone()
             if run is None:
-                self._file.execute(_CLEAR)
+                self._file.executescript(_CLEAR)
                 self._file.execute(_BEGIN, (_FORMAT, arguments))
             elif run != (_FORMAT, arguments):
                 raise Unacceptable(f"{path} belongs to a verification with other arguments ({run[1]}); delete it.")
@@ -147,18 +153,36 @@ class ProgressFile:
 
     def of(self, tournament_id: TournamentId) -> Progress | None:
         row = self._file.execute(_KEPT, (tournament_id,)).fetchone()
-        return None if row is None else _decode(row[0])
+        if row is None:
+            return None
+        progress = _decode(row[0])
+        board = self._file.execute(_KEPT_BOARD, (tournament_id,)).fetchone()
+        if board is not None:
+            progress.board = Board()
+            for part in _decode_parts(board[0]):
+                for _ in take_part(part, progress.board):
+                    pass
+        return progress
 
     def keep(self, progress: Progress) -> None:
         """Keeps `progress`, on disk when it returns, if there is a file."""
-        if self.path is not None or progress.done:
-            self._file.execute(_KEEP, (progress.tournament_id, progress.done, _encode(progress)))
+        if self.path is None and not progress.done:
+            return
+        tournament_id, board = progress.tournament_id, progress.board
+        self._file.execute("BEGIN")
+        without_board = msgspec.structs.replace(progress, board=None)
+        self._file.execute(_KEEP, (tournament_id, progress.done, _encode(without_board)))
+        self._file.execute(_FORGET_BOARD, (tournament_id,))
+        if board is not None:
+            self._file.execute(_KEEP_BOARD, (tournament_id, _encode(list(parts_of(board)))))
+        self._file.execute("COMMIT")
 
     def keep_verified(self, tournament_id: TournamentId) -> None:
         """Notes that a tournament was verified just now, and forgets its progress."""
         self._file.execute("BEGIN")
         self._file.execute(_VERIFIED, (tournament_id, time.time()))
         self._file.execute(_FORGET, (tournament_id,))
+        self._file.execute(_FORGET_BOARD, (tournament_id,))
         self._file.execute("COMMIT")
 
     def verified_at(self) -> dict[TournamentId, float]:
@@ -176,3 +200,4 @@ class ProgressFile:
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(Progress).decode
+_decode_parts: Final = msgspec.msgpack.Decoder(list[bytes]).decode

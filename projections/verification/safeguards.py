@@ -56,6 +56,17 @@ _KEYLESS: Final = """
         WHERE i.indrelid = to_regclass('tallybook.' || t.name) AND i.indisprimary AND i.indisvalid AND i.indislive
     )
 """
+_INDEXES: Final = ("event_set_aside", "event_competition")
+_INDEXLESS: Final = """
+    SELECT w.name
+    FROM unnest($1::text[]) AS w (name)
+    WHERE NOT EXISTS (
+        SELECT
+        FROM pg_index AS i
+        WHERE i.indexrelid = to_regclass('tallybook.' || w.name) AND i.indrelid = to_regclass('tallybook.event')
+            AND i.indisvalid AND i.indislive
+    )
+"""
 _NULLABLE: Final = """
     SELECT t.name, a.attname
     FROM unnest($1::text[]) AS t (name)
@@ -99,8 +110,8 @@ class BrokenRule(Struct, frozen=True):
 
 async def broken_rules(connection: Connection) -> list[BrokenRule]:
     """Returns which rules against loss and change of the log do not hold. They are about settings of the server,
-    triggers, the rights of the service's role, primary keys, columns, and the functions and views that the migrations
-    brought."""
+    triggers, the rights of the service's role, primary keys, indexes, columns, and the functions and views that the
+    migrations brought."""
     broken = []
     for name, wanted in _SETTINGS.items():
         value = await connection.fetchval(_SETTING, name)
@@ -119,6 +130,8 @@ async def broken_rules(connection: Connection) -> list[BrokenRule]:
         broken.append(BrokenRule(f"right.{table}", f"the role {SERVICE_ROLE} may {right} it; SELECT is all it needs"))
     for (table,) in await connection.fetch(_KEYLESS, _LOG_TABLES):
         broken.append(BrokenRule(f"key.{table}", "has no valid primary key"))
+    for (index,) in await connection.fetch(_INDEXLESS, _INDEXES):
+        broken.append(BrokenRule(f"index.{index}", "is missing or invalid; questions to it read the whole log instead"))
     for table, column in await connection.fetch(_NULLABLE, _LOG_TABLES):
         broken.append(BrokenRule(f"column.{table}.{column}", "may be NULL"))
     broken += await _broken_functions(connection)

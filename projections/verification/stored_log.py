@@ -23,6 +23,7 @@ from msgspec import Struct
 from engine.domain.events import EventSetAside
 from engine.domain.terms import ActorId, Sequence, TournamentId
 from engine.log import codec
+from engine.log.digest import EventColumns, columns_of
 
 BLOCKS_MAX: Final = 500
 BYTES_MAX: Final = 512 * 1024
@@ -145,17 +146,13 @@ _KEYS: Final = """
     WHERE tournament_id = $1 AND idempotency_key = ANY($2::text[])
 """
 _KEY_COUNT: Final = "SELECT count(*) FROM idempotency WHERE tournament_id = $1"
-
-
-class EventColumns(Struct, frozen=True, array_like=True):
-    """What the text of a block says: every stored field of its events. `keys` None: no event has a key."""
-
-    first_sequence: Sequence
-    recorded_us: int
-    actors: list[ActorId]
-    kinds: list[str]
-    keys: list[str | None] | None
-    bodies: list[str]
+# These are the words of the index `event_competition`, by which voiding finds points.
+_CAUSED_COUNT: Final = """
+    SELECT count(*)
+    FROM event
+    WHERE tournament_id = $1 AND sequence BETWEEN 1 AND $2
+        AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(body, '"competition_id":') > 0
+"""
 
 
 class StoredBlock(Struct, frozen=True):
@@ -184,7 +181,7 @@ class StoredBlock(Struct, frozen=True):
     def columns(self) -> EventColumns | None:
         """What the text says. None: there is no text, or something in it is NULL that may not be."""
         try:
-            return None if self.text is None else _columns(self.text)
+            return None if self.text is None else columns_of(self.text)
         except msgspec.ValidationError:
             return None
 
@@ -244,6 +241,12 @@ async def key_sequences(connection: Connection, tournament_id: TournamentId, key
 async def key_count(connection: Connection, tournament_id: TournamentId) -> int:
     """How many idempotency keys are remembered."""
     count: int = await connection.fetchval(_KEY_COUNT, tournament_id, timeout=LOOK_SECONDS_MAX)
+    return count
+
+
+async def caused_count(connection: Connection, tournament_id: TournamentId, last: Sequence) -> int:
+    """How many events up to `last` the index of what competitions caused has."""
+    count: int = await connection.fetchval(_CAUSED_COUNT, tournament_id, last, timeout=LOOK_SECONDS_MAX)
     return count
 
 
@@ -328,8 +331,6 @@ async def ignored(connection: Connection, tournament_id: TournamentId) -> set[Se
     """The events that the database makes the service ignore."""
     return {row[0] for row in await connection.fetch(_IGNORED, tournament_id, timeout=LOOK_SECONDS_MAX)}
 
-
-_columns: Final = msgspec.json.Decoder(EventColumns).decode
 
 # ── Heads and the registry ──────────────────────────────────────────────────────────────────────────────
 

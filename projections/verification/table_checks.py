@@ -42,11 +42,11 @@ _STRAYS: Final = """
         SELECT FROM ranking AS r WHERE r.tournament_id = $1 AND r.ranking_id = e.ranking_id
     )
     UNION ALL
-    SELECT 'enrolment', ranking_id, 'has not the numbers 1, 2, 3 …'
+    SELECT 'enrolment', ranking_id, 'has a number twice, or one below 1'
     FROM enrolment
     WHERE tournament_id = $1
     GROUP BY ranking_id
-    HAVING min(number) <> 1 OR max(number) <> count(*)
+    HAVING min(number) < 1 OR count(DISTINCT number) <> count(*)
     UNION ALL
     SELECT 'unity', unity_id, 'belongs to no ranking'
     FROM unity AS u

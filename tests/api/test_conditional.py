@@ -294,8 +294,10 @@ def changed_by(event: Event) -> tuple[str, int] | None:
         case (
             events.RankingCreated()
             | events.RankingModified()
+            | events.RankingInformationChanged()
             | events.ParticipantsChanged()
             | events.UnityAdded()
+            | events.UnityChanged()
             | events.RankingClosed()
             | events.RankingReopened()
         ):

@@ -412,6 +412,7 @@ def test_the_limits_are_those_that_operators_read(
         f"| competitors of a tournament | {terms.COMPETITORS_MAX:,} |",
         f"| competitions of a tournament | {terms.COMPETITIONS_MAX:,} |",
         f"| rankings of a tournament | {terms.RANKINGS_MAX:,} |",
+        f"| competitors of a ranking | {terms.ENROLLED_MAX:,} |",
         f"| unities of a ranking | {terms.UNITIES_MAX} |",
     ):
         assert said in text

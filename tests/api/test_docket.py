@@ -40,7 +40,9 @@ from engine.domain.events import (
     RankingReopened,
 )
 from engine.domain.terms import OPERATOR, CompetitionId, UnityId
+from engine.log import appender, log
 from projections.live.tournament import LiveTournament
+from projections.tables import wakeup
 from tests.desks import (
     HOLD_HEAD,
     Arena,
@@ -55,7 +57,8 @@ from tests.desks import (
     waiting_for_locks,
 )
 from tests.poison import poison
-from tests.proxy import HEADS, Fault, proxy
+from tests.proxy import APPEND, HEADS, Fault, proxy
+from tests.statements import sent
 from tests.tampering import tamper
 
 
@@ -77,6 +80,13 @@ async def matched(desk: Desk, arena: Arena) -> CompetitionId:
 
 def total(live: LiveTournament, arena: Arena, who: int = 0) -> int:
     return live.board.rankings[arena.ranking_id].unities[arena.unity_id].totals.get(arena.competitors[who], 0)
+
+
+async def read_total(desk: Desk, arena: Arena) -> int:
+    """The total of the first competitor as of now, as a read would find it."""
+    async with desk.live_pool.pinned(arena.tournament_id) as live:
+        await desk.live_pool.make_current(live)
+        return total(live, arena)
 
 
 async def amounts(desk: Desk, arena: Arena) -> list[int]:
@@ -304,6 +314,7 @@ async def test_what_the_log_has_refused_and_is_given_up_was_certainly_not_applie
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was sent once, and overtaken; its time is over while it waits to be judged again. It is not sent any more."""
+    monkeypatch.setattr(appender, "UNSEEN_BYTES_MAX", 0)  # as when more has landed than an append tells
     monkeypatch.setattr(desk_module, "SUBMIT_SECONDS_MAX", 0.5)
     async with desk_at(dsn) as there, proxy(dsn) as between, desk_at(between.dsn) as here:
         arena = await open_arena(there.database)
@@ -333,3 +344,46 @@ async def test_what_is_appended_to_another_history_is_never_called_certainly_not
         with pytest.raises((OutcomeUnknown, Unavailable)) as told:
             await submit(desk, arena.tournament_id, gain(arena, 2))
         assert (2 in await amounts(desk, arena)) <= (told.type is OutcomeUnknown)
+
+
+# ── Another process beside ──────────────────────────────────────────────────────────────────────────────
+
+
+async def beside_each_other(dsn: str) -> set[str]:
+    """What two desks send that take turns with points and new unities, both having the live already."""
+    async with desks_at(dsn) as (here, there):
+        arena = await open_arena(here.database)
+        async with here.live_pool.pinned(arena.tournament_id), there.live_pool.pinned(arena.tournament_id):
+            unities = [UnityId(await desk.new_id()) for desk in (here, there) for _ in range(2)]
+            with sent(here.database) as by_one, sent(there.database) as by_other:
+                for n, desk in enumerate((here, there) * 5):
+                    await submit(desk, arena.tournament_id, gain(arena, n + 1))
+                for n, desk in enumerate((here, there) * 2):
+                    command = AddUnity(ranking_id=arena.ranking_id, unity_id=unities.pop(), name=f"Unity {n}")
+                    await submit(desk, arena.tournament_id, command)
+                    await submit(there if desk is here else here, arena.tournament_id, gain(arena, 100))
+                statements = {*by_one, *by_other}
+            assert await read_total(here, arena) == await read_total(there, arena) == 55 + 4 * 100
+    return statements
+
+
+async def test_who_writes_beside_another_reads_nothing_again(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither what landed before points of its own, nor what overtook them. Hints may go out at any time."""
+    assert await beside_each_other(dsn) - {wakeup._NOTIFY} == {log._APPEND}
+    monkeypatch.setattr(appender, "UNSEEN_BYTES_MAX", 0)
+    assert {log._BLOCKS, log._EVENTS, log._HEADS} <= await beside_each_other(dsn)
+
+
+async def test_what_an_append_tells_is_not_folded_again_where_it_has_been_read_meanwhile(dsn: str) -> None:
+    """While the append is under way, its own process reads what landed before."""
+    async with desk_at(dsn) as there, proxy(dsn) as between, desk_at(between.dsn) as here:
+        arena = await open_arena(there.database)
+        async with here.live_pool.pinned(arena.tournament_id) as live:
+            await submit(there, arena.tournament_id, gain(arena, 1))
+            async with between.holding_answers(APPEND) as held:
+                asking = asyncio.create_task(submit(here, arena.tournament_id, gain(arena, 10)))
+                await held.wait()
+                await here.live_pool.make_current(live)
+                await submit(there, arena.tournament_id, gain(arena, 100))
+            await asking
+            assert await read_total(here, arena) == await read_total(there, arena) == 111

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
+import asyncpg
 import pytest
 
 from tests.api.service import Answer, Client, Season, create_ranking, deltas, listed, register, totals
@@ -586,6 +587,53 @@ async def test_participants_come_at_the_end_and_have_their_totals_back(season: S
         "position": 1,
         "total": total,
     }
+
+
+async def test_information_changes_without_the_list_being_sent(season: Season, owner: asyncpg.Connection) -> None:
+    before = (await season.client.get(f"{season.path}.json")).json["ranking"]
+    answer = await season.client.put(f"{season.path}/information.json", {"name": " Cup "})
+    assert (answer.json["ranking"]["name"], answer.json["ranking"]["description"]) == ("Cup", before["description"])
+    answer = await season.client.put(f"{season.path}/information.json", {"description": ""})
+    assert (answer.json["ranking"]["name"], answer.json["ranking"]["description"]) == ("Cup", None)
+    assert {unity["version"] for unity in answer.json["ranking"]["unities"]} == {1}
+    assert answer.json["ranking"]["competitors"] == before["competitors"]
+    stored = await stored_of(owner, answer)
+    assert stored == {"ranking_id": season.ranking_id, "description": None}
+
+
+async def test_a_unity_changes_its_name_and_its_sort_alone(season: Season, owner: asyncpg.Connection) -> None:
+    one, two, three = season.ids
+    main, other = (await season.client.get(f"{season.path}.json")).json["ranking"]["unities"]
+    path = f"{season.path}/unities/{main['id']}.json"
+    form = {"participants_delta": deltas((one, main["id"], 2), (two, main["id"], -1), (one, other["id"], 1))}
+    await season.client.put(f"{season.path}/add.json", form)
+
+    answer = await season.client.put(path, {"sort": "ASC"})
+    assert answer.json["unity"] == main | {"sort": "ASC"}
+    assert await stored_of(owner, answer) == {"ranking_id": season.ranking_id, "unity_id": main["id"], "sort": "ASC"}
+    points, fouls = (await season.client.get(f"{season.path}/standings.json")).json["ranking"]["unities"]
+    assert [(line["competitor_id"], line["position"]) for line in points["competitors_ranking"]] == [
+        (two, 1),
+        (three, 2),
+        (one, 3),
+    ]
+    assert (points["version"], fouls["version"]) == (3, 2)
+
+    for nothing_new in ({"sort": "ASC"}, {"name": main["name"]}, {}):
+        assert (await season.client.put(path, nothing_new)).json["unity"] == main | {"sort": "ASC"}
+    answer = await season.client.put(path, {"name": "places"})
+    assert answer.json["unity"] == main | {"sort": "ASC", "name": "places"}
+    points, _ = (await season.client.get(f"{season.path}/standings.json")).json["ranking"]["unities"]
+    assert (points["version"], points["name"]) == (4, "places")
+    assert (await season.client.get("rankings.json")).json["rankings"]["ranking"][0]["unities"][0] == (
+        main | {"sort": "ASC", "name": "places"}
+    )
+
+
+async def stored_of(owner: asyncpg.Connection, answer: Answer) -> Any:
+    """The stored body of the event that an answer names."""
+    sequence = int(answer.headers["Tallybook-Sequence"])
+    return json.loads(await owner.fetchval("SELECT body FROM event WHERE sequence = $1", sequence))
 
 
 async def test_a_change_of_participants_that_changes_nothing_raises_no_version(season: Season) -> None:

@@ -58,6 +58,8 @@ ACCEPTED: dict[str, Callable[[Season], Form]] = {
     "POST rankings.json": lambda s: {"name": "Cup", "main_unity_name": "points", "participants": listed(s.ids)},
     "PUT rankings/{ranking_id}.json": lambda s: {"main_unity_name": "score", "participants": listed(s.ids[1:])},
     "PUT rankings/{ranking_id}/participants.json": lambda s: {"add": s.ids[0], "remove": s.ids[1]},
+    "PUT rankings/{ranking_id}/information.json": lambda _: {"name": "Season 2026"},
+    "PUT rankings/{ranking_id}/unities/{unity_id}.json": lambda _: {"sort": "ASC"},
     "POST competitions.json": lambda _: {"group_id": 1},
     "POST competitors.json": lambda _: {"name": "Dan"},
     "PUT competitors/{competitor_id}.json": lambda _: {"name": "Dan"},
@@ -94,6 +96,7 @@ def path_of(name: str, season: Season) -> str:
     """The path of an operation, relative to the tournament's, for what there is in `season`."""
     return name.split()[1].format(
         ranking_id=season.closed_ranking_id if "reopen" in name else season.ranking_id,
+        unity_id=season.unity_id,
         competitor_id=season.ids[0],
         competition_id=season.voided_competition_id if "unvoid" in name else season.competition_id,
     )

@@ -390,7 +390,7 @@ def reversals(found: Iterable[Event]) -> list[PointsReversed]:
     return [event for event in found if isinstance(event, PointsReversed)]
 
 
-async def test_the_unreversed_of_a_competition_are_found_however_many_events_are_searched_at_once(
+async def test_the_unreversed_of_a_competition_are_found_however_many_are_read_at_once(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with desk_at(dsn) as desk:
@@ -401,7 +401,8 @@ async def test_the_unreversed_of_a_competition_are_found_however_many_events_are
             await submit(desk, arena.tournament_id, gain(arena, amount, match if amount % 2 else other))
         history = (await recorded(desk.database, arena.tournament_id))[1:]
         for at_once in (1, 3, 100):
-            monkeypatch.setattr(log, "POINTS_SEARCH_EVENTS_MAX", at_once)
+            monkeypatch.setattr(log, "SLICE_EVENTS_MAX", at_once)
+            monkeypatch.setattr(log, "SLICE_BYTES_MAX", 1 if at_once == 3 else 10_000)
             async with desk.database.connection() as connection:
                 found = [
                     recorded.sequence

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import pytest
@@ -13,6 +14,7 @@ from api.interface.fields import read_query
 from api.interface.windows import SPAN_MAX, WINDOW_FIELDS, WINDOW_LINES_MAX, Window
 from engine.domain.errors import Unacceptable
 from engine.domain.terms import CompetitorId, Sort
+from projections.board.enrolment import Enrolment, Totals
 from projections.board.order import OrderedLines
 from projections.board.standing import standings
 from projections.live import orders
@@ -23,6 +25,11 @@ from tests.histories import unhurried
 # ── The question ────────────────────────────────────────────────────────────────────────────────────────
 
 who: Final = st.integers(1, 12).map(CompetitorId)
+
+
+def order_of(enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, int], sort: Sort) -> OrderedLines:
+    enrolment = Enrolment(enrolled)
+    return OrderedLines(enrolment, Totals(enrolment, totals), sort)
 
 
 @unhurried
@@ -43,31 +50,31 @@ def test_a_window_is_a_part_of_the_standings(
     asked: list[CompetitorId],
 ) -> None:
     whole = standings(enrolled, totals, sort)
-    order = OrderedLines(enrolled, totals, sort)
-    assert Window(top=count).lines(order, totals) == whole[:count]
-    assert Window(offset=start).lines(order, totals) == whole[start:]
-    assert Window(limit=count).lines(order, totals) == whole[:count]
-    assert Window(offset=start, limit=count).lines(order, totals) == whole[start : start + count]
+    order = order_of(enrolled, totals, sort)
+    assert Window(top=count).lines(order) == whole[:count]
+    assert Window(offset=start).lines(order) == whole[start:]
+    assert Window(limit=count).lines(order) == whole[:count]
+    assert Window(offset=start, limit=count).lines(order) == whole[start : start + count]
     line_of = {line.competitor_id: line for line in whole}
     if line_of.keys() >= set(asked):
-        assert Window(competitors=tuple(asked)).lines(order, totals) == [line_of[c] for c in asked]
+        assert Window(competitors=tuple(asked)).lines(order) == [line_of[c] for c in asked]
     else:
         with pytest.raises(Unacceptable) as refusal:
-            Window(competitors=tuple(asked)).lines(order, totals)
+            Window(competitors=tuple(asked)).lines(order)
         assert len(refusal.value.faults) == len(set(asked) - line_of.keys())
     for offset, line in enumerate(whole):
-        found = Window(around=line.competitor_id, span=start).lines(order, totals)
+        found = Window(around=line.competitor_id, span=start).lines(order)
         assert found == whole[max(offset - start, 0) : offset + start + 1]
 
 
 def test_a_window_has_at_most_so_many_lines() -> None:
     totals = {CompetitorId(n): n for n in range(1, 1_101)}
-    order = OrderedLines(totals, totals, Sort.DESC)
+    order = order_of(totals, totals, Sort.DESC)
     ids = ",".join(str(n) for n in range(1, WINDOW_LINES_MAX + 1))
     for query in ([("top", "1000")], [("offset", "0")], [("limit", "1000")], [("competitors", ids)], [("unity", "1")]):
-        assert len(Window(**read_query(query, WINDOW_FIELDS)).lines(order, totals)) == WINDOW_LINES_MAX
+        assert len(Window(**read_query(query, WINDOW_FIELDS)).lines(order)) == WINDOW_LINES_MAX
     around = Window(**read_query([("around", "550"), ("span", str(SPAN_MAX))], WINDOW_FIELDS))
-    assert len(around.lines(order, totals)) == 2 * SPAN_MAX + 1 <= WINDOW_LINES_MAX
+    assert len(around.lines(order)) == 2 * SPAN_MAX + 1 <= WINDOW_LINES_MAX
 
 
 UNREADABLE: Final = [
@@ -135,7 +142,7 @@ async def assert_windows(client: Client, path: str, unities: list[int], *moment:
 
 
 async def test_every_window_is_a_part_of_the_whole_at_every_moment(season: Season, peers_client: Client) -> None:
-    """After points, lists, names and voided competitions; by the process that wrote, and by another."""
+    """After points, lists, names, sorts and voided competitions; by the process that wrote, and by another."""
     client, path, (ada, ben, pair) = season.client, season.path, season.ids
     unity_ids = [unity["id"] for unity in (await client.get("rankings.json")).json["rankings"]["ranking"][0]["unities"]]
     points, fouls = unity_ids
@@ -146,6 +153,11 @@ async def test_every_window_is_a_part_of_the_whole_at_every_moment(season: Seaso
         ("/add.json", {"participants_delta": deltas((pair, points, 5), (pair, points, 2)), "competition_id": cause}),
         ("", {"main_unity_name": "score", "participants": listed([ben, ada])}),
         ("/add.json", {"participants_delta": deltas((ada, points, 4)), "competition_id": cause}),
+        (f"/unities/{points}.json", {"sort": "ASC"}),
+        (f"/unities/{fouls}.json", {"sort": "DESC", "name": "fair play"}),
+        ("/add.json", {"participants_delta": deltas((ada, points, 7), (ben, fouls, 1))}),
+        (f"/unities/{points}.json", {"sort": "DESC"}),
+        ("/information.json", {"name": "Cup", "description": ""}),
         ("", {"main_unity_name": "score", "participants": listed([pair, ben, ada])}),
         ("void", {}),
         ("/add.json", {"participants_delta": deltas((ben, fouls, 9), (ben, points, 2**31 - 1))}),

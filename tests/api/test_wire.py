@@ -55,6 +55,12 @@ OPERATIONS: dict[str, Callable[[Form], Command]] = {
     "change_competition": lambda form: command_of("PUT competitions/{competition_id}.json", form, competition_id=7),
     "create_ranking": lambda form: command_of("POST rankings.json", form, ranking_id=7, main_unity_id=8),
     "modify_ranking": lambda form: command_of("PUT rankings/{ranking_id}.json", form, ranking_id=7),
+    "change_ranking_information": lambda form: command_of(
+        "PUT rankings/{ranking_id}/information.json", form, ranking_id=7
+    ),
+    "change_unity": lambda form: command_of(
+        "PUT rankings/{ranking_id}/unities/{unity_id}.json", form, ranking_id=7, unity_id=8
+    ),
     "change_participants": lambda form: command_of("PUT rankings/{ranking_id}/participants.json", form, ranking_id=7),
     "add_unity": lambda form: command_of("POST rankings/{ranking_id}/unities.json", form, ranking_id=7, unity_id=8),
     "add_points": lambda form: command_of("PUT rankings/{ranking_id}/add.json", form, ranking_id=7),
@@ -68,6 +74,8 @@ LEAST: dict[str, dict[str, str]] = {
     "change_competition": {},
     "create_ranking": {"name": "Season", "main_unity_name": "points", "participants": "1"},
     "modify_ranking": {"main_unity_name": "points", "participants": "1"},
+    "change_ranking_information": {},
+    "change_unity": {},
     "change_participants": {},
     "add_unity": {"name": "goals"},
     "add_points": {"participants_delta": '[{"competitor_id":1,"unities":[{"unity_id":3,"delta":"5"}]}]'},

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from msgspec import NODEFAULT, UNSET
 
 from engine.domain import events
-from engine.domain.events import Event
+from engine.domain.events import Event, Points
 from engine.domain.terms import Sort
-from engine.log.codec import Undecodable, decode, encode, encode_lines, tags
+from engine.log.codec import Undecodable, cause_of, decode, encode, encode_lines, is_caused, tags
 from tests.histories import any_event, histories, unhurried
 
 GOLDEN: Final = Path(__file__).parent / "golden"
@@ -54,6 +54,16 @@ def test_a_body_is_one_line_that_postgresql_can_hold(event: Event) -> None:
     _, body = encode(event)
     assert "\n" not in body
     assert "\0" not in body
+
+
+@settings(unhurried, max_examples=500)
+@given(any_event())
+def test_stored_points_are_found_by_the_competition_that_caused_them_and_nothing_else_is(event: Event) -> None:
+    tag, body = encode(event)
+    caused = isinstance(event, Points) and event.competition_id is not None
+    assert is_caused(tag, body) == caused
+    if isinstance(event, Points) and caused:
+        assert cause_of(body) == str(event.competition_id)
 
 
 # ── Golden files ────────────────────────────────────────────────────────────────────────────────────────
@@ -113,9 +123,13 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         (events.RankingCreated, "description"): None,
         (events.RankingModified, "name"): None,
         (events.RankingModified, "description"): UNSET,
+        (events.RankingInformationChanged, "name"): None,
+        (events.RankingInformationChanged, "description"): UNSET,
         (events.ParticipantsChanged, "added"): (),
         (events.ParticipantsChanged, "removed"): (),
         (events.UnityAdded, "sort"): Sort.DESC,
+        (events.UnityChanged, "name"): None,
+        (events.UnityChanged, "sort"): None,
         (events.PointsAdded, "competition_id"): None,
     }
 

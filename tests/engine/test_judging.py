@@ -22,6 +22,7 @@ from engine.domain.terms import (
     DELTA_MAX,
     DELTAS_MAX,
     DESCRIPTION_CHARACTERS_MAX,
+    ENROLLED_MAX,
     NAME_CHARACTERS_MAX,
     PARTICIPANTS_MAX,
     RANKINGS_MAX,
@@ -147,6 +148,14 @@ def modified(*participants: int, **facts: Any) -> Event:
     return events.RankingModified(participants=participants, **usual | facts)
 
 
+def inform(**said: Any) -> Command:
+    return commands.ChangeRankingInformation(**{"ranking_id": OVERALL} | said)
+
+
+def informed(**facts: Any) -> Event:
+    return events.RankingInformationChanged(**{"ranking_id": OVERALL} | facts)
+
+
 def enrol(*added: int, removed: tuple[int, ...] = ()) -> Command:
     return commands.ChangeParticipants(ranking_id=OVERALL, added=added, removed=removed)
 
@@ -169,6 +178,14 @@ def measure(name: str, **said: Any) -> Command:
 
 def measured(name: str, **facts: Any) -> Event:
     return events.UnityAdded(**{"ranking_id": OVERALL, "unity_id": NEW, "name": name} | facts)
+
+
+def redefine(unity_id: int = GOALS, **said: Any) -> Command:
+    return commands.ChangeUnity(**{"ranking_id": OVERALL, "unity_id": unity_id} | said)
+
+
+def redefined(unity_id: int = GOALS, **facts: Any) -> Event:
+    return events.UnityChanged(**{"ranking_id": OVERALL, "unity_id": unity_id} | facts)
 
 
 def add(*deltas: tuple[int, int, int], **said: Any) -> Command:
@@ -302,6 +319,10 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
         modify(ANNA, description=LONGEST_DESCRIPTION),
         modified(ANNA, description=LONGEST_DESCRIPTION),
     ),
+    "a change of information may say nothing": (inform(), informed()),
+    "a ranking may be renamed": (inform(name=" All "), informed(name="All")),
+    "a ranking may be described": (inform(description="U18\n"), informed(description="U18\n")),
+    "a description may be taken away": (inform(description=None), informed(description=None)),
     "competitors may be enrolled, in the order sent": (enrol(EMIL, DORA), enrolled(EMIL, DORA)),
     "competitors may be removed": (remove(BEN, ANNA), removed(BEN, ANNA)),
     "some may come as others go": (enrol(DORA, removed=(BEN,)), enrolled(DORA, removed=(BEN,))),
@@ -315,6 +336,14 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
     "a unity may sort ascending": (measure("Strokes", sort=Sort.ASC), measured("Strokes", sort=Sort.ASC)),
     "a unity's name is trimmed": (measure("\nStrokes "), measured("Strokes")),
     "a unity may have the name of another ranking's": (measure("Times"), measured("Times")),
+    "a change of a unity may say nothing": (redefine(), redefined()),
+    "a unity may be renamed": (redefine(name=" Strokes"), redefined(name="Strokes")),
+    "a unity may keep its name": (redefine(name="Goals "), redefined(name="Goals")),
+    "another sort may be better": (redefine(sort=Sort.ASC), redefined(sort=Sort.ASC)),
+    "the main unity may be changed": (
+        redefine(POINTS, name="Places", sort=Sort.ASC),
+        redefined(POINTS, name="Places", sort=Sort.ASC),
+    ),
     "an open ranking may be closed": (
         commands.CloseRanking(ranking_id=OVERALL),
         events.RankingClosed(ranking_id=OVERALL),
@@ -413,6 +442,17 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
     "a main unity renamed to another's name": (
         modify(ANNA, main_unity_name=" Goals"),
         [("main_unity_name", "this ranking has a unity 'Goals' already")],
+    ),
+    "a ranking renamed to nothing": (inform(name=" "), [("name", EMPTY)]),
+    "a ranking described with a control character": (inform(description="a\0"), [("description", NUL)]),
+    "a unity renamed to nothing": (redefine(name=""), [("name", EMPTY)]),
+    "a unity renamed to another's name": (
+        redefine(name=" Points"),
+        [("name", "this ranking has a unity 'Points' already")],
+    ),
+    "a main unity that takes another's name": (
+        redefine(POINTS, name="Goals"),
+        [("name", "this ranking has a unity 'Goals' already")],
     ),
     # participants
     "a change of no participants": (enrol(), [("add", "must name at least one competitor, unless remove does")]),
@@ -739,14 +779,18 @@ def test_a_list_may_not_name_10_001_competitors() -> None:
         pytest.param(unvoid(NOBODY), id="a competition to unvoid"),
         pytest.param(modify(ANNA, ranking_id=NOBODY), id="a ranking to modify"),
         pytest.param(modify(ranking_id=NOBODY), id="a ranking, whatever else is wrong"),
+        pytest.param(inform(ranking_id=NOBODY), id="a ranking to rename"),
         pytest.param(measure("Strokes", ranking_id=NOBODY), id="a ranking to add a unity to"),
+        pytest.param(redefine(ranking_id=NOBODY), id="a ranking whose unity is to change"),
+        pytest.param(redefine(NOBODY, name=""), id="a unity, whatever else is wrong"),
+        pytest.param(redefine(TIMES), id="a unity of another ranking"),
         pytest.param(add((ANNA, POINTS, 1), ranking_id=NOBODY), id="a ranking to add points to"),
         pytest.param(commands.CloseRanking(ranking_id=NOBODY), id="a ranking to close"),
         pytest.param(commands.ReopenRanking(ranking_id=NOBODY), id="a ranking to reopen"),
     ],
 )
 def test_what_does_not_exist_is_not_found(board: Board, when: Command) -> None:
-    with pytest.raises(NotFound, match=r"This tournament has no (competitor|competition|ranking) 99\."):
+    with pytest.raises(NotFound, match=r"This tournament has no (competitor|competition|ranking|unity) (99|42)\."):
         decide(board, when)
 
 
@@ -754,7 +798,9 @@ def test_what_does_not_exist_is_not_found(board: Board, when: Command) -> None:
     "when",
     [
         pytest.param(modify(ANNA, ranking_id=FINISHED, main_unity_name="Times"), id="modified"),
+        pytest.param(inform(ranking_id=FINISHED), id="renamed"),
         pytest.param(measure("Strokes", ranking_id=FINISHED), id="given another unity"),
+        pytest.param(redefine(TIMES, ranking_id=FINISHED), id="given another sort"),
         pytest.param(add((ANNA, TIMES, 1), ranking_id=FINISHED), id="given points"),
         pytest.param(commands.CloseRanking(ranking_id=FINISHED), id="closed again"),
     ],
@@ -863,6 +909,7 @@ REMEMBERED: Final[list[tuple[str, Event, Command]]] = [
     ("a ranking's new list", modified(EMIL), add((EMIL, POINTS, 1))),
     ("a ranking's newcomer", enrolled(EMIL), add((EMIL, POINTS, 1))),
     ("a main unity's new name, and its old one is free", modified(ANNA, main_unity_name="Score"), measure("Points")),
+    ("a unity's new name, and its old one is free", redefined(name="Strokes"), measure("Goals")),
     ("a unity that was added", measured("Strokes"), add((ANNA, NEW, 1))),
     ("a ranking that was closed", events.RankingClosed(ranking_id=OVERALL), commands.ReopenRanking(ranking_id=OVERALL)),
     (
@@ -902,6 +949,8 @@ def test_a_modification_leaves_the_other_unities(board: Board) -> None:
         pytest.param(added((ANNA, POINTS, 1)), id="points"),
         pytest.param(GIVEN[-1], id="points taken back"),
         pytest.param(reported(DUEL, result="3-1", winner_id=ANNA), id="a result"),
+        pytest.param(informed(name="All", description=None), id="a ranking's information"),
+        pytest.param(redefined(sort=Sort.ASC), id="a unity's sort"),
         pytest.param(changed(name="Benjamin", tags=(), color="ff0000"), id="a competitor's new name"),
     ],
 )
@@ -985,6 +1034,7 @@ OVERTAKEN: Final[list[tuple[Event, Command]]] = [
     (modified(ANNA, main_unity_name="Score"), measure("Score")),
     (removed(CARA), add((CARA, POINTS, 1))),
     (measured("Strokes"), measure("Strokes", unity_id=NEW_TOO)),
+    (redefined(name="Strokes"), measure("Strokes")),
     (measured("Score"), modify(ANNA, main_unity_name="Score")),
     (events.CompetitionVoided(competition_id=DUEL), add((ANNA, POINTS, 1), competition_id=DUEL)),
     (events.CompetitionUnvoided(competition_id=RIGGED), unvoid(RIGGED)),
@@ -1003,15 +1053,20 @@ def test_a_structural_event_may_overtake_a_decision(board: Board, fact: Event, w
 
 
 def test_what_is_structural() -> None:
-    """Whatever may overtake a decision. (And a new ranking, which cannot: nobody has named it. And what sets an event
-    aside: who has not stopped at that has folded it.)"""
+    """Whatever may overtake a decision. (And a new ranking, which cannot: nobody has named it. And a ranking's
+    information, on which only conditions look. And what sets an event aside: who has not stopped at that has folded
+    it.)"""
     structural = {kind for kind in get_args(Event) if kind.structural}
-    assert structural == {type(fact) for fact, _ in OVERTAKEN} | {events.RankingCreated, events.EventSetAside}
+    assert structural == {type(fact) for fact, _ in OVERTAKEN} | {
+        events.RankingCreated,
+        events.RankingInformationChanged,
+        events.EventSetAside,
+    }
 
 
 def test_enrolment_ends_at_the_most_participants_and_nothing_else_does() -> None:
-    board = deepcopy(CROWDED)
-    *members, newcomer = CROWD
+    *members, newcomer = range(1_000, 1_000 + ENROLLED_MAX + 1)
+    board = Board(competitors=dict.fromkeys([*members, newcomer], CROWDED.competitors[CROWD[0]]))
     fold_events(board, created(*members, ranking_id=NEW))
 
     def change(added: tuple[int, ...] = (), removed: tuple[int, ...] = ()) -> tuple[Event, ...]:
@@ -1023,6 +1078,22 @@ def test_enrolment_ends_at_the_most_participants_and_nothing_else_does() -> None
     assert change((members[0],))
     assert change((newcomer,), (members[0],))
     assert change((), (members[0],))
+
+
+def test_a_list_of_10_000_may_be_replaced_and_a_longer_one_may_not() -> None:
+    board = board_after(GIVEN)
+    board.competitors.update(CROWDED.competitors)
+    *members, newcomer = CROWD
+    fold_events(board, created(*members, ranking_id=NEW))
+    assert decide(board, modify(newcomer, ranking_id=NEW)) == (modified(newcomer, ranking_id=NEW),)
+    fold_events(board, events.ParticipantsChanged(ranking_id=NEW, added=(newcomer,)))
+    with pytest.raises(Unacceptable) as refusal:
+        decide(board, modify(newcomer, ranking_id=NEW))
+    assert "has 10,001 competitors" in refusal.value.message
+    for path in ("information.json", "unities/<unity id>.json", "participants.json"):
+        assert f"rankings/{NEW}/{path}" in refusal.value.message
+    assert decide(board, inform(ranking_id=NEW, name="All"))
+    assert decide(board, redefine(NEW_TOO, ranking_id=NEW, sort=Sort.ASC))
 
 
 def test_every_command_has_cases() -> None:
@@ -1049,8 +1120,9 @@ def test_every_event_has_cases() -> None:
         *BESIDE_COMMANDS,
     }
     assert {type(fact) for fact in GIVEN} | {type(fact) for _, fact, _ in REMEMBERED} >= set(get_args(Event)) - {
-        events.PointsAdded,  # these two are of no consequence for decisions, see above
+        events.PointsAdded,  # these three are of no consequence for decisions, see above
         events.CompetitionChanged,
+        events.RankingInformationChanged,
         *BESIDE_COMMANDS,
     }
     assert set(EVENTS) == set(get_args(Event)) - {events.Ignored}

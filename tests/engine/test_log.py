@@ -23,13 +23,15 @@ import engine
 import projections
 from engine.database.pool import Database, open_database
 from engine.domain.errors import LogForked, LogUnreadable
-from engine.domain.events import CompetitorRegistered, Event, RankingClosed, TournamentOpened
+from engine.domain.events import CompetitorRegistered, Event, EventSetAside, RankingClosed, TournamentOpened
 from engine.domain.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import codec, digest, log
-from engine.log.log import Appended, Block, Head, KeyUse, NotAppended, Request, UnconfirmedCommit
+from engine.log.log import Appended, Block, Head, KeyUse, NotAppended, OvertakenBy, Request, UnconfirmedCommit, Unseen
 from projections.verification import stored_log
 from tests.desks import DOOR, HOLD_HEAD, holding, until, waiting_for_locks
+from tests.histories import any_event
 from tests.poison import append_text
+from tests.projections.test_tables import on_the_database
 from tests.tampering import unguarded
 from tests.tournaments import open_new_tournament
 
@@ -65,9 +67,11 @@ def block(tournament_id: TournamentId, *requests: Request, judged_at: int = 1) -
     )
 
 
-async def append(database: Database, *blocks: Block, wait: bool = False) -> list[Appended | NotAppended]:
+async def append(
+    database: Database, *blocks: Block, wait: bool = False, unseen_bytes: int = 0
+) -> list[Appended | OvertakenBy | NotAppended]:
     async with database.raw_connection() as connection:
-        return await log.append(connection, blocks, wait=wait)
+        return await log.append(connection, blocks, wait=wait, unseen_bytes=unseen_bytes)
 
 
 async def appended(database: Database, one: Block) -> Appended:
@@ -1003,8 +1007,153 @@ async def test_nobody_else_may_call_the_door(owner: asyncpg.Connection) -> None:
         """
     )
     fixed = ["search_path=tallybook, pg_temp"]
-    names = ["append_block", "append_block", "open_tournament", "refuse_keys"]
+    names = ["append_block", "append_block", "append_block", "open_tournament", "refuse_keys"]
     assert [tuple(row) for row in doors] == [(name, fixed, False) for name in names]
+
+
+_EXPRESSIONS: Final = """
+    SELECT pg_get_expr(indpred, indrelid) AS predicate, pg_get_expr(indexprs, indrelid) AS cause
+    FROM pg_index
+    WHERE indexrelid = 'event_competition'::regclass
+"""
+_bodies = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.from_regex(
+    r'\{("deltas":\[\],)?"competition_id":(null|[0-9]{1,25}|"x")[,} ]?("reverses":1)?(,"competition_id":1)?\}',
+    fullmatch=True,
+)
+
+
+@settings(on_the_database, max_examples=200)
+@given(st.lists(any_event().map(codec.encode) | st.tuples(st.sampled_from(["PointsAdded", "X"]), _bodies), min_size=1))
+async def test_the_index_of_what_competitions_caused_reads_what_is_stored_as_the_codec_says(
+    owner: asyncpg.Connection, stored: list[tuple[str, str]]
+) -> None:
+    """Whatever the text is: an error there would be one in the middle of an append."""
+    predicate, cause = await owner.fetchrow(_EXPRESSIONS)
+    kinds, bodies = zip(*stored, strict=True)
+    rows = await owner.fetch(
+        f"SELECT {predicate}, {cause} FROM unnest($1::text[], $2::text[]) AS e (kind, body)", kinds, bodies
+    )
+    assert [row[0] for row in rows] == [codec.is_caused(kind, body) for kind, body in stored]
+    assert [row[1] for row in rows] == [codec.cause_of(body) for _, body in stored]
+
+
+# ── What the sender has not seen ────────────────────────────────────────────────────────────────────────
+
+
+def judged(at: Head, tournament_id: TournamentId, *requests: Request) -> Block:
+    return Block(
+        tournament_id=tournament_id,
+        judged_at=at.sequence,
+        judged_digest=at.digest,
+        requests=requests or (request(),),
+    )
+
+
+_texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=5)
+_requests = st.tuples(st.integers(1, 3), _texts, st.booleans())
+_ENOUGH: Final = 100_000
+
+
+@settings(on_the_database, max_examples=40)
+@given(st.lists(st.lists(_requests, min_size=1, max_size=3), min_size=1, max_size=4), st.booleans())
+async def test_an_append_tells_just_what_reading_the_log_would(
+    database: Database, others: list[list[tuple[int, str, bool]]], structural: bool
+) -> None:
+    """Events, keys, times, actors and the digest there: whether it is recorded after them or overtaken by them."""
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    at = await head_of(database, tournament_id)
+    for number, requests in enumerate(others):
+        last = [request(closed())] if structural and number == len(others) - 1 else []
+        made = [
+            request(*[registered(name) for _ in range(n)], key=f"{number} {m} {name}" if keyed else None)
+            for m, (n, name, keyed) in enumerate(requests)
+        ]
+        await appended(database, judged(await head_of(database, tournament_id), tournament_id, *made, *last))
+    async with database.raw_connection() as connection:
+        read = await log.tail(connection, tournament_id, at)
+    (outcome,) = await append(database, judged(at, tournament_id), unseen_bytes=_ENOUGH)
+    assert isinstance(outcome, OvertakenBy if structural else Appended)
+    assert outcome.unseen is not None
+    assert log.unseen_tail(tournament_id, at, outcome.unseen) == read
+    if isinstance(outcome, Appended):
+        assert (outcome.previous_digest, outcome.first_sequence) == (read.head.digest, read.head.sequence + 1)
+
+
+async def test_nothing_is_told_where_nothing_landed_or_nobody_asks(database: Database) -> None:
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    at = await head_of(database, tournament_id)
+    (first,) = await append(database, judged(at, tournament_id), unseen_bytes=_ENOUGH)
+    (second,) = await append(database, judged(at, tournament_id))
+    assert isinstance(first, Appended)
+    assert isinstance(second, Appended)
+    assert (first.unseen, second.unseen) == (None, None)
+
+
+async def test_an_append_tells_as_many_bytes_and_blocks_as_it_may_and_no_more(
+    database: Database, owner: asyncpg.Connection
+) -> None:
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    at = await head_of(database, tournament_id)
+
+    async def told(bytes_max: int) -> bool:
+        """Of a block that is overtaken, so that nothing else changes."""
+        (outcome,) = await append(database, judged(at, tournament_id), unseen_bytes=bytes_max)
+        return isinstance(outcome, OvertakenBy)
+
+    for _ in range(99):
+        await appended(database, judged(await head_of(database, tournament_id), tournament_id))
+    await appended(database, judged(await head_of(database, tournament_id), tournament_id, request(closed())))
+    size = int(await owner.fetchval("SELECT sum(bytes) FROM block WHERE last_sequence > 1"))
+    assert await told(size)
+    assert not await told(size - 1)
+    await appended(database, judged(await head_of(database, tournament_id), tournament_id))
+    assert not await told(10 * size)  # that were 101 blocks
+
+
+async def test_who_judged_by_another_log_is_told_nothing_of_this_one(database: Database) -> None:
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    await appended(database, block(tournament_id))
+    other = judged(Head(Sequence(1), digest.genesis(tournament_id)), tournament_id)
+    assert await append(database, other, unseen_bytes=_ENOUGH) == [NotAppended.OVERTAKEN]
+
+
+async def test_what_an_append_tells_is_folded_only_where_its_chain_holds(database: Database) -> None:
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    at = await head_of(database, tournament_id)
+    await appended(database, block(tournament_id, request(registered("Ann"))))
+    (outcome,) = await append(database, judged(at, tournament_id), unseen_bytes=_ENOUGH)
+    assert isinstance(outcome, Appended)
+    assert outcome.unseen is not None
+    for forged in (
+        msgspec.structs.replace(outcome.unseen, text=outcome.unseen.text.replace("Ann", "Eve")),
+        msgspec.structs.replace(outcome.unseen, digest=digest.genesis(tournament_id)),
+    ):
+        with pytest.raises(LogForked):
+            log.unseen_tail(tournament_id, at, forged)
+    with pytest.raises(LogForked):
+        log.unseen_tail(tournament_id, Head(at.sequence, digest.genesis(tournament_id)), outcome.unseen)
+
+
+async def test_what_sets_something_aside_is_read_from_the_log_and_what_cannot_be_decoded_is_named(
+    database: Database, owner: asyncpg.Connection
+) -> None:
+    tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    at = await head_of(database, tournament_id)
+    named = await append_text(owner, tournament_id, "Nonsense", "{}")
+    (outcome,) = await append(database, judged(at, tournament_id), unseen_bytes=_ENOUGH)
+    assert isinstance(outcome, Appended)
+    assert outcome.unseen is not None
+    with pytest.raises(LogUnreadable) as unreadable:
+        log.unseen_tail(tournament_id, at, outcome.unseen)
+    assert unreadable.value.sequence == named
+    aside = EventSetAside(sequence=named, digest="0" * 64)
+    async with database.raw_connection() as connection:
+        await log.append(connection, [block(tournament_id, request(aside), judged_at=3)], wait=True)
+    (outcome,) = await append(database, judged(at, tournament_id), unseen_bytes=_ENOUGH)
+    assert isinstance(outcome, OvertakenBy)
+    assert (
+        log.unseen_tail(tournament_id, Head(Sequence(2), b""), Unseen(outcome.unseen.text.split("\n")[-1], b"")) is None
+    )
 
 
 # ── Statements ──────────────────────────────────────────────────────────────────────────────────────────
@@ -1081,7 +1230,8 @@ HOT_READS: Final = [
     ("_EVENTS", ([200], [250], [250]), "event_pkey", 0),
     ("_EVENTS_MARKING_SET_ASIDE", ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
     ("_EVENTS_MARKING_SET_ASIDE", ([200], [240], [250]), "event_set_aside", 10),
-    ("_POINTS_EVENTS", (200, 0, 250, '"competition_id":7'), "event_pkey", 250),
+    ("_POINTS_EVENTS", (200, "7", 0, 250, 20, 10_000), "event_competition", 20),
+    ("_POINTS_EVENTS", (200, "7", 100, 120, 20, 10_000), "event_competition", 2),
     ("_SET_ASIDE_SINCE", (200, 250), "event_set_aside", 0),
     ("_EVENT", (200, 250), "event_pkey", 1),
     ("_BLOCKS", ([200, 7], [240, 245], 2_002), "block_pkey", 3 + 2),
@@ -1155,7 +1305,10 @@ async def fill(owner: asyncpg.Connection) -> None:
         SELECT id, 'slug-' || id, 'T' FROM generate_series(1, {20 * TOURNAMENTS}) AS id;
         INSERT INTO append_lock (tournament_id) SELECT t.id FROM {tournaments};
         INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, body)
-        SELECT t.id, s.n, now(), 0, 'Nonsense', repeat('x', 100) FROM {tournaments}, {events};
+        SELECT t.id, s.n, now(), 0, 'Nonsense', repeat('x', 100) FROM {tournaments}, {events} WHERE s.n % 10 > 0;
+        INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, body)
+        SELECT t.id, s.n, now(), 0, 'PointsAdded', '{{"deltas":[],"competition_id":' || 7 + s.n / 10 % 2 || '}}'
+        FROM {tournaments}, {events} WHERE s.n % 10 = 0;
         INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id)
         SELECT t.id, s.n, s.n - 4, now(), sha256(''), 600, gen_random_uuid() FROM {tournaments}, {events}
         WHERE s.n % 5 = 0;

@@ -19,7 +19,8 @@ from engine.database.migrator import Migration, migrate, shipped
 from engine.database.pool import open_database
 from engine.database.sessions import SHARED
 from engine.domain.errors import StartupRefused
-from engine.domain.terms import OPERATOR
+from engine.domain.terms import OPERATOR, CompetitionId, Sequence
+from engine.log import log
 from tests.desks import until, waiting_for_locks
 from tests.pgbouncer import pgbouncer
 from tests.tournaments import open_new_tournament
@@ -303,6 +304,30 @@ async def test_what_a_new_migration_says_of_older_code_is_kept_for_it(
     with monkeypatch.context() as still_older_version:
         still_older_version.setattr(migrator, "shipped", lambda: known[:-1])
         assert f"The database has migration {KNOWN:04}" in await refused_to_serve(dsn)
+
+
+async def test_what_competitions_caused_is_found_in_a_log_that_was_written_before_the_index(
+    empty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = shipped()
+    with monkeypatch.context() as older_version:
+        older_version.setattr(migrator, "shipped", lambda: known[:7])
+        await migrate(empty)
+        async with open_database(empty, name="test") as database:
+            tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    async with session(empty) as owner:
+        await owner.execute(
+            """
+            INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, body)
+            SELECT $1, n, now(), 0, 'PointsAdded', '{"ranking_id":1,"deltas":[],"competition_id":' || n % 3 || '}'
+            FROM generate_series(2, 3000) AS n
+            """,
+            tournament_id,
+        )
+    await migrate(empty)
+    async with open_database(empty, name="test") as database, database.connection() as connection:
+        points = log.points_of(connection, tournament_id, CompetitionId(2), Sequence(2_999))
+        assert [recorded.sequence async for recorded in points] == list(range(2, 3_000, 3))
 
 
 async def test_a_pooler_that_shares_sessions_is_refused_and_keeps_no_lock(dsn: str) -> None:

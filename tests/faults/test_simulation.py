@@ -9,7 +9,7 @@ import pytest
 from asyncpg import Connection
 
 from engine.log import log
-from engine.log.log import Appended, Block, NotAppended
+from engine.log.log import Appended, Block, NotAppended, OvertakenBy
 from tests.faults.simulation import play_schedules
 
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine")  # of what a simulated crash cut off
@@ -25,7 +25,9 @@ def test_schedules_find_it_when_what_was_lost_is_sent_again_as_something_new(
 ) -> None:
     append = log.append
 
-    async def anew(connection: Connection, blocks: Items[Block], **options: Any) -> list[Appended | NotAppended]:
+    async def anew(
+        connection: Connection, blocks: Items[Block], **options: Any
+    ) -> list[Appended | OvertakenBy | NotAppended]:
         renamed = [msgspec.structs.replace(block, append_id=uuid4()) for block in blocks]
         return await append(connection, renamed, **options)
 

@@ -58,7 +58,7 @@ def test_a_statement_reads_as_if_written_by_hand() -> None:
         ("competition", "started_at location result winner_id voided_at updated_at revised"),
         ("participant", "result"),
         ("ranking", "name description closed_at updated_at revised"),
-        ("enrolment", ""),
+        ("enrolment", "number has_left"),
         ("unity", "name sort version"),
         ("total", "total"),
     ],

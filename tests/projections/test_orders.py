@@ -8,10 +8,20 @@ from typing import Final
 
 import pytest
 
-from engine.domain.events import Delta, Event, PointsAdded, RankingModified, Recorded
+from engine.domain.events import (
+    Delta,
+    Event,
+    ParticipantsChanged,
+    PointsAdded,
+    RankingModified,
+    Recorded,
+    UnityChanged,
+)
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log.log import Head
+from projections.board import order
 from projections.board.board import Board, Ranking, Unity
+from projections.board.enrolment import Enrolment, Totals
 from projections.board.standing import standings
 from projections.live import orders
 from projections.live.tournament import LiveTournament
@@ -25,15 +35,16 @@ LIST: Final = tuple(CompetitorId(n) for n in range(1, 101))
 
 @pytest.fixture
 def live() -> LiveTournament:
+    enrolment = Enrolment(LIST)
     unities = {
-        POINTS: Unity(number=1, name="Points", sort=Sort.DESC, totals={c: c % 7 for c in LIST}),
-        FOULS: Unity(number=2, name="Fouls", sort=Sort.ASC),
+        POINTS: Unity(number=1, name="Points", sort=Sort.DESC, totals=Totals(enrolment, {c: c % 7 for c in LIST})),
+        FOULS: Unity(number=2, name="Fouls", sort=Sort.ASC, totals=Totals(enrolment)),
     }
     ranking = Ranking(
         number=1,
         name="Season",
         description=None,
-        participants=LIST,
+        participants=enrolment,
         unities=unities,
         updated_at=NOW,
         revised=Sequence(1),
@@ -55,6 +66,18 @@ def listed(*competitor_ids: CompetitorId) -> RankingModified:
     return RankingModified(ranking_id=RANKING, participants=competitor_ids, main_unity_name="Points")
 
 
+def joined(*competitor_ids: int) -> ParticipantsChanged:
+    return ParticipantsChanged(ranking_id=RANKING, added=tuple(map(CompetitorId, competitor_ids)))
+
+
+def left(*competitor_ids: int) -> ParticipantsChanged:
+    return ParticipantsChanged(ranking_id=RANKING, removed=tuple(map(CompetitorId, competitor_ids)))
+
+
+def redefined(unity_id: UnityId, *, name: str | None = None, sort: Sort | None = None) -> UnityChanged:
+    return UnityChanged(ranking_id=RANKING, unity_id=unity_id, name=name, sort=sort)
+
+
 async def assert_current(live: LiveTournament, unity_id: UnityId) -> object:
     order = await live.orders.of(RANKING, unity_id)
     ranking = live.board.rankings[RANKING]
@@ -64,17 +87,29 @@ async def assert_current(live: LiveTournament, unity_id: UnityId) -> object:
     return order
 
 
-async def test_an_order_is_kept_while_totals_change_and_made_anew_for_another_list(live: LiveTournament) -> None:
+async def test_an_order_is_kept_while_totals_and_members_change(live: LiveTournament) -> None:
     first = await assert_current(live, POINTS)
     fold(live, points((3, POINTS, 9), (3, POINTS, -2), (4, FOULS, 1)), points((3, POINTS, 1), (999, POINTS, 1)))
     assert await assert_current(live, POINTS) is first
     fold(live, listed(*LIST))
     fold(live, points((5, POINTS, 9)))
     assert await assert_current(live, POINTS) is first
+    fold(live, joined(101, 102), points((5, POINTS, 9), (102, POINTS, 9)), left(7), joined(7, 5, 103), left(103, 8))
+    assert await assert_current(live, POINTS) is first
+    assert 8 not in live.board.rankings[RANKING].participants
     fold(live, listed(*LIST[::-1]))
     fold(live, points((5, POINTS, 9)))
     assert await assert_current(live, POINTS) is not first
     await assert_current(live, FOULS)
+
+
+async def test_an_order_is_made_anew_for_another_sort_and_kept_for_another_name(live: LiveTournament) -> None:
+    first, fouls = await assert_current(live, POINTS), await assert_current(live, FOULS)
+    fold(live, redefined(POINTS, name="Score"), redefined(POINTS, sort=Sort.DESC), points((3, POINTS, 9)))
+    assert await assert_current(live, POINTS) is first
+    fold(live, redefined(POINTS, sort=Sort.ASC), points((3, POINTS, 9)))
+    assert await assert_current(live, POINTS) is not first
+    assert await assert_current(live, FOULS) is fouls
 
 
 async def test_an_order_whose_lines_nearly_all_moved_is_dropped_and_made_anew(live: LiveTournament) -> None:
@@ -116,7 +151,7 @@ async def test_orders_are_bounded_and_the_last_one_stays(
 async def test_what_changes_while_an_order_is_made_is_in_it(
     live: LiveTournament, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A point after each turn; then another list in the middle; then the one who asked has gone."""
+    """A point after each turn; then another list in the middle; then another sort; then the one who asked has gone."""
     monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
     monkeypatch.setattr(orders, "Turn", AlwaysOver)
     changes: Iterator[Event] = (points((n % 100 + 1, POINTS, n + 1)) for n in count())
@@ -126,6 +161,10 @@ async def test_what_changes_while_an_order_is_made_is_in_it(
     live.orders.clear()
     lists = iter([listed(*LIST[50:]), listed(*LIST[20:])])
     AlwaysOver.meanwhile = lambda: fold(live, *(event for event in [next(lists, None)] if event))
+    await assert_current(live, POINTS)
+    live.orders.clear()
+    sorts = iter([redefined(POINTS, sort=Sort.ASC), points((7, POINTS, 70)), redefined(POINTS, sort=Sort.DESC)])
+    AlwaysOver.meanwhile = lambda: fold(live, *(event for event in [next(sorts, None)] if event))
     await assert_current(live, POINTS)
     live.orders.clear()
     AlwaysOver.meanwhile = lambda: None
@@ -144,6 +183,7 @@ async def test_an_order_does_not_wait_for_another_that_is_being_made(
 ) -> None:
     """Two who ask for the same share what is made."""
     monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
+    monkeypatch.setattr(order, "_STEP_COMPETITORS", 10)
     monkeypatch.setattr(orders, "Turn", AlwaysOver)
     AlwaysOver.meanwhile = lambda: None
     asking = [asyncio.create_task(live.orders.of(RANKING, POINTS)) for _ in range(2)]

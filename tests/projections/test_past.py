@@ -437,7 +437,7 @@ async def test_the_interval_grows_with_the_board(
     monkeypatch.setattr(snapshots, "INTERVAL_EVENTS_PER_ROW", 2)
     board = await Past(database)._board_at(arena.tournament_id, await head_of(database, arena))
     assert snapshots.interval_events(board) == 2 * (2 + 2)  # two competitors, both in the list, without a total yet
-    board.rankings[arena.ranking_id].unities[arena.unity_id].totals[arena.competitors[0]] = 1
+    board.rankings[arena.ranking_id].unities[arena.unity_id].totals.add(arena.competitors[0], 1)
     assert snapshots.interval_events(board) == 2 * (2 + 2 + 1)
 
 

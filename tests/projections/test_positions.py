@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from engine.database.pool import Database
 from engine.domain.terms import DELTA_MAX, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from projections.board.board import Board, Competitor, Ranking, Unity
-from projections.board.order import OrderedLines
+from projections.board.enrolment import Enrolment, Totals
+from projections.board.order import OrderedLines, line_of
 from projections.board.standing import OrderedTotals, Standing, standings
 from projections.tables import tables
 from projections.verification import table_checks
@@ -31,8 +32,9 @@ totals_of: Final = st.dictionaries(who, amounts)
 
 def board_with(enrolled: list[CompetitorId], totals: dict[CompetitorId, int]) -> Board:
     """A ranking of `enrolled`; who else has totals has left it."""
-    competitors = {
-        competitor_id: Competitor(
+    board, enrolment = Board(), Enrolment(enrolled)
+    for number, competitor_id in enumerate(everybody, start=1):
+        board.competitors[competitor_id] = Competitor(
             number=number,
             name=f"Competitor {competitor_id}",
             tags=(),
@@ -42,22 +44,36 @@ def board_with(enrolled: list[CompetitorId], totals: dict[CompetitorId, int]) ->
             updated_at=NOW,
             revised=Sequence(2),
         )
-        for number, competitor_id in enumerate(everybody, start=1)
-    }
     unities = {
-        unity_id: Unity(number=unity_id, name=sort.value, sort=sort, totals=totals)
+        unity_id: Unity(number=unity_id, name=sort.value, sort=sort, totals=Totals(enrolment, totals))
         for sort, unity_id in UNITIES.items()
     }
-    ranking = Ranking(
+    board.rankings[RANKING] = Ranking(
         number=1,
         name="Overall",
         description=None,
-        participants=tuple(enrolled),
+        participants=enrolment,
         unities=unities,
         updated_at=NOW,
         revised=Sequence(3),
     )
-    return Board(competitors=competitors, rankings={RANKING: ranking})
+    return board
+
+
+def lines_of(board: Board) -> dict[Sort, OrderedLines]:
+    ranking = board.rankings[RANKING]
+    return {
+        sort: OrderedLines(ranking.participants, ranking.unities[unity_id].totals, sort)
+        for sort, unity_id in UNITIES.items()
+    }
+
+
+def move(order: OrderedLines, board: Board, sort: Sort, competitor_id: CompetitorId, amount: int) -> None:
+    ranking = board.rankings[RANKING]
+    totals = ranking.unities[UNITIES[sort]].totals
+    before = line_of(competitor_id, ranking.participants, totals, sort)
+    totals.add(competitor_id, amount)
+    order.replace(before, line_of(competitor_id, ranking.participants, totals, sort))
 
 
 async def in_view(
@@ -96,18 +112,21 @@ async def test_the_four_forms_of_the_position_rule_agree_with_its_sentence(
     before = dict(totals)
     after = before | dict(changes)
     moved = {sort: OrderedTotals(enrolled, before, sort) for sort in Sort}
-    moved_lines = {sort: OrderedLines(enrolled, before, sort) for sort in Sort}
+    moving = board_with(enrolled, before)
+    moved_lines = lines_of(moving)
     moved_at_once = {sort: OrderedTotals(enrolled, before, sort) for sort in Sort}
     made_anew = {sort: OrderedTotals(enrolled, after, sort) for sort in Sort}
-    lines_anew = {sort: OrderedLines(enrolled, after, sort) for sort in Sort}
+    lines_anew = lines_of(board_with(enrolled, after))
     async with database.connection() as connection:
         assert_they_agree(
             enrolled, before, await in_view(connection, tournament_id, board_with(enrolled, before)), moved
         )
         current = dict(before)
         for competitor_id, total in changes:
-            for order in (*moved.values(), *moved_lines.values()):
+            for order in moved.values():
                 order.move(competitor_id, current.get(competitor_id, 0), total)
+            for sort, lines in moved_lines.items():
+                move(lines, moving, sort, competitor_id, total - current.get(competitor_id, 0))
             current[competitor_id] = total
         for order in moved_at_once.values():
             order.move_all({c: before.get(c, 0) for c, _ in changes}, after)
@@ -130,4 +149,7 @@ def assert_they_agree(
         order = orders[sort]
         if isinstance(order, OrderedLines):
             assert order.standings(0, len(enrolled)) == sorted_lines
+            line_by_id = {line.competitor_id: line for line in sorted_lines}
+            assert {c: order.standing(c) for c in everybody} == {c: line_by_id.get(c) for c in everybody}
+            continue
         assert {c: order.position(c, totals.get(c, 0)) for c in everybody} == {c: expected.get(c) for c in everybody}

@@ -11,8 +11,8 @@ from projections.verification.safeguards import broken_rules, schema_objects_of
 
 NEW_DOOR: Final = """
     append_block(
-        bigint, uuid, boolean, bigint, bytea, boolean, boolean, boolean, bigint[], bigint, int[], text[], bytea[],
-        bigint[], text[], text[]
+        bigint, uuid, boolean, bigint, bytea, boolean, boolean, boolean, bigint[], bigint, bigint, int[], text[],
+        bytea[], bigint[], text[], text[]
     )
 """
 RULES: Final = {
@@ -31,6 +31,11 @@ RULES: Final = {
     "GRANT UPDATE (body) ON event TO tallybook_service": "right.event",
     "ALTER TABLE event ALTER body DROP NOT NULL": "column.event.body",
     "ALTER TABLE event DROP CONSTRAINT event_pkey; CREATE INDEX ON event (tournament_id, sequence)": "key.event",
+    "DROP INDEX event_competition": "index.event_competition",
+    "DROP INDEX event_set_aside; CREATE INDEX event_set_aside ON block (digest)": "index.event_set_aside",
+    "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'event_competition'::regclass": (
+        "index.event_competition"
+    ),
     # Functions: an empty body, part of ours, and another one
     "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'": (
         "function.refuse_change"
@@ -125,7 +130,15 @@ OTHER: Final = "CREATE OR REPLACE FUNCTION one(p_a int) RETURNS int\nLANGUAGE sq
 def test_every_function_and_view_of_the_shipped_migrations_is_read() -> None:
     made = schema_objects_of(migration.sql for migration in shipped())
     assert sorted(name for name, _ in made.functions) == [
-        *("append_block", "append_block", "block_text", "genesis_digest", "open_tournament", "refuse_change"),
+        *(
+            "append_block",
+            "append_block",
+            "append_block",
+            "block_text",
+            "genesis_digest",
+            "open_tournament",
+            "refuse_change",
+        ),
         "refuse_keys",
     ]
     assert sorted(made.views) == ["head", "set_aside", "standing"]

@@ -42,6 +42,8 @@ from engine.domain.terms import (
 )
 from engine.log import log
 from engine.log.log import Appended, Block, Request
+from projections.board.board import Board
+from projections.board.parts import parts_of, take_part
 from projections.tables.worker import Worker
 from projections.verification import all_tournaments, stored_log, witness
 from projections.verification.all_tournaments import Plan, Report
@@ -333,6 +335,43 @@ LOG_CHANGES: Final = {
     "a tournament's name": ("UPDATE tournament SET name = 'other' WHERE tournament_id = $1", {(1, "tournament.name")}),
     "a tournament's slug": ("UPDATE tournament SET slug = 'other' WHERE tournament_id = $1", {(1, "tournament.slug")}),
 }
+
+
+async def caused(database: Database, staged: Stage) -> None:
+    """Appends points that a competition caused, as the event 13."""
+    line = Delta(staged.arena.competitors[0], staged.arena.unity_id, 1)
+    event = PointsAdded(ranking_id=staged.arena.ranking_id, deltas=(line,), competition_id=staged.competition)
+    async with database.connection() as connection:
+        await record(connection, staged.tournament_id, event)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        """replace(body, '"competition_id":', '"competition_id": ')""",
+        """replace(body, '"competition_id":', '"competition\\u005fid":')""",
+        """replace(body, '{', '{"competition_id":1,')""",
+    ],
+)
+async def test_points_that_name_their_competition_in_words_that_the_index_does_not_read_are_named(
+    database: Database, owner: asyncpg.Connection, staged: Stage, words: str
+) -> None:
+    """They decode to the same, so nothing else would show that a voiding does not find them."""
+    await caused(database, staged)
+    await tamper(owner, f"UPDATE event SET body = {words} {EVENT} 13", staged.tournament_id)
+    assert (13, "event.body") in named(await verified(database))
+
+
+async def test_points_that_are_not_in_the_index_are_missed(
+    database: Database, owner: asyncpg.Connection, staged: Stage
+) -> None:
+    ready = "UPDATE pg_index SET indisready = $1 WHERE indexrelid = 'event_competition'::regclass"
+    await owner.execute(ready, False)
+    await caused(database, staged)
+    await owner.execute(ready, True)
+    assert named(await verified(database)) == {(None, "index.event_competition")}
+    await owner.execute("REINDEX INDEX event_competition")
+    assert named(await verified(database)) == set()
 
 
 @pytest.mark.parametrize("name", LOG_CHANGES)
@@ -761,7 +800,9 @@ ROW_CHANGES: Final = {
     "DELETE FROM enrolment {of}": RANKING,
     "DELETE FROM enrolment {of} AND number = 1": f"{RANKING}.participants[0]",
     "UPDATE enrolment SET number = 3 {of} AND number = 1": f"{RANKING}.participants[0]",
-    "UPDATE enrolment SET number = 3 {of} AND number = 2": "tables.enrolment[{ranking}]",
+    "UPDATE enrolment SET number = 3 {of} AND number = 2": f"{RANKING}.participants.places[1]",
+    "UPDATE enrolment SET number = 1 {of} AND number = 2": "tables.enrolment[{ranking}]",
+    "UPDATE enrolment SET has_left = true {of} AND number = 2": f"{RANKING}.participants[1]",
     "INSERT INTO enrolment VALUES ({id}, {ranking}, 3, {cy})": f"{RANKING}.participants[2]",
     "INSERT INTO enrolment VALUES ({id}, 77, 1, {cy})": "tables.enrolment[77]",
     "UPDATE unity SET version = 9 {of} AND unity_id = {unity}": f"{UNITY}.version",
@@ -774,7 +815,7 @@ ROW_CHANGES: Final = {
     "UPDATE total SET total = -9223372036854775808 {of} AND competitor_id = {bob}": f"{UNITY}.totals[{{bob}}]",
     "DELETE FROM total {of} AND competitor_id = {bob}": f"{UNITY}.totals[{{bob}}]",
     "INSERT INTO total VALUES ({id}, 77, {bob}, 0)": "tables.total[77]",
-    "INSERT INTO total VALUES ({id}, {unity}, 77, 0)": f"{UNITY}.totals[77]",
+    "INSERT INTO total VALUES ({id}, {unity}, 77, 0)": f"{RANKING}.participants.places[2]",
 }
 
 
@@ -852,31 +893,36 @@ async def test_tables_of_another_fold_are_not_compared_and_that_is_said(
     assert f"{staged.slug}: 1 snapshots: they are of other versions of the fold" in report.unchecked
 
 
-def _changed(board: bytes, change: Callable[[Any], None]) -> bytes:
-    value = msgspec.msgpack.decode(board, strict=False)
-    change(value)
-    return msgspec.msgpack.encode(value)
+def _changed(part: bytes, change: Callable[[Board], None]) -> bytes:
+    board = Board()
+    for _ in take_part(part, board):
+        pass
+    change(board)
+    (part,) = parts_of(board)
+    return part
 
 
-def _reversed_rankings(board: Any) -> None:
-    for ranking in board["rankings"].values():
-        ranking["unities"] = dict(reversed(ranking["unities"].items()))
+def _reversed_unities(board: Board) -> None:
+    for ranking_id, ranking in board.rankings.items():
+        unities = dict(reversed(ranking.unities.items()))
+        board.rankings[ranking_id] = msgspec.structs.replace(ranking, unities=unities)
 
 
-def _changed_total(board: Any) -> None:
-    for ranking in board["rankings"].values():
-        for unity in ranking["unities"].values():
-            unity["totals"] = {competitor_id: total + 1 for competitor_id, total in unity["totals"].items()}
+def _changed_total(board: Board) -> None:
+    for ranking in board.rankings.values():
+        for unity in ranking.unities.values():
+            for competitor_id in ranking.participants:
+                unity.totals.add(competitor_id, 1)
 
 
-def _renamed(board: Any) -> None:
-    for competitor in board["competitors"].values():
-        competitor["name"] += "!"
+def _renamed(board: Board) -> None:
+    for competitor_id, competitor in dict(board.competitors).items():
+        board.competitors[competitor_id] = msgspec.structs.replace(competitor, name=f"{competitor.name}!")
 
 
-@pytest.mark.parametrize("change", [_reversed_rankings, _changed_total, _renamed])
+@pytest.mark.parametrize("change", [_reversed_unities, _changed_total, _renamed])
 async def test_a_changed_snapshot_is_found(
-    database: Database, owner: asyncpg.Connection, staged: Stage, change: Callable[[Any], None]
+    database: Database, owner: asyncpg.Connection, staged: Stage, change: Callable[[Board], None]
 ) -> None:
     board = await owner.fetchval("SELECT board FROM snapshot")
     await tamper(owner, "UPDATE snapshot SET board = $1", _changed(board, change))

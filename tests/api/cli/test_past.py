@@ -237,6 +237,19 @@ async def test_voided_points_and_lists_are_explained_too(tallybook: Tallybook, p
     assert nothing.endswith("Nothing in between changed that position or total.")
 
 
+async def test_another_sort_is_explained_and_history_goes_on_by_it(tallybook: Tallybook, played: Season) -> None:
+    ada, _, _ = played.ids
+    await played.client.put(f"{played.path}/unities/{played.unity_id}.json", {"sort": "ASC"})
+    form = {"participants_delta": deltas((ada, played.unity_id, 7))}
+    await played.client.put(f"{played.path}/add.json", form)
+    said = await tallybook.done("explain", *of(played), str(ada))
+    assert "Which totals are better changed: 3rd → 1st." in said
+    told = (await played.client.get(f"{played.path}/explain.json?competitor={ada}")).json["explanation"]
+    assert [step["cause"] for step in told["steps"]][-2:] == ["sort", "points"]
+    *_, last = await history(played.client, played.path)
+    assert (last["delta"], last["position_before"], last["position_after"]) == (7, 1, 3)
+
+
 async def test_from_and_to_must_be_in_order_and_there(tallybook: Tallybook, played: Season) -> None:
     (reason,) = await tallybook.refused("explain", *of(played), str(played.ids[0]), "--from", "9", "--to", "8")
     assert reason == "There is nothing to explain from event 9 to event 8; --from must not be greater than --to."

@@ -1,0 +1,65 @@
+"""A leaderboard as most people build it: a sorted set of Redis, `ZINCRBY`, `ZREVRANK` and `ZREVRANGE`, behind aiohttp.
+
+No history is kept, and who has the same total as another stands before or behind him: positions are places. Tuned
+fairly: the parser in C (hiredis), a unix socket, a pool of connections.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from aiohttp import web
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.connection import UnixDomainSocketConnection
+
+from benchmarks.peers.leaderboards import MEMBERS_AT_ONCE, Line, leaderboard
+from benchmarks.peers.serving import Settings, main
+
+CONNECTIONS: Final = 64
+BOARD: Final = "board"
+
+
+class SortedSet:
+    """The store."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def add(self, member: int, amount: int) -> None:
+        await self._redis.zincrby(BOARD, amount, str(member))
+
+    async def around(self, member: int, span: int) -> list[Line]:
+        place = await self._redis.zrevrank(BOARD, str(member))
+        if place is None:
+            raise web.HTTPUnprocessableEntity
+        first = max(place - span, 0)
+        return await self._lines(first, place + span)
+
+    async def top(self, count: int) -> list[Line]:
+        return await self._lines(0, count - 1)
+
+    async def recorded(self) -> int:
+        statistics = await self._redis.info("commandstats")
+        return int(statistics.get("cmdstat_zincrby", {"calls": 0})["calls"])
+
+    async def _lines(self, first: int, last: int) -> list[Line]:
+        found = await self._redis.zrevrange(BOARD, first, last, withscores=True)
+        return [Line(place, int(member), int(total)) for place, (member, total) in enumerate(found, start=first + 1)]
+
+
+@asynccontextmanager
+async def application(settings: Settings) -> AsyncIterator[web.Application]:
+    pool = BlockingConnectionPool(
+        connection_class=UnixDomainSocketConnection, path=settings.database, max_connections=CONNECTIONS
+    )
+    redis = Redis(connection_pool=pool)
+    members = settings.members
+    for start in range(0, len(members), MEMBERS_AT_ONCE):
+        await redis.zadd(BOARD, {str(member): total for member, total in members[start : start + MEMBERS_AT_ONCE]})
+    yield leaderboard(settings, SortedSet(redis))
+    await redis.aclose()
+    await pool.aclose()
+
+
+if __name__ == "__main__":
+    main(application)

@@ -1,0 +1,176 @@
+"""Question 19: does what a request costs grow with the size of a tournament, and does anybody wait beside it?
+
+Every operation in tournaments that are large in one dimension: competitors, participants of a ranking, rankings,
+unities, competitions, points in the log, tournaments beside it, keys. Each has a database and a service of its own
+(`sizes/`). A change with a minimal answer, a window and a single read must cost the same everywhere; whatever grows
+says why. Others must not wait.
+"""
+
+import math
+import time
+import traceback
+from collections.abc import Iterable
+from typing import Final
+
+from asyncpg import PostgresError
+
+from benchmarks import machine, service
+from benchmarks.asking import enrol
+from benchmarks.processes import ProgramFailed
+from benchmarks.service import owner, serving
+from benchmarks.setting import Setting
+from benchmarks.sizes import table, worlds
+from benchmarks.sizes.measuring import FIRST, IDLE, Cell, Effort, Measuring, measuring, wait_for_tables
+from benchmarks.sizes.operations import EXPONENT_MAX, OPERATIONS, Kind, Operation
+from benchmarks.sizes.table import SMALLEST_NAME, Cells
+from benchmarks.sizes.worlds import SMALLEST, Step, World
+from benchmarks.table import Findings
+from benchmarks.world import seeding, settle
+
+NUMBERS: Final = (19,)
+NEEDS: Final = ()
+EFFORT: Final = Effort(seconds=0.25, times_max=8, times_min=5, idle_seconds=1.0, with_tables=True)
+QUICK_EFFORT: Final = Effort(seconds=0.02, times_max=3, times_min=2, idle_seconds=0.2, with_tables=False)
+TEMPLATE: Final = "sizes"
+EXPECTED_SECONDS_MAX: Final = 6.0
+WORLD_SECONDS_MAX: Final = 60.0
+"""For all operations in one world. Most worlds need a third of it."""
+_MUSTS: Final = {"19a": Kind.CHANGE, "19b": Kind.WINDOW, "19c": Kind.READ}
+
+
+async def measure(setting: Setting) -> Findings:
+    steps = table.all_steps(quick=setting.quick)
+    cells: dict[str, dict[str, Cell]] = {}
+    findings = Findings()
+    token = service.token(setting.product, await setting.database(TEMPLATE))
+    for step in (None, *steps):
+        name = SMALLEST_NAME if step is None else step.name
+        cells[name], peak_bytes = await _measured(setting, token, step, cells)
+        findings.figure(f"peak memory of the API process, {name}", "MiB", [peak_bytes / 2**20])
+    _judge(findings, cells, steps)
+    shown = (table.exponents, table.costs) if setting.quick else (table.exponents, table.tables, table.costs)
+    findings.grids = [show(cells, steps) for show in shown]
+    return findings
+
+
+def _judge(findings: Findings, cells: Cells, steps: Iterable[Step]) -> None:
+    found = table.found(cells, steps)
+    for key, kind in _MUSTS.items():
+        exponents = [one.exponent for one in found if one.operation.kind is kind and one.exponent is not None]
+        findings.values[key] = [max(exponents)]
+    findings.values["19d"] = [max(one.stall_ms for one in found if one.stall_ms is not None)]
+    findings.values["19e"] = [sum(one.is_unexplained for one in found)]
+
+
+async def _measured(setting: Setting, token: str, step: Step | None, known: Cells) -> tuple[dict[str, Cell], int]:
+    """The cells of one world, and the most memory that its API process had."""
+    began = time.perf_counter()
+    dsn = await setting.cluster.copy(TEMPLATE, "measured")
+    try:
+        return await _in_database(setting, token, dsn, step, known)
+    except (ProgramFailed, OSError, PostgresError, TimeoutError) as error:
+        setting.say(traceback.format_exc())
+        reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+        return {operation.name: Cell(skipped=reason) for operation in table.ROWS}, 0
+    finally:
+        await setting.cluster.drop("measured")
+        name = SMALLEST_NAME if step is None else step.name
+        setting.say(f"  {name}: {time.perf_counter() - began:.0f} s")
+
+
+async def _in_database(
+    setting: Setting, token: str, dsn: str, step: Step | None, known: Cells
+) -> tuple[dict[str, Cell], int]:
+    size = SMALLEST if step is None else step.size
+    async with seeding(dsn) as connection:
+        world = await worlds.make(connection, size)
+    await settle(dsn)
+    if refusal := await _enrolled(setting, token, dsn, world):
+        return {operation.name: Cell(skipped=refusal) for operation in table.ROWS}, 0
+    effort = QUICK_EFFORT if setting.quick else EFFORT
+    async with (
+        serving(setting.product, dsn, log=setting.log("service-sizes"), known_token=token) as running,
+        measuring(running, world, effort) as measured,
+    ):
+        cells = await _cells(measured, step, known)
+        return cells, machine.peak_rss_bytes(running.api)
+
+
+async def _cells(measured: Measuring, step: Step | None, known: Cells) -> dict[str, Cell]:
+    cells = {FIRST: await measured.first(), IDLE: await measured.idle()}
+    if cells[FIRST].skipped:
+        return {operation.name: cells[FIRST] for operation in table.ROWS}
+    not_asked = _not_asked(step, known)
+    began = time.perf_counter()
+    for operation in OPERATIONS:
+        if time.perf_counter() - began > WORLD_SECONDS_MAX:
+            cells[operation.name] = Cell(skipped=f"not asked, others had taken {WORLD_SECONDS_MAX:.0f} s")
+        elif reason := not_asked.get(operation.name):
+            cells[operation.name] = Cell(skipped=reason)
+        else:
+            doubtful_us = _doubtful_us(step, known, operation)
+            cells[operation.name] = await measured.cell(operation, doubtful_us=doubtful_us)
+    return cells
+
+
+def _doubtful_us(step: Step | None, known: Cells, operation: Operation) -> float:
+    """The cost above which this operation grows, though it should not; or infinity."""
+    if step is None or step.dimension in operation.because:
+        return math.inf
+    smaller = _smaller(step, known, operation)
+    return min((cell.cost_us or math.inf) * math.pow(step.count / count, EXPONENT_MAX) for count, cell in smaller)
+
+
+def _smaller(step: Step, known: Cells, operation: Operation) -> list[tuple[int, Cell]]:
+    """The sizes of the same dimension that were measured before, with what was found of this operation."""
+    sizes = [(getattr(SMALLEST, step.dimension), SMALLEST_NAME)]
+    sizes += [
+        (other.count, other.name)
+        for other in worlds.STEPS
+        if other.dimension == step.dimension and other.count < step.count and other.name in known
+    ]
+    return [(count, known[name][operation.name]) for count, name in sizes]
+
+
+async def _enrolled(setting: Setting, token: str, dsn: str, world: World) -> str:
+    """Has the service enrol those that are not yet; why it would not, or nothing."""
+    if not any(world.not_yet_enrolled):
+        return ""
+    async with (
+        serving(setting.product, dsn, log=setting.log("service-enrolling"), known_token=token) as running,
+        owner(dsn) as connection,
+    ):
+        await wait_for_tables(connection)
+        try:
+            await enrol(running, world.tournament, world.not_yet_enrolled)
+        except ProgramFailed as refusal:
+            return str(refusal)
+    async with seeding(dsn) as connection:
+        await worlds.score_all(connection, world)
+    await settle(dsn)
+    return ""
+
+
+def _not_asked(step: Step | None, known: Cells) -> dict[str, str]:
+    """Why operations are not asked at this size: the service has no such operation, or would take too long."""
+    if step is None:
+        return {}
+    reasons = {}
+    for operation in OPERATIONS:
+        cells = _smaller(step, known, operation)
+        if skipped := cells[0][1].skipped or cells[-1][1].skipped:
+            reasons[operation.name] = skipped
+        elif (seconds := _expected_seconds(step.count, cells)) > EXPECTED_SECONDS_MAX:
+            reasons[operation.name] = f"not asked, some {seconds:,.0f} s were to be expected"
+    return reasons
+
+
+def _expected_seconds(count: int, cells: list[tuple[int, Cell]]) -> float:
+    """What a request would take at this size if it went on growing as it did between the last two."""
+    if len(cells) < 2:
+        return 0.0
+    (smaller, before), (size, cell) = cells[-2:]
+    assert before.seconds is not None
+    assert cell.seconds is not None
+    power = math.log(count / size) / math.log(size / smaller)
+    return cell.seconds * math.pow(max(cell.seconds / before.seconds, 1.0), power)

@@ -1,0 +1,289 @@
+"""Tournaments that are large in one dimension, each in a database of its own.
+
+Almost all of it is appended to the log in large blocks by the product's own `engine.log`. A ranking of more
+competitors than an event of its creation holds is enrolled by the service, in portions, as users do it.
+"""
+
+import random
+from collections.abc import Iterable, Iterator
+from itertools import chain, cycle, islice
+from typing import Final, TypeVar
+from uuid import UUID, uuid4
+
+import asyncpg
+import msgspec
+from msgspec import Struct
+
+from benchmarks import world
+from benchmarks.world import Tournament
+from engine.domain.events import (
+    CompetitionAdded,
+    CompetitorRegistered,
+    Delta,
+    Event,
+    PointsAdded,
+    RankingCreated,
+    TournamentOpened,
+    UnityAdded,
+)
+from engine.domain.terms import (
+    DELTAS_MAX,
+    OPERATOR,
+    CompetitionId,
+    CompetitorId,
+    RankingId,
+    TournamentId,
+    UnityId,
+)
+from engine.log import codec, log
+from engine.log.log import Request
+
+BLOCK_EVENTS: Final = 5_000
+POINTS_BLOCK_EVENTS: Final = 512
+"""The most that the product puts into one block."""
+ENROLLED_AT_ONCE: Final = 10_000
+OTHER_PARTICIPANTS: Final = 20
+"""Competitors in each ranking but the first."""
+TOURNAMENTS_AT_ONCE: Final = 1_000
+DRAWN: Final = 1_000
+"""Different names and points that are drawn; then they repeat."""
+SPREAD: Final = 7_919
+"""A prime: totals spread by it are distinct and in no order."""
+TOTALS: Final = 1_000_003
+SEED: Final = 19
+
+_OPEN: Final = """
+    SELECT open_tournament(t.tournament_id, t.slug, t.name, t.append_id, $5, $6, t.body)
+    FROM unnest($1::bigint[], $2::text[], $2::text[], $3::uuid[], $4::text[]) AS t (
+        tournament_id, slug, name, append_id, body
+    )
+"""
+_DIGEST: Final = bytes(32)
+_T = TypeVar("_T")
+
+
+class Size(Struct, frozen=True, kw_only=True):
+    """How much there is of everything.
+
+    `competitors`: in the tournament, and not in its ranking. `participants`: in its ranking. `rankings` of few
+    competitors beside that ranking. `events` that add points without, and `keys` with an idempotency key. `tournaments`
+    beside this one.
+    """
+
+    competitors: int = 100
+    participants: int = 100
+    rankings: int = 10
+    unities: int = 1
+    competitions: int = 100
+    events: int = 100
+    tournaments: int = 10
+    keys: int = 100
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One more size of a dimension, which is a field of `Size`. All others stay small."""
+
+    dimension: str
+    count: int
+    is_quick: bool = False
+
+    @property
+    def size(self) -> Size:
+        return msgspec.structs.replace(SMALLEST, **{self.dimension: self.count})
+
+    @property
+    def name(self) -> str:
+        return f"{self.count:,} {self.dimension}"
+
+
+SMALLEST: Final = Size()
+STEPS: Final = (
+    Step(dimension="competitors", count=10_000, is_quick=True),
+    Step(dimension="competitors", count=1_000_000 - 1_000),
+    Step(dimension="participants", count=9_900, is_quick=True),
+    Step(dimension="participants", count=1_000_000 - 1_000),
+    Step(dimension="rankings", count=100),
+    Step(dimension="rankings", count=900, is_quick=True),
+    Step(dimension="unities", count=10),
+    Step(dimension="unities", count=90, is_quick=True),
+    Step(dimension="competitions", count=10_000, is_quick=True),
+    Step(dimension="competitions", count=100_000),
+    Step(dimension="events", count=10_000, is_quick=True),
+    Step(dimension="events", count=1_000_000),
+    Step(dimension="tournaments", count=1_000, is_quick=True),
+    Step(dimension="tournaments", count=100_000),
+    Step(dimension="keys", count=10_000, is_quick=True),
+    Step(dimension="keys", count=300_000),
+)
+"""Below the limits of a tournament by as much as the measured operations add."""
+DIMENSIONS: Final = tuple(dict.fromkeys(step.dimension for step in STEPS))
+
+
+class World(Struct, frozen=True, kw_only=True):
+    """A tournament to measure in. `tournament` has the first ranking, with all of its `participants`."""
+
+    size: Size
+    tournament: Tournament
+    bystanders: tuple[CompetitorId, ...]
+    other_rankings: tuple[RankingId, ...]
+    other_unities: tuple[UnityId, ...]
+    elsewhere: str
+    """A path that reads one competitor of another tournament."""
+
+    @property
+    def participants(self) -> tuple[CompetitorId, ...]:
+        return self.tournament.competitor_ids
+
+    @property
+    def not_yet_enrolled(self) -> Iterator[tuple[CompetitorId, ...]]:
+        """Portions of the participants that the service is to enrol."""
+        return portions(self.participants[ENROLLED_AT_ONCE:], ENROLLED_AT_ONCE)
+
+
+def portions(items: Iterable[_T], size: int) -> Iterator[tuple[_T, ...]]:
+    """The items in their order, `size` at a time; fewer in the last portion."""
+    iterator = iter(items)
+    while portion := tuple(islice(iterator, size)):
+        yield portion
+
+
+async def make(connection: asyncpg.Connection, size: Size) -> World:
+    """A new tournament of this size, and the others beside it. `connection` is one of `world.seeding`."""
+    ids = iter(
+        await log.next_ids(
+            connection,
+            3 + size.unities + size.participants + size.competitors + size.competitions + 2 * size.rankings,
+        )
+    )
+    tournament = Tournament(
+        tournament_id=TournamentId(next(ids)),
+        slug="measured",
+        ranking_id=RankingId(next(ids)),
+        unity_ids=tuple(map(UnityId, islice(ids, size.unities))),
+        competitor_ids=tuple(map(CompetitorId, islice(ids, size.participants))),
+        competition_ids=tuple(map(CompetitionId, islice(ids, size.competitions))),
+    )
+    await log.open_tournament(
+        connection, tournament.tournament_id, name="Measured", slug=tournament.slug, actor=OPERATOR
+    )
+    made = World(
+        size=size,
+        tournament=tournament,
+        bystanders=tuple(map(CompetitorId, islice(ids, size.competitors))),
+        other_rankings=tuple(map(RankingId, islice(ids, size.rankings))),
+        other_unities=tuple(map(UnityId, islice(ids, size.rankings))),
+        elsewhere=await _others(connection, size.tournaments, CompetitorId(next(ids))),
+    )
+    await _append(connection, tournament, _founding(made))
+    await _append(connection, tournament, _scores(tournament, made.participants[:ENROLLED_AT_ONCE]))
+    await _add_points(connection, made)
+    return made
+
+
+async def score_all(connection: asyncpg.Connection, made: World) -> None:
+    """Gives points to those that the service has enrolled."""
+    await _append(connection, made.tournament, _scores(made.tournament, made.participants[ENROLLED_AT_ONCE:]))
+
+
+async def _others(connection: asyncpg.Connection, count: int, competitor_id: CompetitorId) -> str:
+    """Opens `count` tournaments, the first with one competitor; returns the path of that."""
+    for names in portions((f"other-{n}" for n in range(1, count + 1)), TOURNAMENTS_AT_ONCE):
+        ids = await log.next_ids(connection, len(names))
+        encoded = [codec.encode(TournamentOpened(name=name, slug=name)) for name in names]
+        bodies = [body for _, body in encoded]
+        await connection.execute(_OPEN, ids, names, [uuid4() for _ in names], bodies, OPERATOR, encoded[0][0])
+    first = await log.tournament_named(connection, "other-1")
+    assert first is not None
+    beside = Tournament(
+        tournament_id=first,
+        slug="other-1",
+        ranking_id=RankingId(0),
+        unity_ids=(),
+        competitor_ids=(competitor_id,),
+        competition_ids=(),
+    )
+    await _append(connection, beside, [CompetitorRegistered(competitor_id=competitor_id, name="Somebody Else")])
+    return f"{beside.path}/competitors/{competitor_id}.json"
+
+
+def _founding(made: World) -> Iterator[Event]:
+    """Everything but points."""
+    tournament, participants = made.tournament, made.participants
+    draw = random.Random(SEED)
+    drawn = [world.competitor(CompetitorId(0), draw) for _ in range(DRAWN)]
+    for like, competitor_id in zip(cycle(drawn), (*participants, *made.bystanders), strict=False):
+        yield msgspec.structs.replace(
+            like, competitor_id=competitor_id, name=f"{like.name.removesuffix('0')}{competitor_id}"
+        )
+    for n, competition_id in enumerate(tournament.competition_ids):
+        pair = participants[n % len(participants)], participants[(n + 1) % len(participants)]
+        yield CompetitionAdded(
+            competition_id=competition_id,
+            group_id=n % 40 + 1,
+            location="Centre Court",
+            participants=pair,
+            result="3-1",
+            winner_id=pair[0],
+        )
+    yield RankingCreated(
+        ranking_id=tournament.ranking_id,
+        name="Season",
+        participants=participants[:ENROLLED_AT_ONCE],
+        main_unity_id=tournament.unity_ids[0],
+        main_unity_name="points",
+    )
+    for n, unity_id in enumerate(tournament.unity_ids[1:], start=1):
+        yield UnityAdded(ranking_id=tournament.ranking_id, unity_id=unity_id, name=f"column {n}")
+    for ranking_id, unity_id in zip(made.other_rankings, made.other_unities, strict=True):
+        yield RankingCreated(
+            ranking_id=ranking_id,
+            name=f"Group {ranking_id}",
+            participants=participants[:OTHER_PARTICIPANTS],
+            main_unity_id=unity_id,
+            main_unity_name="points",
+        )
+
+
+def _scores(tournament: Tournament, competitor_ids: Iterable[CompetitorId]) -> Iterator[Event]:
+    """Points for each of these competitors in the main unity, in no order."""
+    for some in portions(competitor_ids, DELTAS_MAX):
+        deltas = tuple(Delta(c, tournament.unity_ids[0], c * SPREAD % TOTALS) for c in some)
+        yield PointsAdded(ranking_id=tournament.ranking_id, deltas=deltas)
+
+
+async def _add_points(connection: asyncpg.Connection, made: World) -> None:
+    """One-delta events as clients make them: the first for the first competition, some with keys."""
+    tournament, draw = made.tournament, random.Random(SEED)
+    for_first = PointsAdded(
+        ranking_id=tournament.ranking_id,
+        deltas=(Delta(made.participants[0], tournament.unity_ids[0], 3),),
+        competition_id=tournament.competition_ids[0],
+    )
+    await _append(connection, tournament, [for_first])
+    plain = [world.point_request(tournament, draw) for _ in range(DRAWN)]
+    requests = chain(
+        islice(cycle(plain), made.size.events),
+        (
+            msgspec.structs.replace(request, idempotency_key=str(UUID(int=draw.getrandbits(128))), fingerprint=_DIGEST)
+            for request in islice(cycle(plain), made.size.keys)
+        ),
+    )
+    await world.add_batches(
+        connection, ([world.unjudged(tournament, list(some))] for some in portions(requests, POINTS_BLOCK_EVENTS))
+    )
+
+
+async def _append(connection: asyncpg.Connection, tournament: Tournament, events: Iterable[Event]) -> None:
+    """Appends each event as a request of its own, in blocks of which only the last event is structural."""
+    await world.add_batches(connection, ([world.unjudged(tournament, block)] for block in _blocks(events)))
+
+
+def _blocks(events: Iterable[Event]) -> Iterator[list[Request]]:
+    block: list[Request] = []
+    for event in events:
+        block.append(Request(events=(event,), actor=OPERATOR))
+        if event.structural or len(block) == BLOCK_EVENTS:
+            yield block
+            block = []
+    if block:
+        yield block

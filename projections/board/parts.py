@@ -1,0 +1,190 @@
+"""A board as bytes, in parts of about PART_BYTES, because that of a million competitors takes some 100 MB.
+
+Pure. A part is a list of runs, in MessagePack. Those of a ranking follow each other: it, its places, then each unity
+with its column. Competitors and competitions are as they are in memory.
+"""
+
+import sys
+from array import array
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final, TypeVar, assert_never
+
+import msgspec
+from msgspec import Raw, Struct
+
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
+from projections.board.board import Board, Competition, Competitor, Ranking, Unity
+from projections.board.enrolment import Enrolment, Totals
+from projections.board.packed import Packed
+
+PART_BYTES: Final = 1024 * 1024
+"""Bytes of a part, and at most as many more as one run takes."""
+
+
+class _Competitors(Struct, tag="competitors", array_like=True):
+    """A run of competitors, packed as in memory; likewise of competitions."""
+
+    ids: list[CompetitorId]
+    packed: list[Raw]
+
+
+class _Competitions(Struct, tag="competitions", array_like=True):
+    ids: list[CompetitionId]
+    packed: list[Raw]
+
+
+class _Ranking(Struct, tag="ranking", array_like=True):
+    ranking_id: RankingId
+    number: int
+    name: str
+    description: str | None
+    closed_at: datetime | None
+    updated_at: datetime
+    revised: Sequence
+
+
+class _Places(Struct, tag="places", array_like=True):
+    """A run of the places of the last ranking, as 64-bit numbers, the lowest byte first."""
+
+    places: bytes
+
+
+class _Unity(Struct, tag="unity", array_like=True):
+    unity_id: UnityId
+    number: int
+    name: str
+    sort: Sort
+    version: int
+
+
+class _Totals(Struct, tag="totals", array_like=True):
+    """A run of the sums of the last unity, as places are, or as text where one needs more than 64 bits."""
+
+    totals: bytes | list[str]
+
+
+_Run = _Competitors | _Competitions | _Ranking | _Places | _Unity | _Totals
+_RUN_ITEMS: Final = 500
+_RUN_NUMBERS: Final = 32_768
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_undecoded: Final = msgspec.msgpack.Decoder(list[Raw]).decode
+_run: Final = msgspec.msgpack.Decoder(_Run).decode
+_competitor: Final = msgspec.msgpack.Decoder(Competitor).decode
+_competition: Final = msgspec.msgpack.Decoder(Competition).decode
+
+
+_Id = TypeVar("_Id", bound=int)
+_Item = TypeVar("_Item", bound=Struct)
+
+
+def parts_of(board: Board) -> Iterator[bytes]:
+    """The parts of a board, at least one."""
+    gathered, gathered_bytes = [], 0
+    for run in _runs(board):
+        encoded = _encode(run)
+        gathered.append(Raw(encoded))
+        gathered_bytes += len(encoded)
+        if gathered_bytes >= PART_BYTES:
+            yield _encode(gathered)
+            gathered, gathered_bytes = [], 0
+    yield _encode(gathered)
+
+
+def _runs(board: Board) -> Iterator[_Run]:
+    for competitor_ids in _runs_of_ids(board.competitors):
+        yield _Competitors(competitor_ids, [Raw(board.competitors.packed[c]) for c in competitor_ids])
+    for competition_ids in _runs_of_ids(board.competitions):
+        yield _Competitions(competition_ids, [Raw(board.competitions.packed[c]) for c in competition_ids])
+    for ranking_id, ranking in board.rankings.items():
+        yield _Ranking(
+            ranking_id,
+            ranking.number,
+            ranking.name,
+            ranking.description,
+            ranking.closed_at,
+            ranking.updated_at,
+            ranking.revised,
+        )
+        places = ranking.participants.places
+        for start in range(0, len(places), _RUN_NUMBERS):
+            yield _Places(_as_bytes(places[start : start + _RUN_NUMBERS]))
+        for unity_id, unity in ranking.unities.items():
+            yield _Unity(unity_id, unity.number, unity.name, unity.sort, unity.version)
+            column = unity.totals.column
+            for start in range(0, len(column), _RUN_NUMBERS):
+                numbers = column[start : start + _RUN_NUMBERS]
+                yield _Totals(_as_bytes(numbers) if isinstance(numbers, array) else list(map(str, numbers)))
+
+
+def _runs_of_ids(items: Packed[_Id, _Item]) -> Iterator[list[_Id]]:
+    for first in range(1, len(items) + 1, _RUN_ITEMS):
+        yield items.ids(first, first + _RUN_ITEMS - 1)
+
+
+def take_part(part: bytes, board: Board) -> Iterator[None]:
+    """Adds a part to a board that has the parts before it, step by step. Raises MsgspecError, ValueError, TypeError or
+    LookupError if it is none."""
+    for raw in _undecoded(part):
+        run = _run(raw)
+        match run:
+            case _Competitors():
+                for competitor_id, packed in zip(run.ids, run.packed, strict=True):
+                    _competitor(packed)  # raises an error if it is none
+                    board.competitors.put(competitor_id, bytes(packed))
+            case _Competitions():
+                for competition_id, packed in zip(run.ids, run.packed, strict=True):
+                    _competition(packed)
+                    board.competitions.put(competition_id, bytes(packed))
+            case _Ranking():
+                board.rankings[run.ranking_id] = Ranking(
+                    number=run.number,
+                    name=run.name,
+                    description=run.description,
+                    closed_at=run.closed_at,
+                    participants=Enrolment(),
+                    unities={},
+                    updated_at=run.updated_at,
+                    revised=run.revised,
+                )
+            case _Places():
+                _last(board.rankings).participants.append_places(_as_numbers(run.places))
+            case _Unity():
+                ranking = _last(board.rankings)
+                ranking.unities[run.unity_id] = Unity(
+                    number=run.number,
+                    name=run.name,
+                    sort=run.sort,
+                    version=run.version,
+                    totals=Totals(ranking.participants),
+                )
+            case _Totals():
+                numbers = _as_numbers(run.totals) if isinstance(run.totals, bytes) else list(map(int, run.totals))
+                _last(_last(board.rankings).unities).totals.append_column(numbers)
+            case _:
+                assert_never(run)
+        yield
+
+
+_T = TypeVar("_T")
+
+
+def _last(items: dict[Any, _T]) -> _T:
+    """The item that was added last. Raises LookupError."""
+    return items[next(reversed(items), None)]
+
+
+def _as_bytes(numbers: "array[int]") -> bytes:
+    return (numbers if sys.byteorder == "little" else _swapped(numbers)).tobytes()
+
+
+def _as_numbers(stored: bytes) -> "array[int]":
+    numbers = array("q", stored)
+    return numbers if sys.byteorder == "little" else _swapped(numbers)
+
+
+def _swapped(numbers: "array[int]") -> "array[int]":
+    swapped = numbers[:]
+    swapped.byteswap()
+    return swapped

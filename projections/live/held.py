@@ -1,0 +1,95 @@
+"""A board as it was at one moment, for a long answer that is made while others go on.
+
+Nothing is copied when it is held: what is folded later is noted first, with what was there before. So a held board
+costs what has changed since, however large the board is.
+"""
+
+from collections.abc import Sequence as Items
+from typing import Final
+
+from msgspec import Struct
+
+from engine.domain.events import (
+    CompetitorChanged,
+    Event,
+    ParticipantsChanged,
+    RankingClosed,
+    RankingModified,
+    RankingReopened,
+    UnityAdded,
+)
+from engine.domain.terms import CompetitorId, RankingId, Sort, UnityId
+from projections.board.board import Board, Competitor, Ranking
+from projections.board.hierarchy import NestedSetBounds
+from projections.live.nested_sets import Bounds
+
+_BYTES: Final = 1_000
+_RANKING_CHANGED = RankingModified | ParticipantsChanged | UnityAdded | RankingClosed | RankingReopened
+
+
+class HeldUnity(Struct, frozen=True):
+    """What never changes of a unity, and its name."""
+
+    number: int
+    name: str
+    sort: Sort
+
+
+class HeldRanking(Struct, frozen=True):
+    """A ranking with its own fields, its participants and its unities as they were."""
+
+    ranking: Ranking
+    participants: Items[CompetitorId]
+    unities: dict[UnityId, HeldUnity]
+
+
+class HeldBoard:
+    """The board, as it is when this is made. `stamp` tells the bounds from those of other moments; `changed`, whether
+    it is another one by now; `competitors_changed` has those that are other ones, as they were."""
+
+    def __init__(self, board: Board, bounds: Bounds, stamp: int) -> None:
+        self.stamp = stamp
+        self.changed = False
+        self._board = board
+        self._bounds = bounds
+        self.competitors_changed: dict[CompetitorId, Competitor] = {}
+        self._rankings: dict[RankingId, HeldRanking] = {}
+
+    def note(self, event: Event) -> None:
+        """Notes what will change. Call it before `event`, which is not about points, is folded into the board."""
+        self.changed = True
+        if isinstance(event, CompetitorChanged):
+            competitor_id = event.competitor_id
+            if competitor_id not in self.competitors_changed and competitor_id in self._board.competitors:
+                self.competitors_changed[competitor_id] = self._board.competitors[competitor_id]
+        elif isinstance(event, _RANKING_CHANGED):
+            ranking_id = event.ranking_id
+            if ranking_id not in self._rankings and ranking_id in self._board.rankings:
+                self._rankings[ranking_id] = _held(self._board.rankings[ranking_id])
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether all competitors were roots."""
+        return self._bounds.forest is None
+
+    def competitor(self, competitor_id: CompetitorId) -> Competitor:
+        """A competitor that was there."""
+        return self.competitors_changed.get(competitor_id) or self._board.competitors[competitor_id]
+
+    def bounds(self, competitor: Competitor) -> NestedSetBounds:
+        return self._bounds.of(competitor)
+
+    def ranking(self, ranking_id: RankingId) -> HeldRanking:
+        """A ranking that was there."""
+        return self._rankings.get(ranking_id) or _held(self._board.rankings[ranking_id])
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes in memory beside the board: of the bounds, as if they were those of another moment already."""
+        forest = self._bounds.forest
+        return _BYTES + (0 if forest is None else forest.size_bytes)
+
+
+def _held(ranking: Ranking) -> HeldRanking:
+    unities = {u: HeldUnity(unity.number, unity.name, unity.sort) for u, unity in ranking.unities.items()}
+    return HeldRanking(ranking, ranking.participants.listed(), unities)

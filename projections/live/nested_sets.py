@@ -1,0 +1,177 @@
+"""The bounds of all competitors of a board: made when first asked for, then kept current.
+
+While no competitor has a parent, nothing is kept: the bounds of a root follow from its number. Else they are kept in a
+`Forest`. Folding does not change it. It notes who will get which parent; the next question carries that out. If nobody
+asks until an eighth of all has changed, or if many are moved at once, the forest is dropped, because making it anew
+takes hardly longer. All of this work gives way to others, if one calls `settle` before one asks.
+"""
+
+import asyncio
+from array import array
+from collections import deque
+from collections.abc import Callable, Generator, Mapping
+from typing import Final
+from weakref import ref
+
+from engine.domain.events import CompetitorChanged, CompetitorRegistered, Event
+from engine.domain.terms import CompetitorId
+from engine.process.turns import Turn
+from projections.board.board import Board, Competitor
+from projections.board.hierarchy import Forest, NestedSetBounds
+
+MOVED_AT_ONCE_MAX: Final = 1_000
+"""Competitors that get other bounds in one step, because one above them was given a parent."""
+
+_CHANGED_PART: Final = 8
+_CHANGED_SPARE: Final = 64
+_CHANGED_BYTES: Final = 150
+_STEP: Final = 1_000
+
+
+class Bounds:
+    """The bounds of all competitors at one moment. `forest` is None while all are roots."""
+
+    def __init__(self, forest: Forest | None) -> None:
+        self.forest = forest
+
+    def of(self, competitor: Competitor) -> NestedSetBounds:
+        """The bounds of a competitor that was there."""
+        if self.forest is None:
+            return NestedSetBounds(0, 2 * competitor.number - 1, 2 * competitor.number)
+        return self.forest.bounds(competitor.number)
+
+
+class NestedSets:
+    """The bounds of one tournament. `board` returns the board as it is now."""
+
+    def __init__(self, board: Callable[[], Board]) -> None:
+        self._board = board
+        self._asking = asyncio.Lock()
+        self.clear()
+
+    def clear(self) -> None:
+        """Drops all that is kept, but for those who hold it. Call it when the board is replaced."""
+        self._forest: Forest | None = None
+        self._known = False
+        self._making: Generator[None, None, None] | None = None
+        self._parents_then: dict[CompetitorId, CompetitorId | None] | None = None
+        self._changed: deque[tuple[int, CompetitorId | None]] = deque()
+        self._held: Callable[[], Bounds | None] = _nobody
+
+    def note(self, event: Event) -> None:
+        """Notes what will change. Call it before `event` is folded into the board."""
+        if isinstance(event, CompetitorRegistered):
+            number = len(self._board().competitors) + 1
+        elif isinstance(event, CompetitorChanged) and event.parent_id is not None:
+            competitor = self._board().competitors[event.competitor_id]
+            number = competitor.number
+            if self._parents_then is not None:
+                self._parents_then.setdefault(event.competitor_id, competitor.parent_id)
+        else:
+            return
+        if self.flat:
+            if event.parent_id is not None:
+                self.clear()
+        elif self._known or self._making is not None:
+            self._changed.append((number, event.parent_id))
+            if len(self._changed) > number // _CHANGED_PART + _CHANGED_SPARE:
+                self.clear()
+
+    @property
+    def ready(self) -> bool:
+        """Whether nothing is to be done before the next answer."""
+        return self._known and not self._changed
+
+    @property
+    def flat(self) -> bool:
+        """Whether it is known that all competitors are roots."""
+        return self._known and self._forest is None
+
+    async def settle(self) -> None:
+        """Does what is to be done, giving way to others. It is `ready` until the caller gives way."""
+        if self.ready:
+            return
+        async with self._asking:
+            turn = Turn()
+            while not self.ready:
+                self._go_on()
+                if turn.over:
+                    await turn.give_way()
+
+    def of(self, competitor: Competitor) -> NestedSetBounds:
+        """The bounds of a competitor of the board, as it is now. Takes long if it is not `ready`."""
+        return self._now().of(competitor)
+
+    def hold(self) -> Bounds:
+        """The bounds of all as they are now, whatever is folded into the board. Takes long if it is not `ready`."""
+        held = self._held()
+        if held is None or not self.ready:
+            held = self._now()
+            self._held = ref(held)
+        return held
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes in memory, estimated."""
+        return (0 if self._forest is None else self._forest.size_bytes) + len(self._changed) * _CHANGED_BYTES
+
+    def _now(self) -> Bounds:
+        while not self.ready:
+            self._go_on()
+        return Bounds(self._forest)
+
+    # ── Steps ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _go_on(self) -> None:
+        """One step of what is to be done."""
+        if self._known:
+            self._carry_out(*self._changed.popleft())
+            return
+        if self._making is None:
+            self._making = self._make()
+        next(self._making, None)
+
+    def _make(self) -> Generator[None, None, None]:
+        """Makes the forest from the parents of now. What changes meanwhile is noted, and carried out later."""
+        competitors = self._board().competitors
+        self._parents_then = {}
+        parents = array("i", (0,))
+        have_parents = False
+        for n, competitor_id in enumerate(list(competitors), start=1):
+            parent_id = self._parent_then(competitors, competitor_id)
+            have_parents |= parent_id is not None
+            parents.append(0 if parent_id is None else competitors[parent_id].number)
+            if n % _STEP == 0:
+                yield
+        self._parents_then = None
+        if have_parents or self._changed:
+            self._forest = yield from Forest.in_steps(parents)
+        self._known = True
+        self._making = None
+
+    def _parent_then(
+        self, competitors: Mapping[CompetitorId, Competitor], competitor_id: CompetitorId
+    ) -> CompetitorId | None:
+        """Whose child it was when the making began."""
+        assert self._parents_then is not None
+        if competitor_id in self._parents_then:
+            return self._parents_then[competitor_id]
+        return competitors[competitor_id].parent_id
+
+    def _carry_out(self, number: int, parent_id: CompetitorId | None) -> None:
+        forest = self._forest
+        assert forest is not None
+        if (held := self._held()) is not None:
+            held.forest = forest.frozen()
+            self._held = _nobody
+        parent = 0 if parent_id is None else self._board().competitors[parent_id].number
+        if number > len(forest):
+            forest.add(parent)
+        elif forest.family(number) > MOVED_AT_ONCE_MAX:
+            self.clear()
+        else:
+            forest.move(number, parent)
+
+
+def _nobody() -> None:
+    return None

@@ -1,0 +1,96 @@
+"""The lists of rankings and the totals beside them, against a list and dictionaries."""
+
+from typing import Final
+from unittest import mock
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.domain.terms import CompetitorId
+from projections.board import enrolment
+from projections.board.enrolment import Enrolment, Totals
+from tests.histories import unhurried
+
+everybody: Final = [CompetitorId(n) for n in (*range(1, 9), 2**63 - 1)]
+who: Final = st.sampled_from(everybody)
+lists: Final = st.lists(who, unique=True)
+amounts: Final = st.integers(-2, 2) | st.sampled_from([2**62, -(2**62)])
+steps: Final = st.lists(
+    st.tuples(st.sampled_from(["enrol", "remove"]), who, st.just(0))
+    | st.tuples(st.just("replace"), lists, st.just(0))
+    | st.tuples(st.sampled_from(["first", "second"]), who, amounts),
+    max_size=40,
+)
+
+
+@unhurried
+@given(lists, steps)
+def test_lists_and_totals_are_those_of_a_list_and_dictionaries(
+    start: list[CompetitorId], changes: list[tuple[str, CompetitorId | list[CompetitorId], int]]
+) -> None:
+    """With so few spare places that they are given anew all the time. The second totals begin in the middle."""
+    with mock.patch.object(enrolment, "VACANT_SPARE", 1):
+        found, listed = Enrolment(start), list(start)
+        totals, sums = {"first": Totals(found)}, {"first": dict.fromkeys(everybody, 0)}
+        for number, (kind, whom, amount) in enumerate(changes):
+            if number == len(changes) // 2:
+                totals["second"], sums["second"] = Totals(found), dict.fromkeys(everybody, 0)
+            if isinstance(whom, list):
+                assert found.replace(whom) == (whom != listed)
+                listed = list(whom)
+            elif kind == "enrol":
+                assert found.enrol(whom) == (whom not in listed)
+                listed += [] if whom in listed else [whom]
+            elif kind == "remove":
+                assert found.remove(whom) == (whom in listed)
+                listed = [competitor_id for competitor_id in listed if competitor_id != whom]
+            elif kind in totals:
+                totals[kind].add(whom, amount)
+                sums[kind][whom] += amount
+            assert_same(found, listed)
+            assert len(found.places) <= 2 * len(everybody) + 1
+            for name, of_unity in totals.items():
+                assert {c: of_unity.get(c, 0) for c in everybody} == sums[name]
+                assert of_unity == {c: total for c, total in sums[name].items() if total}
+        again = Enrolment.restored(found.places)
+        assert again == found
+        assert_same(again, listed)
+        for of_unity in totals.values():
+            restored = Totals(again)
+            restored.append_column(of_unity.column)
+            assert restored == of_unity == of_unity.copied_for(again)
+
+
+def assert_same(found: Enrolment, listed: list[CompetitorId]) -> None:
+    assert list(found) == listed
+    assert len(found) == len(listed)
+    for competitor_id in everybody:
+        assert (competitor_id in found) == (competitor_id in listed)
+    places = [found.place(competitor_id) for competitor_id in listed]
+    assert places == sorted(places, key=lambda place: -1 if place is None else place)
+
+
+@given(lists, lists)
+def test_a_list_that_is_replaced_keeps_the_places_of_its_beginning(
+    before: list[CompetitorId], after: list[CompetitorId]
+) -> None:
+    found = Enrolment(before)
+    places = found.places[:]
+    found.replace(after)
+    assert list(found) == after
+    same = next((n for n, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), None)
+    kept = min(len(before), len(after)) if same is None else same
+    assert found.places[:kept] == places[:kept]
+
+
+def test_a_copy_stays_as_it_is() -> None:
+    found = Enrolment(everybody[:4])
+    totals = Totals(found, {everybody[0]: 5})
+    copy = found.copy()
+    totals_then = totals.copied_for(copy)
+    found.remove(everybody[0])
+    found.enrol(everybody[0])
+    totals.add(everybody[0], 7)
+    assert (list(copy), dict(totals_then)) == (everybody[:4], {everybody[0]: 5})
+    totals_then.add(everybody[1], 1)
+    assert dict(totals) == {everybody[0]: 12}

@@ -1,0 +1,45 @@
+"""Packed items, against a dictionary of them."""
+
+from typing import Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from projections.board.packed import RECENT_MAX, Packed
+
+
+class Item(Struct, frozen=True, gc=False, array_like=True):
+    name: str
+    others: tuple[int, ...] = ()
+
+
+ids: Final = st.integers(1, 2 * RECENT_MAX) | st.just(2**63 - 1)
+items: Final = st.builds(Item, st.text(max_size=3), st.lists(st.integers(), max_size=2).map(tuple))
+
+
+@given(st.lists(st.tuples(ids, items), max_size=60), st.integers(-1, 40), st.integers(-1, 40))
+def test_items_are_those_that_were_set_in_the_order_of_the_first_time(
+    changes: list[tuple[int, Item]], first: int, last: int
+) -> None:
+    changes = [(n, item) for n, item in changes if all(-(2**63) <= other < 2**64 for other in item.others)]
+    found, expected = Packed[int, Item](Item), dict[int, Item]()
+    for number, (item_id, item) in enumerate(changes):
+        assert found.get(item_id) == expected.get(item_id)
+        found[item_id] = expected[item_id] = item
+        assert found[item_id] == item
+        if number == len(changes) // 2:
+            copy, then = found.copy(), dict(expected)
+    assert list(found.items()) == list(expected.items())
+    assert (len(found), 0 in found) == (len(expected), False)
+    assert found.ids(first, last) == [n for number, n in enumerate(expected, 1) if first <= number <= last]
+    if changes:
+        assert list(copy.items()) == list(then.items())
+        again = Packed[int, Item](Item)
+        for item_id, packed in found.packed.items():
+            again.put(item_id, packed)
+        assert again == found == expected
+        assert again.size_bytes == found.size_bytes
+    with pytest.raises(KeyError):
+        found[0]
