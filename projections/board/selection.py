@@ -21,7 +21,7 @@ from projections.board.packed import Packed
 CHANGES: Final = (CompetitorChanged, CompetitionChanged)
 """The events that may change what a filter lets through."""
 LOOKED_AT_ONCE: Final = 500
-"""Items that one step looks at; each takes some 0.3 µs."""
+"""Items that one step looks at; each takes between 1 and 2 µs."""
 _BYTES: Final = 2_000
 _CHANGED_BYTES: Final = 100
 
@@ -124,13 +124,11 @@ class Selection:
         if self._changed:
             self._look_again(self._changed.pop())
             return
-        first = self._looked_at + 1
-        ids = self._items.ids(first, self._looked_at + LOOKED_AT_ONCE)
-        for number, item_id in enumerate(ids, first):
-            if self._chosen.lets_through(self._items[item_id]):
-                self._numbers.append(number)
+        for item_id, item in self._items.run(self._looked_at + 1, self._looked_at + LOOKED_AT_ONCE):
+            self._looked_at = item.number
+            if self._chosen.lets_through(item):
+                self._numbers.append(item.number)
                 self._ids.append(item_id)
-        self._looked_at += len(ids)
 
     def _look_again(self, item_id: int) -> None:
         item = self._items[item_id]
