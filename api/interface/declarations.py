@@ -28,8 +28,7 @@ class Read(Struct, frozen=True):
     """Answers a question from memory. `question` is made of the ids of the path and of the query's `fields`.
 
     `find`, for what may take longer than a turn, gives way to others and returns what `render` shows in place of the
-    question; nothing is folded between the two. `judged`: what the question names is looked at, and may be refused with
-    422."""
+    question. `judged`: what the question names is looked at, and may be refused with 422."""
 
     path: str
     summary: str

@@ -57,8 +57,9 @@ class Turns:
     """Divides the long work of a process into slices, one slice in each round of the event loop, however much such work
     there is. Do the work `async with` this, step by step, until `over`; then leave and enter again.
 
-    The lock is fair, and wakes the next waiter in a later round than the one in which it was released. So between two
-    slices all other work has its turn.
+    The lock is held until a round has passed, so that work that comes to its slice in the same round waits. It is fair,
+    and wakes the next waiter in a later round than the one in which it was released. So between two slices all other
+    work has its turn.
     """
 
     def __init__(self) -> None:
@@ -70,8 +71,10 @@ class Turns:
         self._until = time.perf_counter() + SLICE_SECONDS
 
     async def __aexit__(self, *_: object) -> None:
-        self._lock.release()
-        await asyncio.sleep(0)
+        try:
+            await asyncio.sleep(0)
+        finally:
+            self._lock.release()
 
     @property
     def over(self) -> bool:

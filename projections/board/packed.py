@@ -75,6 +75,12 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
         """The ids of the items numbered `first` to `last`, both inclusive; fewer where there are no more."""
         return self._ids[max(first, 1) - 1 : max(last, 0)].tolist()  # type: ignore[return-value]
 
+    def run(self, first: int, last: int) -> Iterator[tuple[_Id, _T]]:
+        """The items numbered `first` to `last` with their ids, as `ids` has them. They are not kept unpacked, so that a
+        walk through all does not drive out what is asked for often."""
+        for item_id in self.ids(first, last):
+            yield item_id, self._unpack(self._packed[item_id])
+
     def copy(self) -> "Packed[_Id, _T]":
         """A copy that stays as it is when this one changes."""
         copy = Packed[_Id, _T](self._kind)

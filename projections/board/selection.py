@@ -6,22 +6,22 @@ Pure. Nothing ever leaves the two lists, so a selection only looks further, and 
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from collections.abc import Sequence as Items
 from datetime import datetime
-from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
 from engine.domain.events import CompetitionChanged, CompetitorChanged, Event
-from engine.domain.terms import CompetitorId
+from engine.domain.terms import CompetitionId, CompetitorId
 from projections.board.board import Board, Competition, Competitor
+from projections.board.packed import Packed
 
 CHANGES: Final = (CompetitorChanged, CompetitionChanged)
 """The events that may change what a filter lets through."""
 LOOKED_AT_ONCE: Final = 500
-"""Items that one step looks at; each takes some 0.3 µs."""
+"""Items that one step looks at; each takes between 1 and 2 µs."""
 _BYTES: Final = 2_000
 _CHANGED_BYTES: Final = 100
 
@@ -42,7 +42,7 @@ class CompetitorFilter(Struct, frozen=True, kw_only=True):
         )
 
     @staticmethod
-    def items(board: Board) -> Mapping[Any, Competitor]:
+    def items(board: Board) -> Packed[CompetitorId, Competitor]:
         return board.competitors
 
     @staticmethod
@@ -70,7 +70,7 @@ class CompetitionFilter(Struct, frozen=True, kw_only=True):
         )
 
     @staticmethod
-    def items(board: Board) -> Mapping[Any, Competition]:
+    def items(board: Board) -> Packed[CompetitionId, Competition]:
         return board.competitions
 
     @staticmethod
@@ -92,13 +92,11 @@ class Selection:
 
     def begin_anew(self, board: Board) -> None:
         """Forgets all it has found, and goes on with `board`."""
-        self._items: Mapping[Any, Any] = self._chosen.items(board)
+        self._items: Packed[Any, Any] = self._chosen.items(board)
         self._numbers = array("q")
         self._ids = array("q")
         self._looked_at = 0
         self._changed: set[int] = set()
-        self._rest: Iterator[tuple[Any, Any]] = iter(())
-        self._rest_of = -1
 
     def note(self, event: Event) -> None:
         item_id = self._chosen.changed_by(event)
@@ -126,14 +124,11 @@ class Selection:
         if self._changed:
             self._look_again(self._changed.pop())
             return
-        if self._rest_of != len(self._items):  # an iterator does not survive that the mapping grows
-            self._rest, self._rest_of = islice(self._items.items(), self._looked_at, None), len(self._items)
-        lets_through, numbers, ids = self._chosen.lets_through, self._numbers, self._ids
-        for item_id, item in islice(self._rest, LOOKED_AT_ONCE):
+        for item_id, item in self._items.run(self._looked_at + 1, self._looked_at + LOOKED_AT_ONCE):
             self._looked_at = item.number
-            if lets_through(item):
-                numbers.append(item.number)
-                ids.append(item_id)
+            if self._chosen.lets_through(item):
+                self._numbers.append(item.number)
+                self._ids.append(item_id)
 
     def _look_again(self, item_id: int) -> None:
         item = self._items[item_id]

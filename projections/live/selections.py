@@ -59,6 +59,7 @@ class Selections:
         selection = self._alive.get(chosen)
         if selection is None:
             selection = self._alive[chosen] = Selection(chosen, self._board())
+        self._keep(chosen, selection)  # already now: what is found stays, even if the client goes away
         for _ in range(ROUNDS_MAX):
             if not selection.has(number, count):
                 await turns.work(selection.steps(number, count))

@@ -34,6 +34,7 @@ def test_items_are_those_that_were_set_in_the_order_of_the_first_time(
     assert list(found.items()) == list(expected.items())
     assert (len(found), 0 in found) == (len(expected), False)
     assert found.ids(first, last) == [n for number, n in enumerate(expected, 1) if first <= number <= last]
+    assert list(found.run(first, last)) == [(n, expected[n]) for n in found.ids(first, last)]
     if changes:
         assert list(copy.items()) == list(then.items())
         again = Packed[int, Item](Item)

@@ -1,5 +1,7 @@
 """What a filter lets through: found in steps, kept current, asked for in parts."""
 
+import asyncio
+import gc
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -299,6 +301,23 @@ async def test_a_part_is_found_without_looking_at_what_comes_behind_it(monkeypat
     go_on(live, recorded(crowd(1, first=1_001), after=live.head.sequence))
     assert len(await live.selections.of(BEGINS_WITH_C, turns)) == 501
     assert turns.taken == taken + 2
+
+
+async def test_what_was_found_for_a_client_that_went_away_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection_module, "LOOKED_AT_ONCE", 10)
+    live = live_of(*crowd(1_000))
+    forty = asyncio.Event()
+    turns = Between(lambda: forty.set() if turns.taken == 40 else None)
+    asking = asyncio.create_task(live.selections.of(BEGINS_WITH_C, turns))
+    await forty.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    del asking
+    gc.collect()
+    taken = turns.taken
+    assert len(await live.selections.of(BEGINS_WITH_C, turns)) == 500
+    assert turns.taken - taken <= 61  # of a hundred, and one to find that there is no more
 
 
 def changing(live: LiveTournament, times: int) -> Callable[[], None]:
