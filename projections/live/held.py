@@ -4,7 +4,7 @@ Nothing is copied when it is held: what is folded later is noted first, with wha
 costs what has changed since, however large the board is.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from copy import copy
 from typing import Final
 
@@ -20,7 +20,7 @@ from engine.domain.events import (
     UnityAdded,
 )
 from engine.domain.terms import CompetitorId, RankingId, Sort, UnityId
-from projections.board.board import Board, Competitor, Ranking
+from projections.board.board import Board, Competitor, Ranking, Unity
 from projections.board.hierarchy import NestedSetBounds
 from projections.live.nested_sets import Bounds
 
@@ -40,11 +40,12 @@ class HeldUnity(Struct, frozen=True):
 
 
 class HeldRanking(Struct, frozen=True):
-    """A ranking with its own fields, its participants and its unities as they were."""
+    """A ranking with its own fields, its participants and its unities as they were. Read the unities before others have
+    their turn: they may be those of the board, which are changed in place."""
 
     ranking: Ranking
     participants: Collection[CompetitorId]
-    unities: dict[UnityId, HeldUnity]
+    unities: Mapping[UnityId, Unity | HeldUnity]
 
 
 class HeldBoard:
@@ -88,7 +89,11 @@ class HeldBoard:
 
     def ranking(self, ranking_id: RankingId) -> HeldRanking:
         """A ranking that was there."""
-        return self._rankings.get(ranking_id) or _held(self._board.rankings[ranking_id])
+        held = self._rankings.get(ranking_id)
+        if held is None:
+            ranking = self._board.rankings[ranking_id]
+            held = HeldRanking(ranking, copy(ranking.participants), ranking.unities)
+        return held
 
     @property
     def size_bytes(self) -> int:
