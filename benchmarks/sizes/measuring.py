@@ -55,8 +55,6 @@ CALM_MS: Final = 8.0
 """A stall this short needs no second look."""
 USUAL_SECONDS: Final = 0.2
 REFUSAL_CHARACTERS_MAX: Final = 160
-FIRST: Final = "first answer of a process"
-IDLE: Final = "a second in which nothing is asked"
 
 _LAG: Final = """
     SELECT count(*)
