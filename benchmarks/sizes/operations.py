@@ -122,7 +122,7 @@ def _add_to_two(world: World, n: int) -> Ask:
         "ranking_id": world.other_rankings[0],
         "participants_delta": _deltas(world.participants[0], world.other_unities[0], n % 5 - 2),
     }
-    return put("points.json", rankings=_json([first, second]))
+    return put("points.json", rankings_delta=_json([first, second]))
 
 
 def _register(_world: World, n: int) -> Ask:
