@@ -55,15 +55,15 @@ class HeldBoard:
     def note(self, event: Event) -> None:
         """Notes what will change. Call it before `event`, which is not about points, is folded into the board."""
         self.changed = True
+        ranking_id = getattr(event, "ranking_id", None)
         if isinstance(event, CompetitorChanged):
             competitor_id = event.competitor_id
             if competitor_id not in self.competitors_changed and competitor_id in self._board.competitors:
                 self.competitors_changed[competitor_id] = self._board.competitors[competitor_id]
                 self._noted_bytes += _COMPETITOR_BYTES
-        elif (ranking_id := getattr(event, "ranking_id", None)) is not None:
-            if ranking_id not in self._rankings and ranking_id in self._board.rankings:
-                held = self._rankings[ranking_id] = _held(self._board.rankings[ranking_id])
-                self._noted_bytes += _RANKING_BYTES + len(held.participants) * _ID_BYTES
+        elif ranking_id in self._board.rankings and ranking_id not in self._rankings:
+            held = self._rankings[ranking_id] = _held(self._board.rankings[ranking_id])
+            self._noted_bytes += _RANKING_BYTES + len(held.participants) * _ID_BYTES
 
     @property
     def is_flat(self) -> bool:
