@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterable, Iterator
 from collections.abc import Sequence as Items
 from heapq import merge
 from itertools import chain, islice, repeat
-from typing import Final
+from typing import Final, cast
 
 from engine.domain.terms import CompetitorId, Sort
 from projections.board.enrolment import Enrolment, Totals
@@ -23,6 +23,7 @@ from projections.board.standing import Standing, placed
 PLACE_BITS: Final = 24
 """Of a million competitors who all come back, the places are given anew long before these are used up."""
 _PLACE: Final = (1 << PLACE_BITS) - 1
+_STEP_CHANGES: Final = 200
 _STEP_COMPETITORS: Final = 2_048
 """Competitors whose lines are sorted in one step."""
 
@@ -48,6 +49,7 @@ class OrderedLines:
 
     def _begin(self, enrolment: Enrolment, totals: Totals, sort: Sort) -> None:
         self._enrolment, self._totals, self._sort = enrolment, totals, sort
+        self._generation = enrolment.generation
 
     # ── Questions ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -55,16 +57,38 @@ class OrderedLines:
         """The number of lines."""
         return len(self._lines)
 
+    @property
+    def outdated(self) -> bool:
+        """Whether places have been given anew since it was made. Then make another one."""
+        return self._generation != self._enrolment.generation
+
+    def line(self, competitor_id: CompetitorId) -> int | None:
+        """A competitor's line as enrolment and totals are now; None: they are not enrolled."""
+        return line_of(competitor_id, self._enrolment, self._totals, self._sort)
+
+    def position(self, line: int | None) -> int | None:
+        """The position of this line; None: of no line."""
+        return None if line is None else self._lines.smaller(line >> PLACE_BITS << PLACE_BITS) + 1
+
+    def between(self, one: int, other: int) -> list[CompetitorId]:
+        """The competitors whose totals are one of the two or lie between them, the better first."""
+        first, last = sorted((one * _sign(self._sort), other * _sign(self._sort)))
+        start, stop = self._lines.smaller(first << PLACE_BITS), self._lines.smaller(last + 1 << PLACE_BITS)
+        places = self._enrolment.places
+        return [CompetitorId(places[line & _PLACE]) for line in self._lines.run(start, stop)]
+
+    def compared(self, one: int, other: int) -> int:
+        """1, 0 or -1: a total is better than another, as good, or worse."""
+        return ((one < other) - (one > other)) * _sign(self._sort)
+
     def standing(self, competitor_id: CompetitorId) -> Standing | None:
         """A competitor's line of the standings; None: they are not enrolled."""
-        line = line_of(competitor_id, self._enrolment, self._totals, self._sort)
-        if line is None:
-            return None
-        return Standing(competitor_id, self._position(line), self._totals[competitor_id])
+        position = self.position(self.line(competitor_id))
+        return None if position is None else Standing(competitor_id, position, self._totals[competitor_id])
 
     def offset(self, competitor_id: CompetitorId) -> int | None:
         """How many lines stand before that of a competitor; None: they are not enrolled."""
-        line = line_of(competitor_id, self._enrolment, self._totals, self._sort)
+        line = self.line(competitor_id)
         return None if line is None else self._lines.smaller(line)
 
     def standings(self, start: int, stop: int) -> list[Standing]:
@@ -74,10 +98,8 @@ class OrderedLines:
             return []
         lines = unpacked(run, self._enrolment.places, self._sort)
         total, competitor_id = lines[0]
-        return placed(Standing, lines, start + 1, Standing(competitor_id, self._position(run[0]), total))
-
-    def _position(self, line: int) -> int:
-        return self._lines.smaller(line >> PLACE_BITS << PLACE_BITS) + 1
+        position = cast(int, self.position(run[0]))
+        return placed(Standing, lines, start + 1, Standing(competitor_id, position, total))
 
     @property
     def size_bytes(self) -> int:
@@ -95,6 +117,16 @@ class OrderedLines:
             self._lines.remove(before)
         if now is not None:
             self._lines.add(now)
+
+    def replace_all(
+        self, competitor_ids: Iterable[CompetitorId], before: Iterable[int | None]
+    ) -> Generator[None, None, None]:
+        """Puts the lines of these competitors, as they are now, in place of their lines before, with pauses for the
+        turns of others."""
+        for number, (competitor_id, line) in enumerate(zip(competitor_ids, before, strict=True), start=1):
+            self.replace(line, self.line(competitor_id))
+            if number % _STEP_CHANGES == 0:
+                yield
 
 
 def line_of(competitor_id: CompetitorId, enrolment: Enrolment, totals: Totals, sort: Sort) -> int | None:

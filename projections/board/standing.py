@@ -5,16 +5,14 @@ the unity sorts DESC and lower where it sorts ASC. So equal totals share a posit
 1, 2, 2, 4. Standings list every participant of the ranking, those without points with total 0, by position, and
 within one position in the order of enrolment; nothing else breaks a tie, because nothing else was agreed.
 
-The rule has four forms: `standings` sorts and counts; `OrderedTotals` bisects, for code that follows one unity of the
-past while its totals change; `OrderedLines` (`order.py`) also finds the line at an offset, at the same cost for a
-million competitors as for few; the view `standing` ranks, for people with SQL (`migrations/0002_tables.sql`). They are
-held together by `test_the_four_forms_of_the_position_rule_agree_with_its_sentence`, in
-`tests/projections/test_positions.py`.
+The rule has three forms: `standings` sorts and counts; `OrderedLines` (`order.py`) follows one unity while its totals
+change, at nearly the same cost for a million competitors as for few; the view `standing` ranks, for people with SQL
+(`migrations/0010_large_rankings.sql`). They are held together by
+`test_the_three_forms_of_the_position_rule_agree_with_its_sentence`, in `tests/projections/test_positions.py`.
 
 Pure. Totals are whole numbers; they may be negative.
 """
 
-from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Sequence as Items
 from itertools import chain, repeat
@@ -78,53 +76,4 @@ def placed(
     return result
 
 
-class OrderedTotals:
-    """Positions while totals change: found by bisection, where `standings` would sort and count anew.
-
-    It keeps the totals of the enrolled competitors in order, the better first. So the number of better totals is an
-    index of that list, and a change of one total moves one entry of it. The totals themselves are the caller's.
-    """
-
-    def __init__(self, enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, int], sort: Sort) -> None:
-        self.enrolled = frozenset(enrolled)
-        self._sign = -1 if sort is Sort.DESC else 1
-        # A total that is better is smaller here; of equal ones, whose it is tells them apart.
-        self._places = sorted((totals.get(competitor_id, 0) * self._sign, competitor_id) for competitor_id in enrolled)
-
-    def position(self, competitor_id: CompetitorId, total: int) -> int | None:
-        """The position of a competitor with this total; None: they are not enrolled."""
-        if competitor_id not in self.enrolled:
-            return None
-        return bisect_left(self._places, (total * self._sign,)) + 1
-
-    def move(self, competitor_id: CompetitorId, before: int, after: int) -> None:
-        """Moves a competitor from the total `before`, which must be the one given last, to `after`."""
-        if before != after and competitor_id in self.enrolled:
-            places = self._places
-            del places[bisect_left(places, (before * self._sign, competitor_id))]
-            insort(places, (after * self._sign, competitor_id))
-
-    def move_all(self, before: Mapping[CompetitorId, int], totals: Mapping[CompetitorId, int]) -> None:
-        """Moves the competitors of `before`, their totals until now, to `totals`, which holds the totals of all."""
-        if len(before) * _RESORT_FACTOR > len(self._places):
-            self._places = sorted((totals.get(c, 0) * self._sign, c) for c in self.enrolled)
-            return
-        for competitor_id, total in before.items():
-            self.move(competitor_id, total, totals[competitor_id])
-
-    def between(self, one: int, other: int) -> list[CompetitorId]:
-        """The competitors whose totals are one of the two or lie between them, the better first."""
-        first, last = sorted((one * self._sign, other * self._sign))
-        places = self._places
-        start = bisect_left(places, (first,))
-        end = bisect_left(places, (last + 1,), lo=start)
-        return [competitor_id for _, competitor_id in places[start:end]]
-
-    def compared(self, one: int, other: int) -> int:
-        """1, 0 or -1: a total is better than another, as good, or worse."""
-        return ((one < other) - (one > other)) * self._sign
-
-
 _TOTAL: Final = itemgetter(0)
-_RESORT_FACTOR: Final = 16
-"""If more than one in so many moves, sorting anew takes less time than moving each."""

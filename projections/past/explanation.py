@@ -15,10 +15,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.events import Points, PointsReversed, Recorded, UnityChanged
+from engine.domain.events import ParticipantsChanged, Points, PointsReversed, Recorded, UnityChanged
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, Unity, fold
-from projections.board.standing import OrderedTotals
+from projections.board.order import OrderedLines
 from projections.past.history import changes_order, finished
 
 
@@ -77,16 +77,23 @@ class Explainer:
         self._unity_id = unity_id
         self._her_id = competitor_id
         self._revisions = Revisions()
-        self._order_now: OrderedTotals | None = None
+        self._order_now: OrderedLines | None = None
+
+    def prepared(self) -> Generator[None, None, None]:
+        """Makes what `place` is looked up in, with pauses for the turns of others."""
+        unity = self._unity
+        if unity is not None and (self._order_now is None or self._order_now.outdated):
+            enrolment = self.board.rankings[self._ranking_id].participants
+            self._order_now = yield from OrderedLines.in_steps(enrolment, unity.totals, unity.sort)
 
     @property
     def place(self) -> Place:
-        """Where she stands."""
+        """Where she stands. Takes long if it was not `prepared`."""
         unity = self._unity
         if unity is None:
             return Place(None, 0)
-        total = unity.totals.get(self._her_id, 0)
-        return Place(self._order.position(self._her_id, total), total)
+        order = self._order
+        return Place(order.position(order.line(self._her_id)), unity.totals.get(self._her_id, 0))
 
     def step(self, recorded: Recorded) -> Step | None:
         """Folds the next event, and returns its step; None: it changed nothing for her. Raises KeyError as the fold
@@ -98,11 +105,21 @@ class Explainer:
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id:
             return (yield from self._after_points(recorded, event))
-        before = self.place if changes_order(event, self._ranking_id) else None
-        fold(self.board, self._revisions, recorded)
-        if before is None:
+        if not changes_order(event, self._ranking_id):
+            fold(self.board, self._revisions, recorded)
             return None
-        self._order_now = None
+        yield from self.prepared()
+        before = self.place
+        if isinstance(event, ParticipantsChanged) and self._order_now is not None:
+            changed = dict.fromkeys((*event.removed, *event.added))
+            lines = list(map(self._order_now.line, changed))
+            fold(self.board, self._revisions, recorded)
+            if not self._order_now.outdated:
+                yield from self._order_now.replace_all(changed, lines)
+        else:
+            fold(self.board, self._revisions, recorded)
+            self._order_now = None
+        yield from self.prepared()
         after = self.place
         if after == before:
             return None
@@ -124,13 +141,15 @@ class Explainer:
         if unity is None or not named:
             fold(self.board, self._revisions, recorded)
             return None
+        yield from self.prepared()
         totals, order = unity.totals, self._order
         old = {competitor_id: totals.get(competitor_id, 0) for competitor_id in named}
+        lines = list(map(order.line, old))
         before = self.place
         yield
         fold(self.board, self._revisions, recorded)
         yield
-        order.move_all(old, totals)
+        yield from order.replace_all(old, lines)
         after = self.place
         yield
         overtakings = yield from self._overtakings(order, old, totals.get(self._her_id, 0), before.total)
@@ -148,16 +167,17 @@ class Explainer:
         )
 
     def _overtakings(
-        self, order: OrderedTotals, old: dict[CompetitorId, int], total: int, total_before: int
+        self, order: OrderedLines, old: dict[CompetitorId, int], total: int, total_before: int
     ) -> Generator[None, None, list[Overtaking]]:
         """The overtakings between her and those who may stand otherwise towards her now: those who moved, and those
         whom her own move went over."""
         assert self._unity is not None
-        if self._her_id not in order.enrolled:
+        enrolled = self.board.rankings[self._ranking_id].participants
+        if self._her_id not in enrolled:
             return []
-        others = order.enrolled.intersection(old)
+        others = {competitor_id for competitor_id in old if competitor_id in enrolled}
         if total != total_before:
-            others = others.union(order.between(total_before, total))
+            others.update(order.between(total_before, total))
         totals, found = self._unity.totals, []
         yield
         for number, other in enumerate(sorted(others - {self._her_id}), start=1):
@@ -177,9 +197,7 @@ class Explainer:
         return None if ranking is None else ranking.unities.get(self._unity_id)
 
     @property
-    def _order(self) -> OrderedTotals:
-        if self._order_now is None:
-            ranking, unity = self.board.rankings[self._ranking_id], self._unity
-            assert unity is not None
-            self._order_now = OrderedTotals(ranking.participants, unity.totals, unity.sort)
+    def _order(self) -> OrderedLines:
+        finished(self.prepared())
+        assert self._order_now is not None
         return self._order_now

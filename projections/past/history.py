@@ -15,7 +15,7 @@ from engine.domain import events
 from engine.domain.events import Event, Points, PointsReversed, Recorded
 from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, fold
-from projections.board.standing import OrderedTotals
+from projections.board.order import OrderedLines
 
 
 class HistoryLine(Struct, frozen=True, gc=False):
@@ -91,40 +91,44 @@ class Historian:
         self.board = board
         self._ranking_id = ranking_id
         self._revisions = Revisions()
-        self._orders: dict[
-            UnityId, OrderedTotals
-        ] = {}  # made when first needed, and again after an event that changed the order
+        self._orders: dict[UnityId, OrderedLines] = {}  # made when first needed
 
     def lines(self, recorded: Recorded) -> Items[HistoryLine]:
         """Folds the next event, and returns its lines in order. Raises KeyError as the fold does."""
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id and len(event.deltas) == 1:
-            return self._one_line(recorded, event)
+            order = self._orders.get(event.deltas[0].unity_id)
+            if order is not None:
+                return self._one_line(recorded, event, order)
         return finished(self.lines_in_turns(recorded))
 
     def lines_in_turns(self, recorded: Recorded) -> Generator[None, None, Items[HistoryLine]]:
         """As `lines`, with pauses for the turns of others: each of many lines takes some microseconds."""
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id:
+            for unity_id in dict.fromkeys([delta.unity_id for delta in event.deltas]):
+                if unity_id not in self._orders:
+                    self._orders[unity_id] = yield from self._order(unity_id)
             if len(event.deltas) == 1:
-                return self._one_line(recorded, event)
+                return self._one_line(recorded, event, self._orders[event.deltas[0].unity_id])
             return (yield from self._many_lines(recorded, event))
+        if isinstance(event, events.ParticipantsChanged) and event.ranking_id == self._ranking_id:
+            yield from self._change_members(recorded, event)
+            return ()
         fold(self.board, self._revisions, recorded)
         if changes_order(event, self._ranking_id):
             self._orders.clear()
         return ()
 
-    def _one_line(self, recorded: Recorded, event: Points) -> Items[HistoryLine]:
+    def _one_line(self, recorded: Recorded, event: Points, order: OrderedLines) -> Items[HistoryLine]:
         """As `_many_lines` at half the price, for the one delta that nearly every event has."""
         (delta,) = event.deltas
         competitor_id, unity_id = delta.competitor_id, delta.unity_id
-        order = self._order(unity_id)
-        totals = self.board.rankings[self._ranking_id].unities[unity_id].totals
-        before = totals.get(competitor_id, 0)
-        position_before = order.position(competitor_id, before)
+        before = order.line(competitor_id)
+        position_before = order.position(before)
         fold(self.board, self._revisions, recorded)
-        total = totals[competitor_id]
-        order.move(competitor_id, before, total)
+        after = order.line(competitor_id)
+        order.replace(before, after)
         line = HistoryLine(
             recorded.sequence,
             recorded.recorded_at,
@@ -133,36 +137,35 @@ class Historian:
             unity_id,
             event.competition_id,
             delta.amount,
-            total,
+            self.board.rankings[self._ranking_id].unities[unity_id].totals[competitor_id],
             position_before,
-            order.position(competitor_id, total),
+            order.position(after),
             event.reverses if isinstance(event, PointsReversed) else None,
         )
         return (line,)
 
     def _many_lines(self, recorded: Recorded, event: Points) -> Generator[None, None, Items[HistoryLine]]:
-        unities = self.board.rankings[self._ranking_id].unities
-        before: dict[tuple[CompetitorId, UnityId], tuple[int, int | None]] = {}
-        totals_before: dict[UnityId, dict[CompetitorId, int]] = {}
+        unities, orders = self.board.rankings[self._ranking_id].unities, self._orders
+        running: dict[tuple[CompetitorId, UnityId], int] = {}
+        before: dict[tuple[CompetitorId, UnityId], tuple[int | None, int | None]] = {}  # line and position
         for number, delta in enumerate(event.deltas, start=1):
             named = delta.competitor_id, delta.unity_id
             if named not in before:
-                total = unities[delta.unity_id].totals.get(delta.competitor_id, 0)
-                before[named] = total, self._order(delta.unity_id).position(delta.competitor_id, total)
-                totals_before.setdefault(delta.unity_id, {})[delta.competitor_id] = total
+                running[named] = unities[delta.unity_id].totals.get(delta.competitor_id, 0)
+                line = orders[delta.unity_id].line(delta.competitor_id)
+                before[named] = line, orders[delta.unity_id].position(line)
             if number % _STEP_LINES == 0:
                 yield
         fold(self.board, self._revisions, recorded)
-        for unity_id, stood_at in totals_before.items():
-            yield
-            self._orders[unity_id].move_all(stood_at, unities[unity_id].totals)
+        for number, ((competitor_id, unity_id), (line, _)) in enumerate(before.items(), start=1):
+            orders[unity_id].replace(line, orders[unity_id].line(competitor_id))
+            if number % _STEP_LINES == 0:
+                yield
         reverses = event.reverses if isinstance(event, PointsReversed) else None
-        running = {named: total for named, (total, _) in before.items()}
         lines = []
         for number, delta in enumerate(event.deltas, start=1):
-            named = delta.competitor_id, delta.unity_id
+            named, order = (delta.competitor_id, delta.unity_id), orders[delta.unity_id]
             running[named] += delta.amount
-            total = unities[delta.unity_id].totals[delta.competitor_id]
             lines.append(
                 HistoryLine(
                     recorded.sequence,
@@ -174,7 +177,7 @@ class Historian:
                     delta.amount,
                     running[named],
                     before[named][1],
-                    self._orders[delta.unity_id].position(delta.competitor_id, total),
+                    order.position(order.line(delta.competitor_id)),
                     reverses,
                 )
             )
@@ -182,10 +185,18 @@ class Historian:
                 yield
         return lines
 
-    def _order(self, unity_id: UnityId) -> OrderedTotals:
-        order = self._orders.get(unity_id)
-        if order is None:
-            ranking = self.board.rankings[self._ranking_id]
-            unity = ranking.unities[unity_id]
-            order = self._orders[unity_id] = OrderedTotals(ranking.participants, unity.totals, unity.sort)
-        return order
+    def _change_members(self, recorded: Recorded, event: events.ParticipantsChanged) -> Generator[None, None, None]:
+        changed = dict.fromkeys((*event.removed, *event.added))
+        before = {unity_id: list(map(order.line, changed)) for unity_id, order in self._orders.items()}
+        fold(self.board, self._revisions, recorded)
+        for unity_id, lines in before.items():
+            order = self._orders[unity_id]
+            if order.outdated:
+                del self._orders[unity_id]
+            else:
+                yield from order.replace_all(changed, lines)
+
+    def _order(self, unity_id: UnityId) -> Generator[None, None, OrderedLines]:
+        ranking = self.board.rankings[self._ranking_id]
+        unity = ranking.unities[unity_id]
+        return (yield from OrderedLines.in_steps(ranking.participants, unity.totals, unity.sort))

@@ -362,6 +362,7 @@ class Past:
         async with self._admitted():
             explainer = Explainer(await self._board_at(tournament_id, start), ranking_id, unity_id, competitor_id)
             since = None if start == 0 else await self.recorded_at(tournament_id, start)
+            await self._turns.work(explainer.prepared())
             begin = reached = DatedPlace(start, since, explainer.place)
             steps: list[Step] = []
             async for events in self._slices(tournament_id, start, last):

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from engine.domain.events import Points, PointsReversed, Recorded
 from engine.domain.terms import CompetitorId, Sort, UnityId
 from projections.board.board import Board, Ranking, Revisions, fold
-from projections.board.standing import OrderedTotals, standings
+from projections.board.enrolment import Enrolment, Totals
+from projections.board.order import OrderedLines
+from projections.board.standing import standings
 from projections.past.history import Filter, Historian, HistoryLine
 from tests.histories import board_of, logs, unhurried
 
@@ -110,20 +112,19 @@ def test_an_order_stays_that_of_the_rule_while_totals_change(
     start: list[int], sort: Sort, changes: list[tuple[int, int]]
 ) -> None:
     enrolled = [CompetitorId(n) for n in range(1, len(start) + 1)]
-    totals = dict(zip(enrolled, start, strict=True))
-    order = OrderedTotals(enrolled, totals, sort)
+    enrolment = Enrolment(enrolled)
+    totals = Totals(enrolment, dict(zip(enrolled, start, strict=True)))
+    order = OrderedLines(enrolment, totals, sort)
     for who, amount in changes:  # some are not enrolled
-        competitor_id = CompetitorId(who)
-        before = totals.get(competitor_id, 0)
-        totals[competitor_id] = before + amount
-        order.move(competitor_id, before, totals[competitor_id])
+        competitor_id = CompetitorId(who + 1)
+        total, before = totals.get(competitor_id, 0), order.line(competitor_id)
+        totals.add(competitor_id, amount)
+        order.replace(before, order.line(competitor_id))
         lines = standings(enrolled, totals, sort)
-        assert {line.competitor_id: order.position(line.competitor_id, line.total) for line in lines} == {
-            line.competitor_id: line.position for line in lines
-        }
-        low, high = sorted((before, totals[competitor_id]))
-        assert set(order.between(before, totals[competitor_id])) == {
+        assert [order.standing(line.competitor_id) for line in lines] == lines
+        low, high = sorted((total, totals[competitor_id]))
+        assert set(order.between(total, totals[competitor_id])) == {
             line.competitor_id for line in lines if low <= line.total <= high
         }
         if competitor_id not in enrolled:
-            assert order.position(competitor_id, 0) is None
+            assert order.standing(competitor_id) is None

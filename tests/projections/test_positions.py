@@ -1,10 +1,9 @@
-"""The four forms of the position rule (`projections/board/standing.py`), against its sentence and each other."""
+"""The three forms of the position rule (`projections/board/standing.py`), against its sentence and each other."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-import asyncpg
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -12,10 +11,9 @@ from engine.database.pool import Database
 from engine.domain.terms import DELTA_MAX, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from projections.board.board import Board, Competitor, Ranking, Unity
 from projections.board.enrolment import Enrolment, Totals
-from projections.board.order import OrderedLines, line_of
-from projections.board.standing import OrderedTotals, Standing, standings
-from projections.tables import tables
-from projections.verification import table_checks
+from projections.board.order import OrderedLines
+from projections.board.standing import Standing, standings
+from projections.past.history import finished
 from tests.histories import unhurried
 
 RANKING: Final = RankingId(1)
@@ -60,7 +58,7 @@ def board_with(enrolled: list[CompetitorId], totals: dict[CompetitorId, int]) ->
     return board
 
 
-def lines_of(board: Board) -> dict[Sort, OrderedLines]:
+def orders_of(board: Board) -> dict[Sort, OrderedLines]:
     ranking = board.rankings[RANKING]
     return {
         sort: OrderedLines(ranking.participants, ranking.unities[unity_id].totals, sort)
@@ -68,12 +66,8 @@ def lines_of(board: Board) -> dict[Sort, OrderedLines]:
     }
 
 
-def move(order: OrderedLines, board: Board, sort: Sort, competitor_id: CompetitorId, amount: int) -> None:
-    ranking = board.rankings[RANKING]
-    totals = ranking.unities[UNITIES[sort]].totals
-    before = line_of(competitor_id, ranking.participants, totals, sort)
-    totals.add(competitor_id, amount)
-    order.replace(before, line_of(competitor_id, ranking.participants, totals, sort))
+def add(board: Board, sort: Sort, competitor_id: CompetitorId, amount: int) -> None:
+    board.rankings[RANKING].unities[UNITIES[sort]].totals.add(competitor_id, amount)
 
 
 async def in_view(
@@ -100,8 +94,7 @@ def by_the_sentence(enrolled: list[CompetitorId], totals: dict[CompetitorId, int
 @settings(unhurried, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(enrolled=enrolments, totals=totals_of, changes=st.lists(st.tuples(who, amounts), max_size=6))
 @example(enrolled=everybody[:4], totals={everybody[0]: 7, everybody[1]: 7, everybody[2]: -1}, changes=[])
-@example(enrolled=everybody, totals={}, changes=[(everybody[0], 1)])  # so few changes that nothing is sorted anew
-async def test_the_four_forms_of_the_position_rule_agree_with_its_sentence(
+async def test_the_three_forms_of_the_position_rule_agree_with_its_sentence(
     database: Database,
     tournament_id: TournamentId,
     enrolled: list[CompetitorId],
@@ -109,29 +102,25 @@ async def test_the_four_forms_of_the_position_rule_agree_with_its_sentence(
     changes: list[tuple[CompetitorId, int]],
 ) -> None:
     """Before and after totals have changed: an order is moved one by one and all at once, the others are made anew."""
-    before = dict(totals)
-    after = before | dict(changes)
-    moved = {sort: OrderedTotals(enrolled, before, sort) for sort in Sort}
-    moving = board_with(enrolled, before)
-    moved_lines = lines_of(moving)
-    moved_at_once = {sort: OrderedTotals(enrolled, before, sort) for sort in Sort}
-    made_anew = {sort: OrderedTotals(enrolled, after, sort) for sort in Sort}
-    lines_anew = lines_of(board_with(enrolled, after))
+    board, board_at_once = board_with(enrolled, totals), board_with(enrolled, totals)
+    moved, moved_at_once = orders_of(board), orders_of(board_at_once)
+    after = dict(totals)
     async with database.connection() as connection:
-        assert_they_agree(
-            enrolled, before, await in_view(connection, tournament_id, board_with(enrolled, before)), moved
-        )
-        current = dict(before)
-        for competitor_id, total in changes:
-            for order in moved.values():
-                order.move(competitor_id, current.get(competitor_id, 0), total)
-            for sort, lines in moved_lines.items():
-                move(lines, moving, sort, competitor_id, total - current.get(competitor_id, 0))
-            current[competitor_id] = total
-        for order in moved_at_once.values():
-            order.move_all({c: before.get(c, 0) for c, _ in changes}, after)
+        assert_they_agree(enrolled, totals, await in_view(connection, tournament_id, board), moved)
+        for competitor_id, amount in changes:
+            after[competitor_id] = after.get(competitor_id, 0) + amount
+            for sort, order in moved.items():
+                before = order.line(competitor_id)
+                add(board, sort, competitor_id, amount)
+                order.replace(before, order.line(competitor_id))
+        for sort, order in moved_at_once.items():
+            named = dict(changes)
+            lines = list(map(order.line, named))
+            for competitor_id, amount in changes:
+                add(board_at_once, sort, competitor_id, amount)
+            finished(order.replace_all(named, lines))
         view = await in_view(connection, tournament_id, board_with(enrolled, after))
-    for orders in (moved, moved_at_once, made_anew, moved_lines, lines_anew):
+    for orders in (moved, moved_at_once, orders_of(board_with(enrolled, after))):
         assert_they_agree(enrolled, after, view, orders)
 
 
@@ -139,7 +128,7 @@ def assert_they_agree(
     enrolled: list[CompetitorId],
     totals: dict[CompetitorId, int],
     view: dict[UnityId, list[Standing]],
-    orders: Mapping[Sort, OrderedTotals | OrderedLines],
+    orders: Mapping[Sort, OrderedLines],
 ) -> None:
     for sort, unity_id in UNITIES.items():
         expected = by_the_sentence(enrolled, totals, sort)
@@ -147,9 +136,7 @@ def assert_they_agree(
         assert {line.competitor_id: line.position for line in sorted_lines} == expected
         assert view[unity_id] == sorted_lines
         order = orders[sort]
-        if isinstance(order, OrderedLines):
-            assert order.standings(0, len(enrolled)) == sorted_lines
-            line_by_id = {line.competitor_id: line for line in sorted_lines}
-            assert {c: order.standing(c) for c in everybody} == {c: line_by_id.get(c) for c in everybody}
-            continue
-        assert {c: order.position(c, totals.get(c, 0)) for c in everybody} == {c: expected.get(c) for c in everybody}
+        assert order.standings(0, len(enrolled)) == sorted_lines
+        line_by_id = {line.competitor_id: line for line in sorted_lines}
+        assert {c: order.standing(c) for c in everybody} == {c: line_by_id.get(c) for c in everybody}
+        assert {c: order.position(order.line(c)) for c in everybody} == {c: expected.get(c) for c in everybody}
