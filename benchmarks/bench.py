@@ -159,7 +159,7 @@ def _write(run: Run, directory: Path, json: Path | None) -> None:
 
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description="Measures Tallybook side by side with its peers.")
-    parser.add_argument("--quick", action="store_true", help="scaled down, in less than five minutes")
+    parser.add_argument("--quick", action="store_true", help="scaled down, in less than seven minutes")
     parser.add_argument("--only", type=_numbers, default=sorted(NUMBERS), help="numbers of questions, such as 1,3")
     parser.add_argument("--rounds", type=_rounds, default=ROUNDS, help=f"interleaved rounds; {ROUNDS} if not given")
     parser.add_argument("--json", type=Path, help="where to write all figures as JSON")

@@ -182,7 +182,7 @@ def _some_of(draw: _Draw, known: Iterable[CompetitorId], *, at_least: int, at_mo
     return tuple(draw(st.permutations(known))[:size])
 
 
-def _register_competitor(draw: _Draw, board: Board, next_id: _NextId) -> Command:
+def _register_competitor(draw: _Draw, board: Board, next_id: _NextId) -> commands.RegisterCompetitor:
     return commands.RegisterCompetitor(
         competitor_id=next_id(),
         name=draw(_names),
@@ -213,7 +213,7 @@ def _performances(draw: _Draw, participants: tuple[CompetitorId, ...]) -> Result
     return draw(st.sampled_from([None, performances, as_text]))
 
 
-def _add_competition(draw: _Draw, board: Board, next_id: _NextId) -> Command:
+def _add_competition(draw: _Draw, board: Board, next_id: _NextId) -> commands.AddCompetition:
     participants = _some_of(draw, board.competitors, at_least=0, at_most=4)
     return commands.AddCompetition(
         competition_id=next_id(),
@@ -298,7 +298,7 @@ def _change_unity(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     )
 
 
-def _add_points(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
+def _add_points(draw: _Draw, board: Board, _next_id: _NextId) -> commands.AddPoints:
     ranking_id, ranking = _a_ranking(draw, board)
     enrolled = sorted(ranking.participants)
     return commands.AddPoints(
@@ -309,6 +309,22 @@ def _add_points(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
         ),
         competition_id=_one_of(draw, board.competitions) if board.competitions and draw(st.booleans()) else None,
     )
+
+
+def _register_competitors(draw: _Draw, board: Board, next_id: _NextId) -> Command:
+    asked = [_register_competitor(draw, board, next_id) for _ in range(draw(st.integers(1, 3)))]
+    return commands.RegisterCompetitors(items=tuple(asked))
+
+
+def _add_competitions(draw: _Draw, board: Board, next_id: _NextId) -> Command:
+    asked = [_add_competition(draw, board, next_id) for _ in range(draw(st.integers(1, 3)))]
+    return commands.AddCompetitions(items=tuple(asked))
+
+
+def _add_points_to_rankings(draw: _Draw, board: Board, next_id: _NextId) -> Command:
+    asked = [_add_points(draw, board, next_id) for _ in range(draw(st.integers(1, 3)))]
+    its = {one.ranking_id: commands.RankingDeltas(one.ranking_id, one.deltas) for one in asked}
+    return commands.AddPointsToRankings(rankings=tuple(its.values()), competition_id=asked[0].competition_id)
 
 
 def _void_competition(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
@@ -362,6 +378,9 @@ _ASKED: Final[list[_Ask]] = [
     *[_void_competition] * 2,
     *[_change_unity] * 3,
     _change_ranking_information,
+    _register_competitors,
+    _add_competitions,
+    *[_add_points_to_rankings] * 2,
     _unvoid_competition,
     _close_ranking,
 ]

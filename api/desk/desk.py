@@ -124,7 +124,12 @@ class Desk:
 
     async def new_id(self) -> int:
         """Returns an id that nothing else in the service has or will have. Raises DatabaseUnavailable."""
-        return await self._means.ids.draw()
+        (new_id,) = await self.new_ids(1)
+        return new_id
+
+    async def new_ids(self, count: int) -> list[int]:
+        """Returns as many such ids, ascending. Raises DatabaseUnavailable."""
+        return await self._means.ids.draw(count)
 
     async def close(self) -> None:
         """Takes no more commands. Returns when those under way are settled, after SUBMIT_SECONDS_MAX at most."""

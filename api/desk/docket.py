@@ -94,11 +94,20 @@ class Means(Struct, frozen=True, kw_only=True):
 
 
 class Receipt(Struct, frozen=True):
-    """What a command led to: its first event, at this sequence. `replayed`: it had been accepted before."""
+    """What a command led to: its events, the first at this sequence. `replayed`: it had been accepted before."""
 
-    event: Event
+    events: tuple[Event, ...]
     sequence: Sequence
     replayed: bool
+
+    @property
+    def event(self) -> Event:
+        """The first of the events."""
+        return self.events[0]
+
+    @property
+    def last_sequence(self) -> Sequence:
+        return Sequence(self.sequence + len(self.events) - 1)
 
 
 class Case:
@@ -365,23 +374,25 @@ class Docket:
             case.fail(KeyRefused())
 
     async def _replay(self, case: Case, sequence: Sequence) -> None:
-        """Answers with the event of the request that used the key first, when the live shows it."""
+        """Answers with the events of the request that used the key first, when the live shows them."""
 
-        async def read() -> Recorded:
-            if self.live.head.sequence < sequence:
-                await self._means.live_pool.catch_up(self.live, sequence)
+        async def read() -> list[Recorded]:
             async with self._means.database.connection() as connection:
-                return await log.event_at(connection, self.tournament_id, sequence)
+                recorded = await log.request_at(connection, self.tournament_id, sequence, case.idempotency_key)
+            if self.live.head.sequence < recorded[-1].sequence:
+                await self._means.live_pool.catch_up(self.live, recorded[-1].sequence)
+            return recorded
 
         try:
             recorded = await _patiently([case], read)
         except TallybookError:
             case.fail(OutcomeUnknown())  # it was applied, only not by this sending: a 503 would say it was not
         else:
-            if isinstance(recorded.event, Ignored):
-                case.fail(Conflict(f"This was recorded as event {sequence}, which the operator has set aside."))
+            set_aside = [one.sequence for one in recorded if isinstance(one.event, Ignored)]
+            if set_aside:
+                case.fail(Conflict(f"This was recorded as event {set_aside[0]}, which the operator has set aside."))
             else:
-                case.succeed(Receipt(recorded.event, sequence, replayed=True))
+                case.succeed(Receipt(tuple([one.event for one in recorded]), sequence, replayed=True))
 
     async def judged_under_lock(self, connection: Connection) -> Block | None:
         (case,) = self._under_way
@@ -481,7 +492,7 @@ class Docket:
             if answer is None:
                 self._do_beside(self._tell_refused(case))
             elif answer > 0:
-                case.succeed(Receipt(case.events[0], Sequence(answer), replayed=False))
+                case.succeed(Receipt(case.events, Sequence(answer), replayed=False))
             elif answer < 0:
                 self._do_beside(self._replay(case, Sequence(-answer)))
             else:

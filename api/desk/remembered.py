@@ -31,14 +31,16 @@ class Ids:
         self._ids: deque[int] = deque()
         self._drawing = asyncio.Lock()
 
-    async def draw(self) -> int:
-        """The next id. Raises DatabaseUnavailable."""
+    async def draw(self, count: int) -> list[int]:
+        """The next ids, ascending. Raises DatabaseUnavailable."""
         async with self._drawing:
-            if not self._ids or self._epoch != self._database.epoch.number:
+            if self._epoch != self._database.epoch.number:
+                self._ids.clear()
+            if len(self._ids) < count:
                 async with self._database.connection() as connection:
                     self._epoch = self._database.epoch.number
-                    self._ids = deque(await log.next_ids(connection, self._reserved))
-            return self._ids.popleft()
+                    self._ids = deque(await log.next_ids(connection, max(count, self._reserved)))
+            return [self._ids.popleft() for _ in range(count)]
 
     def forget(self) -> None:
         """One of the ids turned out to be taken. The others that were drawn may be taken as well."""

@@ -1,11 +1,13 @@
-"""The body of a request: bounded in size and time, and of the only media type there is."""
+"""The body of a request: bounded in size and time, and of one of the two media types there are."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 from aiohttp import HttpVersion11, web
 
 from api.http.forms import BODY_BYTES_MAX, Form, parse_form
+from api.http.reply import JSON
 from engine.domain.errors import BodyTooLarge, BodyTooSlow, MediaTypeUnsupported, QueueFull, Unreadable
 
 BODY_SECONDS_MAX: Final = 10.0
@@ -21,17 +23,19 @@ class Bodies:
     def __init__(self) -> None:
         self._awaited_bytes = 0  # that bodies on their way have announced
 
-    async def form(self, request: web.BaseRequest) -> Form:
-        """Returns the decoded fields of the body. Raises an Unreadable of the kind that fits, Unacceptable for repeated
-        fields, and QueueFull."""
+    async def form(self, request: web.BaseRequest, parse_json: Callable[[bytes], Form]) -> Form:
+        """Returns the decoded fields of the body; those of JSON as `parse_json` has them. Raises an Unreadable of the
+        kind that fits, Unacceptable for fields that are repeated or of a wrong kind, and QueueFull."""
+        parse: Callable[[bytes], Form] = parse_form
         if request.headers.get("Content-Type") != _FORM or "Content-Encoding" in request.headers:
             _refuse_other_media(request)
+            parse = parse_json if request.content_type == JSON else parse_form
         if request.content.is_eof():  # it is here already, as bodies of ordinary size are
             try:
                 body = request.content.read_nowait()
             except _BROKEN as error:
                 raise _broken_off(error) from None
-            return parse_form(body)
+            return parse(body)
         length = request.content_length
         if length is not None and length > BODY_BYTES_MAX:
             raise _too_large()
@@ -40,7 +44,7 @@ class Bodies:
             raise QueueFull
         self._awaited_bytes += room
         try:
-            return parse_form(await _read(request, length))
+            return parse(await _read(request, length))
         finally:
             self._awaited_bytes -= room
 
@@ -85,7 +89,7 @@ def _too_large() -> BodyTooLarge:
 def _refuse_other_media(request: web.BaseRequest) -> None:
     if request.headers.get("Content-Encoding", "identity") != "identity":
         raise MediaTypeUnsupported("Send the body as it is, without Content-Encoding.")
-    if request.content_type == _FORM and (request.charset or "utf-8").lower() in ("utf-8", "utf8"):
+    if request.content_type in (_FORM, JSON) and (request.charset or "utf-8").lower() in ("utf-8", "utf8"):
         return
     if "Content-Type" in request.headers or request.can_read_body:
-        raise MediaTypeUnsupported(f"Send the body as {_FORM}, in UTF-8.")
+        raise MediaTypeUnsupported(f"Send the body as {_FORM} or {JSON}, in UTF-8.")

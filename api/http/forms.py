@@ -1,23 +1,28 @@
-"""The form of a request: bytes become named texts.
+"""The fields of a request: the bytes of a form become named texts, those of a JSON object named values.
 
-Pure. Strict and within bounds. A form that cannot be read at all is `Unreadable`. What the fields may hold is the
-operations' affair (`api/interface/fields.py`).
+Pure. Strict and within bounds. A body that cannot be read at all is `Unreadable`. What the fields may hold, and which
+text of a form each JSON value stands for, is the operations' affair (`api/interface/fields.py`).
 """
 
+import re
 import struct
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Final
+
+import msgspec
 
 from engine.domain.errors import BodyTooLarge, Fault, Unacceptable, Unreadable
 from engine.domain.terms import ID_MAX
 
 BODY_BYTES_MAX: Final = 1_048_576
 FORM_FIELDS_MAX: Final = 2_048
-"""Fields of one form. More performances than that fit into the one field `result`, as a JSON object."""
+"""Fields of one form or JSON object. More performances than that fit into the one field `result`, as a JSON object."""
 
 Form = Mapping[str, str]
 """The decoded fields of a form by their names."""
+JsonFields = Mapping[str, bytes]
+"""The values of a JSON object by their names, each as it was sent: JSON in UTF-8, without white space around it."""
 
 
 def parse_form(body: bytes) -> dict[str, str]:
@@ -45,6 +50,81 @@ def parse_form(body: bytes) -> dict[str, str]:
     if repeated:
         raise unacceptable(repeated)
     return form
+
+
+class JsonObjects:
+    """Reads JSON objects that have some of the fields `names`, or texts under other names.
+
+    A decoder that takes any object would keep the last of several values of a key silently, and take long for an object
+    of a hundred thousand keys. This one decodes what has one of the `names`, and goes through the keys itself.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = frozenset(names)
+        fields = [(name, msgspec.Raw, msgspec.Raw(b"")) for name in self._names]
+        self._decoder = msgspec.json.Decoder(msgspec.defstruct("Fields", fields))
+
+    def read_body(self, body: bytes) -> dict[str, bytes]:
+        """The fields of an application/json `body` in UTF-8; none if it is empty.
+
+        Raises `BodyTooLarge`; `Unreadable` for anything but a JSON object of at most FORM_FIELDS_MAX fields; and as
+        `read`.
+        """
+        if not body:
+            return {}
+        if len(body) > BODY_BYTES_MAX:
+            raise BodyTooLarge(f"The body is larger than {BODY_BYTES_MAX} bytes; send less at a time.")
+        try:
+            body.decode()  # the decoder passes over strings that it need not decode
+            return self.read(body)
+        except UnicodeDecodeError:
+            raise Unreadable("The body cannot be read; send it in UTF-8.") from None
+        except RecursionError:
+            raise Unreadable("The body cannot be read; it is nested too deeply.") from None
+        except ValueError as error:  # msgspec's errors are ValueErrors
+            raise Unreadable(f"The body cannot be read as a JSON object: {shortened(str(error))}.") from None
+
+    def read(self, text: bytes) -> dict[str, bytes]:
+        """The fields of `text` in the order sent, each value as it stands there.
+
+        An object or array under another name than the `names` ends the reading: only its first byte is there.
+
+        Raises ValueError and RecursionError if `text` is no JSON object; `Unreadable` for more than FORM_FIELDS_MAX
+        fields; `Unacceptable` naming fields that are sent more than once.
+        """
+        values = self._decoder.decode(text)
+        fields: dict[str, bytes] = {}
+        faults = []
+        position = 0
+        while begun := _KEY.match(text, position):
+            name: str = _TEXT.decode(begun[1])
+            position = begun.end()
+            value = bytes(getattr(values, name)) if name in self._names else b""
+            at_end = False
+            if not (value and text.startswith(value, position) and _END.match(text, position + len(value))):
+                scalar = _SCALAR.match(text, position)
+                at_end = scalar is None  # nobody knows where it ends
+                value = scalar[0] if scalar else text[position : position + 1]
+                if name in self._names:  # the decoder has kept another value
+                    faults.append(Fault(name, "is sent more than once"))
+            if name in fields:
+                faults.append(Fault(shortened(name), "is sent more than once"))
+            fields[name] = value
+            if at_end:
+                break
+            position += len(value)
+            if len(fields) + len(faults) > FORM_FIELDS_MAX:
+                raise Unreadable(f"The body has more than {FORM_FIELDS_MAX} fields; send fewer.")
+        if faults:
+            raise unacceptable(faults)
+        return fields
+
+
+_TEXT: Final = msgspec.json.Decoder(str)
+_STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_KEY: Final = re.compile(rb"\s*+[{,]\s*+(%b)\s*+:\s*+" % _STRING)
+_SCALAR: Final = re.compile(rb"%b|[^\s,}{\[]++" % _STRING)
+_END: Final = re.compile(rb"\s*+[,}]")
 
 
 def fingerprint(method: str, path: str, form: Form) -> bytes:

@@ -34,7 +34,7 @@ RENDERING: Final = 1
 
 
 class Part(Protocol):
-    """What long answers hold while they are under way. It takes `size_bytes` in memory."""
+    """What long answers hold while they are under way. It takes `size_bytes` in memory, which may change."""
 
     @property
     def size_bytes(self) -> int: ...
@@ -232,6 +232,17 @@ class Outgoing:
                 del self._held[id(part)]
                 self.held_bytes -= held.size_bytes
         self._less.set()
+
+    def measure(self) -> None:
+        """Counts what all parts take by now. If it is too much, the client that has not read for longest is hung up
+        on."""
+        for held in self._held.values():
+            if not isinstance(held.part, bytes):
+                size_bytes = held.part.size_bytes
+                self.held_bytes += size_bytes - held.size_bytes
+                held.size_bytes = size_bytes
+        if self.full:
+            self.relieve(0.0)
 
     def wait_to_be_read(self, size_bytes: int) -> None:
         """Counts bytes that wait in the buffer of one connection until `was_read`. If there are too many, the client

@@ -1,6 +1,7 @@
 """Competitions: their shape, how it is rendered, and the operations on them but for voiding (`voiding.py`)."""
 
 from collections.abc import Iterator
+from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -9,7 +10,7 @@ from msgspec import Raw, Struct
 from api.http.outgoing import Later, regrouped
 from api.interface import paging
 from api.interface.competitors import CompetitorPieces, RawCompetitor, competitor_pieces
-from api.interface.declarations import Operation, Read, Write
+from api.interface.declarations import Many, Operation, Read, Write
 from api.interface.fields import BOOLEAN, ID, IDS, INTEGER, MOMENT, RESULT, SHORT, TIME_BEGIN, TIME_END, Field
 from api.interface.lookup import competition_of, named
 from api.interface.paging import ListPart, PagedShape, PageQuestion
@@ -29,7 +30,7 @@ from api.interface.rendering import (
     timestamp,
     timestamp_or_none,
 )
-from engine.domain.commands import AddCompetition, ChangeCompetition
+from engine.domain.commands import AddCompetition, AddCompetitions, ChangeCompetition
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import PARTICIPANTS_MAX, CompetitionId, CompetitorId
 from engine.process.turns import Turns
@@ -62,6 +63,12 @@ class CompetitionShape(Struct, kw_only=True):
     created_at: str
     updated_at: str
     voided_at: str | None
+
+
+class NewCompetitionsShape(Struct):
+    """Several competitions that one request added, in its order."""
+
+    competition: list[CompetitionShape]
 
 
 class CompetitionsShape(PagedShape, frozen=True, kw_only=True):
@@ -150,7 +157,7 @@ def list_competitions(view: View, answer: Answer, asked: PageQuestion | ListPart
             yield before
             yield from regrouped(listed(_competition(pieces, *one) for one in found))
 
-        return make, (pieces.held,), after
+        return make, pieces.parts, after
 
     if isinstance(asked, PageQuestion) and asked.is_past_the_end(len(view.board.competitions)):
         return tagged_body(b"".join(around(part(view))))
@@ -188,9 +195,30 @@ def render_competition(view: View, answer: Answer, of: OfCompetition) -> bytes |
             yield answer.before
             yield from regrouped(_competition(pieces, competition_id, competition))
 
-        return make, (pieces.held,), b"}"
+        return make, pieces.parts, b"}"
 
     return later(view, ("competition", answer.message, competition_id), take)
+
+
+def render_competitions(view: View, answer: Answer, of: Items[OfCompetition]) -> bytes | Later:
+    found = [(one.competition_id, view.board.competitions[one.competition_id]) for one in of]
+    before, after = cut(NewCompetitionsShape(competition=[]), "competition")
+    pieces = competitor_pieces(view)
+    if sum([len(one.participants) for _, one in found]) <= pieces.at_once_max:
+        shown = short(b"".join(_competition(pieces, *one)) for one in found)
+        if shown is not None:
+            return answer.body(before + b",".join(shown) + after)
+
+    def take(view: View) -> Taking:
+        pieces = competitor_pieces(view)
+
+        def make() -> Iterator[bytes]:
+            yield answer.before + before
+            yield from regrouped(listed(_competition(pieces, *one) for one in found))
+
+        return make, (pieces.held,), after + b"}"
+
+    return later(view, ("competitions", answer.message, found[0][0], found[-1][0]), take)
 
 
 def _competition(pieces: CompetitorPieces, competition_id: CompetitionId, competition: Competition) -> Iterator[bytes]:
@@ -268,7 +296,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "POST",
         "competitions.json",
-        "Add a competition",
+        "Add a competition, or several",
         command=AddCompetition,
         answer=Answer("competition", CompetitionShape, "added"),
         render=render_competition,
@@ -285,6 +313,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             _WINNER,
         ),
         new_ids={"id": "competition_id"},
+        many=Many(AddCompetitions, Answer("competitions", NewCompetitionsShape, "added"), render_competitions),
     ),
     Write(
         "PUT",

@@ -1,13 +1,14 @@
 """Competitors: their shape, how it is rendered, and the operations on them."""
 
 from collections.abc import Iterator
+from collections.abc import Sequence as Items
 from typing import Annotated, Final, Protocol
 
 from msgspec import Meta, Raw, Struct
 
-from api.http.outgoing import Later, joined
+from api.http.outgoing import Later, Part, joined
 from api.interface import paging
-from api.interface.declarations import Operation, Read, Write
+from api.interface.declarations import Many, Operation, Read, Write
 from api.interface.fields import COLOR, ID, NAME, PHRASE, TAGS, Field, Fields
 from api.interface.lookup import competitor_of, named
 from api.interface.paging import ListPart, PagedShape, PageQuestion
@@ -17,6 +18,7 @@ from api.interface.rendering import (
     TaggedBody,
     Taking,
     View,
+    cut,
     encode,
     kept_bytes,
     later,
@@ -25,7 +27,7 @@ from api.interface.rendering import (
     tagged_body,
     timestamp,
 )
-from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
+from engine.domain.commands import ChangeCompetitor, RegisterCompetitor, RegisterCompetitors
 from engine.domain.terms import TAGS_MAX, CompetitorId, RankingId
 from engine.process.turns import Turns
 from projections.board.board import Competitor, Ranking
@@ -59,6 +61,12 @@ RawCompetitor = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/components/sch
 RawCompetitors = Annotated[
     Raw, Meta(extra_json_schema={"type": "array", "items": {"$ref": "#/components/schemas/Competitor"}})
 ]
+
+
+class NewCompetitorsShape(Struct):
+    """Several competitors that one request registered, in its order."""
+
+    competitor: list[RawCompetitor]
 
 
 class CompetitorsShape(PagedShape, frozen=True, kw_only=True):
@@ -128,7 +136,7 @@ def list_competitors(view: View, answer: Answer, asked: PageQuestion | ListPart)
             yield before
             yield from joined(pieces[CompetitorId(competitor_id)] for competitor_id in found.ids)
 
-        return make, (pieces.held,), after
+        return make, pieces.parts, after
 
     if isinstance(asked, PageQuestion) and asked.is_past_the_end(len(view.board.competitors)):
         return tagged_body(b"".join(around(part(view))))
@@ -155,6 +163,26 @@ def render_competitor(view: View, answer: Answer, of: OfCompetitor) -> bytes:
     return answer.body(competitor_pieces(view)[of.competitor_id])
 
 
+def render_competitors(view: View, answer: Answer, of: Items[OfCompetitor]) -> bytes | Later:
+    competitor_ids = [one.competitor_id for one in of]
+    before, after = cut(NewCompetitorsShape(competitor=[]), "competitor")
+    pieces = competitor_pieces(view)
+    shown = short(pieces[competitor_id] for competitor_id in competitor_ids)
+    if shown is not None:
+        return answer.body(before + b",".join(shown) + after)
+
+    def take(view: View) -> Taking:
+        pieces = competitor_pieces(view)
+
+        def make() -> Iterator[bytes]:
+            yield answer.before + before
+            yield from joined(pieces[competitor_id] for competitor_id in competitor_ids)
+
+        return make, (pieces.held,), after + b"}"
+
+    return later(view, ("competitors", answer.message, competitor_ids[0], competitor_ids[-1]), take)
+
+
 class CompetitorPieces:
     """The shapes of competitors as of one moment, each rendered when it is asked for and then kept as a small piece."""
 
@@ -163,6 +191,11 @@ class CompetitorPieces:
         self._kept = kept
         if held.stamp > kept.stamp:
             kept.renew(held.stamp)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What a long answer with them holds."""
+        return self.held, self.held.all_bounds
 
     @property
     def at_once_max(self) -> int:
@@ -257,12 +290,13 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "POST",
         "competitors.json",
-        "Register a competitor",
+        "Register a competitor, or several",
         command=RegisterCompetitor,
         answer=Answer("competitor", CompetitorShape, "added"),
         render=render_competitor,
         fields=(Field("name", NAME, _NAME, required=True), *_MORE),
         new_ids={"id": "competitor_id"},
+        many=Many(RegisterCompetitors, Answer("competitors", NewCompetitorsShape, "added"), render_competitors),
     ),
     Write(
         "PUT",

@@ -5,15 +5,17 @@ are made from these rows. What all operations of one kind have in common is in `
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Sequence as Items
 from typing import Any, Final
 
 from msgspec import Struct
 
 from api.http.auth import Scope
 from api.http.outgoing import Later, Long
-from api.interface.fields import Fields
+from api.interface.fields import Fields, items_field
 from api.interface.rendering import Answer, TaggedBody, View
 from engine.domain.commands import Command, UnvoidCompetition, VoidCompetition
+from engine.domain.events import Event
 from engine.process.turns import Turns
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
@@ -60,10 +62,20 @@ class Recall(Struct, frozen=True):
     judged: bool = False
 
 
+class Many(Struct, frozen=True):
+    """How an operation creates several at once, from the field `items`. `command` is made of the commands that its
+    items would be by themselves. `render` shows what all its events have made."""
+
+    command: Callable[..., Command]
+    answer: Answer
+    render: Callable[[View, Answer, Items[Any]], bytes | Later]
+
+
 class Write(Struct, frozen=True):
     """Changes something. `command` is made of the ids of the path, of a fresh id for each of `new_ids`, and of the
-    form's `fields`. `render` shows what the event, the first that the command led to, has made or changed. `new_ids`
-    says what the command and the event call each id, by its key in a minimal answer."""
+    form's `fields`. `render` shows what the first event that the command led to has made or changed; with
+    `shows_all`, what all of them have. `new_ids` says what the command and the event call each id, by its key in a
+    minimal answer. `many`: it can create several at once."""
 
     method: str
     path: str
@@ -74,10 +86,26 @@ class Write(Struct, frozen=True):
     fields: Fields = ()
     new_ids: Mapping[str, str] = {}
     scope: Scope = Scope.WRITE
+    many: Many | None = None
+    shows_all: bool = False
 
-    def minimal(self, event: Any) -> bytes:
-        """The body of the minimal answer. It is made from the event alone, so it costs the same in any tournament."""
-        return self.answer.minimal({key: getattr(event, name) for key, name in self.new_ids.items()})
+    @property
+    def takes(self) -> Fields:
+        """All fields of a body."""
+        return self.fields if self.many is None else (*self.fields, items_field(self.fields))
+
+    def minimal(self, events: Items[Event], *, of_items: bool) -> bytes:
+        """The body of the minimal answer. It is made from the events alone, so it costs the same in any tournament."""
+        if of_items:
+            (name,) = self.new_ids.values()
+            return self.answer.minimal({"ids": [getattr(event, name) for event in events]})
+        return self.answer.minimal({key: getattr(events[0], name) for key, name in self.new_ids.items()})
+
+    def whole(self, view: View, events: Items[Event], *, of_items: bool) -> bytes | Later:
+        """The body of the whole answer to what led to these events, or how to begin it."""
+        if of_items and self.many is not None:
+            return self.many.render(view, self.many.answer, events)
+        return self.render(view, self.answer, events if self.shows_all else events[0])
 
 
 class Preview(Struct, frozen=True):

@@ -36,7 +36,8 @@ HEADERS: Final = (
     + header("Referrer-Policy", "no-referrer")
 )
 _INTRODUCTION: Final = """
-<p>Bodies are forms (<code>application/x-www-form-urlencoded</code>, UTF-8); answers are JSON. Send your token as
+<p>Bodies are forms (<code>application/x-www-form-urlencoded</code>, UTF-8), or JSON objects
+(<code>application/json</code>) with the same fields; answers are JSON. Send your token as
 <code>Authorization: Bearer …</code>. Every answer has <code>status</code> and <code>message</code>; a refusal lists in
 <code>errors</code> each field that is wrong. Send an <code>Idempotency-Key</code> with every change: then a retry after
 500, or after no answer, is done once. For programs: <a href="openapi.json">openapi.json</a>.</p>
@@ -73,11 +74,13 @@ def _operation(method: str, path: str, operation: dict[str, Any], schemas: dict[
         for parameter in operation.get("parameters", [])
         if "required" in parameter
     ]
-    for content in operation.get("requestBody", {}).get("content", {}).values():
-        schema = content["schema"]
+    if "requestBody" in operation:
+        schema = operation["requestBody"]["content"][openapi.FORM]["schema"]
+        one, *items = schema.get("oneOf", [schema])
         rows += [
-            (name, "form", name in schema["required"], field["description"])
-            for name, field in schema["properties"].items()
+            (name, "form", name in one["required"], field["description"])
+            for alternative in (one, *items)
+            for name, field in alternative["properties"].items()
         ]
     taken = "".join(
         f"<tr><td><code>{escape(name)}</code><td>{where}<td>{'required' if required else ''}<td>{escape(text)}</tr>"

@@ -1,22 +1,28 @@
-"""The fields of forms and the parameters of queries: what each takes, how it is read, and how it is described.
+"""The fields of bodies and the parameters of queries: what each takes, how it is read, and how it is described.
 
 Pure. An operation declares its fields; reading, refusals and the OpenAPI document follow from the declarations. A value
 that cannot be read is a fault, listed under the name of its field. One refusal lists all faults.
+
+JSON. A body of JSON becomes the form that says the same: a number its digits, a list its items with commas between
+them, and for a field whose text is JSON, the JSON as it was sent. So the rules are those of forms, and a request is the
+same in either form of body.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar
 
+import msgspec
 from msgspec import Struct
 
-from api.http.forms import Form, cited, parse_id, shortened, unacceptable
-from engine.domain.errors import Fault, Unreadable
+from api.http.forms import Form, JsonFields, JsonObjects, cited, parse_id, shortened, unacceptable
+from engine.domain.errors import Fault, Unacceptable, Unreadable
 from engine.domain.terms import (
     DESCRIPTION_CHARACTERS_MAX,
     ID_MAX,
+    ITEMS_MAX,
     NAME_CHARACTERS_MAX,
     PARTICIPANTS_MAX,
     TAGS_MAX,
@@ -36,15 +42,27 @@ class FieldMisread(ValueError):
         self.faults = faults
 
 
+def _of_string(value: bytes) -> str:
+    if not value.startswith(b'"'):
+        raise FieldMisread("must be a string")
+    return _decoded(value, str)
+
+
 class FieldType(Struct, frozen=True):
     """What a text must be. `read` returns its value, or raises FieldMisread. `schema`, for other programs, admits only
-    texts that `read` accepts, though not all of them: some rules are beyond JSON Schema.
+    texts that `read` accepts, though not all of them: some rules are beyond JSON Schema. How many items a list may have
+    stands in the words about a field, because programs that make up requests would make up the longest ones.
+
+    `of_json` returns the text that a JSON value other than null stands for, or raises FieldMisread. `json_schema` is
+    for such values, beside texts; None: there are only texts.
 
     `indexed`: the field may also be sent as several, `name[<competitor id>]=text`. They become a dictionary by id.
     """
 
     read: Callable[[str], Any]
     schema: Schema
+    of_json: Callable[[bytes], str] = _of_string
+    json_schema: Schema | None = None
     indexed: bool = False
 
 
@@ -70,11 +88,27 @@ Fields = tuple[Field, ...]
 
 
 class FormReader:
-    """Reads forms of `fields`."""
+    """Reads forms of `fields`, and JSON objects as forms."""
 
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
-        self._names = frozenset(field.name for field in fields)
+        self._types = {field.name: field.type for field in fields}
+        self._names = frozenset(self._types)
+        self.json_objects = JsonObjects(self._names)
+
+    def form_of(self, values: JsonFields) -> Form:
+        """The form that says the same as these values. Raises Unacceptable with every value of a wrong kind."""
+        form: dict[str, str] = {}
+        faults: list[Fault] = []
+        for name, value in values.items():
+            field_type = self._types.get(name)
+            try:
+                form[name] = "" if value == b"null" else _text_of(name, value, field_type, self._fields)
+            except FieldMisread as error:
+                faults += _faults_of(name, error)
+        if faults:
+            raise unacceptable(faults)
+        return form
 
     def read(self, form: Form) -> dict[str, Any]:
         """The arguments that the form gives, by what the command calls them; what is absent has none.
@@ -112,6 +146,26 @@ class FormReader:
         return [Fault(shortened(name), f"is not a field of this operation; {_takes(self._fields)}") for name in names]
 
 
+def _text_of(name: str, value: bytes, field_type: FieldType | None, fields: Fields) -> str:
+    """Raises FieldMisread."""
+    if field_type is not None:
+        return field_type.of_json(value)
+    if value.startswith(b'"') or any(field.type.indexed and name.startswith(f"{field.name}[") for field in fields):
+        return _of_string(value)
+    return ""  # whatever it is: nobody takes a field of this name
+
+
+def _decoded(value: bytes, kind: type[_T]) -> _T:
+    """The JSON value as a Python value of this kind. Raises FieldMisread."""
+    try:
+        found = msgspec.json.decode(value, type=kind)
+    except (ValueError, RecursionError):
+        raise FieldMisread("must be readable") from None
+    if isinstance(found, str) and "\0" in found:
+        raise FieldMisread("must not hold the character U+0000")
+    return found
+
+
 def _indexed(name: str, form: Form, undeclared: set[str], faults: list[Fault]) -> dict[int, str]:
     """The fields `name[<id>]=text` by their ids, in the order sent, without the empty ones. Takes them from
     `undeclared`."""
@@ -127,6 +181,70 @@ def _indexed(name: str, form: Form, undeclared: set[str], faults: list[Fault]) -
                 if text:
                     texts[index] = text
     return texts
+
+
+ITEMS: Final = "items"
+"""The field that has several of what an operation creates."""
+
+
+class ItemsReader:
+    """Reads the field `items`: a JSON array of objects, each with these fields."""
+
+    def __init__(self, fields: Fields) -> None:
+        self._reader = FormReader(fields)
+
+    def read(self, form: Form) -> Generator[None, None, list[dict[str, Any]]]:
+        """The arguments that each item gives, as `FormReader.read` has them. Step by step.
+
+        Raises Unreadable if the field is no JSON, and Unacceptable with every fault, those of an item named by its
+        place: items[3].name.
+        """
+        faults = [
+            Fault(shortened(name), f"must not be sent beside {ITEMS}")
+            for name, text in form.items()
+            if text and name != ITEMS
+        ]
+        read = []
+        for number, item in enumerate(_items_of(form[ITEMS])):
+            try:
+                read.append(self._reader.read(self._reader.form_of(self._reader.json_objects.read(item))))
+            except Unacceptable as refusal:
+                faults += [Fault(f"{ITEMS}[{number}].{fault.field}", fault.message) for fault in refusal.faults]
+            except ValueError:
+                faults.append(Fault(f"{ITEMS}[{number}]", "must be an object"))
+            yield
+        if faults:
+            raise unacceptable(faults)
+        return read
+
+
+def _items_of(text: str) -> list[bytes]:
+    """The items of a JSON array as they stand there. Raises Unreadable, and Unacceptable if there are none or too
+    many."""
+    if not text.lstrip().startswith("["):
+        raise unacceptable([Fault(ITEMS, "must be a JSON array of objects")])
+    try:
+        # Of a list, a decoder would make a hundred thousand items before it is found too long.
+        decoded = msgspec.structs.astuple(_FIRST_ITEMS.decode(text))
+    except (ValueError, RecursionError) as error:
+        reason = "is nested too deeply" if isinstance(error, RecursionError) else f"must be JSON: {error}"
+        fault = Fault(ITEMS, shortened(reason))
+        raise Unreadable(f"The field {ITEMS} cannot be read; send a JSON array.", [fault]) from None
+    items = [bytes(item) for item in decoded if bytes(item)]
+    if not items:
+        raise unacceptable([Fault(ITEMS, "must hold at least one item")])
+    if len(items) > ITEMS_MAX:
+        raise unacceptable([Fault(ITEMS, f"must hold at most {ITEMS_MAX} items")])
+    return items
+
+
+_FIRST_ITEMS: Final = msgspec.json.Decoder(
+    msgspec.defstruct(
+        "FirstItems",
+        [(f"item_{number}", msgspec.Raw, msgspec.Raw(b"")) for number in range(ITEMS_MAX + 1)],
+        array_like=True,
+    )
+)
 
 
 def read_query(query: Iterable[tuple[str, str]], fields: Fields) -> dict[str, Any]:
@@ -182,7 +300,24 @@ NAME: Final = FieldType(
 )
 _SHORT: Final[Schema] = {"type": "string", "maxLength": NAME_CHARACTERS_MAX, "pattern": f"^[^{_NO_CONTROL}]*$"}
 SHORT: Final = FieldType(str, _SHORT)
-RESULT: Final = FieldType(str, _SHORT, indexed=True)
+
+
+def _of_string_or_object(value: bytes) -> str:
+    return value.decode() if value.startswith(b"{") else _of_string(value)
+
+
+RESULT: Final = FieldType(
+    str,
+    _SHORT,
+    _of_string_or_object,
+    {
+        "anyOf": [
+            _SHORT,
+            {"type": "object", "propertyNames": {"pattern": "^[1-9][0-9]{0,17}$"}, "additionalProperties": _SHORT},
+        ]
+    },
+    indexed=True,
+)
 DESCRIPTION: Final = FieldType(
     str,
     {
@@ -273,9 +408,26 @@ def _from_1(text: str) -> int:
     return _number(text, 1)
 
 
+def _of_number(value: bytes) -> str:
+    if value.startswith(b'"'):
+        return _of_string(value)
+    if not _WHOLE.fullmatch(value):
+        raise FieldMisread("must be a whole number")
+    return value.decode()
+
+
+_WHOLE: Final = re.compile(rb"-?[0-9]++")
+_ID_PATTERN: Final = "^[1-9][0-9]{0,17}$"
 _ID_SCHEMA: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": ID_MAX}
-ID: Final = FieldType(_id, _ID_SCHEMA)
-INTEGER: Final = FieldType(_integer, {"type": "integer", "minimum": -ID_MAX - 1, "maximum": ID_MAX})
+_ID_OF_JSON: Final[Schema] = {"anyOf": [_ID_SCHEMA, {"type": "string", "pattern": _ID_PATTERN}]}
+_INTEGER_SCHEMA: Final[Schema] = {"type": "integer", "minimum": -ID_MAX - 1, "maximum": ID_MAX}
+ID: Final = FieldType(_id, _ID_SCHEMA, _of_number, _ID_OF_JSON)
+INTEGER: Final = FieldType(
+    _integer,
+    _INTEGER_SCHEMA,
+    _of_number,
+    {"anyOf": [_INTEGER_SCHEMA, {"type": "string", "pattern": "^(0|-?[1-9][0-9]{0,17})$"}]},
+)
 FROM_0: Final = FieldType(_from_0, {"type": "integer", "minimum": 0, "maximum": ID_MAX})
 FROM_1: Final = FieldType(_from_1, _ID_SCHEMA)
 
@@ -341,8 +493,80 @@ def ids_up_to(most: int) -> FieldType:
     return FieldType(read, {"type": "string", "pattern": "^[1-9][0-9]{0,17}$"})
 
 
-TAGS: Final = FieldType(_tags, {"type": "string", "pattern": rf"^[^,\s{_NO_CONTROL}]{{1,50}}$"})
-IDS: Final = FieldType(_ids, {"type": "string", "pattern": "^[1-9][0-9]{0,17}(,[1-9][0-9]{0,17})*$"})
+def _of_list(items_max: int, kind: type[list[str]] | type[list[str | int]], what: str) -> Callable[[bytes], str]:
+    """The text that separates the items of a JSON array by commas."""
+
+    def of_json(value: bytes) -> str:
+        if value.startswith(b'"'):
+            return _of_string(value)
+        if value.count(b",") >= items_max:
+            raise FieldMisread(f"must be at most {items_max}")
+        try:
+            texts = [str(item) for item in _decoded(value, kind)]
+        except ValueError:
+            raise FieldMisread(f"must be an array of {what}, or a string") from None
+        if any("," in text or "\0" in text or not text.strip() for text in texts):
+            raise FieldMisread("must not hold an item that is empty or has a comma or the character U+0000 in it")
+        return ",".join(texts)
+
+    return of_json
+
+
+_TAGS_SCHEMA: Final[Schema] = {"type": "string", "pattern": rf"^[^,\s{_NO_CONTROL}]{{1,50}}$"}
+_IDS_SCHEMA: Final[Schema] = {"type": "string", "pattern": "^[1-9][0-9]{0,17}(,[1-9][0-9]{0,17})*$"}
+TAGS: Final = FieldType(
+    _tags,
+    _TAGS_SCHEMA,
+    _of_list(TAGS_MAX, list[str], "strings"),
+    {"anyOf": [{"type": "array", "items": _TAGS_SCHEMA}, _TAGS_SCHEMA]},
+)
+IDS: Final = FieldType(
+    _ids,
+    _IDS_SCHEMA,
+    _of_list(PARTICIPANTS_MAX, list[str | int], "ids"),
+    {"anyOf": [{"type": "array", "items": _ID_OF_JSON}, _IDS_SCHEMA]},
+)
+
+
+# ── Kinds: JSON ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def json_text(read: Callable[[str], Any], schema: Schema) -> FieldType:
+    """JSON text of an array of this `schema`: in a body of JSON, the array itself."""
+
+    def of_json(value: bytes) -> str:
+        if value.startswith(b"["):
+            return value.decode()
+        if value.startswith(b'"'):
+            return _of_string(value)
+        raise FieldMisread("must be an array")
+
+    text: Schema = {"type": "string", "contentMediaType": "application/json", "contentSchema": schema}
+    return FieldType(read, text, of_json, {"anyOf": [schema, text]})
+
+
+def items_field(fields: Fields) -> Field:
+    """The field `items` of an operation with these fields."""
+    schema = {"type": "array", "items": json_object_of(fields), "minItems": 1}
+    about = f"in place of all others, a JSON array of at most {ITEMS_MAX:,} objects with them; all are made, or none"
+    return Field(ITEMS, json_text(_items_of, schema), about)
+
+
+def json_object_of(fields: Fields) -> Schema:
+    """The schema of a JSON object of these fields."""
+    return {
+        "type": "object",
+        "properties": {field.name: _json_schema(field) for field in fields},
+        "required": [field.name for field in fields if field.required],
+        "additionalProperties": False,
+    }
+
+
+def _json_schema(field: Field) -> Schema:
+    schema = field.type.json_schema or field.type.schema
+    if field.required:
+        return {**schema, "description": field.about}
+    return {"anyOf": [schema, {"const": ""}, {"type": "null"}], "description": field.about}  # either: as absent
 
 
 # ── Kinds: times ────────────────────────────────────────────────────────────────────────────────────────

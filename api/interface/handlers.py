@@ -18,8 +18,8 @@ from api.desk.desk import Desk
 from api.desk.remembered import Slugs
 from api.http.auth import Guard, Scope, Token
 from api.http.body import Bodies
-from api.http.forms import fingerprint, parse_id
-from api.http.outgoing import Long, Outgoing
+from api.http.forms import Form, fingerprint, parse_id
+from api.http.outgoing import Later, Long, Outgoing
 from api.http.preferences import prefers_minimal
 from api.http.reply import Reply, header
 from api.http.router import Handler, IncomingRequest, Router
@@ -35,13 +35,15 @@ from api.interface.declarations import (
     method_of,
     scope_of,
 )
-from api.interface.fields import FormReader, read_query
+from api.interface.fields import ITEMS, FormReader, ItemsReader, read_query
 from api.interface.lookup import ranking_of
 from api.interface.operations import OPERATIONS
 from api.interface.rendering import TaggedBody
 from api.interface.voiding import render_preview
+from engine.domain.commands import Command
 from engine.domain.errors import Forbidden, NotFound, Unauthenticated, Unreadable
 from engine.domain.terms import TournamentId
+from engine.process.turns import in_turns
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
 
@@ -214,7 +216,11 @@ class Handlers:
         return handle
 
     def _write_handler(self, operation: Write) -> Handler:
-        form_reader = FormReader(operation.fields)
+        form_reader = FormReader(operation.takes)
+        items_reader = ItemsReader(operation.fields)
+
+        def form_of_json(body: bytes) -> Form:
+            return form_reader.form_of(form_reader.json_objects.read_body(body))
 
         async def handle(incoming: IncomingRequest) -> Reply:
             request = incoming.request
@@ -222,33 +228,36 @@ class Handlers:
             tournament_id = await self._tournament(incoming, token)
             _refuse_query(request)
             key = _idempotency_key(request)
-            form = await self._bodies.form(request)
+            form = await self._bodies.form(request, form_of_json)
             ids = _ids(incoming.parameters)
             condition = _condition(request, ids)
             minimal = "Prefer" in request.headers and prefers_minimal(request.headers.getall("Prefer"))
-            arguments = form_reader.read(form)
-            for name in operation.new_ids.values():
-                arguments[name] = await self._desk.new_id()
+            many = operation.many if form.get(ITEMS) else None
+            if many is None:
+                (command,) = await self._commands(operation, ids, [form_reader.read(form)])
+            else:
+                items = await self._commands(operation, ids, await in_turns(items_reader.read(form)))
+                command = many.command(items=tuple(items))
             live = await self._pin(incoming, token, tournament_id)
             try:
                 receipt = await self._desk.submit(
                     live,
-                    operation.command(**ids, **arguments),
+                    command,
                     actor=token.token_id,
                     idempotency_key=key,
                     fingerprint=None if key is None else fingerprint(request.method, request.path, form),
                     condition=condition,
                 )
                 if minimal:
-                    body: bytes | Long = operation.minimal(receipt.event)
+                    made: bytes | Later = operation.minimal(receipt.events, of_items=many is not None)
                 else:
                     await live.nested_sets.settle()
-                    made = operation.render(live, operation.answer, receipt.event)
-                    body = made if isinstance(made, bytes) else await self._outgoing.begun_after_all(made)
+                    made = operation.whole(live, receipt.events, of_items=many is not None)
+                body = made if isinstance(made, bytes) else await self._outgoing.begun_after_all(made)
             finally:
                 self._desk.live_pool.unpin(live)
-            incoming.facts["sequence"] = receipt.sequence
-            headers = header("Tallybook-Sequence", receipt.sequence)
+            incoming.facts["sequence"] = receipt.last_sequence
+            headers = header("Tallybook-Sequence", receipt.last_sequence)
             if minimal:
                 headers += _MINIMAL_APPLIED
             if receipt.replayed:
@@ -257,6 +266,12 @@ class Handlers:
             return Reply(body, headers=headers)
 
         return handle
+
+    async def _commands(self, operation: Write, ids: PathIds, said: list[dict[str, Any]]) -> list[Command]:
+        """A command for each of these arguments, with the fresh ids that it needs. Raises DatabaseUnavailable."""
+        names = operation.new_ids.values()
+        new_ids = iter(await self._desk.new_ids(len(names) * len(said)) if names else ())
+        return [operation.command(**ids, **arguments, **{name: next(new_ids) for name in names}) for arguments in said]
 
     def _preview_handler(self, operation: Preview) -> Handler:
         async def handle(incoming: IncomingRequest) -> Reply:

@@ -16,11 +16,12 @@ from api.http import problems
 from api.http.reply import JSON
 from api.interface.competitors import CompetitorShape
 from api.interface.declarations import TOURNAMENT, Operation, Preview, Read, Recall, Write, method_of, name_of, scope_of
-from api.interface.fields import FROM_1, SHORT, Field, Fields
+from api.interface.fields import FROM_1, SHORT, Field, Fields, Schema, items_field, json_object_of
 from api.interface.operations import OPERATIONS
-from api.interface.points import DELTA_SCHEMA, Deltas
+from api.interface.points import DELTA_SCHEMA, Deltas, RankingsDeltas
 from api.interface.rankings import BriefRankingShape
-from engine.domain.terms import DELTAS_MAX
+from api.interface.rendering import Answer
+from engine.domain.terms import ITEMS_MAX
 
 Document = dict[str, Any]
 FORM: Final = "application/x-www-form-urlencoded"
@@ -40,10 +41,15 @@ def document() -> bytes:
 def described() -> Document:
     """The document."""
     answers = {name_of(operation): _answer(operation) for operation in OPERATIONS}
-    types = [*answers.values(), CompetitorShape, BriefRankingShape, problems.Problem, Deltas]
+    of_items = {name_of(o): _answer_to_items(o) for o in OPERATIONS if isinstance(o, Write) and o.many}
+    types = [*answers.values(), *of_items.values()]
+    types += CompetitorShape, BriefRankingShape, problems.Problem, RankingsDeltas, Deltas
     references, schemas = msgspec.json.schema_components(types, ref_template=SCHEMAS + "{name}")
     schemas["Deltas"] = references[-1]
-    schemas["Deltas"] |= {"maxItems": DELTAS_MAX, "minItems": 1}
+    schemas["Deltas"] |= {"minItems": 1}
+    schemas["RankingsDeltas"] = references[-2]
+    schemas["RankingsDeltas"] |= {"minItems": 1}
+    schemas["RankingLines"]["properties"]["participants_delta"] = {"$ref": f"{SCHEMAS}Deltas"}
     schemas["UnityLine"]["properties"]["delta"] = DELTA_SCHEMA
     paths: dict[str, Document] = {}
     for operation in OPERATIONS:
@@ -73,11 +79,24 @@ def described() -> Document:
 
 def _answer(operation: Operation) -> Any:
     """The type of the whole body of a 200."""
-    answer = operation.answer
-    fields = [("status", int), ("message", str), (answer.key, answer.shape), *answer.more.items()]
+    return _body_of(_id_of(operation), operation.answer)
+
+
+def _answer_to_items(operation: Write) -> Any:
+    """The type of the whole body of a 200 to `items`."""
+    assert operation.many
+    return _body_of(f"{_id_of(operation)}Items", operation.many.answer)
+
+
+def _body_of(name: str, answer: Answer) -> Any:
+    return msgspec.defstruct(
+        name, [("status", int), ("message", str), (answer.key, answer.shape), *answer.more.items()]
+    )
+
+
+def _id_of(operation: Operation) -> str:
     words = name_of(operation).replace(".json", "").replace("{", "").replace("}", "").replace("/", " ")
-    name = "".join(word.capitalize() for word in words.replace("_id", "").split())
-    return msgspec.defstruct(name, fields)
+    return "".join(word.capitalize() for word in words.replace("_id", "").split())
 
 
 def _without_suffix(value: Any) -> Any:
@@ -98,13 +117,17 @@ def _described(operation: Operation, answer: str) -> Document:
     described: Document = {"operationId": answer, "summary": operation.summary}
     if isinstance(operation, Write):
         done["headers"] = _HEADERS_OF_CHANGES
-        content[JSON] = {"schema": {"oneOf": [{"$ref": SCHEMAS + answer}, _minimal(operation)]}}
+        shapes = [{"$ref": SCHEMAS + answer}, _minimal(operation, dict.fromkeys(operation.new_ids, FROM_1.schema))]
+        if operation.many:
+            ids = {"type": "array", "items": FROM_1.schema, "minItems": 1, "maxItems": ITEMS_MAX}
+            shapes += {"$ref": f"{SCHEMAS}{answer}Items"}, _minimal(operation, {"ids": ids})
+        content[JSON] = {"schema": {"oneOf": shapes}}
         statuses += problems.OF_CHANGES
         parameters += _IDEMPOTENCY_KEY, _PREFER
         if "{" in operation.path:
             statuses += problems.OF_CONDITIONAL_CHANGES
             parameters.append(_IF_MATCH)
-        described["requestBody"] = _body(operation.fields)
+        described["requestBody"] = _body(operation)
     else:
         statuses += problems.OF_PREVIEWS if isinstance(operation, Preview) else ()
         statuses += problems.OF_JUDGED_QUESTIONS if isinstance(operation, Read | Recall) and operation.judged else ()
@@ -142,16 +165,15 @@ _PREFER: Final[Document] = {
     "example": "return=minimal",
 }
 _HEADERS_OF_CHANGES: Final[Document] = {
-    "Tallybook-Sequence": {"description": "The event that it became.", "schema": FROM_1.schema},
+    "Tallybook-Sequence": {"description": "The event that it became, the last of several.", "schema": FROM_1.schema},
     "Idempotency-Replayed": {"description": "This was done before.", "schema": {"const": "true"}},
     "Preference-Applied": {"description": "The answer is minimal.", "schema": {"const": "return=minimal"}},
 }
 
 
-def _minimal(operation: Write) -> Document:
-    """The schema of the minimal answer. It allows nothing else, so no whole answer is one."""
-    properties: Document = {"status": {"const": 200}, "message": {"const": operation.answer.message}}
-    properties |= dict.fromkeys(operation.new_ids, FROM_1.schema)
+def _minimal(operation: Write, ids: dict[str, Schema]) -> Document:
+    """The schema of the minimal answer with these ids. It allows nothing else, so no whole answer is one."""
+    properties: Document = {"status": {"const": 200}, "message": {"const": operation.answer.message}, **ids}
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
@@ -174,17 +196,32 @@ def _of_query(field: Field) -> Document:
     }
 
 
-def _body(fields: Fields) -> Document:
-    schema: Document = {
+def _body(operation: Write) -> Document:
+    fields = operation.fields
+    form, json = _form(fields), _json(fields)
+    if operation.many:
+        items = (msgspec.structs.replace(items_field(fields), required=True),)
+        form, json = {"oneOf": [form, _form(items)]}, {"oneOf": [json, _json(items)]}
+    needed = any(field.required for field in fields)
+    return {"required": needed, "content": {FORM: {"schema": form}, JSON: {"schema": json}}}
+
+
+def _json(fields: Fields) -> Document:
+    return dict(json_object_of(fields)) | _indexed(fields)
+
+
+def _form(fields: Fields) -> Document:
+    return {
         "type": "object",
         "properties": {field.name: _of_form(field) for field in fields},
         "required": [field.name for field in fields if field.required],
         "additionalProperties": False,
-    }
-    indexed = {f"^{field.name}{INDEXED}": SHORT.schema for field in fields if field.type.indexed}
-    if indexed:
-        schema["patternProperties"] = indexed
-    return {"required": bool(schema["required"]), "content": {FORM: {"schema": schema}}}
+    } | _indexed(fields)
+
+
+def _indexed(fields: Fields) -> Document:
+    patterns = {f"^{field.name}{INDEXED}": SHORT.schema for field in fields if field.type.indexed}
+    return {"patternProperties": patterns} if patterns else {}
 
 
 def _of_form(field: Field) -> Document:

@@ -1,23 +1,27 @@
-"""Adding points: the field `participants_delta`, and the operation.
+"""Adding points to one ranking or to several: the fields `participants_delta` and `rankings_delta`, and the operations.
 
 Adding points is what a service is asked for most, so decoding deltas is quick: the same amounts come again and again.
 """
 
 from collections.abc import Iterator
+from collections.abc import Sequence as Items
 from functools import lru_cache
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
 from api.http.forms import cited, shortened
 from api.interface.declarations import Operation, Write
-from api.interface.fields import ID, Field, FieldMisread, FieldType, Schema
+from api.interface.fields import ID, Field, FieldMisread, Schema, json_text
+from api.interface.rendering import Answer, View, encode
 from api.interface.standings import STANDINGS, render_standings
-from engine.domain.commands import AddPoints
+from engine.domain.commands import AddPoints, AddPointsToRankings, RankingDeltas
 from engine.domain.errors import Fault, Unreadable
-from engine.domain.events import Delta
-from engine.domain.terms import DELTA_MAX, DELTAS_MAX, ID_MAX, CompetitorId, UnityId
+from engine.domain.events import Delta, PointsAdded
+from engine.domain.terms import DELTA_MAX, DELTAS_MAX, ID_MAX, CompetitorId, RankingId, UnityId
+
+_T = TypeVar("_T")
 
 _DELTA_DIGITS_MAX: Final = 10
 _DELTA_CHARACTERS_MAX: Final = 64
@@ -37,6 +41,15 @@ class CompetitorLines(Struct, frozen=True, forbid_unknown_fields=True, gc=False)
 
 Deltas = list[CompetitorLines]
 """What participants_delta holds."""
+
+
+class RankingLines(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    ranking_id: Annotated[RankingId, Meta(ge=1, le=ID_MAX)]
+    participants_delta: Deltas
+
+
+RankingsDeltas = list[RankingLines]
+"""What rankings_delta holds."""
 DELTA_SCHEMA: Final[Schema] = {
     "anyOf": [
         {"type": "string", "pattern": f"^[+-]?[0-9]{{1,{_DELTA_DIGITS_MAX}}}$"},
@@ -45,61 +58,103 @@ DELTA_SCHEMA: Final[Schema] = {
 }
 """What `delta` in a UnityLine may be."""
 _LINES: Final = msgspec.json.Decoder(Deltas)
+_RANKINGS: Final = msgspec.json.Decoder(RankingsDeltas)
 _NAME: Final = "participants_delta"
+_RANKINGS_NAME: Final = "rankings_delta"
+_FORM: Final = '[{"competitor_id": 1, "unities": [{"unity_id": 1, "delta": "5"}]}]'
+_RANKINGS_FORM: Final = f'[{{"ranking_id": 1, "participants_delta": {_FORM}}}]'
 
 
 def _deltas(text: str) -> tuple[Delta, ...]:
     """The deltas, flat and in the order sent. Raises FieldMisread, and Unreadable if the text is not JSON."""
-    lines = _decoded_lines(text)
-    count = sum([len(line.unities) or 1 for line in lines])  # a line without any counts as one: it is a fault
-    if count > DELTAS_MAX:  # before there is work, and a fault, for each
+    lines = _decoded(_LINES, text, _NAME, _FORM)
+    if not lines:
+        raise FieldMisread("must hold at least one delta")
+    _refuse_too_many(lines)
+    deltas = _flat(lines)
+    if deltas is None:
+        raise FieldMisread(*[fault for line in lines for fault in _line_faults(line)])
+    if _drops_keys(text, keys=2 * len(lines) + 2 * len(deltas)):
+        raise FieldMisread(_TWICE)
+    return deltas
+
+
+def _rankings_deltas(text: str) -> tuple[RankingDeltas, ...]:
+    """The deltas of each ranking, in the order sent. Raises as `_deltas`."""
+    rankings = _decoded(_RANKINGS, text, _RANKINGS_NAME, _RANKINGS_FORM)
+    if not rankings:
+        raise FieldMisread("must name at least one ranking")
+    lines = [line for ranking in rankings for line in ranking.participants_delta]
+    _refuse_too_many(lines)
+    found = [(ranking.ranking_id, _flat(ranking.participants_delta)) for ranking in rankings]
+    flat = [RankingDeltas(ranking_id, deltas) for ranking_id, deltas in found if deltas is not None]
+    if len(flat) < len(found):
+        raise FieldMisread(
+            *[
+                f"{fault}, in ranking {ranking.ranking_id}"
+                for ranking in rankings
+                for line in ranking.participants_delta
+                for fault in _line_faults(line)
+            ]
+        )
+    if _drops_keys(text, keys=2 * len(rankings) + 2 * len(lines) + 2 * sum([len(one.deltas) for one in flat])):
+        raise FieldMisread(_TWICE)
+    return tuple(flat)
+
+
+_TWICE: Final = "must not hold a key twice in one object"
+
+
+def _refuse_too_many(lines: Deltas) -> None:
+    """Raises FieldMisread before there is work, and a fault, for each. A line without any delta counts as one: it is a
+    fault."""
+    if sum([len(line.unities) or 1 for line in lines]) > DELTAS_MAX:
         raise FieldMisread(f"must hold at most {DELTAS_MAX} deltas")
+
+
+def _flat(lines: Deltas) -> tuple[Delta, ...] | None:
+    """The deltas in the order sent; None: a line has none, or one that is no amount."""
     deltas = [
         Delta(line.competitor_id, unity.unity_id, amount)
         for line in lines
         for unity in line.unities
         if (amount := _amount(unity.delta)) is not None
     ]
-    if len(deltas) < count:
-        raise FieldMisread(*[fault for line in lines for fault in _line_faults(line)])
-    if _drops_keys(text, keys=2 * len(lines) + 2 * len(deltas)):
-        raise FieldMisread("must not hold a key twice in one object")
-    return tuple(deltas)
+    count = sum([len(line.unities) or 1 for line in lines])
+    return tuple(deltas) if len(deltas) == count else None
 
 
 def _drops_keys(text: str, *, keys: int) -> bool:
     """Whether decoding the JSON `text` into `keys` keys has lost some, and points with them.
 
     JSON lets an object repeat a key, and decoders silently keep the last one. But each key brings a colon, however its
-    letters are escaped, and no string that was decoded (four known keys, signs and digits) holds one. So more colons
+    letters are escaped, and no string that was decoded (known keys, signs and digits) holds one. So more colons
     than decoded keys mean that more keys were sent.
     """
     return text.count(":") != keys
 
 
-def _decoded_lines(text: str) -> list[CompetitorLines]:
+def _decoded(decoder: msgspec.json.Decoder[_T], text: str, name: str, form: str) -> _T:
+    """What the field of this name holds. Raises FieldMisread if that is not of this form, and Unreadable if it is not
+    JSON."""
     try:
         try:
-            lines = _LINES.decode(text)
+            return decoder.decode(text)
         except msgspec.ValidationError as mismatch:
             msgspec.json.decode(text, type=msgspec.Raw)  # is it JSON at all, beyond the place of the mismatch?
-            raise FieldMisread(_mismatch_fault(mismatch)) from None
+            raise FieldMisread(_mismatch_fault(mismatch, form)) from None
     except FieldMisread:
         raise
     except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
         reason = "is nested too deeply" if isinstance(error, RecursionError) else f"must be JSON: {error}"
-        fault = Fault(_NAME, shortened(reason))
-        raise Unreadable(f"The field {_NAME} cannot be read; send a JSON array.", [fault]) from None
-    if not lines:
-        raise FieldMisread("must hold at least one delta")
-    return lines
+        fault = Fault(name, shortened(reason))
+        raise Unreadable(f"The field {name} cannot be read; send a JSON array.", [fault]) from None
 
 
-def _mismatch_fault(mismatch: msgspec.ValidationError) -> str:
+def _mismatch_fault(mismatch: msgspec.ValidationError, form: str) -> str:
     """`mismatch` ("Expected `int`, got `str` - at `$[0].competitor_id`", or without a place) as a sentence."""
     what, at, place = str(mismatch).rpartition(" - at `$")
     where = f"at {shortened(place.rstrip('`'))}" if at else "at its top"
-    form = '[{"competitor_id": 1, "unities": [{"unity_id": 1, "delta": "5"}]}]'
     return f"must be of the form {form}; {where}: {shortened(what if at else str(mismatch))}"
 
 
@@ -136,16 +191,48 @@ def _amount_fault(competitor_id: CompetitorId, delta: int | str) -> str:
     return fault
 
 
-# ── The operation ───────────────────────────────────────────────────────────────────────────────────────
+# ── The answer for several rankings ─────────────────────────────────────────────────────────────────────
 
-_DELTAS: Final = FieldType(
-    _deltas,
-    {
-        "type": "string",
-        "contentMediaType": "application/json",
-        "contentSchema": {"$ref": "#/components/schemas/Deltas"},
-    },
-)
+
+class ChangedUnityShape(Struct, kw_only=True):
+    """A unity in which points were added, and its version since then or later."""
+
+    id: int
+    name: str
+    version: int
+
+
+class ChangedRankingShape(Struct, kw_only=True):
+    id: int
+    name: str
+    unities: list[ChangedUnityShape]
+
+
+class ChangedRankingsShape(Struct):
+    """The rankings to which points were added, in the order of the request, without standings."""
+
+    ranking: list[ChangedRankingShape]
+
+
+def render_changed(view: View, answer: Answer, of: Items[PointsAdded]) -> bytes:
+    rankings = []
+    for event in of:
+        ranking = view.board.rankings[event.ranking_id]
+        changed = {delta.unity_id for delta in event.deltas}
+        unities = [
+            ChangedUnityShape(id=unity_id, name=unity.name, version=unity.version)
+            for unity_id, unity in ranking.unities.items()
+            if unity_id in changed
+        ]
+        rankings.append(ChangedRankingShape(id=event.ranking_id, name=ranking.name, unities=unities))
+    return answer.body(encode(ChangedRankingsShape(rankings)))
+
+
+# ── The operations ──────────────────────────────────────────────────────────────────────────────────────
+
+_DELTAS: Final = json_text(_deltas, {"$ref": "#/components/schemas/Deltas"})
+_RANKINGS_DELTAS: Final = json_text(_rankings_deltas, {"$ref": "#/components/schemas/RankingsDeltas"})
+_COMPETITION_ID: Final = Field("competition_id", ID, "what they are for")
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
@@ -163,7 +250,27 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
                 required=True,
                 argument="deltas",
             ),
-            Field("competition_id", ID, "what they are for"),
+            _COMPETITION_ID,
         ),
+    ),
+    Write(
+        "PUT",
+        "points.json",
+        "Add points to several rankings",
+        command=AddPointsToRankings,
+        answer=Answer("rankings", ChangedRankingsShape),
+        render=render_changed,
+        fields=(
+            Field(
+                _RANKINGS_NAME,
+                _RANKINGS_DELTAS,
+                f"JSON text: for each ranking its participants_delta; in all at most {DELTAS_MAX:,} deltas within "
+                f"±{DELTA_MAX:,}; all of them are applied, or none",
+                required=True,
+                argument="rankings",
+            ),
+            _COMPETITION_ID,
+        ),
+        shows_all=True,
     ),
 )

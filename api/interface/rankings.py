@@ -246,7 +246,7 @@ def _take(
     def make() -> Iterator[bytes]:
         yield from regrouped(listed(map(one, listed_ids)))
 
-    return make, (pieces.held, Taken(_TAKEN_BYTES + 8 * len(listed_ids)))
+    return make, (*pieces.parts, Taken(_TAKEN_BYTES + 8 * len(listed_ids)))
 
 
 _TAKEN_BYTES: Final = 600

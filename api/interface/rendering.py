@@ -74,7 +74,7 @@ class Answer(Struct, frozen=True):
         """The whole body, without `more`."""
         return b"%b%b}" % (self.before, payload)
 
-    def minimal(self, ids: Mapping[str, int]) -> bytes:
+    def minimal(self, ids: Mapping[str, int | list[int]]) -> bytes:
         """The whole body with these `ids` in place of the payload."""
         return encode({"status": 200, "message": self.message, **ids})
 

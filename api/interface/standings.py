@@ -320,7 +320,7 @@ def _take(view: View, answer: Answer, ranking_id: RankingId) -> Taking:
         yield between
         yield from listed(unity.portions() for unity in unities)
 
-    return make, (pieces.held, competitors, *unities), after + b"}"
+    return make, (*pieces.parts, competitors, *unities), after + b"}"
 
 
 def _competitors_part(pieces: CompetitorPieces, ranking: Ranking) -> Made | MadeAnew:

@@ -1,6 +1,6 @@
 """Voiding competitions: the operations, and the comparison of standings before and after that previews show."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from api.interface.declarations import Operation, Preview, Write
 from api.interface.rendering import Answer, View, cut, encode, items_of
 from engine.domain.commands import UnvoidCompetition, VoidCompetition
 from engine.domain.errors import Unacceptable
-from engine.domain.events import Event
+from engine.domain.events import Event, Points
 from engine.domain.terms import CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Competitor, Ranking
 from projections.past.comparison import Move, copied, foreseen, move_steps, moves
@@ -66,7 +66,7 @@ def compared(
                 ComparedUnityShape(
                     id=unity_id,
                     name=ranking.unities[unity_id].name,
-                    moves=[_move(board.competitors, move) for move in lines],
+                    moves=[_move(board.competitors.__getitem__, move) for move in lines],
                 )
                 for unity_id, lines in moves(board.rankings[ranking_id], ranking).items()
                 if only in (None, unity_id)
@@ -78,16 +78,18 @@ def compared(
 
 def render_preview(view: View, answer: Answer, decided: Iterable[Event]) -> bytes | Long:
     """What `decided` would lead to. Raises Unacceptable if that is more than PREVIEW_LINES_MAX."""
-    after = foreseen(view.board, decided)
-    lines = sum([len(ranking.participants) * len(ranking.unities) for ranking in after.values()])
-    if lines <= PREVIEW_AT_ONCE_MAX:
-        return answer.body(encode(compared(view.board, after)))
+    events, rankings = list(decided), view.board.rankings
+    touched = [rankings[r] for r in {event.ranking_id for event in events if isinstance(event, Points)}]
+    lines = sum([len(ranking.participants) * len(ranking.unities) for ranking in touched])
     if lines > PREVIEW_LINES_MAX:
         raise Unacceptable(
             f"A preview shows at most {PREVIEW_LINES_MAX:,} lines of standings; this would be {lines:,}."
         )
-    before = {ranking_id: copied(view.board.rankings[ranking_id]) for ranking_id in after}
-    competitors = dict(view.board.competitors)
+    after = foreseen(view.board, events)
+    if lines <= PREVIEW_AT_ONCE_MAX:
+        return answer.body(encode(compared(view.board, after)))
+    before = {r: copied(rankings[r], ranking.participants) for r, ranking in after.items()}
+    competitor_of = view.board.competitors.__getitem__  # as they are when a portion is made: a name may be newer
 
     def make() -> Iterator[bytes]:
         yield answer.before + b"["
@@ -101,23 +103,22 @@ def render_preview(view: View, answer: Answer, decided: Iterable[Event]) -> byte
                 for _ in _moves_into(lines, before[ranking_id], ranking, unity_id):
                     yield b""
                 for start in range(0, len(lines), _MOVES_OF_PORTION):
-                    portion = [_move(competitors, move) for move in lines[start : start + _MOVES_OF_PORTION]]
+                    portion = [_move(competitor_of, move) for move in lines[start : start + _MOVES_OF_PORTION]]
                     yield (b"," if start else b"") + items_of(portion)
                 yield unity_closing
             yield closing
 
-    held = Taken(2 * _LINE_BYTES * lines)
-    return Long(make, (held,), end=b"]}", etag="", head=view.head)
+    return Long(make, (Taken(2 * _LINE_BYTES * lines),), end=b"]}", etag="", head=view.head)
 
 
 def _moves_into(lines: list[Move], before: Ranking, after: Ranking, unity_id: UnityId) -> Iterator[None]:
     lines += yield from move_steps(before, after, unity_id)
 
 
-def _move(competitors: Mapping[CompetitorId, Competitor], move: Move) -> MoveShape:
+def _move(competitor_of: Callable[[CompetitorId], Competitor], move: Move) -> MoveShape:
     return MoveShape(
         competitor_id=move.competitor_id,
-        name=competitors[move.competitor_id].name,
+        name=competitor_of(move.competitor_id).name,
         position_before=None if move.before is None else move.before.position,
         total_before=None if move.before is None else move.before.total,
         position_after=None if move.after is None else move.after.position,

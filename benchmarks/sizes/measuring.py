@@ -44,12 +44,13 @@ POLL_SECONDS: Final = 0.02
 GROUP: Final = 8
 """Requests that are sent at the same moment. They share what requests of several clients share, so that what each
 costs by itself shows."""
-ALONE_SECONDS: Final = 0.05
+ALONE_SECONDS: Final = 0.02
 """A request that takes longer is sent alone."""
 SLOW_SECONDS: Final = 2.0
 """What takes so long is not asked once more."""
 SPELLS: Final = 3
 DOUBTS: Final = 2
+WARM_UPS: Final = 4
 CALM_MS: Final = 8.0
 """A stall this short needs no second look."""
 USUAL_SECONDS: Final = 0.2
@@ -83,9 +84,11 @@ class Effort(Struct, frozen=True, kw_only=True):
 
 
 class Cell(Struct, frozen=True, kw_only=True):
-    """What was found of one operation in one world. `skipped`: why nothing was. Times are of one request."""
+    """What was found of one operation in one world. Times are of one request. `skipped`: why nothing was found; then
+    `at_least_us` is what it would have cost at least, if it was asked and not answered in time."""
 
     cost_us: float | None = None
+    at_least_us: float | None = None
     tables_us: float | None = None
     seconds: float | None = None
     stall_ms: float | None = None
@@ -93,7 +96,11 @@ class Cell(Struct, frozen=True, kw_only=True):
 
 
 class NotAnswered(Exception):
-    """A request was refused or took too long; says what the service said."""
+    """A request was refused or took too long; says what the service said, and how many seconds were waited for it."""
+
+    def __init__(self, reason: str, waited_seconds: float | None = None) -> None:
+        super().__init__(reason)
+        self.waited_seconds = waited_seconds
 
 
 class _Clock(Struct, frozen=True, kw_only=True):
@@ -160,6 +167,11 @@ class Measuring:
         self._idle_tables = now.kept(before) / seconds
         return Cell(cost_us=now.served(before) / seconds * 1e6, tables_us=self._idle_tables * 1e6, seconds=1.0)
 
+    async def warm_up(self, operation: Operation) -> None:
+        """Asks for something until connections and plans are as they stay."""
+        for n in range(WARM_UPS):
+            await self._asked(operation, n * GROUP, GROUP)
+
     async def cell(self, operation: Operation, *, doubtful_us: float = inf) -> Cell:
         """The cost and the stall of an operation. A cost above `doubtful_us` is measured again, and the lowest counts:
         what an operation costs it costs each time, what the machine adds it adds once."""
@@ -178,7 +190,8 @@ class Measuring:
         except NotAnswered as refusal:
             await self._probe.begin()  # waits until the service, which may be at work for a client that has gone,
             await self._probe.stall_ms()  # answers others again
-            return Cell(skipped=str(refusal))
+            waited = refusal.waited_seconds
+            return Cell(skipped=str(refusal), at_least_us=None if waited is None else waited * 1e6)
 
     async def answered(self, ask: Ask, *, seconds_max: float = ANSWER_SECONDS_MAX) -> None:
         """Sends a request and reads its answer. Raises NotAnswered for any but 200."""
@@ -194,7 +207,7 @@ class Measuring:
                 async for _ in response.content.iter_any():
                     pass
         except TimeoutError:
-            raise NotAnswered(f"no answer in {seconds_max:.0f} s") from None
+            raise NotAnswered(f"no answer in {seconds_max:.0f} s", seconds_max) from None
         except ClientError as error:
             raise NotAnswered(f"{type(error).__name__}: {error}") from error
         if refusal:

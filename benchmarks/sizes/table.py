@@ -32,11 +32,12 @@ SMALLEST_NAME: Final = "smallest"
 
 class Found(Struct, frozen=True, kw_only=True):
     """What came of one operation in one dimension: the largest exponent between neighbouring sizes, of the cost and of
-    the tables; the longest stall. None: it was not measured."""
+    the tables; the longest stall. None: it was not measured. `is_bound`: the exponent is that much at least."""
 
     operation: Operation
     dimension: str
     exponent: float | None
+    is_bound: bool
     tables_exponent: float | None
     stall_ms: float | None
     stalled_at: str
@@ -63,10 +64,12 @@ def _found(cells: Cells, steps: list[Step], operation: Operation, dimension: str
     points = [(count, name, cells[name][operation.name]) for count, name in sizes if operation.name in cells[name]]
     stalls = [(cell.stall_ms, name) for _, name, cell in points if cell.stall_ms is not None]
     stall_ms, stalled_at = max(stalls, default=(None, ""))
+    known = [cell for _, _, cell in points if cell.cost_us or cell.at_least_us]
     return Found(
         operation=operation,
         dimension=dimension,
-        exponent=exponent_of((count, cell.cost_us) for count, _, cell in points),
+        exponent=exponent_of((count, cell.cost_us or cell.at_least_us) for count, _, cell in points),
+        is_bound=bool(known) and known[-1].cost_us is None,
         tables_exponent=exponent_of((count, cell.tables_us) for count, _, cell in points),
         stall_ms=stall_ms,
         stalled_at=stalled_at,
@@ -88,10 +91,10 @@ def exponents(cells: Cells, steps: Iterable[Step]) -> Grid:
     """The table of the question: exponents, and the longest stall of each operation."""
     all_found = found(cells, steps)
     notes = [
-        f"Exponents of the processor time of a request (API process and PostgreSQL), the largest between two "
-        f"neighbouring sizes. A change with a minimal answer, a window and a single read must stay within "
-        f"{EXPONENT_MAX}; ! marks what does not, * what is to grow, for the reason below. The stall is the longest "
-        f"wait of others, which must stay within {STALL_MS_MAX:.0f} ms.",
+        "Exponents of the processor time of a request (API process and PostgreSQL), the largest between two sizes that "
+        "are neighbours; ≥ where the larger was not answered in time. A change with a minimal answer, a window and a "
+        f"single read must stay within {EXPONENT_MAX}; ! marks what does not, * what is to grow, for the reason below. "
+        f"The stall is the longest wait of others, which must stay within {STALL_MS_MAX:.0f} ms.",
         *_reasons(all_found),
         *_skipped(all_found),
     ]
@@ -134,11 +137,17 @@ def _row(operation: Operation, its: list[Found], cells: Cells) -> list[str]:
 def _cell(one: Found) -> str:
     if not one.grows:
         return _number(one.exponent)
-    return _number(one.exponent) + ("!" if one.operation.must_be_flat or one.is_unexplained else "*")
+    return (
+        ("≥" if one.is_bound else "")
+        + _number(one.exponent)
+        + ("!" if one.operation.must_be_flat or one.is_unexplained else "*")
+    )
 
 
 def _cost(cell: Cell) -> str:
     stall = f" / {cell.stall_ms:,.0f}" if cell.stall_ms is not None and cell.stall_ms > STALL_MS_MAX else ""
+    if cell.at_least_us is not None:
+        return f"≥{_us(cell.at_least_us)}"
     return _us(cell.cost_us) + stall
 
 

@@ -26,6 +26,10 @@ class RegisterCompetitor(Struct, frozen=True, kw_only=True):
     parent_id: CompetitorId | None = None
 
 
+class RegisterCompetitors(Struct, frozen=True, kw_only=True):
+    items: tuple[RegisterCompetitor, ...]
+
+
 class ChangeCompetitor(Struct, frozen=True, kw_only=True):
     competitor_id: CompetitorId
     name: str | None = None
@@ -42,6 +46,10 @@ class AddCompetition(Struct, frozen=True, kw_only=True):
     participants: tuple[CompetitorId, ...] = ()
     result: Result | None = None
     winner_id: CompetitorId | None = None
+
+
+class AddCompetitions(Struct, frozen=True, kw_only=True):
+    items: tuple[AddCompetition, ...]
 
 
 class ChangeCompetition(Struct, frozen=True, kw_only=True):
@@ -101,6 +109,18 @@ class AddPoints(Struct, frozen=True, kw_only=True):
     competition_id: CompetitionId | None = None
 
 
+class RankingDeltas(Struct, frozen=True):
+    """Deltas of one ranking."""
+
+    ranking_id: RankingId
+    deltas: tuple[Delta, ...]
+
+
+class AddPointsToRankings(Struct, frozen=True, kw_only=True):
+    rankings: tuple[RankingDeltas, ...]
+    competition_id: CompetitionId | None = None
+
+
 UnreversedPoints = Mapping[Sequence, Points]
 """The points that a competition caused and nothing has reversed, by sequence, ascending."""
 
@@ -130,8 +150,10 @@ class ReopenRanking(Struct, frozen=True, kw_only=True):
 
 Command = (
     RegisterCompetitor
+    | RegisterCompetitors
     | ChangeCompetitor
     | AddCompetition
+    | AddCompetitions
     | ChangeCompetition
     | CreateRanking
     | ModifyRanking
@@ -140,6 +162,7 @@ Command = (
     | AddUnity
     | ChangeUnity
     | AddPoints
+    | AddPointsToRankings
     | VoidCompetition
     | UnvoidCompetition
     | CloseRanking

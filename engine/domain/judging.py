@@ -10,7 +10,7 @@ refused for what it would add up to.
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Container, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping
 from datetime import datetime
 from typing import Final, Protocol, TypeVar, assert_never
 
@@ -27,6 +27,7 @@ from engine.domain.terms import (
     DELTA_MAX,
     DELTAS_MAX,
     ENROLLED_MAX,
+    ITEMS_MAX,
     PARTICIPANTS_MAX,
     RANKINGS_MAX,
     REVERSED_LINES_MAX,
@@ -40,6 +41,9 @@ from engine.domain.terms import (
     description_fault,
     name_fault,
 )
+
+_T = TypeVar("_T")
+_H = TypeVar("_H", bound=Hashable)
 
 # ── What judging needs to know ──────────────────────────────────────────────────────────────────────────
 
@@ -99,12 +103,18 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
     match command:
         case commands.AddPoints():
             return (_add_points(state, command),)
+        case commands.AddPointsToRankings():
+            return _add_points_to_rankings(state, command)
         case commands.RegisterCompetitor():
             return (_register_competitor(state, command),)
+        case commands.RegisterCompetitors():
+            return _register_competitors(state, command)
         case commands.ChangeCompetitor():
             return (_change_competitor(state, command),)
         case commands.AddCompetition():
             return (_add_competition(state, command),)
+        case commands.AddCompetitions():
+            return _add_competitions(state, command)
         case commands.ChangeCompetition():
             return (_change_competition(state, command),)
         case commands.CreateRanking():
@@ -137,29 +147,70 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
 
 def _add_points(state: State, command: commands.AddPoints) -> Event:
     ranking = _open_ranking(state, command.ranking_id)
-    faults: list[Fault] = []
-    if not command.deltas:
-        faults.append(Fault("participants_delta", "must hold at least one delta"))
     if len(command.deltas) > DELTAS_MAX:
         raise _unacceptable([Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")])
+    faults = [*_delta_faults(ranking, command.deltas), *_cause_faults(state, command.competition_id)]
+    _refuse_if_any(faults)
+    return events.PointsAdded(
+        ranking_id=command.ranking_id, deltas=command.deltas, competition_id=command.competition_id
+    )
+
+
+def _add_points_to_rankings(state: State, command: commands.AddPointsToRankings) -> tuple[Event, ...]:
+    closed = [str(one.ranking_id) for one in command.rankings if _is_closed(state, one.ranking_id)]
+    if closed:
+        raise Conflict(f"These rankings are closed; have them reopened first: {', '.join(closed)}.")
+    if sum([len(one.deltas) for one in command.rankings]) > DELTAS_MAX:
+        raise _unacceptable([Fault("rankings_delta", f"must hold at most {DELTAS_MAX} deltas")])
+    faults = [] if command.rankings else [Fault("rankings_delta", "must name at least one ranking")]
+    named = Counter([one.ranking_id for one in command.rankings])
+    faults += [Fault("rankings_delta", f"ranking {r} is named more than once") for r, n in named.items() if n > 1]
+    for number, one in enumerate(command.rankings):
+        its = f"rankings_delta[{number}]"
+        ranking = state.rankings.get(one.ranking_id)
+        if ranking is None:
+            faults.append(Fault(f"{its}.ranking_id", f"ranking {one.ranking_id} is not in this tournament"))
+        else:
+            faults += _within(its, _delta_faults(ranking, one.deltas))
+    _refuse_if_any([*faults, *_cause_faults(state, command.competition_id)])
+    return tuple(
+        [
+            events.PointsAdded(ranking_id=one.ranking_id, deltas=one.deltas, competition_id=command.competition_id)
+            for one in command.rankings
+        ]
+    )
+
+
+def _delta_faults(ranking: RankingState, deltas: tuple[Delta, ...]) -> list[Fault]:
+    faults: list[Fault] = []
+    if not deltas:
+        faults.append(Fault("participants_delta", "must hold at least one delta"))
     enrolled, unities = ranking.participants, ranking.unities
-    for delta in command.deltas:
+    for delta in deltas:
         if delta.competitor_id not in enrolled:
             faults.append(Fault("participants_delta", f"competitor {delta.competitor_id} is not in this ranking"))
         if delta.unity_id not in unities:
             faults.append(Fault("participants_delta", f"unity {delta.unity_id} is not in this ranking"))
         if not -DELTA_MAX <= delta.amount <= DELTA_MAX:
             faults.append(Fault("participants_delta", f"delta {delta.amount} is not within ±{DELTA_MAX}"))
-    if command.competition_id is not None:
-        competition = state.competitions.get(command.competition_id)
-        if competition is None:
-            faults.append(Fault("competition_id", f"competition {command.competition_id} is not in this tournament"))
-        elif competition.voided_at is not None:
-            faults.append(Fault("competition_id", f"competition {command.competition_id} is voided"))
-    _refuse_if_any(faults)
-    return events.PointsAdded(
-        ranking_id=command.ranking_id, deltas=command.deltas, competition_id=command.competition_id
-    )
+    return faults
+
+
+def _cause_faults(state: State, competition_id: CompetitionId | None) -> list[Fault]:
+    if competition_id is None:
+        return []
+    competition = state.competitions.get(competition_id)
+    if competition is None:
+        return [Fault("competition_id", f"competition {competition_id} is not in this tournament")]
+    if competition.voided_at is not None:
+        return [Fault("competition_id", f"competition {competition_id} is voided")]
+    return []
+
+
+def _register_competitors(state: State, command: commands.RegisterCompetitors) -> tuple[Event, ...]:
+    _refuse_beyond(state.competitors, COMPETITORS_MAX, "This tournament", "competitors", more=len(command.items))
+    _refuse_taken_twice([item.competitor_id for item in command.items])
+    return _each(command.items, lambda item: _register_competitor(state, item))
 
 
 def _register_competitor(state: State, command: commands.RegisterCompetitor) -> Event:
@@ -200,6 +251,14 @@ def _change_competitor(state: State, command: commands.ChangeCompetitor) -> Even
         color=command.color,
         parent_id=command.parent_id,
     )
+
+
+def _add_competitions(state: State, command: commands.AddCompetitions) -> tuple[Event, ...]:
+    _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions", more=len(command.items))
+    _refuse_taken_twice([item.competition_id for item in command.items])
+    if sum([len(item.participants) for item in command.items]) > PARTICIPANTS_MAX:
+        raise _unacceptable([Fault("items", f"must name at most {PARTICIPANTS_MAX} participants in all")])
+    return _each(command.items, lambda item: _add_competition(state, item))
 
 
 def _add_competition(state: State, command: commands.AddCompetition) -> Event:
@@ -412,6 +471,33 @@ def _change_unity(state: State, command: commands.ChangeUnity) -> Event:
 # ── What decisions have in common ───────────────────────────────────────────────────────────────────────
 
 
+def _each(items: tuple[_T, ...], judge: Callable[[_T], Event]) -> tuple[Event, ...]:
+    """What `judge` makes of each item. Raises Unacceptable with the faults of all items, each within its own."""
+    if not items:
+        raise _unacceptable([Fault("items", "must hold at least one item")])
+    if len(items) > ITEMS_MAX:
+        raise _unacceptable([Fault("items", f"must hold at most {ITEMS_MAX} items")])
+    decided: list[Event] = []
+    faults: list[Fault] = []
+    for number, item in enumerate(items):
+        try:
+            decided.append(judge(item))
+        except Unacceptable as refusal:
+            faults += _within(f"items[{number}]", refusal.faults)
+    _refuse_if_any(faults)
+    return tuple(decided)
+
+
+def _within(place: str, faults: Iterable[Fault]) -> list[Fault]:
+    """The faults of what stands at this place of a field."""
+    return [Fault(f"{place}.{fault.field}", fault.message) for fault in faults]
+
+
+def _is_closed(state: State, ranking_id: RankingId) -> bool:
+    ranking = state.rankings.get(ranking_id)
+    return ranking is not None and ranking.closed_at is not None
+
+
 def _open_ranking(state: State, ranking_id: RankingId) -> RankingState:
     ranking = existing(state.rankings, "ranking", ranking_id)
     if ranking.closed_at is not None:
@@ -424,14 +510,19 @@ def _refuse_taken(new_id: int, existing: Container[int]) -> None:
         raise IdTaken
 
 
+def _refuse_taken_twice(new_ids: list[int]) -> None:
+    if len(set(new_ids)) < len(new_ids):
+        raise IdTaken
+
+
 def _refuse_taken_unity(state: State, unity_id: UnityId) -> None:
     for ranking in state.rankings.values():
         _refuse_taken(unity_id, ranking.unities)
 
 
-def _refuse_beyond(those: Collection[object], most: int, whose: str, what: str) -> None:
-    """Raises Unacceptable if one more of `those` would be too many."""
-    if len(those) >= most:
+def _refuse_beyond(those: Collection[object], most: int, whose: str, what: str, *, more: int = 1) -> None:
+    """Raises Unacceptable if so many `more` of `those` would be too many."""
+    if len(those) + more > most:
         raise Unacceptable(f"{whose} has {len(those):,} {what}; it can have no more than {most:,}.")
 
 
@@ -572,9 +663,6 @@ def _all_stripped(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple([name.strip() for name in names])
 
 
-_T = TypeVar("_T", bound=Hashable)
-
-
-def _repeated(items: Iterable[_T]) -> list[_T]:
+def _repeated(items: Iterable[_H]) -> list[_H]:
     """The items that occur more than once in `items`, each once."""
     return [item for item, count in Counter(items).items() if count > 1]

@@ -33,6 +33,8 @@ PARTICIPANTS_MAX: Final = 10_000
 """Participants that one request names."""
 ENROLLED_MAX: Final = 1_000_000
 """Participants of one ranking."""
+ITEMS_MAX: Final = 1_000
+"""Competitors or competitions that one request creates."""
 COMPETITORS_MAX: Final = 1_000_000
 COMPETITIONS_MAX: Final = 1_000_000
 RANKINGS_MAX: Final = 1_000
@@ -41,7 +43,7 @@ are accepted at the same moment."""
 UNITIES_MAX: Final = 100
 """Unities of one ranking."""
 DELTAS_MAX: Final = 10_000
-"""Lines of one `PointsAdded`."""
+"""Deltas that one request adds."""
 REVERSED_LINES_MAX: Final = 100_000
 """Lines of deltas that voiding or unvoiding one competition reverses, in one commit."""
 DELTA_MAX: Final = 2_147_483_647

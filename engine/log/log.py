@@ -221,6 +221,15 @@ _SET_ASIDE_SINCE: Final = """
     SELECT EXISTS (SELECT FROM set_aside WHERE tournament_id = $1 AND sequence <= $2 AND set_aside_by > $2)
 """
 _REFUSE_KEYS: Final = "SELECT fingerprint, sequence, refusals FROM refuse_keys($1, $2)"
+# The events of one request are in one block, one after the other.
+_REQUEST: Final = f"""
+    SELECT {_COLUMNS}
+    FROM event
+    WHERE tournament_id = $1 AND sequence >= $2 AND sequence <= (
+        SELECT last_sequence FROM block WHERE tournament_id = $1 AND last_sequence >= $2 ORDER BY last_sequence LIMIT 1
+    ) AND (sequence = $2 OR idempotency_key = $3)
+    ORDER BY sequence
+"""  # noqa: S608 # the columns are written down above
 _REFUSALS: Final = "SELECT refusals FROM append_lock WHERE tournament_id = $1"
 _SLUG_OF: Final = "SELECT slug FROM tournament WHERE tournament_id = $1"
 # Like _EVENTS, one walk along each index for each key, whatever the statistics say.
@@ -661,6 +670,21 @@ async def event_at(connection: Connection, tournament_id: TournamentId, sequence
     if row is None:
         raise LogForked(tournament_id, sequence)
     return _recorded(row)
+
+
+async def request_at(
+    connection: Connection, tournament_id: TournamentId, sequence: Sequence, idempotency_key: str | None
+) -> list[Recorded]:
+    """The events of the request with this key, whose first event has this sequence. Raises as `event_at`."""
+    rows = await connection.fetch(_REQUEST, tournament_id, sequence, idempotency_key)
+    if not rows:
+        raise LogForked(tournament_id, sequence)
+    events, turn = [], Turn()
+    for row in rows:
+        events.append(_recorded(row))
+        if turn.over:
+            await turn.give_way()
+    return events
 
 
 SLICE_EVENTS_MAX: Final = 1_000

@@ -14,8 +14,10 @@ the loop.
 
 import asyncio
 import time
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Generator, Iterable
+from typing import Final, TypeVar, cast
+
+_T = TypeVar("_T")
 
 SLICE_SECONDS: Final = 0.004
 """How long the work that shares a `Turns` goes on in one round of the event loop, plus the step it is in then."""
@@ -37,6 +39,18 @@ class Turn:
         """Returns when all other work that was ready has had a turn."""
         await asyncio.sleep(0)
         self._until = time.perf_counter() + TURN_SECONDS_MAX
+
+
+async def in_turns(steps: Generator[None, None, _T]) -> _T:
+    """Takes all `steps`, each of which must be small. Returns their result."""
+    turn = Turn()
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast(_T, end.value)
+        if turn.over:
+            await turn.give_way()
 
 
 class Turns:

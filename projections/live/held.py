@@ -24,6 +24,9 @@ from projections.board.hierarchy import NestedSetBounds
 from projections.live.nested_sets import Bounds
 
 _BYTES: Final = 1_000
+_COMPETITOR_BYTES: Final = 760
+_RANKING_BYTES: Final = 4_000
+_ID_BYTES: Final = 40
 _RANKING_CHANGED = RankingModified | ParticipantsChanged | UnityAdded | RankingClosed | RankingReopened
 
 
@@ -51,7 +54,8 @@ class HeldBoard:
         self.stamp = stamp
         self.changed = False
         self._board = board
-        self._bounds = bounds
+        self._noted_bytes = 0
+        self.all_bounds = bounds
         self.competitors_changed: dict[CompetitorId, Competitor] = {}
         self._rankings: dict[RankingId, HeldRanking] = {}
 
@@ -62,22 +66,24 @@ class HeldBoard:
             competitor_id = event.competitor_id
             if competitor_id not in self.competitors_changed and competitor_id in self._board.competitors:
                 self.competitors_changed[competitor_id] = self._board.competitors[competitor_id]
+                self._noted_bytes += _COMPETITOR_BYTES
         elif isinstance(event, _RANKING_CHANGED):
             ranking_id = event.ranking_id
             if ranking_id not in self._rankings and ranking_id in self._board.rankings:
-                self._rankings[ranking_id] = _held(self._board.rankings[ranking_id])
+                held = self._rankings[ranking_id] = _held(self._board.rankings[ranking_id])
+                self._noted_bytes += _RANKING_BYTES + len(held.participants) * _ID_BYTES
 
     @property
     def is_flat(self) -> bool:
         """Whether all competitors were roots."""
-        return self._bounds.forest is None
+        return self.all_bounds.forest is None
 
     def competitor(self, competitor_id: CompetitorId) -> Competitor:
         """A competitor that was there."""
         return self.competitors_changed.get(competitor_id) or self._board.competitors[competitor_id]
 
     def bounds(self, competitor: Competitor) -> NestedSetBounds:
-        return self._bounds.of(competitor)
+        return self.all_bounds.of(competitor)
 
     def ranking(self, ranking_id: RankingId) -> HeldRanking:
         """A ranking that was there."""
@@ -85,9 +91,8 @@ class HeldBoard:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes in memory beside the board: of the bounds, as if they were those of another moment already."""
-        forest = self._bounds.forest
-        return _BYTES + (0 if forest is None else forest.size_bytes)
+        """Bytes in memory beside the board and `all_bounds`, estimated."""
+        return _BYTES + self._noted_bytes
 
 
 def _held(ranking: Ranking) -> HeldRanking:

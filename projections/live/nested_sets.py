@@ -29,10 +29,12 @@ _STEP: Final = 1_000
 
 
 class Bounds:
-    """The bounds of all competitors at one moment. `forest` is None while all are roots."""
+    """The bounds of all competitors at one moment. `forest` is None while all are roots. `size_bytes` is what it takes
+    in memory, once the bounds of now are others."""
 
     def __init__(self, forest: Forest | None) -> None:
         self.forest = forest
+        self.size_bytes = 0
 
     def of(self, competitor: Competitor) -> NestedSetBounds:
         """The bounds of a competitor that was there."""
@@ -47,16 +49,19 @@ class NestedSets:
     def __init__(self, board: Callable[[], Board]) -> None:
         self._board = board
         self._asking = asyncio.Lock()
+        self._held: Callable[[], Bounds | None] = _nobody
         self.clear()
 
     def clear(self) -> None:
         """Drops all that is kept, but for those who hold it. Call it when the board is replaced."""
+        if (held := self._held()) is not None and held.forest is not None:
+            held.size_bytes = held.forest.size_bytes
         self._forest: Forest | None = None
         self._known = False
         self._making: Generator[None, None, None] | None = None
         self._parents_then: dict[CompetitorId, CompetitorId | None] | None = None
         self._changed: deque[tuple[int, CompetitorId | None]] = deque()
-        self._held: Callable[[], Bounds | None] = _nobody
+        self._held = _nobody
 
     def note(self, event: Event) -> None:
         """Notes what will change. Call it before `event` is folded into the board."""
@@ -144,8 +149,10 @@ class NestedSets:
             if n % _STEP == 0:
                 yield
         self._parents_then = None
-        if have_parents or self._changed:
+        if have_parents or any(parent_id is not None for _, parent_id in self._changed):
             self._forest = yield from Forest.in_steps(parents)
+        else:
+            self._changed.clear()
         self._known = True
         self._making = None
 
@@ -163,6 +170,7 @@ class NestedSets:
         assert forest is not None
         if (held := self._held()) is not None:
             held.forest = forest.frozen()
+            held.size_bytes = forest.size_bytes
             self._held = _nobody
         parent = 0 if parent_id is None else self._board().competitors[parent_id].number
         if number > len(forest):

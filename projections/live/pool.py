@@ -13,6 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from itertools import islice
 from typing import Final
 
 import structlog
@@ -48,7 +49,8 @@ from projections.tables import tables
 READERS_MAX: Final = 5
 """Connections of a process that read logs at the same time. The others are for appends and for barriers."""
 LIVE_BYTES_MAX: Final = 512 * 1024 * 1024
-"""What the tournaments in the memory of one process take, estimated. Pinned ones stay, even beyond this."""
+"""What the tournaments in the memory of one process take, estimated. Pinned ones stay, even beyond this, and the last
+one used."""
 STOPPED_SECONDS: Final = 1.0
 """A tournament that could not be folded is not tried again for so long."""
 
@@ -160,10 +162,11 @@ class LivePool:
         LIVE_TOURNAMENTS.set(len(self._tournaments))
 
     def _evict(self) -> None:
-        """Forgets unpinned tournaments until the others fit, least recently used first."""
+        """Forgets unpinned tournaments until the others fit, least recently used first. The last one used stays: if it
+        did not fit alone, each request would load it anew."""
         excess_bytes = self._bytes - self._bytes_max
         leaving = []
-        for live in self._tournaments.values():
+        for live in islice(self._tournaments.values(), len(self._tournaments) - 1):
             if excess_bytes <= 0:
                 break
             if live.pins == 0:

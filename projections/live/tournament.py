@@ -34,6 +34,8 @@ BEHIND_EVENTS_MAX: Final = 20_000
 """A live that lacks more events than these is made anew from the tables, if they are that far ahead of it. Folding so
 many takes some tenths of a second."""
 
+BLOCKS_AT_ONCE_MAX: Final = 100
+"""Blocks that a live in use reads and folds in one go. Readers must not see the state within a block."""
 _SIZED_EVERY_EVENTS: Final = 256
 _ANY_SEQUENCE: Final = Sequence(2**63 - 1)
 FOLDED_AT_ONCE: Final = 100
@@ -62,8 +64,8 @@ class LiveTournament:
         self.revisions = Revisions()
         self.cache = RenderCache()
         self.orders = Orders(lambda: self.board)
-        self.selections = Selections(lambda: self.board)
         self.nested_sets = NestedSets(lambda: self.board)
+        self.selections = Selections(lambda: self.board)
         self.pins = 0
         self.dropped = False
         self.catching_up = asyncio.Lock()
@@ -170,7 +172,7 @@ class LiveTournament:
         the same time. Raises LogForked and LogUnreadable; the live must be dropped then.
         """
         while self.head.sequence < to:
-            tail = await log.tail(connection, self.tournament_id, self.head)
+            tail = await log.tail(connection, self.tournament_id, self.head, blocks_max=BLOCKS_AT_ONCE_MAX)
             if not tail.events and self.head.sequence < to:
                 raise LogForked(self.tournament_id, self.head.sequence)
             self.fold(tail.events, tail.head)
@@ -196,8 +198,8 @@ class LiveTournament:
         # Only appends of ours can have been folded meanwhile, with what they told; each followed what was before it.
         self.head, self.board = anew.head, anew.board
         self.orders.clear()
-        self.selections.clear()
         self.nested_sets.clear()
+        self.selections.clear()
         self._held.clear()
         self._held_last = _nobody
         then = self.revisions  # all counts rise: nothing that was rendered of the old board may be used again
@@ -216,8 +218,8 @@ class LiveTournament:
         if self.head.sequence >= self._sized_at + _SIZED_EVERY_EVENTS or self._board_bytes == 0:
             self._sized_at = self.head.sequence
             self._board_bytes = board_bytes(self.board)
-        kept = self.orders.size_bytes + self.selections.size_bytes + self.nested_sets.size_bytes
-        return self._board_bytes + self.cache.size_bytes + kept
+        beside = self.cache.size_bytes + self.orders.size_bytes + self.nested_sets.size_bytes
+        return self._board_bytes + beside + self.selections.size_bytes
 
 
 async def load(connection: Connection, tournament_id: TournamentId) -> LiveTournament:

@@ -23,7 +23,7 @@ from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId,
 from engine.log import log
 from engine.log.log import Head
 from engine.process.turns import Turns
-from projections.board.board import Board, fold_all, folding
+from projections.board.board import Board, folding
 from projections.past.explanation import Explainer, Place, Step
 from projections.past.history import EVERYTHING, Filter, Historian, HistoryLine
 from projections.past.series import Series
@@ -195,9 +195,10 @@ class Past:
     ) -> PastBoard:
         board, after = await self._before_version(tournament_id, ranking_id, wanted, head)
         async for events in self._slices(tournament_id, after, head):
-            for recorded in folding(tournament_id, board, events):
-                if _version(board, ranking_id, wanted.unity_id) >= wanted.version:
-                    return PastBoard(board, recorded.sequence, recorded.recorded_at)
+            last: list[Recorded] = []
+            await self._turns.work(_until_version(tournament_id, board, ranking_id, wanted, events, last))
+            if _version(board, ranking_id, wanted.unity_id) >= wanted.version:
+                return PastBoard(board, last[0].sequence, last[0].recorded_at)
         reached = _version(board, ranking_id, wanted.unity_id)
         raise NotFound(f"Unity {wanted.unity_id} has reached version {reached}; ask for one from 1 up to that.")
 
@@ -223,7 +224,7 @@ class Past:
         """The board after the event `upto`; 0: the empty one."""
         board, after = await self._nearest(tournament_id, upto)
         async for events in self._slices_read_ahead(tournament_id, after, upto):
-            fold_all(tournament_id, board, events)
+            await self._turns.work(folding(tournament_id, board, events))
         return board
 
     async def _nearest(self, tournament_id: TournamentId, upto: Sequence) -> tuple[Board, Sequence]:
@@ -381,8 +382,7 @@ class Past:
         board, series = Board(), Series(ranking_id, unity_id)
         async with self._admitted():
             async for events in self._slices_read_ahead(tournament_id, Sequence(0), head):
-                for recorded in folding(tournament_id, board, events):
-                    series.follow(board, recorded)
+                await self._turns.work(_followed(tournament_id, board, series, events))
                 yield events[-1].sequence, series
 
     # ── Admission ───────────────────────────────────────────────────────────────────────────────────────
@@ -406,6 +406,29 @@ class Past:
                 yield
         finally:
             self._slots.release()
+
+
+def _until_version(
+    tournament_id: TournamentId,
+    board: Board,
+    ranking_id: RankingId,
+    wanted: AtVersion,
+    events: Iterable[Recorded],
+    last: list[Recorded],
+) -> Iterator[None]:
+    """Folds events step by step until the unity has the version, and puts the last one into `last`."""
+    for recorded in folding(tournament_id, board, events):
+        last[:] = [recorded]
+        if _version(board, ranking_id, wanted.unity_id) >= wanted.version:
+            return
+        yield
+
+
+def _followed(tournament_id: TournamentId, board: Board, series: Series, events: Iterable[Recorded]) -> Iterator[None]:
+    """Folds events step by step, and has the series follow them."""
+    for recorded in folding(tournament_id, board, events):
+        series.follow(board, recorded)
+        yield
 
 
 def _add_lines(

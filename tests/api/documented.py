@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from api.http.auth import Scope
-from api.interface.declarations import Operation, method_of, scope_of
+from api.interface.declarations import Operation, Write, method_of, scope_of
 from api.interface.operations import OPERATIONS
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "INTERFACE.md"
@@ -17,7 +17,8 @@ def table() -> str:
 
 def _row(operation: Operation) -> str:
     path = operation.path.replace("{", "<").replace("_id}", " id>")
-    fields = ", ".join(f"**`{one.name}`**" if one.required else f"`{one.name}`" for one in operation.fields)
+    taken = operation.takes if isinstance(operation, Write) else operation.fields
+    fields = ", ".join(f"**`{one.name}`**" if one.required else f"`{one.name}`" for one in taken)
     scope = "; scope `admin`" if scope_of(operation) is Scope.ADMIN else ""
     return f"| {method_of(operation)} `/{path}` | {operation.summary} | {fields or 'nothing'}{scope} |\n"
 

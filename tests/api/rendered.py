@@ -15,4 +15,5 @@ def answered(view: View, name: str, of: Any) -> bytes | TaggedBody | Later:
     """What the operation of this name answers to a question, or to the event that it led to."""
     operation = BY_NAME[name]
     assert isinstance(operation, Read | Write)
-    return operation.render(view, operation.answer, of)
+    shows_all = isinstance(operation, Write) and operation.shows_all
+    return operation.render(view, operation.answer, [of] if shows_all else of)

@@ -170,6 +170,11 @@ def deltas(*lines: tuple[int, int, int | str]) -> str:
     )
 
 
+def rankings_deltas(deltas_of: Mapping[int, str]) -> str:
+    """The field rankings_delta for the deltas of rankings, each as `deltas` has them."""
+    return json.dumps([{"ranking_id": r, "participants_delta": json.loads(of)} for r, of in deltas_of.items()])
+
+
 async def register(client: Client, *names: str) -> list[int]:
     """Registers competitors, in this order; returns their ids."""
     return [(await client.post("competitors.json", {"name": name})).json["competitor"]["id"] for name in names]

@@ -254,7 +254,7 @@ async def test_a_keyed_request_that_was_accepted_is_answered_as_accepted_after_t
         await submit(desks[0], arena.tournament_id, CloseRanking(ranking_id=arena.ranking_id))
         for desk in desks:
             repeat = await submit(desk, arena.tournament_id, arena.points(), key="k")
-            assert repeat == Receipt(first.event, first.sequence, replayed=True)
+            assert repeat == Receipt(first.events, first.sequence, replayed=True)
             with pytest.raises(Conflict):
                 await submit(desk, arena.tournament_id, arena.points())
             with pytest.raises(Conflict):
@@ -307,7 +307,7 @@ async def test_what_is_answered_to_a_repeat_is_shown_by_the_live_it_is_answered_
             points = PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points().deltas)
             await record(elsewhere, arena.tournament_id, points, key="k")
             await elsewhere.execute("COMMIT; BEGIN")
-        assert await asking == Receipt(points, Sequence(7), replayed=True)
+        assert await asking == Receipt((points,), Sequence(7), replayed=True)
 
 
 # ── Refusals are of the present ─────────────────────────────────────────────────────────────────────────

@@ -249,7 +249,7 @@ async def test_a_repeat_is_answered_with_all_that_was_acknowledged_before_it_was
             for amount in (10, 100):
                 await submit(there, arena.tournament_id, gain(arena, amount))
                 again = await submit(here, arena.tournament_id, gain(arena, 1), key="k")
-                assert again == Receipt(first.event, first.sequence, replayed=True)
+                assert again == Receipt(first.events, first.sequence, replayed=True)
                 assert total(live, arena) == sum(await amounts(there, arena))
 
 

@@ -36,7 +36,7 @@ async def test_what_was_sent_before_a_repeat_of_it_was_refused_is_not_recorded_a
             assert between.faults_left == 0
             # What is sent from now on is another matter.
             receipt = await submit(here, arena.tournament_id, arena.points(), key="k")
-        assert receipt == Receipt(receipt.event, Sequence(7), replayed=False)
+        assert receipt == Receipt(receipt.events, Sequence(7), replayed=False)
         assert len(await recorded(there.database, arena.tournament_id)) == 7
 
 
@@ -66,7 +66,7 @@ async def test_many_refusals_at_once_are_told_to_the_log_together_and_each_is_an
                 *(submit(desk, arena.tournament_id, arena.points(), key=key) for key in keys), return_exceptions=True
             )
             assert [type(outcome) for outcome in outcomes] == [Conflict] * 200 + [Receipt] * 2
-            assert outcomes[-1] == Receipt(first.event, first.sequence, replayed=True)
+            assert outcomes[-1] == Receipt(first.events, first.sequence, replayed=True)
         async with desks[0].database.connection() as connection:
             refusals = await connection.fetchval(
                 "SELECT refusals FROM append_lock WHERE tournament_id = $1", arena.tournament_id

@@ -212,7 +212,7 @@ def test_who_asks_for_the_same_at_the_same_head_shares_what_is_made() -> None:
     first, second = (begun(answered(live, ADD, RankingQuestion(RankingId(1)))) for _ in range(2))
     assert first is second
     assert first.parts == second.parts
-    standing = first.parts[2]
+    standing = first.parts[-1]
     assert isinstance(standing, Made)
     one, other = ([piece for piece in standing.portions() if piece] for _ in range(2))
     assert len(one) > 1
@@ -397,6 +397,21 @@ def test_what_several_hold_is_counted_once() -> None:
     assert account.held_bytes == 100
     account.let_go(shared)
     assert account.held_bytes == 0
+
+
+def test_what_grows_while_it_is_held_is_counted_as_large_as_it_is_and_makes_others_give_way() -> None:
+    account, relieved = Outgoing(Turns(), bytes_max=100), list[float]()
+    account.relieve = relieved.append
+    part = Taken(40)
+    account.hold(part, b"x" * 10)
+    part.size_bytes = 90
+    account.measure()
+    assert (account.held_bytes, relieved) == (100, [])
+    part.size_bytes = 91
+    account.measure()
+    assert (account.held_bytes, relieved) == (101, [0.0])
+    account.let_go(part)
+    assert account.held_bytes == 10
 
 
 class Unread:

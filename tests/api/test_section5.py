@@ -36,6 +36,7 @@ from tests.api.service import (
     listed,
     make_token,
     play_season,
+    rankings_deltas,
     register,
     sent_raw,
     serve,
@@ -55,6 +56,7 @@ _TOURNAMENT_ID = "SELECT tournament_id FROM tournament WHERE slug = $1"
 
 ACCEPTED: dict[str, Callable[[Season], Form]] = {
     "PUT rankings/{ranking_id}/add.json": lambda s: {"participants_delta": deltas((s.ids[0], s.unity_id, 3))},
+    "PUT points.json": lambda s: {"rankings_delta": rankings_deltas({s.ranking_id: deltas((s.ids[0], s.unity_id, 3))})},
     "POST rankings.json": lambda s: {"name": "Cup", "main_unity_name": "points", "participants": listed(s.ids)},
     "PUT rankings/{ranking_id}.json": lambda s: {"main_unity_name": "score", "participants": listed(s.ids[1:])},
     "PUT rankings/{ranking_id}/participants.json": lambda s: {"add": s.ids[0], "remove": s.ids[1]},
@@ -1232,7 +1234,8 @@ async def test_a_body_that_comes_too_slowly_is_408(
 
 
 OTHER_MEDIA = [
-    {"Content-Type": "application/json"},
+    {"Content-Type": "application/json; charset=utf-16"},
+    {"Content-Type": "application/x-ndjson"},
     {"Content-Type": "text/plain"},
     {"Content-Type": "multipart/form-data; boundary=x"},
     {"Content-Type": "multipart/form-data"},

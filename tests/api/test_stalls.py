@@ -25,9 +25,10 @@ import uvloop
 
 from api.desk.desk import open_desk
 from api.http.forms import BODY_BYTES_MAX
+from api.interface.standings import MADE_LINES_MAX
 from api.service.app import make_front, serving
 from engine.database.pool import open_database
-from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, PointsAdded
+from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded, RankingCreated
 from engine.domain.terms import (
     DELTAS_MAX,
     OPERATOR,
@@ -337,6 +338,43 @@ def test_answers_of_any_length_hold_up_nobody(watched: Watched, dsn: str) -> Non
             assert min(map(len, clients.map(watched.answer, [asked["rankings"]] * 20))) > 6_000_000
             together.append(watched.stall_seconds)
     assert min(together) < STALL_SECONDS_MAX, together
+
+
+@pytest.mark.timeout(600)
+def test_hierarchies_and_rankings_beyond_what_is_kept_hold_up_nobody(watched: Watched, dsn: str) -> None:
+    number, teams, first = 20_000, 500, 1_000_000
+    assert number > MADE_LINES_MAX
+    everybody = tuple(map(CompetitorId, range(first, first + number)))
+    facts: list[Event] = []
+    for n, competitor_id in enumerate(everybody):
+        team = everybody[n % teams] if n >= teams else None
+        facts.append(CompetitorRegistered(competitor_id=competitor_id, name=f"c{n}", parent_id=team))
+    ranking = RankingCreated(
+        ranking_id=RankingId(1), name="R", participants=everybody, main_unity_id=UnityId(1_000), main_unity_name="p"
+    )
+    asyncio.run(append(dsn, watched.slug, [*facts, ranking]))
+
+    def sent(method: str, path: str, form: str) -> bytes:
+        return watched.head(method, path, f"Content-Length: {len(form)}") + form.encode()
+
+    asked = {
+        "a page": watched.head("GET", "competitors.json?per_page=200&page=50"),
+        "a new child": sent("POST", "competitors.json", f"name=new&parent={first + 7}"),
+        "another parent": sent("PUT", f"competitors/{everybody[-1]}.json", f"parent={first + 8}"),
+        "another parent for a team": sent("PUT", f"competitors/{first + 9}.json", f"parent={first + 8}"),
+        "one delta": adding(watched, (first, 1_000, 1)),
+        "standings": watched.head("GET", "rankings/1/standings.json"),
+        "standings of the past": watched.head("GET", f"rankings/1/standings.json?at_sequence={number + 2}"),
+        "rankings": watched.head("GET", "rankings.json"),
+    }
+    found = stalls(watched, asked)
+    assert max(found.values()) < STALL_SECONDS_MAX, found
+    answer = watched.ask("GET", "rankings/1/standings.json")["ranking"]
+    assert [one["id"] for one in answer["competitors"]] == list(everybody)
+    assert [answer["competitors"][n]["level"] for n in (8, 9, 10, number - 1)] == [0, 1, 0, 1]
+    lines = answer["unities"][0]["competitors_ranking"]
+    assert [one["competitor_id"] for one in lines] == list(everybody)
+    assert [one["position"] for one in lines[:3]] == [1, 2, 2]
 
 
 @pytest.mark.timeout(600)

@@ -64,6 +64,7 @@ OPERATIONS: dict[str, Callable[[Form], Command]] = {
     "change_participants": lambda form: command_of("PUT rankings/{ranking_id}/participants.json", form, ranking_id=7),
     "add_unity": lambda form: command_of("POST rankings/{ranking_id}/unities.json", form, ranking_id=7, unity_id=8),
     "add_points": lambda form: command_of("PUT rankings/{ranking_id}/add.json", form, ranking_id=7),
+    "add_points_to_rankings": lambda form: command_of("PUT points.json", form),
     "close_ranking": lambda form: command_of("PUT rankings/{ranking_id}/close.json", form, ranking_id=7),
     "reopen_ranking": lambda form: command_of("PUT rankings/{ranking_id}/reopen.json", form, ranking_id=7),
 }
@@ -79,6 +80,10 @@ LEAST: dict[str, dict[str, str]] = {
     "change_participants": {},
     "add_unity": {"name": "goals"},
     "add_points": {"participants_delta": '[{"competitor_id":1,"unities":[{"unity_id":3,"delta":"5"}]}]'},
+    "add_points_to_rankings": {
+        "rankings_delta": '[{"ranking_id":5,"participants_delta":'
+        '[{"competitor_id":1,"unities":[{"unity_id":3,"delta":"5"}]}]}]'
+    },
     "close_ranking": {},
     "reopen_ranking": {},
 }

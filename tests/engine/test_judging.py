@@ -13,7 +13,7 @@ from msgspec import UNSET
 
 from engine.domain import commands, events
 from engine.domain.commands import Command
-from engine.domain.errors import Conflict, Fault, NotFound, Refusal, Unacceptable
+from engine.domain.errors import Conflict, Fault, IdTaken, NotFound, Refusal, Unacceptable
 from engine.domain.events import Delta, Event
 from engine.domain.judging import decide
 from engine.domain.terms import (
@@ -23,6 +23,7 @@ from engine.domain.terms import (
     DELTAS_MAX,
     DESCRIPTION_CHARACTERS_MAX,
     ENROLLED_MAX,
+    ITEMS_MAX,
     NAME_CHARACTERS_MAX,
     PARTICIPANTS_MAX,
     RANKINGS_MAX,
@@ -198,6 +199,19 @@ def added(*deltas: tuple[int, int, int], **facts: Any) -> Event:
     return events.PointsAdded(**{"ranking_id": OVERALL, "deltas": lines} | facts)
 
 
+def register_all(*items: Command) -> Command:
+    return commands.RegisterCompetitors(items=items)  # type: ignore[arg-type]
+
+
+def compete_all(*items: Command) -> Command:
+    return commands.AddCompetitions(items=items)  # type: ignore[arg-type]
+
+
+def add_to_rankings(*rankings: tuple[int, tuple[tuple[int, int, int], ...]], **said: Any) -> Command:
+    its = [commands.RankingDeltas(r, tuple(Delta(*delta) for delta in deltas)) for r, deltas in rankings]
+    return commands.AddPointsToRankings(rankings=tuple(its), **said)
+
+
 def void(competition_id: int = DUEL, unreversed: commands.UnreversedPoints | None = None) -> Command:
     return commands.VoidCompetition(competition_id=competition_id, unreversed=unreversed or {})
 
@@ -239,6 +253,7 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
         change(competitor_id=ANNA, parent_id=DORA),
         changed(competitor_id=ANNA, parent_id=DORA),
     ),
+    "one competitor may come by itself among many": (register_all(register(name=" Finn ")), registered()),
     # competitions
     "a competition needs nothing but a group": (compete(), competed()),
     "participants keep the order sent": (compete(CARA, ANNA, BEN), competed(CARA, ANNA, BEN)),
@@ -291,6 +306,7 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
         report(RACE, result='{"4": "10.1"}', winner_id=DORA),
         reported(RACE, result={DORA: "10.1"}, winner_id=DORA),
     ),
+    "one competition may come by itself among many": (compete_all(compete(ANNA, BEN)), competed(ANNA, BEN)),
     # rankings
     "a ranking needs a name, a main unity and one competitor": (create(ANNA), created(ANNA)),
     "a ranking's list keeps the order sent": (create(CARA, ANNA, EMIL), created(CARA, ANNA, EMIL)),
@@ -378,6 +394,10 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
         add((CARA, POINTS, 3), competition_id=FRIENDLY),
         added((CARA, POINTS, 3), competition_id=FRIENDLY),
     ),
+    "points may be added to one ranking as to many": (
+        add_to_rankings((OVERALL, ((ANNA, POINTS, 3),)), competition_id=DUEL),
+        added((ANNA, POINTS, 3), competition_id=DUEL),
+    ),
     "10,000 deltas may be added at once": (
         add(*[(ANNA, POINTS, 1)] * DELTAS_MAX),
         added(*[(ANNA, POINTS, 1)] * DELTAS_MAX),
@@ -388,6 +408,65 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
 @pytest.mark.parametrize(("when", "then"), ACCEPTED.values(), ids=ACCEPTED.keys())
 def test_accepted(board: Board, when: Command, then: Event) -> None:
     assert decide(board, when) == (then,)
+
+
+def test_many_are_decided_as_each_would_be_and_in_order() -> None:
+    board = board_after([*GIVEN, events.RankingReopened(ranking_id=FINISHED)])
+    names = ["Finn", " Gus", "Finn"]
+    each = [register(competitor_id=NEW + n, name=name, parent_id=BEN) for n, name in enumerate(names)]
+    assert decide(board, register_all(*each)) == tuple(decide(board, one)[0] for one in each)
+    each = [commands.AddCompetition(competition_id=NEW + n, group_id=n, participants=(ANNA, BEN)[:n]) for n in range(3)]
+    assert decide(board, compete_all(*each)) == tuple(decide(board, one)[0] for one in each)
+    points = {FINISHED: ((DORA, TIMES, 1), (DORA, TIMES, 1)), OVERALL: ((ANNA, GOALS, -2),)}
+    assert decide(board, add_to_rankings(*points.items(), competition_id=RACE)) == (
+        added(*points[FINISHED], ranking_id=FINISHED, competition_id=RACE),
+        added(*points[OVERALL], competition_id=RACE),
+    )
+
+
+def test_as_many_as_a_request_may_name_are_created_and_no_more(board: Board) -> None:
+    each = [register(competitor_id=1_000 + n) for n in range(ITEMS_MAX + 1)]
+    assert len(decide(board, register_all(*each[:-1]))) == ITEMS_MAX == 1_000
+    duels = [commands.AddCompetition(competition_id=1_000 + n, group_id=1) for n in range(ITEMS_MAX + 1)]
+    assert len(decide(board, compete_all(*duels[:-1]))) == ITEMS_MAX
+    for when in (register_all(*each), compete_all(*duels)):
+        with pytest.raises(Unacceptable) as refusal:
+            decide(board, when)
+        assert refusal.value.faults == (Fault("items", "must hold at most 1000 items"),)
+    with pytest.raises(IdTaken):
+        decide(board, register_all(each[0], each[0]))
+    with pytest.raises(IdTaken):
+        decide(board, compete_all(duels[0], duels[0]))
+
+
+def test_the_competitions_of_one_request_name_10_000_participants_and_no_more() -> None:
+    def competitions(*sizes: int) -> Command:
+        return compete_all(
+            *[
+                commands.AddCompetition(competition_id=NEW + n, group_id=1, participants=CROWD[:size])
+                for n, size in enumerate(sizes)
+            ]
+        )
+
+    assert len(decide(CROWDED, competitions(PARTICIPANTS_MAX - 1, 1))) == 2
+    with pytest.raises(Unacceptable) as refusal:
+        decide(CROWDED, competitions(PARTICIPANTS_MAX - 1, 2))
+    assert refusal.value.faults == (Fault("items", "must name at most 10000 participants in all"),)
+
+
+def test_the_deltas_of_all_rankings_are_counted_together(board: Board) -> None:
+    fold_events(board, events.RankingReopened(ranking_id=FINISHED))
+    half = ((ANNA, POINTS, 1),) * (DELTAS_MAX - 1)
+    assert decide(board, add_to_rankings((OVERALL, half), (FINISHED, ((DORA, TIMES, 1),))))
+    with pytest.raises(Unacceptable) as refusal:
+        decide(board, add_to_rankings((OVERALL, half), (FINISHED, ((DORA, TIMES, 1),) * 2)))
+    assert refusal.value.faults == (Fault("rankings_delta", f"must hold at most {DELTAS_MAX} deltas"),)
+
+
+def test_closed_rankings_among_many_are_all_named(board: Board) -> None:
+    fold_events(board, events.RankingClosed(ranking_id=OVERALL))
+    with pytest.raises(Conflict, match=r"have them reopened first: 31, 30\."):
+        decide(board, add_to_rankings((FINISHED, ()), (NOBODY, ()), (OVERALL, ())))
 
 
 def test_a_list_may_name_10_000_competitors() -> None:
@@ -453,6 +532,37 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
     "a main unity that takes another's name": (
         redefine(POINTS, name="Goals"),
         [("name", "this ranking has a unity 'Goals' already")],
+    ),
+    # many at once
+    "no competitors at all": (register_all(), [("items", "must hold at least one item")]),
+    "no competitions at all": (compete_all(), [("items", "must hold at least one item")]),
+    "some competitors who are not right": (
+        register_all(
+            register(name="", color="red"), register(competitor_id=NEW_TOO), register(competitor_id=60, parent_id=NEW)
+        ),
+        [
+            ("items[0].name", EMPTY),
+            ("items[0].color", NO_COLOR),
+            ("items[2].parent", f"competitor {NEW} is not in this tournament"),
+        ],
+    ),
+    "a competition of many that is not right": (
+        compete_all(compete(), commands.AddCompetition(competition_id=60, group_id=1, winner_id=ANNA)),
+        [("items[1].winner", f"competitor {ANNA} is not a participant")],
+    ),
+    "points for no ranking": (add_to_rankings(), [("rankings_delta", "must name at least one ranking")]),
+    "points for rankings that are not right": (
+        add_to_rankings(
+            (OVERALL, ((ANNA, POINTS, 1), (DORA, TIMES, 1))), (NOBODY, ()), (OVERALL, ()), competition_id=1
+        ),
+        [
+            ("rankings_delta", f"ranking {OVERALL} is named more than once"),
+            ("rankings_delta[0].participants_delta", f"competitor {DORA} is not in this ranking"),
+            ("rankings_delta[0].participants_delta", f"unity {TIMES} is not in this ranking"),
+            ("rankings_delta[1].ranking_id", f"ranking {NOBODY} is not in this tournament"),
+            ("rankings_delta[2].participants_delta", "must hold at least one delta"),
+            ("competition_id", "competition 1 is not in this tournament"),
+        ],
     ),
     # participants
     "a change of no participants": (enrol(), [("add", "must name at least one competitor, unless remove does")]),
@@ -735,6 +845,8 @@ def test_too_many_deltas_are_refused_in_one_sentence(board: Board) -> None:
 @pytest.mark.parametrize(
     ("what", "most", "when"),
     [
+        ("competitors", COMPETITORS_MAX, register_all(register())),
+        ("competitions", COMPETITIONS_MAX, compete_all(commands.AddCompetition(competition_id=NEW, group_id=1))),
         ("competitors", COMPETITORS_MAX, register()),
         ("competitions", COMPETITIONS_MAX, commands.AddCompetition(competition_id=NEW, group_id=1)),
         ("rankings", RANKINGS_MAX, create(ANNA)),

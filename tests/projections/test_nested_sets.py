@@ -15,6 +15,7 @@ from engine.domain.terms import OPERATOR, CompetitorId, Sequence, TournamentId
 from engine.log.log import Head
 from projections.board.board import Board
 from projections.board.hierarchy import NestedSetBounds
+from projections.live import held as held_module
 from projections.live import nested_sets
 from projections.live.held import HeldBoard
 from projections.live.tournament import LiveTournament
@@ -132,6 +133,20 @@ def test_nothing_is_kept_while_all_are_roots() -> None:
     assert live.nested_sets.size_bytes > 1_000 * 8
 
 
+def test_what_is_held_counts_once_it_is_of_another_moment() -> None:
+    live = live_of(registered(1), *(registered(n, 1) for n in range(2, 1_001)))
+    first = live.hold()
+    go_on(live, registered(1_001))
+    second = live.hold()
+    assert second.all_bounds.size_bytes == 0
+    assert first.all_bounds.size_bytes > 1_000 * 30
+    for n in range(1_002, 2_000):
+        go_on(live, registered(n, 1))
+    assert live.nested_sets.size_bytes == 0  # too much has changed: it is dropped, but for who holds it
+    assert second.all_bounds.size_bytes > 1_000 * 30
+    assert second.bounds(second.competitor(CompetitorId(1))) == NestedSetBounds(0, 1, 2_000)
+
+
 def test_a_change_costs_no_more_beside_many_than_beside_few() -> None:
     """Counted in steps, not in time: one for each change, whatever there is beside it."""
     for number in (100, 30_000):
@@ -155,4 +170,5 @@ def test_what_is_held_shows_names_and_lists_of_its_moment() -> None:
     go_on(live, CompetitorChanged(competitor_id=CompetitorId(1), name="third"))
     assert live.hold() is not held
     assert held.competitor(CompetitorId(1)).name == "a"
+    assert held.size_bytes == live.hold().size_bytes + held_module._COMPETITOR_BYTES
     assert live.hold().competitor(CompetitorId(1)).name == "third"
