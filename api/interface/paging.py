@@ -67,10 +67,9 @@ class PageQuestion(Struct, frozen=True):
         """The part of all these items, in their order. Raises Unacceptable if it is after an item that is not there,
         and calls it `what`."""
         if self.after is not None:
-            start = number_before(items, what, self.after)
-            return self._following(items.ids(start + 1, start + self.per_page + 1))
-        start = self._start
-        return self._page(items.ids(start + 1, start + self.per_page), len(items))
+            number = number_before(items, what, self.after)
+            return self._following(items.ids(number + 1, number + self.per_page + 1))
+        return self._page(items.ids(self._start + 1, self._start + self.per_page), len(items))
 
     async def selected(
         self, items: Packed[Any, Any], what: str, chosen: ListFilter, selections: Selections, turns: Turns

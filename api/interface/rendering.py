@@ -3,8 +3,8 @@
 Each piece of an answer is rendered once per change, not once per request. It is kept in the cache of its tournament
 until what it shows has changed, so all requests of a batch share the same bytes. Renderers return the whole body of an
 answer, or, if that is long, how to begin it. The board is folded in place while others have their turn. So a long
-answer first takes hold of what it shows (frozen values as they are, copies of totals), and is then rendered step by
-step while it is sent.
+answer first takes hold of what it shows (a held board, copies of lists and totals), and is then rendered step by step
+while it is sent.
 """
 
 import hashlib

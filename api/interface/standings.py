@@ -199,7 +199,7 @@ async def _window_now(context: RecallContext, answer: Answer, question: "Standin
     unity_id = unity_of(live.board, ranking_id, question.unity_id)
     order = await live.orders.of(ranking_id, unity_id)
     head = live.head
-    unfinished = _window(live, answer, question, unity_id, order)
+    unfinished = await _window(live, answer, question, unity_id, order)
     recorded_at = await context.past.recorded_at(live.tournament_id, head.sequence)
     return _finished(unfinished, ranking_id, live.board, head.sequence, recorded_at, head)
 
@@ -212,12 +212,15 @@ async def _window_then(
     ranking = then.board.rankings[ranking_id]
     unity = ranking.unities[unity_id]
     order = await made_in_turns(ranking.participants, unity, Turn())
-    unfinished = _window(view, answer, question, unity_id, order)
+    unfinished = await _window(view, answer, question, unity_id, order)
     return _finished(unfinished, ranking_id, then.board, then.sequence, then.recorded_at, head)
 
 
-def _window(view: View, answer: Answer, question: "StandingsQuestion", unity_id: UnityId, order: OrderedLines) -> bytes:
-    """The body up to its only unity, with the lines of `order` that `question` asks for. Raises Unacceptable."""
+async def _window(
+    view: View, answer: Answer, question: "StandingsQuestion", unity_id: UnityId, order: OrderedLines
+) -> bytes:
+    """The body up to its only unity, with the lines of `order` that `question` asks for. It takes hold of all it shows
+    before it gives way to others. Raises Unacceptable."""
     ranking_id = question.ranking_id
     ranking = view.board.rankings[ranking_id]
     unity = ranking.unities[unity_id]
@@ -232,8 +235,13 @@ def _window(view: View, answer: Answer, question: "StandingsQuestion", unity_id:
     unfinished = RankingShape(**_fields(ranking_id, ranking, b"[]"), unities=[])
     before, between, _ = cut(unfinished, "competitors", "unities")
     pieces = competitor_pieces(view)
-    competitors = b",".join([pieces[line.competitor_id] for line in lines])
-    return b"".join((answer.before, before, competitors, between, encode(shape)))
+    end = between + encode(shape)
+    competitors, turn = [], Turn()
+    for line in lines:
+        competitors.append(pieces[line.competitor_id])
+        if turn.over:
+            await turn.give_way()
+    return b"".join((answer.before, before, b",".join(competitors), end))
 
 
 # ── Short answers ───────────────────────────────────────────────────────────────────────────────────────

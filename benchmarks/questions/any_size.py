@@ -6,6 +6,7 @@ unities, competitions, points in the log, tournaments beside it, keys. Each has 
 says why. Others must not wait.
 """
 
+import asyncio
 import math
 import time
 import traceback
@@ -17,13 +18,12 @@ from asyncpg import PostgresError
 
 from benchmarks import machine, service
 from benchmarks.asking import enrol
+from benchmarks.past import ran
 from benchmarks.processes import ProgramFailed
 from benchmarks.service import owner, serving
 from benchmarks.setting import Setting
 from benchmarks.sizes import table, worlds
 from benchmarks.sizes.measuring import (
-    FIRST,
-    IDLE,
     Cell,
     Effort,
     Measuring,
@@ -31,7 +31,16 @@ from benchmarks.sizes.measuring import (
     measuring,
     wait_for_tables,
 )
-from benchmarks.sizes.operations import EXPONENT_MAX, OPERATIONS, Kind, Operation
+from benchmarks.sizes.operations import (
+    COMMANDS,
+    EXPONENT_MAX,
+    FIRST_ANSWER,
+    IDLENESS,
+    OPERATIONS,
+    ROWS,
+    Kind,
+    Measured,
+)
 from benchmarks.sizes.table import SMALLEST_NAME, Cells
 from benchmarks.sizes.worlds import SMALLEST, Step, World
 from benchmarks.table import Findings
@@ -81,7 +90,7 @@ async def _measured(setting: Setting, token: str, step: Step | None, known: Cell
     except (ProgramFailed, OSError, PostgresError, TimeoutError) as error:
         setting.say(traceback.format_exc())
         reason = f"{type(error).__name__}: {error}".partition("\n")[0]
-        return {operation.name: Cell(skipped=reason) for operation in table.ROWS}, 0
+        return {operation.name: Cell(skipped=reason) for operation in ROWS}, 0
     finally:
         await setting.cluster.drop("measured")
         name = SMALLEST_NAME if step is None else step.name
@@ -96,20 +105,22 @@ async def _in_database(
         world = await worlds.make(connection, size)
     await settle(dsn)
     if refusal := await _enrolled(setting, token, dsn, world):
-        return {operation.name: Cell(skipped=refusal) for operation in table.ROWS}, 0
+        return {operation.name: Cell(skipped=refusal) for operation in ROWS}, 0
     effort = QUICK_EFFORT if setting.quick else EFFORT
     async with (
         serving(setting.product, dsn, log=setting.log("service-sizes"), known_token=token) as running,
         measuring(running, world, effort) as measured,
     ):
         cells = await _cells(measured, step, known)
+        if not setting.quick:
+            cells |= await _commands(setting, dsn, world, _not_asked(step, known))
         return cells, machine.peak_rss_bytes(running.api)
 
 
 async def _cells(measured: Measuring, step: Step | None, known: Cells) -> dict[str, Cell]:
-    cells = {FIRST: await measured.first(), IDLE: await measured.idle()}
-    if cells[FIRST].skipped:
-        return {operation.name: cells[FIRST] for operation in table.ROWS}
+    cells = {FIRST_ANSWER.name: await measured.first(), IDLENESS.name: await measured.idle()}
+    if cells[FIRST_ANSWER.name].skipped:
+        return {row.name: cells[FIRST_ANSWER.name] for row in ROWS}
     not_asked = _not_asked(step, known)
     with suppress(NotAnswered):  # what cannot be asked at all is found so once more, and noted
         await measured.warm_up(OPERATIONS[0])
@@ -125,7 +136,18 @@ async def _cells(measured: Measuring, step: Step | None, known: Cells) -> dict[s
     return cells
 
 
-def _doubtful_us(step: Step | None, known: Cells, operation: Operation) -> float:
+async def _commands(setting: Setting, dsn: str, world: World, not_asked: dict[str, str]) -> dict[str, Cell]:
+    cells = {}
+    for command in COMMANDS:
+        if reason := not_asked.get(command.name):
+            cells[command.name] = Cell(skipped=reason)
+        else:
+            told = await asyncio.to_thread(ran, setting.product, dsn, *command.arguments(world))
+            cells[command.name] = Cell(cost_us=told.processor_seconds * 1e6, seconds=told.seconds)
+    return cells
+
+
+def _doubtful_us(step: Step | None, known: Cells, operation: Measured) -> float:
     """The cost above which this operation grows, though it should not; or infinity."""
     if step is None or step.dimension in operation.because:
         return math.inf
@@ -133,7 +155,7 @@ def _doubtful_us(step: Step | None, known: Cells, operation: Operation) -> float
     return min((cell.cost_us or math.inf) * math.pow(step.count / count, EXPONENT_MAX) for count, cell in smaller)
 
 
-def _smaller(step: Step, known: Cells, operation: Operation) -> list[tuple[int, Cell]]:
+def _smaller(step: Step, known: Cells, operation: Measured) -> list[tuple[int, Cell]]:
     """The sizes of the same dimension that were measured before, with what was found of this operation."""
     sizes = [(getattr(SMALLEST, step.dimension), SMALLEST_NAME)]
     sizes += [
@@ -141,7 +163,7 @@ def _smaller(step: Step, known: Cells, operation: Operation) -> list[tuple[int, 
         for other in worlds.STEPS
         if other.dimension == step.dimension and other.count < step.count and other.name in known
     ]
-    return [(count, known[name][operation.name]) for count, name in sizes]
+    return [(count, known[name].get(operation.name, Cell())) for count, name in sizes]
 
 
 async def _enrolled(setting: Setting, token: str, dsn: str, world: World) -> str:
@@ -168,7 +190,7 @@ def _not_asked(step: Step | None, known: Cells) -> dict[str, str]:
     if step is None:
         return {}
     reasons = {}
-    for operation in OPERATIONS:
+    for operation in (*OPERATIONS, *COMMANDS):
         cells = _smaller(step, known, operation)
         if skipped := cells[0][1].skipped or cells[-1][1].skipped:
             reasons[operation.name] = skipped
@@ -182,7 +204,7 @@ def _expected_seconds(count: int, cells: list[tuple[int, Cell]]) -> float:
     if len(cells) < 2:
         return 0.0
     (smaller, before), (size, cell) = cells[-2:]
-    assert before.seconds is not None
-    assert cell.seconds is not None
+    if before.seconds is None or cell.seconds is None:
+        return 0.0
     power = math.log(count / size) / math.log(size / smaller)
     return cell.seconds * math.pow(max(cell.seconds / before.seconds, 1.0), power)

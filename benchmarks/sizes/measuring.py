@@ -55,8 +55,6 @@ CALM_MS: Final = 8.0
 """A stall this short needs no second look."""
 USUAL_SECONDS: Final = 0.2
 REFUSAL_CHARACTERS_MAX: Final = 160
-FIRST: Final = "first answer of a process"
-IDLE: Final = "a second in which nothing is asked"
 
 _LAG: Final = """
     SELECT count(*)
@@ -289,6 +287,9 @@ class Measuring:
         self._tables = [self._service.worker, *found.get("tallybook worker", [])]
 
     def _clock(self) -> _Clock:
+        """Raises ProgramFailed where the API process has ended: another one has not the same memory."""
+        if not machine.processor_seconds(self._service.api):
+            raise ProgramFailed("The API process ended in the middle of a measurement.")
         return _Clock(
             serving={pid: machine.processor_seconds(pid) for pid in self._serving},
             tables={pid: machine.processor_seconds(pid) for pid in self._tables},

@@ -5,7 +5,7 @@ change that makes what was kept of the answer stale, because an answer that is o
 size.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
@@ -45,22 +45,32 @@ Asking = Callable[[World, int], Ask]
 """The n-th time that something is asked of a world: 0, 1, …"""
 
 
-class Operation(Struct, frozen=True, kw_only=True):
-    """`before`: what is sent, and not measured, before each time. `because`: why it grows, by dimension. `times_max`:
-    how often it may be asked of one world. `is_undone`: every second time undoes what the time before did, so they come
-    one after the other."""
+class Measured(Struct, frozen=True, kw_only=True):
+    """Something whose cost is compared between sizes. `because`: why it grows, by dimension."""
 
     name: str
-    kind: Kind
-    ask: Asking
-    before: Asking | None = None
+    kind: Kind = Kind.OTHER
     because: Mapping[str, str] = {}
-    times_max: int = 1_000_000
-    is_undone: bool = False
 
     @property
     def must_be_flat(self) -> bool:
         return self.kind is not Kind.OTHER
+
+
+class Operation(Measured, frozen=True, kw_only=True):
+    """`before`: what is sent, and not measured, before each time. `times_max`: how often it may be asked of one world.
+    `is_undone`: every second time undoes what the time before did, so they come one after the other."""
+
+    ask: Asking
+    before: Asking | None = None
+    times_max: int = 1_000_000
+    is_undone: bool = False
+
+
+class Command(Measured, frozen=True, kw_only=True):
+    """A command of the command line. Its own processor time is measured, from its start to its end."""
+
+    arguments: Callable[[World], Sequence[str]]
 
 
 def put(path: str, **form: object) -> Ask:
@@ -112,7 +122,7 @@ def _add_to_two(world: World, n: int) -> Ask:
         "ranking_id": world.other_rankings[0],
         "participants_delta": _deltas(world.participants[0], world.other_unities[0], n % 5 - 2),
     }
-    return put("points.json", rankings=_json([first, second]))
+    return put("points.json", rankings_delta=_json([first, second]))
 
 
 def _register(_world: World, n: int) -> Ask:
@@ -355,3 +365,40 @@ OPERATIONS: Final = (
     Operation(name="add a unity", kind=Kind.CHANGE, ask=_add_unity, times_max=9),
 )
 """In this order: what is enrolled is removed again, and what lasts comes last."""
+
+_EACH_EVENT: Final = "it reads and folds every event"
+
+COMMANDS: Final = (
+    Command(
+        name="tallybook verify",
+        arguments=lambda world: ["verify", world.tournament.slug],
+        because=dict.fromkeys(
+            ("competitors", "participants", "rankings", "competitions", "events", "keys"), _EACH_EVENT
+        ),
+    ),
+    Command(
+        name="tallybook what-if",
+        arguments=lambda world: [
+            *("what-if", world.tournament.slug, str(world.tournament.ranking_id)),
+            *("--without-competition", str(world.tournament.competition_ids[0])),
+        ],
+        because=dict.fromkeys(("competitors", "participants", "competitions", "events", "keys"), _EACH_EVENT),
+    ),
+    Command(
+        name="tallybook competitor list",
+        arguments=lambda world: ["competitor", "list", world.tournament.slug],
+        because=dict.fromkeys(("competitors", "participants"), "it prints a line for each"),
+    ),
+)
+FIRST_ANSWER: Final = Measured(
+    name="first answer of a process",
+    because=dict.fromkeys(
+        ("competitors", "participants", "rankings", "unities", "competitions"), "what is not in memory is read"
+    ),
+)
+IDLENESS: Final = Measured(
+    name="a second in which nothing is asked",
+    because={"tournaments": "a worker looks at every tournament now and then, in case a hint was lost"},
+)
+ROWS: Final = (*OPERATIONS, FIRST_ANSWER, IDLENESS, *COMMANDS)
+"""All that is compared."""

@@ -7,22 +7,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from benchmarks.sizes.measuring import FIRST, IDLE, Cell
-from benchmarks.sizes.operations import EXPONENT_MAX, OPERATIONS, STALL_MS_MAX, Kind, Operation
+from benchmarks.sizes.measuring import Cell
+from benchmarks.sizes.operations import EXPONENT_MAX, OPERATIONS, ROWS, STALL_MS_MAX, Kind, Measured
 from benchmarks.sizes.worlds import DIMENSIONS, SMALLEST, STEPS, Step
 from benchmarks.table import Grid
 
-_LOADED: Final = "what is not in memory is read"
-_LOOKED_AT: Final = "a worker looks at every tournament now and then, in case a hint was lost"
-
-FIRST_ANSWER: Final = Operation(
-    name=FIRST,
-    kind=Kind.OTHER,
-    ask=OPERATIONS[0].ask,
-    because=dict.fromkeys(("competitors", "participants", "rankings", "unities", "competitions"), _LOADED),
-)
-IDLENESS: Final = Operation(name=IDLE, kind=Kind.OTHER, ask=OPERATIONS[0].ask, because={"tournaments": _LOOKED_AT})
-ROWS: Final = (*OPERATIONS, FIRST_ANSWER, IDLENESS)
 NOT_ASKED: Final = "–"  # noqa: RUF001 - the dash of an empty cell
 
 Cells = Mapping[str, Mapping[str, Cell]]
@@ -34,7 +23,7 @@ class Found(Struct, frozen=True, kw_only=True):
     """What came of one operation in one dimension: the largest exponent between neighbouring sizes, of the cost and of
     the tables; the longest stall. None: it was not measured. `is_bound`: the exponent is that much at least."""
 
-    operation: Operation
+    operation: Measured
     dimension: str
     exponent: float | None
     is_bound: bool
@@ -58,7 +47,7 @@ def found(cells: Cells, steps: Iterable[Step]) -> list[Found]:
     return [_found(cells, measured, row, dimension) for row in ROWS for dimension in DIMENSIONS]
 
 
-def _found(cells: Cells, steps: list[Step], operation: Operation, dimension: str) -> Found:
+def _found(cells: Cells, steps: list[Step], operation: Measured, dimension: str) -> Found:
     sizes = [(getattr(SMALLEST, dimension), SMALLEST_NAME)]
     sizes += [(step.count, step.name) for step in steps if step.dimension == dimension]
     points = [(count, name, cells[name][operation.name]) for count, name in sizes if operation.name in cells[name]]
@@ -94,7 +83,8 @@ def exponents(cells: Cells, steps: Iterable[Step]) -> Grid:
         "Exponents of the processor time of a request (API process and PostgreSQL), the largest between two sizes that "
         "are neighbours; ≥ where the larger was not answered in time. A change with a minimal answer, a window and a "
         f"single read must stay within {EXPONENT_MAX}; ! marks what does not, * what is to grow, for the reason below. "
-        f"The stall is the longest wait of others, which must stay within {STALL_MS_MAX:.0f} ms.",
+        f"The stall is the longest wait of others, which must stay within {STALL_MS_MAX:.0f} ms. Of a command, its "
+        "own processor time counts.",
         *_reasons(all_found),
         *_skipped(all_found),
     ]
@@ -125,7 +115,7 @@ def costs(cells: Cells, steps: Iterable[Step]) -> Grid:
     return Grid(title="Any size: costs", head=["operation", *names], rows=rows, notes=notes, is_printed=False)
 
 
-def _row(operation: Operation, its: list[Found], cells: Cells) -> list[str]:
+def _row(operation: Measured, its: list[Found], cells: Cells) -> list[str]:
     smallest = cells[SMALLEST_NAME].get(operation.name, Cell())
     stall_ms, stalled_at = max(((one.stall_ms or 0.0, one.stalled_at) for one in its), default=(0.0, ""))
     stall = f"{stall_ms:,.0f}" if stall_ms <= STALL_MS_MAX else f"{stall_ms:,.0f}! ({stalled_at})"

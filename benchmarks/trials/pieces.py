@@ -1,7 +1,7 @@
 """What answers that show competitors cost, and how long each of their steps takes, beside many competitors. To be run
 by itself, with the folder of an earlier checkout to compare with:
 
-    python -m benchmarks.trials.pieces ../earlier
+    python -m benchmarks.trials.pieces ../earlier [case …]
 
 Each case runs in a process of its own, in this checkout and in the other by turns, three times; the best counts.
 Figures: ms of processor time of an answer, with the change that it follows; its longest step in ms (for so long all
@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -115,6 +115,11 @@ def rankings(number: int, participants: int) -> Iterator[Event]:
     yield from (ranking(n, participants) for n in range(1, number + 1))
 
 
+def rankings_beside(number: int, participants: int, others: int) -> Iterator[Event]:
+    yield from competitors(others, teams=others // 20)
+    yield from (ranking(n, participants) for n in range(1, number + 1))
+
+
 def races(number: int, participants: int) -> Iterator[Event]:
     yield from competitors(participants)
     everybody = tuple(map(CompetitorId, range(1, participants + 1)))
@@ -164,6 +169,12 @@ CASES: Final[dict[str, Callable[[], Case]]] = {
     },
     "rankings, 1,000 of 10": lambda: (rankings(1_000, 10), renamed, "GET rankings.json", RankingsQuestion()),
     "rankings, 50 of 10,000": lambda: (rankings(50, 10_000), renamed, "GET rankings.json", RankingsQuestion()),
+    "rankings, 5 of 10,000, beside 200,000 in teams": lambda: (
+        rankings_beside(5, 10_000, 200_000),
+        renamed,
+        "GET rankings.json",
+        RankingsQuestion(),
+    ),
     "competitions, 20 of 10,000": lambda: (races(20, 10_000), renamed, "GET competitions.json", PAGE),
     "points, 10,000 enrolled": lambda: (
         rankings(1, 10_000),
@@ -231,11 +242,11 @@ def _in_process(tree: Path, case: str) -> Figures:
     return msgspec.json.decode(done.stdout, type=Figures)
 
 
-def main(earlier: Path) -> None:
+def main(earlier: Path, cases: Iterable[str]) -> None:
     here = Path(__file__).resolve().parents[2]
     print("| case | ms before | after | ratio | longest step before | after | held by twelve before, MB | after |")
     print("|---|---|---|---|---|---|---|---|")
-    for case in CASES:
+    for case in cases:
         rounds = [(_in_process(earlier, case), _in_process(here, case)) for _ in range(ROUNDS)]
         before, after = (_best([one[side] for one in rounds]) for side in (0, 1))
         held = ["-" if figures.held_mb is None else f"{figures.held_mb:.0f}" for figures in (before, after)]
@@ -258,4 +269,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "--case":
         sys.stdout.buffer.write(msgspec.json.encode(measured(sys.argv[2])))
     else:
-        main(Path(sys.argv[1]).resolve())
+        main(Path(sys.argv[1]).resolve(), sys.argv[2:] or CASES)

@@ -124,23 +124,25 @@ class Forest:
 
     def bounds(self, node: int) -> NestedSetBounds:
         """The bounds of this competitor, which must be there."""
-        return NestedSetBounds(self._levels[node], self._place(self._begins[node], node) + 1, self._rgt(node))
+        leaf = self._begins[node]
+        stops = self._leaves[leaf]
+        at, before = stops.index(node), self._counts.before(self._places[leaf])
+        if self._ends[node] == leaf:  # as nearly always
+            end = before + stops.index(-node, at + 1)
+        else:
+            leaf = self._ends[node]
+            end = self._counts.before(self._places[leaf]) + self._leaves[leaf].index(-node)
+        return NestedSetBounds(self._levels[node], before + at + 1, end + 1)
 
     def family(self, node: int) -> int:
         """How many this competitor and all below it are."""
-        return (self._rgt(node) - self._place(self._begins[node], node)) // 2
+        found = self.bounds(node)
+        return (found.rgt - found.lft + 1) // 2
 
     @property
     def size_bytes(self) -> int:
         """Bytes in memory."""
         return len(self._levels) * _NODE_BYTES + len(self._siblings) * _CHILD_BYTES
-
-    def _place(self, leaf: int, stop: int) -> int:
-        """The place in the tour, from 0, of what stands in this leaf."""
-        return self._counts.before(self._places[leaf]) + self._leaves[leaf].index(stop)
-
-    def _rgt(self, node: int) -> int:
-        return self._place(self._ends[node], -node) + 1
 
     # ── Changes ─────────────────────────────────────────────────────────────────────────────────────────
 

@@ -4,22 +4,15 @@ Nothing is copied when it is held: what is folded later is noted first, with wha
 costs what has changed since, however large the board is.
 """
 
+from collections.abc import Mapping
 from collections.abc import Sequence as Items
 from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.events import (
-    CompetitorChanged,
-    Event,
-    ParticipantsChanged,
-    RankingClosed,
-    RankingModified,
-    RankingReopened,
-    UnityAdded,
-)
+from engine.domain.events import CompetitorChanged, Event
 from engine.domain.terms import CompetitorId, RankingId, Sort, UnityId
-from projections.board.board import Board, Competitor, Ranking
+from projections.board.board import Board, Competitor, Ranking, Unity
 from projections.board.hierarchy import NestedSetBounds
 from projections.live.nested_sets import Bounds
 
@@ -27,7 +20,6 @@ _BYTES: Final = 1_000
 _COMPETITOR_BYTES: Final = 760
 _RANKING_BYTES: Final = 4_000
 _ID_BYTES: Final = 40
-_RANKING_CHANGED = RankingModified | ParticipantsChanged | UnityAdded | RankingClosed | RankingReopened
 
 
 class HeldUnity(Struct, frozen=True):
@@ -39,11 +31,12 @@ class HeldUnity(Struct, frozen=True):
 
 
 class HeldRanking(Struct, frozen=True):
-    """A ranking with its own fields, its participants and its unities as they were."""
+    """A ranking with its own fields, its participants and its unities as they were. Read the unities before others have
+    their turn: they may be those of the board, which are changed in place."""
 
     ranking: Ranking
     participants: Items[CompetitorId]
-    unities: dict[UnityId, HeldUnity]
+    unities: Mapping[UnityId, Unity | HeldUnity]
 
 
 class HeldBoard:
@@ -62,16 +55,15 @@ class HeldBoard:
     def note(self, event: Event) -> None:
         """Notes what will change. Call it before `event`, which is not about points, is folded into the board."""
         self.changed = True
+        ranking_id = getattr(event, "ranking_id", None)
         if isinstance(event, CompetitorChanged):
             competitor_id = event.competitor_id
             if competitor_id not in self.competitors_changed and competitor_id in self._board.competitors:
                 self.competitors_changed[competitor_id] = self._board.competitors[competitor_id]
                 self._noted_bytes += _COMPETITOR_BYTES
-        elif isinstance(event, _RANKING_CHANGED):
-            ranking_id = event.ranking_id
-            if ranking_id not in self._rankings and ranking_id in self._board.rankings:
-                held = self._rankings[ranking_id] = _held(self._board.rankings[ranking_id])
-                self._noted_bytes += _RANKING_BYTES + len(held.participants) * _ID_BYTES
+        elif ranking_id in self._board.rankings and ranking_id not in self._rankings:
+            held = self._rankings[ranking_id] = _held(self._board.rankings[ranking_id])
+            self._noted_bytes += _RANKING_BYTES + len(held.participants) * _ID_BYTES
 
     @property
     def is_flat(self) -> bool:
@@ -87,7 +79,11 @@ class HeldBoard:
 
     def ranking(self, ranking_id: RankingId) -> HeldRanking:
         """A ranking that was there."""
-        return self._rankings.get(ranking_id) or _held(self._board.rankings[ranking_id])
+        held = self._rankings.get(ranking_id)
+        if held is None:
+            ranking = self._board.rankings[ranking_id]
+            held = HeldRanking(ranking, ranking.participants.listed(), ranking.unities)
+        return held
 
     @property
     def size_bytes(self) -> int:

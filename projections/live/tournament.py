@@ -64,8 +64,8 @@ class LiveTournament:
         self.revisions = Revisions()
         self.cache = RenderCache()
         self.orders = Orders(lambda: self.board)
-        self.nested_sets = NestedSets(lambda: self.board)
         self.selections = Selections(lambda: self.board)
+        self.nested_sets = NestedSets(lambda: self.board)
         self.pins = 0
         self.dropped = False
         self.catching_up = asyncio.Lock()
@@ -218,8 +218,8 @@ class LiveTournament:
         if self.head.sequence >= self._sized_at + _SIZED_EVERY_EVENTS or self._board_bytes == 0:
             self._sized_at = self.head.sequence
             self._board_bytes = board_bytes(self.board)
-        beside = self.cache.size_bytes + self.orders.size_bytes + self.nested_sets.size_bytes
-        return self._board_bytes + beside + self.selections.size_bytes
+        kept = self.orders.size_bytes + self.selections.size_bytes + self.nested_sets.size_bytes
+        return self._board_bytes + self.cache.size_bytes + kept
 
 
 async def load(connection: Connection, tournament_id: TournamentId) -> LiveTournament:

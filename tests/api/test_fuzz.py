@@ -26,7 +26,17 @@ from api.http import auth, body
 from engine.database.pool import Database
 from engine.domain.terms import DELTA_MAX, DESCRIPTION_CHARACTERS_MAX, ID_MAX, NAME_CHARACTERS_MAX
 from projections.tables.worker import Worker
-from tests.api.service import ANSWER_SECONDS_MAX, FORM, Season, Service, create_ranking, deltas, listed, serve
+from tests.api.service import (
+    ANSWER_SECONDS_MAX,
+    FORM,
+    Season,
+    Service,
+    create_ranking,
+    deltas,
+    listed,
+    rankings_deltas,
+    serve,
+)
 
 DOCUMENTED: Final = {200, 304, 400, 401, 403, 404, 405, 409, 413, 414, 415, 422, 431}
 """Without those that need trouble of some other kind than what is sent: 408, 429, 500 and 503."""
@@ -177,6 +187,20 @@ def operations(wire: Wire) -> dict[str, Operation]:
             f"{spare}.json",
             {"name": "Spare", "main_unity_name": "points", "participants": ids, "description": "x"},
         ),
+        "add points to rankings": (
+            "PUT",
+            "points.json",
+            {
+                "rankings_delta": rankings_deltas({season.ranking_id: deltas((season.ids[0], season.unity_id, 1))}),
+                "competition_id": season.competition_id,
+            },
+        ),
+        "change a ranking's information": ("PUT", f"{spare}/information.json", {"name": "Spare", "description": "x"}),
+        "change a unity": (
+            "PUT",
+            f"{season.path}/unities/{season.unity_id}.json",
+            {"name": "points", "sort": "ASC"},
+        ),
         "add a unity": ("POST", f"{spare}/unities.json", {"name": f"unity {next(_numbers)}", "sort": "ASC"}),
         "close a ranking": ("PUT", f"rankings/{season.closed_ranking_id}/close.json", {}),
         "reopen a ranking": ("PUT", f"rankings/{season.closed_ranking_id}/reopen.json", {}),
@@ -217,6 +241,7 @@ def operations(wire: Wire) -> dict[str, Operation]:
 
 OPERATIONS = [
     *("add points", "create a ranking", "modify a ranking", "add a unity", "close a ranking", "reopen a ranking"),
+    *("add points to rankings", "change a ranking's information", "change a unity"),
     *("add a competition", "change a competition", "register a competitor", "change a competitor"),
 ]
 
@@ -275,6 +300,24 @@ async def test_any_bytes_as_a_body_are_done_or_refused(wire: Wire, name: str) ->
     @given(st.binary() | torn(urlencode(form).encode()))
     def everywhere(body: bytes) -> None:
         assert wire.ask(method, path, body)["status"] in (200, 400, 409, 422)
+
+    await asyncio.to_thread(everywhere)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+async def test_any_json_as_a_body_is_done_or_refused(wire: Wire, name: str) -> None:
+    method, path, form = operations(wire)[name]
+    fields = st.sampled_from([*form, "unknown", "result[1]"])
+    nearly = st.builds(lambda field, value: form | {field: value}, fields, documents | texts | numbers)
+
+    @examples(150)
+    @given(
+        (documents | nearly)
+        .map(lambda said: json.dumps(said).encode())
+        .flatmap(lambda body: st.just(body) | torn(body))
+    )
+    def everywhere(body: bytes) -> None:
+        assert wire.ask(method, path, body, {"Content-Type": b"application/json"})["status"] in (200, 400, 409, 422)
 
     await asyncio.to_thread(everywhere)
 

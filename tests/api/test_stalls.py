@@ -25,12 +25,14 @@ import uvloop
 
 from api.desk.desk import open_desk
 from api.http.forms import BODY_BYTES_MAX
+from api.http.reply import JSON
 from api.interface.standings import MADE_LINES_MAX
 from api.service.app import make_front, serving
 from engine.database.pool import open_database
 from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded, RankingCreated
 from engine.domain.terms import (
     DELTAS_MAX,
+    ITEMS_MAX,
     OPERATOR,
     PARTICIPANTS_MAX,
     CompetitionId,
@@ -99,13 +101,13 @@ class Watched:
             self.stall_seconds = max(self.stall_seconds, now - before)
             before = now
 
-    def head(self, method: str, path: str, *lines: str) -> bytes:
+    def head(self, method: str, path: str, *lines: str, media_type: str = FORM) -> bytes:
         head = [
             f"{method} /tournament/{self.slug}/{path} HTTP/1.1",
             "Host: a",
             "Connection: close",
             f"Authorization: Bearer {self.token}",
-            f"Content-Type: {FORM}",
+            f"Content-Type: {media_type}",
             *lines,
         ]
         return "\r\n".join([*head, "", ""]).encode()
@@ -214,10 +216,48 @@ def requests(watched: Watched) -> dict[str, bytes]:
         "deep deltas": ("PUT", add, "participants_delta=" + "[" * 1_000_000),
         "many numbers": ("PUT", add, "participants_delta=[" + "1," * 500_000 + "1]"),
     }
+    names = [{"name": "n" * 255, "tags": [f"{k}{'t' * 200}" for k in range(3)]} for _ in range(ITEMS_MAX)]
+    races = [{"group_id": 1, "participants": ids, "result": {str(n): "9.8" for n in ids}} for _ in range(ITEMS_MAX)]
+    places = [{"ranking_id": made["id"], "participants_delta": json.loads(f"[{delta(ids[0], '1')}]")}]
+    objects: dict[str, tuple[str, str, str]] = {
+        "json fields": ("POST", "competitors.json", "{" + ",".join(f'"f{n}":1' for n in range(90_000)) + "}"),
+        "json of one field again and again": ("POST", "competitors.json", "{" + ",".join(['"name":1'] * 90_000) + "}"),
+        "a long json name": ("POST", "competitors.json", f'{{"{"a" * (BODY_BYTES_MAX - 10)}":1}}'),
+        "a json value of escapes": ("POST", "competitors.json", '{"x":"' + "\\n" * 500_000 + '"}'),
+        "a deep json value": ("POST", "competitors.json", '{"name":' + "[" * 1_000_000),
+        "json tags": ("POST", "competitors.json", '{"name":"a","tags":[' + "1," * 500_000 + "1]}"),
+        "json deltas": (
+            "PUT",
+            add,
+            "{"
+            + lines(lambda n: delta(ids[n % 3], "1"), DELTAS_MAX).replace(
+                "participants_delta=", '"participants_delta":'
+            )
+            + "}",
+        ),
+        "competitors": ("POST", "competitors.json", json.dumps({"items": names})),
+        "competitions": ("POST", "competitions.json", json.dumps({"items": races})),
+        "competitions that are none": (
+            "POST",
+            "competitions.json",
+            json.dumps({"items": [{"group_id": "x"}] * ITEMS_MAX}),
+        ),
+        "participants of competitions": (
+            "POST",
+            "competitions.json",
+            json.dumps({"items": [{"group_id": 1, "participants": listed + ",9" * 9_000}] * 40}),
+        ),
+        "too many items": ("POST", "competitors.json", '{"items":[' + "{}," * 300_000 + "{}]}"),
+        "points of rankings": ("PUT", "points.json", json.dumps({"rankings_delta": places * 5_000})),
+    }
     chunks = b"1\r\na\r\n" * 300_000 + b"0\r\n\r\n"
     found = {
         name: watched.head(method, path, f"Content-Length: {len(form)}") + form.encode()
         for name, (method, path, form) in forms.items()
+    }
+    found |= {
+        name: watched.head(method, path, f"Content-Length: {len(body)}", media_type=JSON) + body.encode()
+        for name, (method, path, body) in objects.items()
     }
     return found | {
         "tiny chunks": watched.head("POST", "competitors.json", "Transfer-Encoding: chunked") + chunks,

@@ -674,6 +674,26 @@ async def test_opening_a_tournament_enters_it_and_records_it(database: Database)
     assert (recorded.actor, recorded.idempotency_key) == (3, None)
 
 
+async def test_a_request_is_read_whole_and_by_itself(database: Database, tournament_id: TournamentId) -> None:
+    """Whatever else is in its block, and whatever follows."""
+    requests = [
+        request(registered("a"), registered("b"), key="one"),
+        request(registered("c"), key="two"),
+        request(registered("d")),
+        request(registered("e"), registered("f"), registered("g"), key="three"),
+    ]
+    answers = (await appended(database, block(tournament_id, *requests))).answers
+    await appended(database, block(tournament_id, request(registered("h"))))
+    async with database.connection() as connection:
+        for asked, sequence in zip(requests, answers, strict=True):
+            assert sequence is not None
+            read = await log.request_at(connection, tournament_id, Sequence(sequence), asked.idempotency_key)
+            assert tuple(one.event for one in read) == asked.events
+            assert [one.sequence for one in read] == list(range(sequence, sequence + len(asked.events)))
+        with pytest.raises(LogForked):
+            await log.request_at(connection, tournament_id, Sequence(99), "one")
+
+
 async def test_a_slug_that_is_taken_opens_nothing(database: Database) -> None:
     _, first = await open_named(database, "a")
     assert (await open_named(database, "a"))[0] is False
@@ -1234,6 +1254,7 @@ HOT_READS: Final = [
     ("_POINTS_EVENTS", (200, "7", 100, 120, 20, 10_000), "event_competition", 2),
     ("_SET_ASIDE_SINCE", (200, 250), "event_set_aside", 0),
     ("_EVENT", (200, 250), "event_pkey", 1),
+    ("_REQUEST", (200, 241, "key 241"), "event_pkey", 5 + 1),
     ("_BLOCKS", ([200, 7], [240, 245], 2_002), "block_pkey", 3 + 2),
     ("_BLOCKS", ([200], [0], 11), "block_pkey", 11),
     ("_HEADS", ([7, 200, 333],), "block_pkey", 3),

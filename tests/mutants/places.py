@@ -86,6 +86,9 @@ TESTS: Final = {
     ),
     "projections/board/order.py": ("projections/test_order.py", "projections/test_positions.py"),
     "projections/board/sorted_integers.py": ("projections/test_sorted_integers.py", "projections/test_order.py"),
+    "projections/board/hierarchy.py": ("projections/test_hierarchy.py", "projections/test_nested_sets.py"),
+    "projections/live/nested_sets.py": ("projections/test_nested_sets.py", "api/test_pieces.py"),
+    "projections/live/held.py": ("projections/test_nested_sets.py", "api/test_pieces.py", "api/test_long.py"),
     "projections/live/orders.py": ("projections/test_orders.py", "api/test_windows.py"),
     "projections/live/unreversed.py": ("api/test_voiding.py", "api/test_docket.py"),
     "projections/tables/columns.py": (

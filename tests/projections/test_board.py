@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from engine.domain import events
 from engine.domain.events import Delta, Event, Recorded
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
-from projections.board.board import Board, Revisions, fold
+from projections.board.board import Board, Competitor, Revisions, fold
+from projections.board.hierarchy import NestedSetBounds
 from projections.board.standing import standings
 from tests.histories import board_of, fold_events, judged_by, logs, unhurried
+from tests.projections.test_hierarchy import naive
 
 every_log = settings(unhurried, max_examples=60)
 
@@ -127,6 +129,22 @@ def test_no_parent_is_new_that_is_not_counted(log: list[Recorded]) -> None:
         stamp, before = revisions.parents, parents(board)
         fold(board, revisions, recorded)
         assert revisions.parents > stamp or parents(board) == before
+
+
+@every_log
+@given(logs())
+def test_competitors_that_were_there_are_shown_as_before_while_their_stamp_is_the_same(log: list[Recorded]) -> None:
+    board, revisions = Board(), Revisions()
+    for recorded in log:
+        stamp, before = revisions.shown, shapes(board)
+        fold(board, revisions, recorded)
+        after = shapes(board)
+        assert revisions.shown != stamp or all(after[c] == shape for c, shape in before.items())
+
+
+def shapes(board: Board) -> dict[CompetitorId, tuple[Competitor, NestedSetBounds]]:
+    bounds = naive({c: competitor.parent_id for c, competitor in board.competitors.items()})
+    return {c: (competitor, bounds[c]) for c, competitor in board.competitors.items()}
 
 
 def parents(board: Board) -> dict[CompetitorId, CompetitorId]:
