@@ -19,6 +19,7 @@ from projections.board.order import OrderedLines
 from projections.board.standing import standings
 from projections.live import orders
 from tests.api.service import Client, Season, create_ranking, deltas, listed, register
+from tests.api.test_long import append, crowd
 from tests.api.test_section5 import NOBODY, refused
 from tests.histories import unhurried
 
@@ -205,6 +206,23 @@ async def test_a_window_names_what_is_not_there(season: Season) -> None:
         refused(await client.get(f"{there}/standings.json?around={ada}&span=1{moment}"), 422, "around")
         refused(await client.get(f"{there}/standings.json?competitors={ben},{ada}{moment}"), 422, "competitors")
     refused(await client.get(f"{there}/standings.json?competitors={ada},{NOBODY}"), 422, "competitors", "competitors")
+
+
+async def test_a_window_embeds_its_competitors_and_no_others_up_to_the_bound(dsn: str, client: Client) -> None:
+    await append(dsn, client.tournament, crowd(WINDOW_LINES_MAX + 5))
+    for query, lines in (
+        ("top=1000", range(1, 1_001)),
+        ("unity=1000", range(1, 1_001)),
+        ("offset=3", range(4, 1_004)),
+        ("offset=995&limit=1000", range(996, 1_006)),
+        ("around=503&span=499", range(4, 1_003)),
+        ("competitors=1005,1,503", (1_005, 1, 503)),
+    ):
+        ranking = await shown(client, "rankings/1", query)
+        (unity,) = ranking["unities"]
+        assert [line["competitor_id"] for line in unity["competitors_ranking"]] == [*lines]
+        assert [competitor["id"] for competitor in ranking["competitors"]] == [*lines]
+        assert unity["lines"] == WINDOW_LINES_MAX + 5
 
 
 async def test_a_window_has_a_tag_that_changes_with_it(season: Season) -> None:
