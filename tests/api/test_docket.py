@@ -17,9 +17,12 @@ from api.desk.docket import Receipt
 from engine.domain.commands import (
     AddPoints,
     AddUnity,
+    ChangeRankingInformation,
     CloseRanking,
     Command,
     ModifyRanking,
+    RegisterCompetitor,
+    RegisterCompetitors,
     UnvoidCompetition,
     VoidCompetition,
 )
@@ -34,12 +37,13 @@ from engine.domain.errors import (
 from engine.domain.events import (
     CompetitionAdded,
     CompetitionVoided,
+    CompetitorRegistered,
     Delta,
     PointsAdded,
     PointsReversed,
     RankingReopened,
 )
-from engine.domain.terms import OPERATOR, CompetitionId, UnityId
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, UnityId
 from engine.log import appender, log
 from projections.live.tournament import LiveTournament
 from projections.tables import wakeup
@@ -251,6 +255,31 @@ async def test_a_repeat_is_answered_with_all_that_was_acknowledged_before_it_was
                 again = await submit(here, arena.tournament_id, gain(arena, 1), key="k")
                 assert again == Receipt(first.events, first.sequence, replayed=True)
                 assert total(live, arena) == sum(await amounts(there, arena))
+
+
+async def test_requests_of_many_events_are_whole_and_counted_once_by_whichever_process(dsn: str) -> None:
+    """Each is sent to both, with its key; beside changes of the list, which overtake what the other process judges."""
+    async with desks_at(dsn) as desks:
+        arena = await open_arena(desks[0].database)
+
+        async def register(desk: Desk, number: int) -> Receipt:
+            ids = await desk.new_ids(5)
+            items = [RegisterCompetitor(competitor_id=CompetitorId(n), name=f"{number}") for n in ids]
+            many = RegisterCompetitors(items=tuple(items))
+            return await submit(desk, arena.tournament_id, many, key=f"many {number}")
+
+        async def rename(desk: Desk, number: int) -> Receipt:
+            change = ChangeRankingInformation(ranking_id=arena.ranking_id, name=f"Overall {number}")
+            return await submit(desk, arena.tournament_id, change)
+
+        asked = [register(desk, number) for number in range(20) for desk in desks]
+        receipts = (await asyncio.gather(*asked, *[rename(desk, n) for n in range(10) for desk in desks]))[:40]
+        log = await recorded(desks[0].database, arena.tournament_id)
+        for one, other in zip(receipts[::2], receipts[1::2], strict=True):
+            assert (one.events, one.sequence) == (other.events, other.sequence)
+            assert one.replayed != other.replayed
+            assert tuple(log[one.sequence - 1 : one.last_sequence]) == one.events
+        assert len([event for event in log if isinstance(event, CompetitorRegistered)]) == 2 + 20 * 5
 
 
 async def test_a_tournament_that_is_gone_is_not_kept_in_memory(dsn: str, owner: asyncpg.Connection) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
+import asyncpg
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from projections.board.enrolment import Enrolment, Totals
 from projections.board.order import OrderedLines
 from projections.board.standing import Standing, standings
 from projections.past.history import finished
+from projections.tables import tables
+from projections.verification import table_checks
 from tests.histories import unhurried
 
 RANKING: Final = RankingId(1)
