@@ -49,6 +49,11 @@ _CHECKPOINT: Final = """
     FROM checkpoint
     WHERE tournament_id = $1
 """
+_CHECKPOINTS: Final = """
+    SELECT tournament_id, sequence, digest, fold_version, snapshot_sequence
+    FROM checkpoint
+    WHERE tournament_id = ANY($1::bigint[])
+"""
 _CREATE_CHECKPOINTS: Final = """
     INSERT INTO checkpoint (tournament_id, sequence, digest, recorded_at, fold_version)
     SELECT l.tournament_id, 0, b.digest, now(), $3
@@ -123,6 +128,14 @@ async def checkpoint(connection: Connection, tournament_id: TournamentId) -> Che
     """How far the tables are; None: there are none yet."""
     row = await connection.fetchrow(_CHECKPOINT, tournament_id)
     return None if row is None else _checkpoint(row)
+
+
+async def checkpoints(
+    connection: Connection, tournament_ids: Collection[TournamentId]
+) -> dict[TournamentId, Checkpoint]:
+    """How far the tables of each of the tournaments are; those without tables are left out."""
+    rows = await connection.fetch(_CHECKPOINTS, list(tournament_ids))
+    return {row["tournament_id"]: _checkpoint(row) for row in rows}
 
 
 async def create_checkpoints(connection: Connection, beginnings: Mapping[TournamentId, Head]) -> None:

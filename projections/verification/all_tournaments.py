@@ -19,9 +19,10 @@ from msgspec import Struct
 from engine.database.pool import Database
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.terms import Sequence, TournamentId
-from projections.verification import safeguards, stored_log, table_checks
+from projections.verification import safeguards, source, stored_log, table_checks
 from projections.verification.one_tournament import MARK_EVENTS, Callbacks, TournamentVerification
 from projections.verification.progress import Difference, Progress, ProgressFile, beginning
+from projections.verification.source import TournamentSource
 from projections.verification.stored_log import RegisteredTournament, SetAside
 from projections.verification.witness import Witness
 
@@ -192,9 +193,24 @@ class _Run:
             return
         async with database.connection() as connection, stored_log.one_moment(connection, moment):
             while self._left:
-                await self._verify(connection, self._left.popleft())
+                batch = self._next_batch()
+                sources = await source.prefetched(connection, batch) if len(batch) > 1 else {}
+                for tournament in batch:
+                    await self._verify(connection, tournament, sources.get(tournament.tournament_id))
 
-    async def _verify(self, connection: Connection, tournament: RegisteredTournament) -> None:
+    def _next_batch(self) -> list[RegisteredTournament]:
+        """The next tournament, and with it some that follow, if all of these are small and not begun yet."""
+        batch = [self._left.popleft()]
+        while self._left and len(batch) < source.TOGETHER_MAX and all(map(self._fits, (batch[-1], self._left[0]))):
+            batch.append(self._left.popleft())
+        return batch
+
+    def _fits(self, tournament: RegisteredTournament) -> bool:
+        return source.is_small(tournament) and self._progress_file.of(tournament.tournament_id) is None
+
+    async def _verify(
+        self, connection: Connection, tournament: RegisteredTournament, read: TournamentSource | None
+    ) -> None:
         tournament_id, slug = tournament.tournament_id, tournament.slug
         progress = self._progress_file.of(tournament_id) or beginning(tournament_id, slug)
         for difference in progress.differences:
@@ -210,6 +226,7 @@ class _Run:
                 witness=self._witness,
                 callbacks=callbacks,
                 mark_events=self._plan.mark_events,
+                source=read,
             ).run()
             self._progress_file.keep(progress)
         elif await stored_log.digest_at(connection, tournament_id, progress.sequence) != progress.digest:

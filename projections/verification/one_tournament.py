@@ -24,11 +24,12 @@ from engine.log.log import Head
 from projections.board.board import FOLD_VERSION, Board
 from projections.board.differences import differences
 from projections.board.standing import standings
-from projections.tables import snapshots, tables
+from projections.tables import snapshots
 from projections.tables.tables import Checkpoint
-from projections.verification import stored_log, table_checks
+from projections.verification import stored_log
 from projections.verification.block_checks import BlockChecks, DifferenceCollector, DueReversals
 from projections.verification.progress import Difference, Progress, beginning
+from projections.verification.source import TournamentSource
 from projections.verification.stored_log import RegisteredTournament, StoredBlock
 from projections.verification.table_checks import StandingRow
 from projections.verification.witness import NotedDigests, Witness
@@ -64,7 +65,8 @@ class _Batch(Struct, frozen=True):
 
 
 class TournamentVerification:
-    """Use `run` once, within `stored_log.one_moment`; `tournament` is of the same moment."""
+    """Use `run` once, within `stored_log.one_moment`; `tournament` is of the same moment, and so is `source`. None: it
+    is read when asked."""
 
     def __init__(
         self,
@@ -76,12 +78,14 @@ class TournamentVerification:
         callbacks: Callbacks,
         rest: Rest | None = None,
         mark_events: int = MARK_EVENTS,
+        source: TournamentSource | None = None,
     ) -> None:
         collector = DifferenceCollector(progress, tournament.slug, callbacks.on_difference)
         self.progress = progress
         self._checks = BlockChecks(progress, tournament, collector)
         self._differ = collector.add
         self._connection = connection
+        self._source = source or TournamentSource(connection, progress.tournament_id)
         self._tournament = tournament
         self._witness = witness
         self._callbacks = callbacks
@@ -156,7 +160,7 @@ class TournamentVerification:
             await asyncio.wait([reading])
 
     async def _read(self, after: Sequence) -> list[StoredBlock]:
-        return await stored_log.blocks(self._connection, self.progress.tournament_id, after)
+        return await self._source.blocks(after)
 
     async def _remembered(self, blocks: list[StoredBlock]) -> Mapping[str, Sequence]:
         """The sequences that are remembered for the keys of these blocks' events.
@@ -166,7 +170,7 @@ class TournamentVerification:
         """
         of_blocks = [columns.keys for block in blocks if block.keyed and (columns := block.columns())]
         keys = {key for of_block in of_blocks if of_block for key in of_block if key is not None}
-        return await stored_log.key_sequences(self._connection, self.progress.tournament_id, list(keys))
+        return await self._source.key_sequences(list(keys)) if keys else {}
 
     async def _wait_for_connection(self) -> None:
         """Returns when the connection is free for another query."""
@@ -217,7 +221,7 @@ class TournamentVerification:
     async def _begin(self) -> None:
         """Looks up what was set aside, and what is to be compared with the fold at which sequence."""
         progress, connection = self.progress, self._connection
-        set_asides = await stored_log.set_asides(connection, progress.tournament_id)
+        set_asides = await self._source.set_asides()
         self._checks.ignored = frozenset([s.sequence for s in set_asides if s.fault is None and s.sequence is not None])
         self._checks.faults = {s.by: s.fault for s in set_asides if s.fault is not None}
         if any(sequence <= progress.sequence and sequence not in progress.ignored for sequence in self._checks.ignored):
@@ -228,7 +232,7 @@ class TournamentVerification:
                 self._differ(
                     progress.sequence, "block.digest", "is not the one that had been verified before the pause"
                 )
-        checkpoint = await tables.checkpoint(connection, progress.tournament_id)
+        checkpoint = await self._source.checkpoint()
         if checkpoint is None:  # then there must be no rows
             checkpoint = Checkpoint(log.beginning(progress.tournament_id), FOLD_VERSION, Sequence(0))
         if checkpoint.fold_version != FOLD_VERSION:
@@ -237,8 +241,8 @@ class TournamentVerification:
             self._checkpoint = checkpoint
         elif progress.tables_at is None:
             progress.unchecked.append(f"tables: they are at {checkpoint.head.sequence}, before this was resumed")
-        taken = await snapshots.sequences(connection, progress.tournament_id)
-        if others := await snapshots.count_others(connection, progress.tournament_id):
+        taken = await self._source.snapshot_sequences()
+        if others := await self._source.count_other_snapshots():
             progress.unchecked.append(f"{others} snapshots: they are of other versions of the fold")
         self._snapshots = (sequence for sequence in taken if sequence > progress.sequence or progress.sequence == 0)
         self._next_snapshot = next(self._snapshots, None)
@@ -326,14 +330,14 @@ class TournamentVerification:
             return
         progress.tables_at = head.sequence
         count = progress.differences_count
-        for table, row_id, wrong in await table_checks.strays(self._connection, progress.tournament_id):
+        for table, row_id, wrong in await self._source.strays():
             self._differ(head.sequence, f"tables.{table}[{row_id}]", wrong)
-        bare = await table_checks.incomplete(self._connection, progress.tournament_id)
+        bare = await self._source.incomplete()
         if bare is not None:
             self._differ(head.sequence, f"tables.rankings[{bare}]", "has no list of competitors, or no unity")
             return
         try:
-            board = await tables.load_board(self._connection, progress.tournament_id)
+            board = await self._source.board()
         except (ValueError, TypeError, OverflowError) as error:
             self._differ(head.sequence, "tables", f"cannot be read: {error}")
             return
@@ -346,8 +350,7 @@ class TournamentVerification:
     async def _compare_view(self, at: Sequence) -> None:
         """Compares the view, which PostgreSQL computes, with the positions that answers show."""
         try:
-            async with self._connection.transaction():  # a savepoint: an error does not end the moment
-                rows = await table_checks.standing_rows(self._connection, self.progress.tournament_id)
+            rows = await self._source.standing_rows()
         except DATABASE_TROUBLE:
             raise
         except asyncpg.PostgresError as error:
@@ -387,10 +390,10 @@ class TournamentVerification:
     # ── The end ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def _finish(self) -> None:
-        progress, connection, last = self.progress, self._connection, self.progress.sequence
+        progress, last = self.progress, self.progress.sequence
         self._compare_lock()
         await self._compare_set_asides()
-        stray = await stored_log.out_of_range(connection, progress.tournament_id, last)
+        stray = await self._source.out_of_range(last)
         if stray.event_beyond is not None:
             self._differ(stray.event_beyond, "event.sequence", f"lies beyond the last block, which ends at {last}")
         for before in stray.event_before, stray.block_before:
@@ -407,10 +410,10 @@ class TournamentVerification:
         if self._checkpoint is not None:
             beyond = self._checkpoint.head.sequence
             self._differ(beyond, "checkpoint.sequence", f"lies beyond the end of the log, {last}")
-        remembered = await stored_log.key_count(connection, progress.tournament_id)
+        remembered = await self._source.key_count()
         if remembered != progress.keys:
             self._differ(None, "idempotency", f"{remembered} keys are remembered; the events have {progress.keys}")
-        caused = await stored_log.caused_count(connection, progress.tournament_id, last)
+        caused = await self._source.caused_count(last)
         if caused != progress.caused:
             wrong = f"has {caused} events that competitions caused; the log has {progress.caused}"
             self._differ(None, "index.event_competition", wrong)
@@ -436,9 +439,9 @@ class TournamentVerification:
     async def _compare_set_asides(self) -> None:
         """Compares what the log says was set aside with what the service is made to ignore."""
         progress = self.progress
-        found = await stored_log.set_asides(self._connection, progress.tournament_id)
+        found = await self._source.set_asides()
         progress.set_aside = [set_aside for set_aside in found if set_aside.fault is None]
-        ignored = await stored_log.ignored(self._connection, progress.tournament_id)
+        ignored = await self._source.ignored()
         for sequence in sorted(self._checks.ignored - ignored):
             self._differ(sequence, "set_aside", "is set aside by the log, but the service does not ignore it")
         for sequence in sorted(ignored - self._checks.ignored):

@@ -332,6 +332,89 @@ async def ignored(connection: Connection, tournament_id: TournamentId) -> set[Se
     return {row[0] for row in await connection.fetch(_IGNORED, tournament_id, timeout=LOOK_SECONDS_MAX)}
 
 
+# ── Many tournaments at once ────────────────────────────────────────────────────────────────────────────
+
+
+def for_each(statement: str) -> str:
+    """The statement that asks `statement`, which is about the tournament $1, for each of an array of tournaments. Its
+    rows begin with the tournament. `statement` must have an order or a limit: PostgreSQL would else make a join of it
+    all."""
+    return f"""
+    SELECT a.tournament_id, asked.*
+    FROM unnest($1::bigint[]) AS a (tournament_id)
+    CROSS JOIN LATERAL ({statement.replace("$1", "a.tournament_id")}) AS asked
+"""  # noqa: S608 # a statement that is written down
+
+
+# Tournaments with at most $2 bytes of blocks and nothing out of the ordinary: no snapshot, nothing set aside, no event
+# or block out of range.
+_PLAIN: Final = """
+    SELECT a.tournament_id
+    FROM unnest($1::bigint[]) AS a (tournament_id)
+    CROSS JOIN LATERAL (
+        SELECT sum(bytes::float8) AS size, min(last_sequence) AS first, max(last_sequence) AS last
+        FROM block
+        WHERE tournament_id = a.tournament_id
+    ) AS b
+    WHERE b.size <= $2 AND b.first >= 1
+        AND NOT EXISTS (SELECT FROM snapshot WHERE tournament_id = a.tournament_id)
+        AND NOT EXISTS (SELECT FROM event WHERE tournament_id = a.tournament_id AND kind = 'EventSetAside')
+        AND NOT EXISTS (SELECT FROM event WHERE tournament_id = a.tournament_id AND sequence < 1)
+        AND NOT EXISTS (SELECT FROM event WHERE tournament_id = a.tournament_id AND sequence > b.last)
+"""
+_ALL_BLOCKS: Final = for_each(_BLOCKS.replace("$2", "0").replace("$3", "$2").replace("$4", "$3").replace("$5", "$4"))
+_ALL_KEYS: Final = """
+    SELECT tournament_id, idempotency_key, sequence
+    FROM idempotency
+    WHERE tournament_id = ANY($1::bigint[])
+    LIMIT $2
+"""
+_ALL_CAUSED_COUNTS: Final = """
+    SELECT tournament_id, count(*)
+    FROM event
+    WHERE tournament_id = ANY($1::bigint[])
+        AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(body, '"competition_id":') > 0
+    GROUP BY tournament_id
+"""
+
+
+async def plain(connection: Connection, tournament_ids: Items[TournamentId], bytes_max: int) -> list[TournamentId]:
+    """Those of the tournaments that have no snapshot, nothing set aside, nothing out of range, and at most `bytes_max`
+    bytes of blocks."""
+    return [row[0] for row in await connection.fetch(_PLAIN, tournament_ids, bytes_max, timeout=LOOK_SECONDS_MAX)]
+
+
+async def all_blocks(
+    connection: Connection, tournament_ids: Items[TournamentId]
+) -> dict[TournamentId, list[StoredBlock]]:
+    """The first blocks of each of the tournaments, as `blocks` reads them."""
+    found: dict[TournamentId, list[StoredBlock]] = {}
+    for tournament_id, *row in await connection.fetch(
+        _ALL_BLOCKS, tournament_ids, BLOCKS_MAX, BYTES_MAX, BLOCK_EVENTS_MAX, timeout=LOOK_SECONDS_MAX
+    ):
+        found.setdefault(tournament_id, []).append(StoredBlock(*row))
+    return found
+
+
+async def all_keys(
+    connection: Connection, tournament_ids: Items[TournamentId], limit: int
+) -> dict[TournamentId, list[tuple[str, Sequence]]]:
+    """The idempotency keys that are remembered for the tournaments, and the sequence of each; `limit` of them."""
+    found: dict[TournamentId, list[tuple[str, Sequence]]] = {}
+    for tournament_id, key, sequence in await connection.fetch(
+        _ALL_KEYS, tournament_ids, limit, timeout=LOOK_SECONDS_MAX
+    ):
+        found.setdefault(tournament_id, []).append((key, sequence))
+    return found
+
+
+async def all_caused_counts(connection: Connection, tournament_ids: Items[TournamentId]) -> dict[TournamentId, int]:
+    """As `caused_count`, of each of the tournaments; 0 is left out."""
+    return {
+        row[0]: row[1] for row in await connection.fetch(_ALL_CAUSED_COUNTS, tournament_ids, timeout=LOOK_SECONDS_MAX)
+    }
+
+
 # ── Heads and the registry ──────────────────────────────────────────────────────────────────────────────
 
 _REGISTERED: Final = """

@@ -4,12 +4,14 @@ apply; and what the view of standings says.
 Like `tables.py` this is SQL on the relational projection, only for reading.
 """
 
+from collections.abc import Sequence as Items
 from typing import Final
 
 from asyncpg import Connection
 from msgspec import Struct
 
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId, RankingId, TournamentId, UnityId
+from projections.verification import stored_log
 
 _STRAYS: Final = """
     SELECT 'participant', competition_id, 'belongs to no competition'
@@ -106,6 +108,9 @@ _UNREGISTERED: Final = """
     GROUP BY found.rows
     ORDER BY found.rows
 """
+_ALL_STRAYS: Final = stored_log.for_each(_STRAYS.replace("$3", "1"))
+_ALL_INCOMPLETE: Final = stored_log.for_each(_INCOMPLETE)
+_ALL_STANDING: Final = stored_log.for_each(_STANDING) + "    LIMIT $2\n"
 STRAYS_MAX: Final = 100
 CHECK_SECONDS_MAX: Final = 3_600.0
 """One statement of a check may take so long: it may have millions of rows to look at."""
@@ -142,6 +147,23 @@ class StandingRow(Struct, frozen=True):
 async def standing_rows(connection: Connection, tournament_id: TournamentId) -> list[StandingRow]:
     """What the view `standing` shows of a tournament."""
     return [StandingRow(*row) for row in await connection.fetch(_STANDING, tournament_id, timeout=CHECK_SECONDS_MAX)]
+
+
+async def faulty(connection: Connection, tournament_ids: Items[TournamentId]) -> set[TournamentId]:
+    """Those of the tournaments in which `strays` or `incomplete` would find something."""
+    strays = await connection.fetch(_ALL_STRAYS, tournament_ids, SCORE_PARTICIPANTS_MAX, timeout=CHECK_SECONDS_MAX)
+    incomplete = await connection.fetch(_ALL_INCOMPLETE, tournament_ids, timeout=CHECK_SECONDS_MAX)
+    return {row[0] for row in (*strays, *incomplete)}
+
+
+async def all_standing_rows(
+    connection: Connection, tournament_ids: Items[TournamentId], limit: int
+) -> dict[TournamentId, list[StandingRow]]:
+    """What the view `standing` shows of the tournaments: `limit` lines."""
+    found: dict[TournamentId, list[StandingRow]] = {}
+    for tournament_id, *row in await connection.fetch(_ALL_STANDING, tournament_ids, limit, timeout=CHECK_SECONDS_MAX):
+        found.setdefault(tournament_id, []).append(StandingRow(*row))
+    return found
 
 
 async def unregistered(connection: Connection) -> list[tuple[str, TournamentId]]:

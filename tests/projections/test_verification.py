@@ -45,7 +45,7 @@ from engine.log.log import Appended, Block, Request
 from projections.board.board import Board
 from projections.board.parts import parts_of, take_part
 from projections.tables.worker import Worker
-from projections.verification import all_tournaments, stored_log, witness
+from projections.verification import all_tournaments, source, stored_log, witness
 from projections.verification.all_tournaments import Plan, Report
 from projections.verification.block_checks import hash_of_points
 from projections.verification.progress import TOURNAMENT_DIFFERENCES_MAX, Difference, ProgressFile, beginning
@@ -53,6 +53,7 @@ from tests.desks import Arena, open_arena, record
 from tests.histories import runs, unhurried
 from tests.poison import POISONS, cut_tail, poison
 from tests.projections.test_tables import block_sizes, on_the_database, rich_histories
+from tests.statements import sent
 from tests.tampering import (
     LAST,
     SNAPSHOT,
@@ -819,12 +820,10 @@ ROW_CHANGES: Final = {
 }
 
 
-@pytest.mark.parametrize("statement", ROW_CHANGES)
-async def test_a_change_of_a_row_of_the_tables_is_found_and_named(
-    database: Database, owner: asyncpg.Connection, staged: Stage, statement: str
-) -> None:
+def words_of(staged: Stage) -> dict[str, object]:
+    """What stands for the names in ROW_CHANGES."""
     of = f"WHERE tournament_id = {staged.tournament_id}"
-    words: dict[str, object] = {
+    return {
         "id": staged.tournament_id,
         "of": of,
         "of_cy": f"{of} AND competitor_id = {staged.third}",
@@ -837,6 +836,13 @@ async def test_a_change_of_a_row_of_the_tables_is_found_and_named(
         "ranking": staged.arena.ranking_id,
         "unity": staged.arena.unity_id,
     }
+
+
+@pytest.mark.parametrize("statement", ROW_CHANGES)
+async def test_a_change_of_a_row_of_the_tables_is_found_and_named(
+    database: Database, owner: asyncpg.Connection, staged: Stage, statement: str
+) -> None:
+    words = words_of(staged)
     await tamper(owner, statement.format(**words))
     report = await verified(database)
     assert ROW_CHANGES[statement].format(**words) in {field for _, field in named(report)}
@@ -1191,3 +1197,126 @@ def test_a_progress_that_is_kept_comes_back_as_it_was(tmp_path: Path) -> None:
     assert again.of(TournamentId(7)) == progress
     assert again.of(TournamentId(8)) is None
     again.close()
+
+
+# ── Many tournaments at once ────────────────────────────────────────────────────────────────────────────
+
+BROKEN_VIEW: Final = "ALTER VIEW standing RENAME COLUMN version TO version_"
+
+
+async def verified_both_ways(database: Database, monkeypatch: pytest.MonkeyPatch) -> Report:
+    """The report, which must be the same whether tournaments are read one by one or together."""
+    monkeypatch.setattr(source, "TOGETHER_MAX", 1)
+    alone = await verified(database)
+    monkeypatch.undo()
+    together = await verified(database)
+    assert (alone.heads, alone.differences, sorted(alone.unchecked)) == (
+        together.heads,
+        together.differences,
+        sorted(together.unchecked),
+    )
+    return together
+
+
+@pytest.fixture
+async def crowd(database: Database, owner: asyncpg.Connection, staged: Stage) -> Stage:
+    """The stage without its snapshot, and two tournaments beside it."""
+    await tamper(owner, "DELETE FROM snapshot")
+    for _ in range(2):
+        arena = await open_arena(database)
+        async with database.connection() as connection:
+            await record(connection, arena.tournament_id, of_duel(arena, 5, competition_id=None), key="first")
+    await Worker(database).catch_up()
+    return staged
+
+
+async def prefetched(database: Database) -> set[TournamentId]:
+    """Those of all tournaments that can be read together."""
+    async with database.connection() as connection, stored_log.one_moment(connection):
+        registered = await stored_log.registered_tournaments(connection)
+        return set(await source.prefetched(connection, registered))
+
+
+async def test_small_tournaments_are_read_together_and_have_no_difference(
+    database: Database, crowd: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert len(await prefetched(database)) == 3
+    report = await verified_both_ways(database, monkeypatch)
+    assert report.differences == []
+    assert [head.tables_at for head in report.heads] == [head.sequence for head in report.heads]
+
+
+async def test_a_batch_asks_no_more_than_a_few_questions_more_than_one_tournament(
+    database: Database, crowd: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await verified(database)  # connections are made
+    with sent(database) as of_three:
+        await verified(database)
+    for _ in range(20):
+        await open_arena(database)
+    await Worker(database).catch_up()
+    with sent(database) as of_many:
+        await verified(database)
+    assert len(of_many) == len(of_three)
+    monkeypatch.setattr(source, "TOGETHER_MAX", 1)
+    with sent(database) as one_by_one:
+        await verified(database)
+    assert len(one_by_one) > len(of_many) + 20 * 10
+
+
+@pytest.mark.parametrize("name", LOG_CHANGES)
+async def test_what_is_found_in_a_log_is_the_same_in_a_batch(
+    database: Database, owner: asyncpg.Connection, crowd: Stage, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await tamper(owner, LOG_CHANGES[name][0], crowd.tournament_id)
+    assert (await verified_both_ways(database, monkeypatch)).differences != []
+
+
+@pytest.mark.parametrize("statement", ROW_CHANGES)
+async def test_what_is_found_in_tables_is_the_same_in_a_batch(
+    database: Database, owner: asyncpg.Connection, crowd: Stage, statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await tamper(owner, statement.format(**words_of(crowd)))
+    assert (await verified_both_ways(database, monkeypatch)).differences != []
+
+
+async def test_what_cannot_be_read_in_a_batch_is_read_one_by_one(
+    database: Database, owner: asyncpg.Connection, crowd: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A view that lacks a column; and a row that no board can have."""
+    await owner.execute(BROKEN_VIEW)
+    assert await prefetched(database) == set()
+    report = await verified_both_ways(database, monkeypatch)
+    assert [found.field for found in report.differences] == ["view.standing", *["standing"] * 3]
+    await owner.execute("ALTER VIEW standing RENAME COLUMN version_ TO version")
+    await owner.execute("ALTER TABLE unity DROP CONSTRAINT unity_sort_check")
+    await tamper(owner, "UPDATE unity SET sort = 'SIDEWAYS' WHERE tournament_id = $1", crowd.tournament_id)
+    assert await prefetched(database) == set()
+    assert [found.field for found in (await verified_both_ways(database, monkeypatch)).differences] == ["tables"]
+
+
+async def test_a_batch_takes_as_many_bytes_and_rows_as_it_may_and_no_more(
+    database: Database, owner: asyncpg.Connection, crowd: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tournament that is too large is left out; if there are too many rows, all are."""
+    size = await owner.fetchval("SELECT sum(bytes)::int FROM block WHERE tournament_id = $1", crowd.tournament_id)
+    lines = await owner.fetchval("SELECT count(*)::int FROM standing")
+    for limit, value, left in (
+        ("SMALL_BYTES_MAX", size, 3),
+        ("SMALL_BYTES_MAX", size - 1, 2),
+        ("TOGETHER_ROWS_MAX", lines, 3),
+        ("TOGETHER_ROWS_MAX", lines - 1, 0),
+    ):
+        with monkeypatch.context() as limited:
+            limited.setattr(source, limit, value)
+            assert len(await prefetched(database)) == left, limit
+            assert (await verified(database)).differences == []
+
+
+async def test_a_tournament_with_a_snapshot_is_read_by_itself(
+    database: Database, owner: asyncpg.Connection, crowd: Stage
+) -> None:
+    async with database.connection() as connection:
+        await keep_snapshot(connection, crowd.tournament_id, Sequence(LAST))
+    assert crowd.tournament_id not in await prefetched(database)
+    assert len(await prefetched(database)) == 2
