@@ -45,7 +45,7 @@ GROUP: Final = 8
 """Requests that are sent at the same moment. They share what requests of several clients share, so that what each
 costs by itself shows."""
 ALONE_SECONDS: Final = 0.02
-"""A request that takes longer is sent alone."""
+"""A request that takes more processor time is sent alone."""
 SLOW_SECONDS: Final = 2.0
 """What takes so long is not asked once more."""
 SPELLS: Final = 3
@@ -174,12 +174,13 @@ class Measuring:
         """The cost and the stall of an operation. A cost above `doubtful_us` is measured again, and the lowest counts:
         what an operation costs it costs each time, what the machine adds it adds once."""
         try:
-            _, seconds = await self._asked(operation, 0)
-            asked, measured = await self._cost(operation, seconds, asked=1)
+            alone, _ = await self._asked(operation, 0)
+            group = 1 if operation.is_undone or alone > ALONE_SECONDS else min(GROUP, operation.times_max // 3)
+            asked, measured = await self._cost(operation, group, asked=1)
             for _ in range(DOUBTS):
                 if measured.cost_us is None or measured.cost_us <= doubtful_us or asked > operation.times_max / 2:
                     break
-                asked, again = await self._cost(operation, seconds, asked=asked)
+                asked, again = await self._cost(operation, group, asked=asked)
                 measured = min(measured, again, key=lambda cell: cell.cost_us or 0.0)
             asked, stall_ms = await self._stall_ms(operation, asked)
             if operation.is_undone and asked % 2:
@@ -226,11 +227,10 @@ class Measuring:
     async def _all_answered(self, asks: list[Ask]) -> None:
         await asyncio.gather(*map(self.answered, asks))
 
-    async def _cost(self, operation: Operation, seconds: float, *, asked: int) -> tuple[int, Cell]:
-        """How often it was asked by now, and what that cost. `seconds`: what it took the first time. `asked`: how often
-        it had been asked before."""
+    async def _cost(self, operation: Operation, group: int, *, asked: int) -> tuple[int, Cell]:
+        """How often it was asked by now, `group` at the same moment, and what that cost. `asked`: how often it had been
+        asked before."""
         effort = self._effort
-        group = 1 if operation.is_undone or seconds > ALONE_SECONDS else min(GROUP, operation.times_max // 3)
         await self._look_for_processes()
         before, began_at = self._clock(), time.perf_counter()
         costs: list[float] = []
