@@ -89,22 +89,15 @@ class Forest:
                 number, leaf = len(leaves), array("i")
                 leaves.append(leaf)
                 yield
-            if node > 0:
-                leaf.append(node)
-                levels[node], begins[node] = level, number
-                if first[node]:
-                    node = first[node]
-                    level += 1
-                    continue
-                node = -node
-                continue
             leaf.append(node)
-            ends[-node] = number
-            if following[-node]:
-                node = following[-node]
+            if node > 0:
+                levels[node], begins[node] = level, number
+                level += bool(first[node])
+                node = first[node] or -node
             else:
-                node = -parents[-node]
-                level -= 1
+                ends[-node] = number
+                level -= not following[-node]
+                node = following[-node] or -parents[-node]
         self._order, self._places = list(range(len(leaves))), list(range(len(leaves)))
         self._counts = Counts(map(len, leaves))
 
@@ -156,7 +149,7 @@ class Forest:
         self._insert(node, parent, array("i", (node, -node)))
 
     def move(self, node: int, parent: int) -> None:
-        """Gives a competitor another parent, which is no root's place and not below it. All below it move as well."""
+        """Gives a competitor another parent, who must not be below it. All below it move as well."""
         if parent == self._parents[node]:
             return
         stops = self._cut(node)
