@@ -40,13 +40,15 @@ class Read(Struct, frozen=True):
     judged: bool = False
 
 
-class RecallContext(Struct, frozen=True):
+class RecallContext(Struct):
     """What a Recall is answered from. `live` is current: it knows the head, and what exists by now.
-    `begin` begins a long answer when there is room for it."""
+    `begin` begins a long answer when there is room for it. `log_is_read`: what is read of the log must still be there
+    when the answer is made; False: nothing was read."""
 
     live: LiveTournament
     past: Past
     begin: Callable[[Later], Awaitable[Long]]
+    log_is_read: bool = True
 
 
 class Recall(Struct, frozen=True):

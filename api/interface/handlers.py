@@ -210,7 +210,8 @@ class Handlers:
                 head = live.head
                 context = RecallContext(live, self._past, self._outgoing.begun)
                 answer = await operation.render(context, operation.answer, question)
-                await self._past.refuse_replaced(tournament_id, head)  # or its slices may be of two histories
+                if context.log_is_read:
+                    await self._past.refuse_replaced(tournament_id, head)  # or its slices may be of two histories
             return _tagged_reply(incoming.request, answer)
 
         return handle

@@ -149,7 +149,7 @@ async def answer_standings(context: RecallContext, answer: Answer, question: "St
             ("standings without end", ranking_id), head.sequence, lambda: _short(live, answer, ranking_id, b""), len
         ) or await context.begin(_long(live, answer, ranking_id))
         head = head if isinstance(unfinished, bytes) else unfinished.head
-        recorded_at = await context.past.recorded_at(live.tournament_id, head.sequence)
+        recorded_at = await _recorded_at(context, head)
         return _finished(unfinished, ranking_id, live.board, head.sequence, recorded_at, head)
     if isinstance(moment, AtVersion):
         unity_of(live.board, ranking_id, moment.unity_id)
@@ -160,6 +160,18 @@ async def answer_standings(context: RecallContext, answer: Answer, question: "St
         return await _window_then(context, view, answer, question, then, head)
     unfinished = _short(view, answer, ranking_id, b"") or await context.begin(_long(view, answer, ranking_id))
     return _finished(unfinished, ranking_id, then.board, then.sequence, then.recorded_at, head)
+
+
+async def _recorded_at(context: RecallContext, head: Head) -> datetime:
+    """When the event at this head was recorded: as the live knows, if that is its head, or as the log has it."""
+    live = context.live
+    if live.head == head and live.recorded_at is not None:
+        context.log_is_read = False
+        return live.recorded_at
+    recorded_at = await context.past.recorded_at(live.tournament_id, head.sequence)
+    if live.head == head:
+        live.recorded_at = recorded_at
+    return recorded_at
 
 
 def _finished(
@@ -200,7 +212,7 @@ async def _window_now(context: RecallContext, answer: Answer, question: "Standin
     order = await live.orders.of(ranking_id, unity_id)
     head = live.head
     unfinished = await _window(live, answer, question, unity_id, order)
-    recorded_at = await context.past.recorded_at(live.tournament_id, head.sequence)
+    recorded_at = await _recorded_at(context, head)
     return _finished(unfinished, ranking_id, live.board, head.sequence, recorded_at, head)
 
 

@@ -142,12 +142,13 @@ class NestedSets:
         self._parents_then = {}
         parents = array("i", (0,))
         have_parents = False
-        for n, competitor_id in enumerate(list(competitors), start=1):
-            parent_id = self._parent_then(competitors, competitor_id)
-            have_parents |= parent_id is not None
-            parents.append(0 if parent_id is None else competitors[parent_id].number)
-            if n % _STEP == 0:
-                yield
+        last = len(competitors)
+        for first in range(1, last + 1, _STEP):
+            for competitor_id in competitors.ids(first, min(first + _STEP - 1, last)):
+                parent_id = self._parent_then(competitors, competitor_id)
+                have_parents |= parent_id is not None
+                parents.append(0 if parent_id is None else competitors[parent_id].number)
+            yield
         self._parents_then = None
         if have_parents or any(parent_id is not None for _, parent_id in self._changed):
             self._forest = yield from Forest.in_steps(parents)

@@ -7,6 +7,7 @@ there (restored, failed over) is noticed, instead of being mixed into what was r
 
 import asyncio
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Final
 from weakref import WeakSet, ref
 
@@ -47,7 +48,8 @@ _logger = structlog.get_logger()
 class LiveTournament:
     """One tournament in memory. `slug`: the registry's when the live was loaded; None: the registry had no such
     tournament. `pins`: for how many reasons it must stay in memory. `dropped`: it is no longer the truth; load another.
-    `followers` are called with every event that it folds."""
+    `followers` are called with every event that it folds. `recorded_at`: when the event at the head was recorded; None:
+    it is not known, because nothing was folded since the live was loaded from tables."""
 
     def __init__(
         self,
@@ -60,6 +62,7 @@ class LiveTournament:
         self.tournament_id = tournament_id
         self.slug = slug
         self.head = head
+        self.recorded_at: datetime | None = None
         self.board = board
         self.revisions = Revisions()
         self.cache = RenderCache()
@@ -96,6 +99,7 @@ class LiveTournament:
                 raise LogUnreadable.dangling(self.tournament_id, sequence, error) from error
             for follow in self.followers:
                 follow(recorded)
+            self.recorded_at = recorded.recorded_at
         if self.revisions.set_aside:
             self._look_at_set_aside()
         if head.sequence > self.head.sequence:
@@ -196,7 +200,7 @@ class LiveTournament:
         if anew.head.sequence <= self.head.sequence + BEHIND_EVENTS_MAX or self.followers:
             return
         # Only appends of ours can have been folded meanwhile, with what they told; each followed what was before it.
-        self.head, self.board = anew.head, anew.board
+        self.head, self.recorded_at, self.board = anew.head, anew.recorded_at, anew.board
         self.orders.clear()
         self.nested_sets.clear()
         self.selections.clear()
