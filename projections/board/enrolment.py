@@ -17,11 +17,12 @@ from collections.abc import Sequence as Items
 from itertools import takewhile
 from operator import eq
 from typing import Final, TypeAlias, cast
+from weakref import ref
 
 from engine.domain.terms import CompetitorId
 
 VACANT_SPARE: Final = 1_024
-"""Places are given anew when more are vacant than are not, beyond these."""
+"""Places are given anew when this many more are vacant than are not."""
 
 _Column: TypeAlias = "array[int] | list[int]"
 
@@ -39,7 +40,7 @@ class Enrolment(Collection[CompetitorId]):
         self._place_of: dict[CompetitorId, int] = {}  # never replaced: the totals have it too
         self._enrolled = 0
         self._vacant = 0
-        self._all_totals: list[Totals] = []
+        self._all_totals: list[ref[Totals]] = []  # weak: in a cycle, a board would wait for the garbage collector
         for competitor_id in competitors:
             self.enrol(competitor_id)
 
@@ -111,7 +112,7 @@ class Enrolment(Collection[CompetitorId]):
         if before is not None:
             self._places[before] = 0
             self._vacant += 1
-            for totals in self._all_totals:
+            for totals in self._beside():
                 totals.move(before, place)
             self._give_anew_if_worth_it()
         return True
@@ -169,9 +170,12 @@ class Enrolment(Collection[CompetitorId]):
         places = [self._places[place] for place in taken]
         self._places, self._enrolled, self._vacant = array("q"), 0, 0
         self.append_places(places)  # everybody still has a place
-        for totals in self._all_totals:
+        for totals in self._beside():
             totals.rearrange(taken)
         self.generation += 1
+
+    def _beside(self) -> Iterator["Totals"]:
+        return (totals for known in self._all_totals if (totals := known()) is not None)
 
 
 class Totals(Mapping[CompetitorId, int]):
@@ -184,7 +188,7 @@ class Totals(Mapping[CompetitorId, int]):
         self._enrolment = enrolment
         self._place_of = enrolment._place_of
         self._column: _Column = array("q")  # ends with the last place that something was added at
-        enrolment._all_totals.append(self)
+        enrolment._all_totals.append(ref(self))
         for competitor_id, total in (totals or {}).items():
             self.add(competitor_id, total)
 

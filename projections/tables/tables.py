@@ -354,7 +354,10 @@ def touch(touched: Touched, event: Event) -> None:
     """Adds to `touched` the rows that `event` may change. Call it before the board folds that."""
     match event:
         case events.PointsAdded() | events.PointsReversed():
+            enrolment = touched.board.rankings[event.ranking_id].participants
             for delta in event.deltas:
+                if enrolment.row(delta.competitor_id) is None:  # only after an event was set aside
+                    _touch_list(touched, event.ranking_id, delta.competitor_id)
                 touched.unities.add((event.ranking_id, delta.unity_id))
                 touched.totals.add((event.ranking_id, delta.unity_id, delta.competitor_id))
         case events.TournamentOpened() | events.Ignored():

@@ -1,7 +1,9 @@
 """The lists of rankings and the totals beside them, against a list and dictionaries."""
 
+import gc
 from typing import Final
 from unittest import mock
+from weakref import ref
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,6 +83,19 @@ def test_a_list_that_is_replaced_keeps_the_places_of_its_beginning(
     same = next((n for n, (one, other) in enumerate(zip(before, after, strict=False)) if one != other), None)
     kept = min(len(before), len(after)) if same is None else same
     assert found.places[:kept] == places[:kept]
+
+
+def test_a_board_goes_at_once_when_nobody_needs_it() -> None:
+    """A past board of a million must not wait for the garbage collector."""
+    gc.disable()
+    try:
+        found = Enrolment(everybody)
+        totals = Totals(found, {everybody[0]: 5})
+        gone = ref(found), ref(totals)
+        del found, totals
+        assert [one() for one in gone] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_a_copy_stays_as_it_is() -> None:

@@ -12,8 +12,16 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from engine.database.pool import Database
-from engine.domain.events import CompetitionAdded, Event, Recorded
-from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Sequence, TournamentId
+from engine.domain.events import (
+    CompetitionAdded,
+    Delta,
+    Event,
+    ParticipantsChanged,
+    PointsAdded,
+    RankingCreated,
+    Recorded,
+)
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import log
 from engine.log.log import Appended, Block, Request
 from projections.board.board import FOLD_VERSION, Board
@@ -233,6 +241,24 @@ async def test_a_competition_may_have_started_in_any_year(
     await append(database, tournament_id, [added])
     await Worker(database).catch_up()
     await assert_tables_show_the_log(database, tournament_id)
+
+
+async def test_points_of_one_who_was_never_enrolled_are_kept(database: Database, tournament_id: TournamentId) -> None:
+    """They were enrolled by an event that has been set aside."""
+    ranking_id, unity_id, *competitor_ids = RankingId(1), UnityId(2), *map(CompetitorId, range(3, 7))
+    created = RankingCreated(
+        ranking_id=ranking_id,
+        name="Overall",
+        participants=tuple(competitor_ids[:2]),
+        main_unity_id=unity_id,
+        main_unity_name="Points",
+    )
+    points = PointsAdded(ranking_id=ranking_id, deltas=(Delta(competitor_ids[2], unity_id, 5),))
+    joined = ParticipantsChanged(ranking_id=ranking_id, added=tuple(competitor_ids[3:]))
+    for events in [created], [points], [joined, points], [joined]:
+        await append(database, tournament_id, events)
+        await Worker(database).catch_up()
+        await assert_tables_show_the_log(database, tournament_id)
 
 
 # ── LiveTournament = replay ───────────────────────────────────────────────────────────────────────────────────────
