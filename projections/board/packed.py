@@ -15,7 +15,7 @@ RECENT_MAX: Final = 16
 """Items that are kept unpacked, because they are often asked for again. Few, because one may be large."""
 
 _encode: Final = msgspec.msgpack.Encoder().encode
-_ITEM_BYTES: Final = 150
+_ITEM_BYTES: Final = 170
 """What an item takes beside the bytes it is packed in: two whole numbers, the places in containers, the object."""
 
 _Id = TypeVar("_Id", bound=int)
