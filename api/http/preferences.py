@@ -1,4 +1,5 @@
-"""What a client would like an answer to be: the header Prefer (RFC 7240).
+"""What a client would like an answer to be: the headers Prefer (RFC 7240) and Accept-Encoding (RFC 9110, section
+12.5.3).
 
 Pure. A preference is never a reason to refuse: one that nobody here knows is passed over, and a header that cannot be
 read counts as none.
@@ -6,7 +7,10 @@ read counts as none.
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Final
+
+from msgspec import Struct
 
 _TOKEN: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]++"  # noqa: S105 # a word of HTTP
 _QUOTED: Final = r'"(?:[\t !#-\[\]-~\x80-\U0010ffff]|\\[\t -~\x80-\U0010ffff])*+"'
@@ -16,6 +20,15 @@ _PREFERENCE: Final = rf"({_TOKEN})(?:[ \t]*+=[ \t]*+({_VALUE}))?+(?:[ \t]*+;(?:[
 _ITEM: Final = re.compile(rf"[ \t]*+(?:{_PREFERENCE})?+[ \t]*+(?:,|\Z)")
 """An item of the list, with the comma after it. It may be empty (RFC 9110, section 5.6.1). Every quantifier keeps what
 it took, so the time that a text takes grows with its length, whatever it says."""
+_QUALITY: Final = r"0(?:\.[0-9]{0,3})?+|1(?:\.0{0,3})?+"
+_CODING: Final = re.compile(
+    rf"[ \t]*+(?:({_TOKEN})(?:[ \t]*+;[ \t]*+[qQ]=({_QUALITY}))?+)?+[ \t]*+(?:,|\Z)"  # `*` is a token too
+)
+"""An item of Accept-Encoding, as _ITEM is one of Prefer."""
+ENCODINGS_KEPT_MAX: Final = 100
+ENCODINGS_KEPT_CHARACTERS_MAX: Final = 200
+"""A process remembers what this many values of Accept-Encoding of up to this many characters accept. It reads longer
+values each time."""
 _ESCAPED: Final = re.compile(r"\\(.)")
 
 
@@ -42,6 +55,46 @@ def parse_preferences(values: Iterable[str]) -> Mapping[str, str]:
 def prefers_minimal(values: Iterable[str]) -> bool:
     """Whether the values of Prefer ask for `return=minimal`: for no more than what the client cannot know."""
     return parse_preferences(values).get("return", "").lower() == "minimal"
+
+
+class Encodings(Struct, frozen=True):
+    """The encodings that a client takes. `gzip`: it takes gzip, and likes it no less than the bytes as they are.
+    `identity`: it takes the bytes as they are."""
+
+    gzip: bool = False
+    identity: bool = True
+
+
+def accepted_encodings(values: Iterable[str]) -> Encodings:
+    """The encodings that the values of Accept-Encoding accept. Without values, and if they cannot be read as one list,
+    identity alone.
+
+    An encoding that is not named has the quality of `*`. Without `*`, gzip is not accepted; identity is, but anything
+    else that is accepted is preferred to it. Of an encoding that is named more than once, the first counts.
+    """
+    text = ",".join(values)
+    return _kept_encodings(text) if len(text) <= ENCODINGS_KEPT_CHARACTERS_MAX else _encodings(text)
+
+
+def _encodings(text: str) -> Encodings:
+    qualities: dict[str, float] = {}
+    position = 0
+    while position < len(text):
+        item = _CODING.match(text, position)
+        if item is None:
+            return Encodings()
+        name, quality = item.groups()
+        if name:
+            name = name.lower()
+            qualities.setdefault("gzip" if name == "x-gzip" else name, float(quality or 1))
+        position = item.end()
+    others = qualities.get("*")
+    gzip = qualities.get("gzip", others or 0.0)
+    identity = qualities.get("identity", others)
+    return Encodings(gzip=gzip > 0 and gzip >= (identity or 0.0), identity=identity != 0)
+
+
+_kept_encodings: Final = lru_cache(maxsize=ENCODINGS_KEPT_MAX)(_encodings)
 
 
 def _unquoted(value: str) -> str:

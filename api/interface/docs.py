@@ -30,6 +30,7 @@ _POLICY: Final = (
     f"default-src 'none'; style-src 'sha256-{b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+MEDIA_TYPE: Final = "text/html; charset=utf-8"
 HEADERS: Final = (
     header("Content-Security-Policy", _POLICY)
     + header("X-Content-Type-Options", "nosniff")

@@ -18,6 +18,7 @@ from api.desk.desk import Desk
 from api.desk.remembered import Slugs
 from api.http.auth import Guard, Scope, Token
 from api.http.body import Bodies
+from api.http.compression import Compression
 from api.http.forms import Form, fingerprint, parse_id
 from api.http.outgoing import Later, Long, Outgoing
 from api.http.preferences import prefers_minimal
@@ -65,6 +66,7 @@ class Handlers:
         desk: Desk,
         guard: Guard,
         outgoing: Outgoing,
+        compression: Compression,
         *,
         failures: Throttle,
         requests: Throttle | None = None,
@@ -77,6 +79,7 @@ class Handlers:
         self._requests = requests
         self._proxies = proxies
         self._outgoing = outgoing
+        self._compression = compression
         self._past = Past(desk.database, outgoing.turns)
         self._slugs = Slugs(desk.database)
 
@@ -194,7 +197,7 @@ class Handlers:
                 answer = made if isinstance(made, TaggedBody) else await self._outgoing.begun(made)
             finally:
                 self._desk.live_pool.unpin(live)
-            return _tagged_reply(incoming.request, answer)
+            return await self._compression.reply(incoming.request, answer.body, etag=answer.etag)
 
         return handle
 
@@ -212,7 +215,7 @@ class Handlers:
                 answer = await operation.render(context, operation.answer, question)
                 if context.log_is_read:
                     await self._past.refuse_replaced(tournament_id, head)  # or its slices may be of two histories
-            return _tagged_reply(incoming.request, answer)
+            return await self._compression.reply(incoming.request, answer.body, etag=answer.etag)
 
         return handle
 
@@ -283,9 +286,9 @@ class Handlers:
             async with self._pinned(incoming, token, tournament_id) as live:
                 decided = await self._desk.preview(live, command)
                 body = render_preview(live, operation.answer, decided)
-                if isinstance(body, bytes):
-                    return Reply(body)
-                return Reply(await self._outgoing.begun(lambda: body))  # it has begun, and is only to be counted
+                if isinstance(body, Long):
+                    await self._outgoing.begun(lambda: body)  # it has begun, and is only to be counted
+            return await self._compression.reply(incoming.request, body)
 
         return handle
 
@@ -327,13 +330,3 @@ def _condition(request: web.BaseRequest, ids: PathIds) -> Condition | None:
     if "If-Match" not in request.headers:
         return None
     return parse_if_match(request.headers.getall("If-Match"), ids)
-
-
-def _tagged_reply(request: web.BaseRequest, answer: TaggedBody | Long) -> Reply:
-    """The answer, or 304 if the client has just these bytes already."""
-    headers = header("ETag", f'"{answer.etag}"')
-    if "If-None-Match" in request.headers:
-        asked = request.if_none_match or ()
-        if request.headers["If-None-Match"] == "*" or any(tag.value == answer.etag for tag in asked):
-            return Reply(b"", code=304, headers=headers)
-    return Reply(answer.body, headers=headers)

@@ -13,6 +13,7 @@ from api.desk.desk import Desk
 from api.http import throttle
 from api.http.auth import Guard
 from api.http.body import BODY_SECONDS_MAX
+from api.http.compression import Compression
 from api.http.connections import HEADER_BYTES_MAX, HEADERS_MAX, READ_BYTES, TARGET_BYTES_MAX, Connections
 from api.http.front import Front
 from api.http.outgoing import Outgoing
@@ -34,17 +35,23 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL) -> Front
     """Makes the front that answers with `desk` and writes its canonical lines to `lines`."""
     router = Router()
     outgoing = Outgoing(Turns(), bytes_max=settings.unsent_bytes)
+    compression = Compression(outgoing)
     handlers = Handlers(
         desk,
         Guard(desk.database),
         outgoing,
+        compression,
         failures=throttle.failures(at_once=settings.failures_at_once),
         requests=None if settings.requests_per_second is None else throttle.requests(settings.requests_per_second),
         proxies=settings.proxies,
     )
     handlers.add_to(router)
     health.add_to(
-        router, authenticate=handlers.authenticated, database=desk.database, open_metrics=settings.open_metrics
+        router,
+        compression,
+        authenticate=handlers.authenticated,
+        database=desk.database,
+        open_metrics=settings.open_metrics,
     )
     return Front(router, lines, outgoing)
 

@@ -7,9 +7,11 @@ import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from api.http.auth import Scope
+from api.http.compression import Compression
 from api.http.reply import Reply
 from api.http.router import IncomingRequest, Router
 from api.interface import docs, openapi
+from api.interface.rendering import tagged_body
 from api.service import figures
 from engine.database.pool import Database
 from engine.process import telemetry
@@ -24,7 +26,9 @@ Authenticate = Callable[[IncomingRequest, Scope], Awaitable[object]]
 """Finds the token of a request. Raises Unauthenticated, Forbidden, TooManyRequests and DatabaseUnavailable."""
 
 
-def add_to(router: Router, *, authenticate: Authenticate, database: Database, open_metrics: bool) -> None:
+def add_to(
+    router: Router, compression: Compression, *, authenticate: Authenticate, database: Database, open_metrics: bool
+) -> None:
     """Adds these operations. Only the figures need a token, of scope admin, unless `open_metrics`."""
 
     async def healthy(_: IncomingRequest) -> Reply:
@@ -43,16 +47,18 @@ def add_to(router: Router, *, authenticate: Authenticate, database: Database, op
         telemetry.settle()
         return Reply(generate_latest(figures.registry()), media_type=CONTENT_TYPE_LATEST)
 
-    async def description(_: IncomingRequest) -> Reply:
-        return Reply(openapi.document())
+    async def description(incoming: IncomingRequest) -> Reply:
+        return await compression.reply(incoming.request, described.body, etag=described.etag)
 
-    async def documentation(_: IncomingRequest) -> Reply:
-        return Reply(docs.page(), media_type="text/html; charset=utf-8", headers=docs.HEADERS)
+    async def documentation(incoming: IncomingRequest) -> Reply:
+        return await compression.reply(
+            incoming.request, page.body, etag=page.etag, media_type=docs.MEDIA_TYPE, headers=docs.HEADERS
+        )
+
+    described, page = tagged_body(openapi.document()), tagged_body(docs.page())  # making them takes long
 
     router.add("GET", HEALTH, healthy)
     router.add("GET", READINESS, ready)
     router.add("GET", METRICS, metrics)
     router.add("GET", OPENAPI, description)
     router.add("GET", DOCUMENTATION, documentation)
-    openapi.document()  # now: making it takes longer than a request may
-    docs.page()

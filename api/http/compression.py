@@ -1,0 +1,163 @@
+"""Answers in the encoding that a client takes: gzip, or as they are. Conditional reads, which depend on it.
+
+Each encoding of an answer has an ETag of its own: the compressed bytes have that of the others with a suffix. Only
+answers that hold no secret come here (THREAT_MODEL.md says why): 200s of GETs of tournaments, and the documentation.
+
+A short answer is compressed as a whole, in another thread if it is not small, once for all who ask for it, and kept. A
+long one is compressed while it is sent, for each reader, and flushed after each portion, so that readers have all that
+was made. Compressing changes no bound: what is kept, what is being made and what compressors take are counted.
+"""
+
+import asyncio
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+from aiohttp import web
+
+from api.http.outgoing import PORTION_BYTES, Long, Outgoing, Taken
+from api.http.preferences import accepted_encodings
+from api.http.reply import JSON, Reply, header
+
+PLAIN_BYTES_MAX: Final = 1_024
+"""A body of up to this size is sent as it is. It fits into one packet with its head; compressing it would take as long
+as compressing 8 KB."""
+AT_ONCE_BYTES_MAX: Final = 65_536
+"""A body of up to this size is compressed on the event loop, in half a millisecond; a larger one in another thread."""
+COMPRESSING_MAX: Final = 8
+"""Bodies that threads compress or that wait for one. Further ones are sent as they are."""
+COMPRESSED_BYTES_MAX: Final = 32 * 1024 * 1024
+"""Compressed bodies that a process keeps. Those that nobody has asked for the longest go first."""
+SUFFIX: Final = "-gzip"
+"""Of the ETag of a compressed answer. If-Match compares only what stands before the first dash."""
+
+LEVEL: Final = 1
+"""Of zlib. Level 6 saves another fifth of the bytes, and takes three to nine times as long."""
+_GZIP: Final = 16 + zlib.MAX_WBITS
+_COMPRESSOR_BYTES: Final = 270_000
+"""What a compressor takes in memory."""
+_OVERHEAD_BYTES: Final = 400
+"""What a kept body takes beside its bytes and its key."""
+_NEGOTIATED: Final = header("Vary", "Accept-Encoding")
+_COMPRESSED: Final = header("Content-Encoding", "gzip")
+
+_Key = tuple[str, str]
+"""The path of a resource and an ETag, which together name a body."""
+
+
+class Compression:
+    """Compresses the answers of one process. `outgoing` counts what answers hold that are under way."""
+
+    def __init__(self, outgoing: Outgoing, *, kept_bytes_max: int = COMPRESSED_BYTES_MAX) -> None:
+        self.kept_bytes = 0
+        self._kept_bytes_max = kept_bytes_max
+        self._outgoing = outgoing
+        self._kept: dict[_Key, bytes] = {}  # what was asked for last stands last
+        self._making: dict[object, asyncio.Future[bytes]] = {}
+
+    async def reply(
+        self,
+        request: web.BaseRequest,
+        body: bytes | Long,
+        *,
+        etag: str | None = None,
+        media_type: str = JSON,
+        headers: str = "",
+    ) -> Reply:
+        """A 200 with the body in the encoding that the client likes best, or 304 if the client has these bytes already,
+        in an encoding that it takes. `etag` is that of the body as it is. The compressed form of a short body with an
+        ETag is kept. Raises QueueFull as `Outgoing.begun` does.
+        """
+        headers += _NEGOTIATED
+        accepted = accepted_encodings(request.headers.getall("Accept-Encoding", ()))
+        is_plain = not accepted.gzip or (isinstance(body, bytes) and len(body) <= PLAIN_BYTES_MAX and accepted.identity)
+        if etag is not None and "If-None-Match" in request.headers:
+            if not is_plain and _has(request, etag + SUFFIX):
+                return Reply(b"", code=304, headers=headers + _etag(etag + SUFFIX))
+            if (is_plain or accepted.identity) and _has(request, etag):
+                return Reply(b"", code=304, headers=headers + _etag(etag))
+        if not is_plain:
+            key = None if etag is None else (request.path, etag)
+            made = await (self._long(body) if isinstance(body, Long) else self._short(key, body))
+            if made is not None:
+                headers += _COMPRESSED + ("" if etag is None else _etag(etag + SUFFIX))
+                return Reply(made, media_type=media_type, headers=headers)
+        return Reply(body, media_type=media_type, headers=headers + ("" if etag is None else _etag(etag)))
+
+    async def _long(self, long: Long) -> Long:
+        """The compressed answer, which holds the other."""
+        parts = (Taken(_COMPRESSOR_BYTES),)
+        made = Long(lambda: compressed_portions(long.portions()), parts, end=b"", etag=long.etag, head=long.head)
+        return await self._outgoing.begun(lambda: made)
+
+    async def _short(self, key: _Key | None, body: bytes) -> bytes | None:
+        """The compressed body; None: too many are being compressed."""
+        if key is not None and (kept := self._kept.pop(key, None)) is not None:
+            self._kept[key] = kept
+            return kept
+        if len(body) <= AT_ONCE_BYTES_MAX:
+            made = compressed(body)
+            self._keep(key, made)
+            return made
+        making = self._making.get(key)
+        if making is None:
+            if len(self._making) >= COMPRESSING_MAX:
+                return None
+            making = asyncio.get_running_loop().run_in_executor(None, compressed, body)
+            name = object() if key is None else key
+            self._making[name] = making
+            making.add_done_callback(partial(self._made, name, key))
+        return await asyncio.shield(making)  # others may wait for it too
+
+    def _made(self, name: object, key: _Key | None, making: "asyncio.Future[bytes]") -> None:
+        del self._making[name]
+        if not making.cancelled() and making.exception() is None:
+            self._keep(key, making.result())
+
+    def _keep(self, key: _Key | None, made: bytes) -> None:
+        if key is None:
+            return
+        with suppress(KeyError):
+            self.kept_bytes -= _size_bytes(key, self._kept.pop(key))
+        self._kept[key] = made
+        self.kept_bytes += _size_bytes(key, made)
+        while self.kept_bytes > self._kept_bytes_max:
+            first = next(iter(self._kept))
+            self.kept_bytes -= _size_bytes(first, self._kept.pop(first))
+
+
+def compressed(body: bytes) -> bytes:
+    """The body in gzip's format, the same bytes each time. Other threads go on meanwhile."""
+    return zlib.compress(body, LEVEL, wbits=_GZIP)
+
+
+def compressed_portions(portions: Iterator[bytes]) -> Iterator[bytes]:
+    """The portions as one body in gzip's format, each step of which compresses PORTION_BYTES at most. Whenever as many
+    have been compressed, a reader can decompress all of them."""
+    compressor = zlib.compressobj(LEVEL, wbits=_GZIP)
+    unflushed_bytes = 0
+    for portion in portions:
+        for start in range(0, len(portion) or 1, PORTION_BYTES):
+            part = portion[start : start + PORTION_BYTES]
+            made = compressor.compress(part)
+            unflushed_bytes += len(part)
+            if unflushed_bytes >= PORTION_BYTES:
+                made += compressor.flush(zlib.Z_SYNC_FLUSH)
+                unflushed_bytes = 0
+            yield made
+    yield compressor.flush()
+
+
+def _has(request: web.BaseRequest, etag: str) -> bool:
+    """Whether If-None-Match names the ETag. It is compared weakly, as that header demands."""
+    return request.headers["If-None-Match"] == "*" or any(tag.value == etag for tag in request.if_none_match or ())
+
+
+def _etag(etag: str) -> str:
+    return header("ETag", f'"{etag}"')
+
+
+def _size_bytes(key: _Key, body: bytes) -> int:
+    return len(body) + sum(map(len, key)) + _OVERHEAD_BYTES
