@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from api.http import outgoing
-from api.interface import competitions, competitors, rendering
+from api.interface import competitors, rendering
 from engine.domain.terms import ITEMS_MAX
 from tests.api.service import Client, Season, create_ranking, deltas, listed, rankings_deltas, totals
 from tests.api.test_section5 import Log, keyed, log, refused
@@ -170,8 +170,7 @@ async def test_a_long_answer_to_items_is_what_a_short_one_is(season: Season, mon
     short = {kind: await season.client.post(f"{kind}.json", form, keyed(kind)) for kind, form in said.items()}
     for module in (rendering, outgoing):
         monkeypatch.setattr(module, "LONG_BYTES", 100)
-    for module in (competitors, competitions):
-        monkeypatch.setattr(module, "LINES_AT_ONCE_MAX", 0)
+    monkeypatch.setattr(competitors, "LINES_AT_ONCE_MAX", -1)
     for kind, form in said.items():
         long = await season.client.post(f"{kind}.json", form, keyed(kind))
         assert (long.status, long.json) == (200, short[kind].json)

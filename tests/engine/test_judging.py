@@ -855,7 +855,8 @@ def test_too_many_deltas_are_refused_in_one_sentence(board: Board) -> None:
 def test_a_tournament_can_have_so_many_and_no_more(board: Board, what: str, most: int, when: Command) -> None:
     those = getattr(board, what)
     first = next(iter(those.values()))
-    those.update(dict.fromkeys(range(1_000, 1_000 + most - 1 - len(those)), first))
+    for number in range(1_000, 1_000 + most - 1 - len(those)):
+        those[number] = first
     fold_events(board, *decide(board, when))
     assert len(those) == most
     with pytest.raises(Unacceptable) as refused:
@@ -1178,7 +1179,9 @@ def test_what_is_structural() -> None:
 
 def test_enrolment_ends_at_the_most_participants_and_nothing_else_does() -> None:
     *members, newcomer = range(1_000, 1_000 + ENROLLED_MAX + 1)
-    board = Board(competitors=dict.fromkeys([*members, newcomer], CROWDED.competitors[CROWD[0]]))
+    board = Board()
+    for competitor_id in (*members, newcomer):
+        board.competitors[competitor_id] = CROWDED.competitors[CROWD[0]]
     fold_events(board, created(*members, ranking_id=NEW))
 
     def change(added: tuple[int, ...] = (), removed: tuple[int, ...] = ()) -> tuple[Event, ...]:
@@ -1194,7 +1197,8 @@ def test_enrolment_ends_at_the_most_participants_and_nothing_else_does() -> None
 
 def test_a_list_of_10_000_may_be_replaced_and_a_longer_one_may_not() -> None:
     board = board_after(GIVEN)
-    board.competitors.update(CROWDED.competitors)
+    for competitor_id, competitor in CROWDED.competitors.items():
+        board.competitors[competitor_id] = competitor
     *members, newcomer = CROWD
     fold_events(board, created(*members, ranking_id=NEW))
     assert decide(board, modify(newcomer, ranking_id=NEW)) == (modified(newcomer, ranking_id=NEW),)

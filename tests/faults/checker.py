@@ -274,11 +274,11 @@ def _check_wishes(verdicts: Verdicts, wishes: list[_Wish], logs: list[Log]) -> N
             by_mark[_mark(event)].append(event)
         found.append(by_mark)
     for wish in wishes:
-        asked, certain = wish.asked, wish.certain
+        asked, certain, log = wish.asked, wish.certain, logs[wish.asked.tournament]
         events = found[asked.tournament].get(wish.mark, [])
         if wish.alike:
             for attempt in wish.sure:
-                right = attempt.sequence in {event.sequence for event in events}
+                right = attempt.sequence in {_last_of_request(log, event) for event in events}
                 verdicts.look("I1", right, f"is not event {attempt.sequence}: {asked}")
             continue
         if certain:
@@ -295,12 +295,24 @@ def _check_wishes(verdicts: Verdicts, wishes: list[_Wish], logs: list[Log]) -> N
                 verdicts.look("I3", asked.target in about, f"event {event.sequence} is about {about}: {asked}")
         sequences = {attempt.sequence for attempt in wish.sure}
         if events and sequences:
-            right = sequences == {events[0].sequence}
-            verdicts.look("I2", right, f"answered with {sequences}, is event {events[0].sequence}: {asked}")
+            last = _last_of_request(log, events[0])
+            verdicts.look("I2", sequences == {last}, f"answered with {sequences}, ends with event {last}: {asked}")
         for attempt in wish.sure:
             if events and attempt.made:
                 right = attempt.made in made_by(events[0])
                 verdicts.look("I2", right, f"was made as {attempt.made}, is {made_by(events[0])}: {asked}")
+
+
+def _last_of_request(log: Log, event: Stored) -> int:
+    """The sequence of the last event of the request that led to `event`: a change of a competition takes points back or
+    gives them back."""
+    last = event
+    for following in log.events[event.sequence :]:
+        about = following.body.get("competition_id") == event.body.get("competition_id")
+        if following.kind != "PointsReversed" or following.key != event.key or not about:
+            break
+        last = following
+    return last.sequence
 
 
 def _check_invented(verdicts: Verdicts, wishes: list[_Wish], logs: list[Log]) -> None:
