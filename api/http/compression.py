@@ -73,8 +73,8 @@ class Compression:
         headers: str = "",
     ) -> Reply:
         """A 200 with the body in the encoding that the client likes best, or 304 if the client has these bytes already,
-        in an encoding that it takes. `etag` is that of the body as it is. The compressed form of a short body with an
-        ETag is kept. Raises QueueFull as `Outgoing.begun` does.
+        in an encoding that it takes. `etag` is that of the body as it is. The compressed form of a body with an ETag is
+        kept. Raises QueueFull as `Outgoing.begun` does.
         """
         headers += _NEGOTIATED
         accepted = accepted_encodings(request.headers.getall("Accept-Encoding", ()))
@@ -86,7 +86,7 @@ class Compression:
                 return Reply(b"", code=304, headers=headers + _etag(etag))
         if not is_plain:
             key = None if etag is None else (request.path, etag)
-            made = self._found(key)
+            made: bytes | Long | None = self._found(key)
             if made is None:
                 made = await (self._long(key, body) if isinstance(body, Long) else self._short(key, body))
             if made is not None:
@@ -94,11 +94,11 @@ class Compression:
                 return Reply(made, media_type=media_type, headers=headers)
         return Reply(body, media_type=media_type, headers=headers + ("" if etag is None else _etag(etag)))
 
-    def _found(self, key: _Key | None) -> bytes | Long | None:
-        """The body if it is kept."""
-        kept = None if key is None else self._kept.pop(key, None)
-        if key is not None and kept is not None:
-            self._kept[key] = kept
+    def _found(self, key: _Key | None) -> bytes | None:
+        """The compressed body if it is kept."""
+        if key is None or key not in self._kept:
+            return None
+        self._kept[key] = kept = self._kept.pop(key)
         return kept
 
     async def _long(self, key: _Key | None, long: Long) -> Long:
