@@ -26,7 +26,7 @@ _HEAD: Final = (
     "{method} {path} HTTP/1.1\r\n"
     "Host: 127.0.0.1\r\n"
     "User-Agent: python-requests/2.32\r\n"
-    "Accept-Encoding: gzip, deflate\r\n"
+    "Accept-Encoding: identity\r\n"
     "Accept: application/json\r\n"
     "Connection: keep-alive\r\n"
     "Authorization: Bearer {token}\r\n"

@@ -4,8 +4,8 @@ Each encoding of an answer has an ETag of its own: the compressed bytes have tha
 answers that hold no secret come here (THREAT_MODEL.md says why): 200s of GETs of tournaments, and the documentation.
 
 A short answer is compressed as a whole, in another thread if it is not small, once for all who ask for it, and kept. A
-long one is compressed while it is sent, for each reader, and flushed after each portion, so that readers have all that
-was made. Compressing changes no bound: what is kept, what is being made and what compressors take are counted.
+long one is compressed while it is sent, and flushed after each portion, so that readers have all that was made. It is
+kept too, unless it is very long, for all who ask when the first reader has had all of it.
 """
 
 import asyncio
@@ -22,21 +22,26 @@ from api.http.preferences import accepted_encodings
 from api.http.reply import JSON, Reply, header
 
 PLAIN_BYTES_MAX: Final = 1_024
-"""A body of up to this size is sent as it is. It fits into one packet with its head; compressing it would take as long
-as compressing 8 KB."""
+"""A body of up to this size is sent as it is. It fits into one packet with its head."""
 AT_ONCE_BYTES_MAX: Final = 65_536
-"""A body of up to this size is compressed on the event loop, in half a millisecond; a larger one in another thread."""
+"""A body of up to this size is compressed on the event loop, in some 0.4 ms; a larger one in another thread."""
 COMPRESSING_MAX: Final = 8
 """Bodies that threads compress or that wait for one. Further ones are sent as they are."""
 COMPRESSED_BYTES_MAX: Final = 32 * 1024 * 1024
 """Compressed bodies that a process keeps. Those that nobody has asked for the longest go first."""
+STREAM_BYTES_MAX: Final = COMPRESSED_BYTES_MAX // 8
+"""Compressed bytes of a long answer that is kept. COMPRESSING_MAX of them are gathered at once."""
 SUFFIX: Final = "-gzip"
 """Of the ETag of a compressed answer. If-Match compares only what stands before the first dash."""
 
 LEVEL: Final = 1
-"""Of zlib. Level 6 saves another fifth of the bytes, and takes three to nine times as long."""
-_GZIP: Final = 16 + zlib.MAX_WBITS
-_COMPRESSOR_BYTES: Final = 270_000
+"""Of zlib. Level 6 saves another fifth of the bytes, and takes two to nine times as long."""
+_WINDOW_BITS: Final = 16 + 13
+"""Of zlib: gzip's format, and a window of 8 KB. Answers repeat what stands shortly before."""
+_MEMORY_LEVEL: Final = 6
+"""Of zlib. With this window and memory, a compressor of a small body is ready in a fifth of the time that the largest
+take, and compresses as well."""
+_COMPRESSOR_BYTES: Final = 75_000
 """What a compressor takes in memory."""
 _OVERHEAD_BYTES: Final = 400
 """What a kept body takes beside its bytes and its key."""
@@ -56,6 +61,7 @@ class Compression:
         self._outgoing = outgoing
         self._kept: dict[_Key, bytes] = {}  # what was asked for last stands last
         self._making: dict[object, asyncio.Future[bytes]] = {}
+        self._gathering: set[_Key] = set()
 
     async def reply(
         self,
@@ -67,8 +73,8 @@ class Compression:
         headers: str = "",
     ) -> Reply:
         """A 200 with the body in the encoding that the client likes best, or 304 if the client has these bytes already,
-        in an encoding that it takes. `etag` is that of the body as it is. The compressed form of a short body with an
-        ETag is kept. Raises QueueFull as `Outgoing.begun` does.
+        in an encoding that it takes. `etag` is that of the body as it is. The compressed form of a body with an ETag is
+        kept. Raises QueueFull as `Outgoing.begun` does.
         """
         headers += _NEGOTIATED
         accepted = accepted_encodings(request.headers.getall("Accept-Encoding", ()))
@@ -80,23 +86,54 @@ class Compression:
                 return Reply(b"", code=304, headers=headers + _etag(etag))
         if not is_plain:
             key = None if etag is None else (request.path, etag)
-            made = await (self._long(body) if isinstance(body, Long) else self._short(key, body))
+            made: bytes | Long | None = self._found(key)
+            if made is None:
+                made = await (self._long(key, body) if isinstance(body, Long) else self._short(key, body))
             if made is not None:
                 headers += _COMPRESSED + ("" if etag is None else _etag(etag + SUFFIX))
                 return Reply(made, media_type=media_type, headers=headers)
         return Reply(body, media_type=media_type, headers=headers + ("" if etag is None else _etag(etag)))
 
-    async def _long(self, long: Long) -> Long:
+    def _found(self, key: _Key | None) -> bytes | None:
+        """The compressed body if it is kept."""
+        if key is None or key not in self._kept:
+            return None
+        self._kept[key] = kept = self._kept.pop(key)
+        return kept
+
+    async def _long(self, key: _Key | None, long: Long) -> Long:
         """The compressed answer, which holds the other."""
-        parts = (Taken(_COMPRESSOR_BYTES),)
-        made = Long(lambda: compressed_portions(long.portions()), parts, end=b"", etag=long.etag, head=long.head)
+
+        def make() -> Iterator[bytes]:
+            portions = compressed_portions(long.portions())
+            return portions if key is None else self._gathered(key, portions)
+
+        made = Long(make, (Taken(_COMPRESSOR_BYTES),), end=b"", etag=long.etag, head=long.head)
         return await self._outgoing.begun(lambda: made)
+
+    def _gathered(self, key: _Key, portions: Iterator[bytes]) -> Iterator[bytes]:
+        """The portions; kept as one body when all have been made, if there was room to gather them."""
+        if key in self._gathering or len(self._gathering) >= COMPRESSING_MAX:
+            yield from portions
+            return
+        self._gathering.add(key)
+        gathered: list[bytes] = []
+        size_bytes = 0
+        try:
+            for portion in portions:
+                size_bytes += len(portion)
+                if size_bytes > STREAM_BYTES_MAX:
+                    gathered.clear()
+                elif portion:
+                    gathered.append(portion)
+                yield portion
+        finally:
+            self._gathering.discard(key)
+        if gathered:
+            self._keep(key, b"".join(gathered))
 
     async def _short(self, key: _Key | None, body: bytes) -> bytes | None:
         """The compressed body; None: too many are being compressed."""
-        if key is not None and (kept := self._kept.pop(key, None)) is not None:
-            self._kept[key] = kept
-            return kept
         if len(body) <= AT_ONCE_BYTES_MAX:
             made = compressed(body)
             self._keep(key, made)
@@ -130,13 +167,14 @@ class Compression:
 
 def compressed(body: bytes) -> bytes:
     """The body in gzip's format, the same bytes each time. Other threads go on meanwhile."""
-    return zlib.compress(body, LEVEL, wbits=_GZIP)
+    compressor = _compressor()
+    return compressor.compress(body) + compressor.flush()
 
 
 def compressed_portions(portions: Iterator[bytes]) -> Iterator[bytes]:
     """The portions as one body in gzip's format, each step of which compresses PORTION_BYTES at most. Whenever as many
     have been compressed, a reader can decompress all of them."""
-    compressor = zlib.compressobj(LEVEL, wbits=_GZIP)
+    compressor = _compressor()
     unflushed_bytes = 0
     for portion in portions:
         for start in range(0, len(portion) or 1, PORTION_BYTES):
@@ -148,6 +186,10 @@ def compressed_portions(portions: Iterator[bytes]) -> Iterator[bytes]:
                 unflushed_bytes = 0
             yield made
     yield compressor.flush()
+
+
+def _compressor() -> "zlib._Compress":
+    return zlib.compressobj(LEVEL, wbits=_WINDOW_BITS, memLevel=_MEMORY_LEVEL)
 
 
 def _has(request: web.BaseRequest, etag: str) -> bool:

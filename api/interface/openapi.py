@@ -133,13 +133,15 @@ def _described(operation: Operation, answer: str) -> Document:
         statuses += problems.OF_JUDGED_QUESTIONS if isinstance(operation, Read | Recall) and operation.judged else ()
         parameters += map(_of_query, operation.fields)
     if isinstance(operation, Read | Recall):
-        done["headers"] = {"ETag": {"schema": {"type": "string"}}}
-        responses["304"] = {"description": "As it was: If-None-Match names its ETag."}
+        done["headers"] = _ETAG
+        responses["304"] = _UNCHANGED
     responses |= {str(status): {"$ref": f"#/components/responses/E{status}"} for status in sorted(statuses)}
     described["description"] = f"Needs a token of scope {scope_of(operation).text}."
     return described | {"parameters": parameters, "responses": responses}
 
 
+_ETAG: Final[Document] = {"ETag": {"schema": {"type": "string"}}}
+_UNCHANGED: Final[Document] = {"description": "As it was: If-None-Match names its ETag."}
 _IF_MATCH: Final[Document] = {
     "name": "If-Match",
     "in": "header",
@@ -253,6 +255,7 @@ def _open_paths() -> dict[str, Document]:
         "/openapi.json": ("This document", JSON, {"type": "object"}, ()),
         "/docs": ("This document, for people", "text/html", {"type": "string"}, ()),
     }
+    tagged = {"/openapi.json", "/docs"}
     return {
         path: {
             "get": {
@@ -260,7 +263,9 @@ def _open_paths() -> dict[str, Document]:
                 "summary": summary,
                 "security": [],
                 "responses": {
-                    "200": {"description": "ok", "content": {media_type: {"schema": schema}}},
+                    "200": {"description": "ok", "content": {media_type: {"schema": schema}}}
+                    | ({"headers": _ETAG} if path in tagged else {}),
+                    **({"304": _UNCHANGED} if path in tagged else {}),
                     **{
                         str(status): {"$ref": f"#/components/responses/E{status}"}
                         for status in (400, 408, 414, 431, 500, 503, *more)

@@ -35,7 +35,7 @@ from api.service.app import serving
 from engine.process.telemetry import Lines
 from engine.process.turns import Turns
 from tests.api.rendered import BY_NAME
-from tests.api.service import Client, Season, Service
+from tests.api.service import Client, Season, Service, serve
 from tests.api.test_fuzz import examples, header_bytes
 from tests.api.test_long import append, crowd
 from tests.api.test_section5 import WRITES, ask, path_of, query_of
@@ -326,6 +326,46 @@ async def test_beyond_so_many_at_once_answers_are_sent_as_they_are(monkeypatch: 
 
 
 # ── Long answers ────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_long_answer_is_kept_when_a_reader_has_had_all_of_it_unless_it_is_too_long(
+    dsn: str, service: Service, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await append(dsn, client.tournament, crowd(5_000))
+    size = len((await raw(client, "rankings.json", GZIP)).body)
+    kept = await raw(client, "rankings.json", GZIP)
+    assert (kept.headers["Content-Length"], "Transfer-Encoding" in kept.headers) == (str(size), False)
+    assert gzip.decompress(kept.body) == (await raw(client, "rankings.json", {})).body
+    for bytes_max, is_kept in ((size - 1, False), (size, True)):
+        async with serve(dsn) as another:
+            monkeypatch.setattr(compression, "STREAM_BYTES_MAX", bytes_max)
+            asked = [await raw(another.client(client.tournament, client.token), "rankings.json", GZIP) for _ in "ab"]
+            assert ["Content-Length" in answer.headers for answer in asked] == [False, is_kept]
+            assert asked[0].body == asked[1].body == kept.body
+    assert (await client.put("competitors/7.json", {"name": "New"})).status == 200
+    changed = await raw(client, "rankings.json", GZIP)
+    assert gzip.decompress(changed.body) == (await raw(client, "rankings.json", {})).body != kept.body
+
+
+def test_a_long_answer_that_a_reader_left_is_not_kept() -> None:
+    keeping = Compression(Outgoing(Turns()))
+    begun = [keeping._gathered(("/", str(n)), iter([b"a", b"b"])) for n in range(3)]
+    assert [next(portions) for portions in begun] == [b"a"] * 3
+    begun[0].close()
+    assert (len(keeping._gathering), keeping.kept_bytes) == (2, 0)
+    assert list(begun[1]) == [b"b"]
+    assert (len(keeping._gathering), keeping._found(("/", "1"))) == (1, b"ab")
+    assert keeping._found(("/", "0")) is None
+
+
+def test_only_so_many_long_answers_are_gathered_at_once_and_each_once() -> None:
+    keeping = Compression(Outgoing(Turns()))
+    begun = [keeping._gathered(("/", str(n)), iter([b"a", b"b"])) for n in (0, *range(COMPRESSING_MAX + 1))]
+    assert [next(portions) for portions in begun] == [b"a"] * (COMPRESSING_MAX + 2)
+    assert len(keeping._gathering) == COMPRESSING_MAX
+    assert [list(portions) for portions in begun] == [[b"b"]] * (COMPRESSING_MAX + 2)
+    kept = [keeping._found(("/", str(n))) for n in range(COMPRESSING_MAX + 1)]
+    assert kept == [b"ab"] * COMPRESSING_MAX + [None]
 
 
 @given(st.lists(st.binary(max_size=50) | st.integers(0, 1_000).map(text)), st.integers(1, 300))
