@@ -24,6 +24,7 @@ from engine.domain.judging import SCORE_PARTICIPANTS_MAX, State, decide
 from engine.domain.terms import DELTA_MAX, ID_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, Sort
 from projections.board.board import Board, Ranking, Revisions, Unity, fold
 from projections.board.enrolment import Enrolment, Totals
+from projections.board.parts import parts_of, take_part
 
 _T = TypeVar("_T")
 
@@ -475,6 +476,15 @@ def board_of(log: Iterable[Recorded]) -> Board:
     for recorded in log:
         fold(board, Revisions(), recorded)
     return board
+
+
+def copied(board: Board) -> Board:
+    """A copy, made as snapshots are: what was stored must go on as what was folded."""
+    copy = Board()
+    for part in parts_of(board):
+        for _ in take_part(part, copy):
+            pass
+    return copy
 
 
 def runs(history: list[Event], sizes: Iterable[int]) -> Iterator[list[Event]]:

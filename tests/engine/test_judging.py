@@ -1,7 +1,6 @@
 """Decisions as tables: given what has happened, when this is asked, then that is recorded, or refused for this."""
 
 from collections.abc import Iterable
-from copy import deepcopy
 from datetime import UTC, datetime
 from time import process_time
 from typing import Any, Final, get_args
@@ -34,7 +33,7 @@ from engine.domain.terms import (
     UnityId,
 )
 from projections.board.board import Board
-from tests.histories import EVENTS, commands_for, fold_events, histories, judged_by, unhurried
+from tests.histories import EVENTS, commands_for, copied, fold_events, histories, judged_by, unhurried
 
 ANNA, BEN, CARA, DORA, EMIL = 1, 2, 3, 4, 5
 NOBODY = 99
@@ -1079,7 +1078,7 @@ def test_no_decision_depends_on(board: Board, fact: Event) -> None:
 def laid_out(board: Board) -> object:
     """All that the board holds, in the order in which it is held."""
     rankings = [(ranking_id, list(ranking.unities)) for ranking_id, ranking in board.rankings.items()]
-    return deepcopy(board), list(board.competitors), list(board.competitions), rankings
+    return copied(board), list(board.competitors), list(board.competitions), rankings
 
 
 def outcome(board: Board, command: Command) -> tuple[Event, ...] | Refusal:
@@ -1129,7 +1128,7 @@ def test_an_event_that_is_not_structural_overtakes_no_decision(history: list[Eve
     for overtaking, landed in decided:
         if any(event.structural for event in landed):
             continue
-        later = deepcopy(board)
+        later = copied(board)
         fold_events(later, *landed)
         for command, said in decided:
             if command is not overtaking and not created_by(said) & created_by(landed):

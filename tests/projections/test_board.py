@@ -1,6 +1,5 @@
 """The board, against what its log says when it is counted by hand."""
 
-from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,7 +12,7 @@ from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
 from projections.board.board import Board, Competitor, Revisions, fold
 from projections.board.hierarchy import NestedSetBounds
 from projections.board.standing import standings
-from tests.histories import board_of, fold_events, judged_by, logs, unhurried
+from tests.histories import board_of, copied, fold_events, judged_by, logs, unhurried
 from tests.projections.test_hierarchy import naive
 
 every_log = settings(unhurried, max_examples=60)
@@ -40,7 +39,7 @@ def shown_result(result: object) -> object:
 def test_folding_in_two_parts_is_folding_at_once(log: list[Recorded], data: st.DataObject) -> None:
     split = data.draw(st.integers(0, len(log)))
     first_part = board_of(log[:split])
-    resumed = deepcopy(first_part)
+    resumed = copied(first_part)
     for recorded in log[split:]:
         fold(resumed, Revisions(), recorded)
     assert laid_out(resumed) == laid_out(board_of(log))
@@ -52,7 +51,7 @@ def test_folding_in_two_parts_is_folding_at_once(log: list[Recorded], data: st.D
 def test_what_requests_are_judged_by_too_may_be_folded_in_two_parts(log: list[Recorded], data: st.DataObject) -> None:
     split = data.draw(st.integers(0, len(log)))
     history = [recorded.event for recorded in log]
-    resumed = deepcopy(board_of(log[:split]))
+    resumed = copied(board_of(log[:split]))
     judged_by(resumed)  # what is made when it is first asked for, was asked for
     fold_events(resumed, *history[split:])
     assert judged_by(resumed) == judged_by(board_of(log))

@@ -1,6 +1,5 @@
 """Lines of history are what a recount by the position rule gives, event by event."""
 
-import copy
 from collections.abc import Iterator
 
 from hypothesis import given
@@ -13,14 +12,14 @@ from projections.board.enrolment import Enrolment, Totals
 from projections.board.order import OrderedLines
 from projections.board.standing import standings
 from projections.past.history import Filter, Historian, HistoryLine
-from tests.histories import board_of, logs, unhurried
+from tests.histories import board_of, copied, logs, unhurried
 
 
 def boards(log: list[Recorded]) -> Iterator[tuple[Recorded, Board, Board]]:
     """Each event with the board before and after it."""
     board = Board()
     for recorded in log:
-        before = copy.deepcopy(board)
+        before = copied(board)
         fold(board, Revisions(), recorded)
         yield recorded, before, board
 
