@@ -28,7 +28,7 @@ from engine.domain.terms import OPERATOR, TournamentId
 from tests.tournaments import open_new_tournament
 
 # A busy machine is no failure: the timeout of a test bounds its time, not a deadline for each example.
-settings.register_profile("unhurried", deadline=None, max_examples=60)
+settings.register_profile("unhurried", deadline=None, max_examples=40)
 settings.load_profile("unhurried")
 
 _TEMPLATE = "tallybook_template"

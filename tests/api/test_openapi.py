@@ -24,7 +24,7 @@ from tests.api.rendered import BY_NAME
 from tests.api.service import Client, Season, Service
 from tests.api.test_section5 import path_of
 
-EXAMPLES: Final = int(os.environ.get("TALLYBOOK_TEST_EXAMPLES", "3"))
+EXAMPLES: Final = int(os.environ.get("TALLYBOOK_TEST_EXAMPLES", "2"))
 """Of requests to each operation; there are some hundred more, for each way of being wrong."""
 READS: Final = [name for name, operation in BY_NAME.items() if not isinstance(operation, Write)]
 WRITES: Final = [name for name, operation in BY_NAME.items() if isinstance(operation, Write)]

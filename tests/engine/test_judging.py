@@ -1092,7 +1092,7 @@ def told(said: tuple[Event, ...] | Refusal) -> object:
     return (type(said), said.message, said.faults) if isinstance(said, Refusal) else said
 
 
-@settings(unhurried, max_examples=60)
+@settings(unhurried, max_examples=40)
 @given(history=histories(), data=st.data())
 def test_deciding_changes_nothing_and_decides_the_same_again(history: list[Event], data: st.DataObject) -> None:
     board = board_after(history)
@@ -1103,7 +1103,7 @@ def test_deciding_changes_nothing_and_decides_the_same_again(history: list[Event
     assert told(outcome(board, command)) == told(first)
 
 
-@settings(unhurried, max_examples=60)
+@settings(unhurried, max_examples=40)
 @given(history=histories(), data=st.data())
 def test_a_refusal_names_each_fault_once(history: list[Event], data: st.DataObject) -> None:
     board = board_after(history)
@@ -1118,7 +1118,7 @@ def test_a_refusal_names_each_fault_once(history: list[Event], data: st.DataObje
             assert not faults
 
 
-@settings(unhurried, max_examples=60)
+@settings(unhurried, max_examples=40)
 @given(history=histories(), data=st.data())
 def test_an_event_that_is_not_structural_overtakes_no_decision(history: list[Event], data: st.DataObject) -> None:
     """Why the log may accept a block that was judged before another process's points landed."""

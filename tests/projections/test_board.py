@@ -15,7 +15,7 @@ from projections.board.standing import standings
 from tests.histories import board_of, copied, fold_events, judged_by, logs, unhurried
 from tests.projections.test_hierarchy import naive
 
-every_log = settings(unhurried, max_examples=60)
+every_log = settings(unhurried, max_examples=40)
 
 # ── Folding ─────────────────────────────────────────────────────────────────────────────────────────────
 
