@@ -3,6 +3,7 @@
 from typing import Final
 
 from api.interface import (
+    classifications,
     competitions,
     competitor_standings,
     competitors,
@@ -18,6 +19,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *points.OPERATIONS,
     *rankings.OPERATIONS,
     *standings.OPERATIONS,
+    *classifications.OPERATIONS,
     *competitor_standings.OPERATIONS,
     *history.OPERATIONS,
     *competitions.OPERATIONS,

@@ -18,7 +18,7 @@ from api.interface.competitors import (
     participants_json,
 )
 from api.interface.declarations import Operation, Recall, RecallContext
-from api.interface.fields import FROM_1, TIME_END, Field, FieldType, misread
+from api.interface.fields import FROM_1, TIME_END, Field, Fields, FieldType, misread
 from api.interface.lookup import unity_of
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
@@ -149,7 +149,7 @@ async def answer_standings(context: RecallContext, answer: Answer, question: "St
             ("standings without end", ranking_id), head.sequence, lambda: _short(live, answer, ranking_id, b""), len
         ) or await context.begin(_long(live, answer, ranking_id))
         head = head if isinstance(unfinished, bytes) else unfinished.head
-        recorded_at = await _recorded_at(context, head)
+        recorded_at = await recorded_at_head(context, head)
         return _finished(unfinished, ranking_id, live.board, head.sequence, recorded_at, head)
     if isinstance(moment, AtVersion):
         unity_of(live.board, ranking_id, moment.unity_id)
@@ -162,7 +162,7 @@ async def answer_standings(context: RecallContext, answer: Answer, question: "St
     return _finished(unfinished, ranking_id, then.board, then.sequence, then.recorded_at, head)
 
 
-async def _recorded_at(context: RecallContext, head: Head) -> datetime:
+async def recorded_at_head(context: RecallContext, head: Head) -> datetime:
     """When the event at this head was recorded: as the live knows, if that is its head, or as the log has it."""
     live = context.live
     if live.head == head and live.recorded_at is not None:
@@ -212,7 +212,7 @@ async def _window_now(context: RecallContext, answer: Answer, question: "Standin
     order = await live.orders.of(ranking_id, unity_id)
     head = live.head
     unfinished = await _window(live, answer, question, unity_id, order)
-    recorded_at = await _recorded_at(context, head)
+    recorded_at = await recorded_at_head(context, head)
     return _finished(unfinished, ranking_id, live.board, head.sequence, recorded_at, head)
 
 
@@ -223,7 +223,7 @@ async def _window_then(
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
     ranking = then.board.rankings[ranking_id]
     unity = ranking.unities[unity_id]
-    order = await made_in_turns(ranking.participants, unity, Turn())
+    order = await made_in_turns(ranking.participants, unity, turn=Turn())
     unfinished = await _window(view, answer, question, unity_id, order)
     return _finished(unfinished, ranking_id, then.board, then.sequence, then.recorded_at, head)
 
@@ -455,6 +455,11 @@ def _unity_version(text: str) -> AtVersion:
 
 
 _VERSION: Final = FieldType(_unity_version, {"type": "string", "pattern": "^[1-9][0-9]{0,9}:[1-9][0-9]{0,9}$"})
+MOMENT_FIELDS: Final[Fields] = (
+    Field("at_sequence", FROM_1, "after this event"),
+    Field("at_time", TIME_END, "after all events of this time in UTC"),
+    Field("version", _VERSION, "when a unity had this version"),
+)
 STANDINGS: Final = Answer("ranking", RankingShape)
 """What a change of a ranking is answered with."""
 
@@ -466,9 +471,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=Answer("ranking", PastRankingShape),
         render=answer_standings,
         fields=(
-            Field("at_sequence", FROM_1, "after this event"),
-            Field("at_time", TIME_END, "after all events of this time in UTC"),
-            Field("version", _VERSION, "when a unity had this version"),
+            *MOMENT_FIELDS,
             *WINDOW_FIELDS,
         ),
         judged=True,

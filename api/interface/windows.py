@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from api.http.forms import unacceptable
 from api.interface.fields import FROM_0, ID, Field, Fields, FieldType, ids_up_to, number_up_to
-from engine.domain.errors import Fault, Unreadable
+from engine.domain.errors import Fault, Unacceptable, Unreadable
 from engine.domain.terms import CompetitorId, UnityId
 from projections.board.order import OrderedLines
 from projections.board.standing import Standing
@@ -53,6 +53,12 @@ class Window(Struct, frozen=True, kw_only=True):
         """Whether it asks for the whole standings of all unities."""
         return self.unity_id is None and not any(getattr(self, name) is not None for kind in _KINDS for name in kind)
 
+    @property
+    def run(self) -> tuple[int, int]:
+        """The offsets from which and before which lines are asked for, where nobody is named."""
+        start = self.offset or 0
+        return start, start + (self.top or self.limit or WINDOW_LINES_MAX)
+
     def lines(self, order: OrderedLines) -> list[Standing]:
         """The lines asked for. Raises Unacceptable for competitors that are not enrolled."""
         if self.competitors is not None:
@@ -60,29 +66,30 @@ class Window(Struct, frozen=True, kw_only=True):
         if self.around is not None:
             middle = order.offset(self.around)
             if middle is None:
-                raise unacceptable([_not_enrolled("around", self.around)])
+                raise not_enrolled("around", [self.around])
             span = cast(int, self.span)
             return order.standings(max(middle - span, 0), middle + span + 1)
-        start = self.offset or 0
-        return order.standings(start, start + (self.top or self.limit or WINDOW_LINES_MAX))
+        return order.standings(*self.run)
 
 
 def _of(competitor_ids: Iterable[CompetitorId], order: OrderedLines) -> list[Standing]:
     """The lines of these competitors, in this order."""
-    lines, faults = [], []
+    lines, missing = [], []
     for competitor_id in competitor_ids:
         line = order.standing(competitor_id)
         if line is None:
-            faults.append(_not_enrolled("competitors", competitor_id))
+            missing.append(competitor_id)
         else:
             lines.append(line)
-    if faults:
-        raise unacceptable(faults)
+    if missing:
+        raise not_enrolled("competitors", missing)
     return lines
 
 
-def _not_enrolled(name: str, competitor_id: CompetitorId) -> Fault:
-    return Fault(name, f"competitor {competitor_id} is not among the competitors of the ranking")
+def not_enrolled(name: str, competitor_ids: Iterable[CompetitorId]) -> Unacceptable:
+    """The refusal of a parameter that names these."""
+    wrong = "is not among the competitors of the ranking"
+    return unacceptable([Fault(name, f"competitor {competitor_id} {wrong}") for competitor_id in competitor_ids])
 
 
 _LINES: Final[FieldType] = number_up_to(1, WINDOW_LINES_MAX)

@@ -1,0 +1,184 @@
+"""The classification of a ranking: the field `criteria`, how lines are rendered, and the operations."""
+
+from collections.abc import Generator
+from collections.abc import Sequence as Items
+from typing import Annotated, Final, Literal, Protocol
+
+import msgspec
+from msgspec import Meta, Struct
+
+from api.desk.conditions import own_tag
+from api.http.outgoing import Long
+from api.interface.declarations import Operation, Recall, RecallContext, Write
+from api.interface.fields import Field, FieldMisread, json_text
+from api.interface.points import decoded_array
+from api.interface.rendering import DIGEST_CHARACTERS, Answer, TaggedBody, View, encode, tagged_body, timestamp
+from api.interface.standings import MOMENT_FIELDS, StandingsQuestion, recorded_at_head
+from api.interface.windows import WINDOW_FIELDS, not_enrolled
+from engine.domain.commands import DeclareClassification
+from engine.domain.events import Criterion
+from engine.domain.terms import BEST_MAX, CRITERIA_MAX, ID_MAX, RankingId, UnityId
+from engine.process.turns import Turn, in_turns
+from projections.board.board import Board
+from projections.board.classification import Classified, Counted, in_force
+from projections.board.classified_lines import ClassifiedLines, leading
+from projections.live.orders import made_in_turns
+
+# ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class CriterionShape(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One criterion, as it is sent and shown."""
+
+    unity: Annotated[int, Meta(ge=1, le=ID_MAX)]
+    best: Annotated[int, Meta(ge=1, le=BEST_MAX)] | None = None
+    among: Literal["tied"] | None = None
+
+
+Criteria = list[CriterionShape]
+"""What criteria holds."""
+
+
+class ClassifiedShape(Struct, frozen=True, gc=False):
+    """One competitor's line. `values` are as the criteria, null where they were not needed. `decided_by`: the number of
+    the criterion, from 0, that parts it from the line above in the whole table."""
+
+    competitor_id: int
+    position: int
+    values: list[int | None]
+    decided_by: int | None
+
+
+class DeclaredShape(Struct, kw_only=True):
+    criteria: Criteria
+
+
+class ClassificationShape(Struct, kw_only=True):
+    """`criteria` are those in force: the declared ones, or the main unity alone. `lines`: how many there are in all."""
+
+    criteria: Criteria
+    sequence: int
+    recorded_at: str
+    lines: int
+    standings: list[ClassifiedShape]
+
+
+# ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────
+
+_CRITERIA: Final = msgspec.json.Decoder(Criteria)
+_FORM: Final = '[{"unity": 1}, {"unity": 2, "best": 3, "among": "tied"}]'
+
+
+def _criteria(text: str) -> tuple[Criterion, ...]:
+    """Raises FieldMisread, and Unreadable if the text is not JSON."""
+    shapes = decoded_array(_CRITERIA, text, "criteria", _FORM)
+    keys = sum([len(found) for found in msgspec.json.decode(text, type=list[dict[str, msgspec.Raw]])])
+    if text.count(":") != keys:  # JSON lets an object repeat a key; each brings a colon, and no value has one
+        raise FieldMisread("must not hold a key twice in one object")
+    return tuple([Criterion(unity_id=UnityId(one.unity), best=one.best, among=one.among) for one in shapes])
+
+
+# ── Rendering ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+class ClassificationQuestion(StandingsQuestion, frozen=True, kw_only=True):
+    """As StandingsQuestion, without a unity."""
+
+
+class OfDeclaration(Protocol):
+    @property
+    def criteria(self) -> Items[Criterion]: ...
+
+
+def render_declared(_view: View, answer: Answer, event: OfDeclaration) -> bytes:
+    return answer.body(encode(DeclaredShape(criteria=_shapes(event.criteria))))
+
+
+def _shapes(criteria: Items[Criterion]) -> Criteria:
+    return [CriterionShape(one.unity_id, one.best, one.among) for one in criteria]
+
+
+async def answer_classification(
+    context: RecallContext, answer: Answer, question: ClassificationQuestion
+) -> TaggedBody | Long:
+    """A window of the classification, as it is now or was at a moment; without a window the first lines.
+
+    Raises NotFound if there was no such moment, Unacceptable if the window names who was not enrolled, and TooMuchWork.
+    """
+    live, ranking_id, moment = context.live, question.ranking_id, question.moment
+    if moment is not None:
+        then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence)
+        lines = await classified_lines(then.board, ranking_id)
+        shape = _shape(then.board, ranking_id, len(lines))
+        shape.standings = await in_turns(_window(question, lines))
+        shape.sequence, shape.recorded_at = then.sequence, timestamp(then.recorded_at)
+        return tagged_body(answer.body(encode(shape)))
+    async with live.classifications.lines(ranking_id) as lines:
+        head, tag = live.head, own_tag(live.board.rankings[ranking_id])
+        shape = _shape(live.board, ranking_id, len(lines))
+        shape.standings = await in_turns(_window(question, lines))
+    shape.sequence, shape.recorded_at = head.sequence, timestamp(await recorded_at_head(context, head))
+    tagged = tagged_body(answer.body(encode(shape)))
+    return TaggedBody(tagged.body, f"{tag}-{tagged.etag[:DIGEST_CHARACTERS]}")
+
+
+async def classified_lines(board: Board, ranking_id: RankingId) -> ClassifiedLines:
+    """The lines of a board that nobody folds meanwhile."""
+    ranking = board.rankings[ranking_id]
+    criteria = in_force(ranking)
+    unities = [ranking.unities[criterion.unity_id] for criterion in criteria[: leading(criteria)]]
+    order = await made_in_turns(ranking.participants, *unities, turn=Turn()) if unities else None
+    return ClassifiedLines(Counted(board, ranking), criteria, ranking.participants, order, {})
+
+
+def _shape(board: Board, ranking_id: RankingId, lines: int) -> ClassificationShape:
+    criteria = _shapes(in_force(board.rankings[ranking_id]))
+    return ClassificationShape(criteria=criteria, sequence=0, recorded_at="", lines=lines, standings=[])
+
+
+def _window(question: ClassificationQuestion, lines: ClassifiedLines) -> Generator[None, None, list[ClassifiedShape]]:
+    """The lines that are asked for. Raises Unacceptable and TooMuchWork."""
+    found: list[Classified] | None
+    if question.competitors is not None:
+        known = yield from lines.of(question.competitors)
+        found = [line for competitor_id in question.competitors if (line := known[competitor_id]) is not None]
+        if missing := [competitor_id for competitor_id in question.competitors if known[competitor_id] is None]:
+            raise not_enrolled("competitors", missing)
+    elif question.around is not None and question.span is not None:
+        found = yield from lines.around(question.around, question.span)
+        if found is None:
+            raise not_enrolled("around", [question.around])
+    else:
+        found = yield from lines.run(*question.run)
+    return [ClassifiedShape(line.competitor_id, line.position, list(line.values), line.decided_by) for line in found]
+
+
+# ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
+
+_ABOUT: Final = (
+    f"a JSON array of at most {CRITERIA_MAX} criteria, the first decides first: objects with unity, best (only so many "
+    "competitions count) and among (tied: only what the tied got among themselves); [] takes the declaration back"
+)
+
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    Recall(
+        "rankings/{ranking_id}/classification.json",
+        "Show the classification of a ranking or a window of it, now or at one moment of the past",
+        question=ClassificationQuestion,
+        answer=Answer("classification", ClassificationShape),
+        render=answer_classification,
+        fields=(*MOMENT_FIELDS, *WINDOW_FIELDS[1:]),
+        judged=True,
+    ),
+    Write(
+        "PUT",
+        "rankings/{ranking_id}/classification.json",
+        "Declare by which criteria a ranking is classified",
+        command=DeclareClassification,
+        answer=Answer("classification", DeclaredShape),
+        render=render_declared,
+        fields=(
+            Field("criteria", json_text(_criteria, {"$ref": "#/components/schemas/Criteria"}), _ABOUT, required=True),
+        ),
+    ),
+)
