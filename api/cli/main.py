@@ -40,8 +40,9 @@ tournament = App(name="tournament", help="Create and list tournaments.")
 competitor = App(name="competitor", help="Register, import and list competitors.")
 unity = App(name="unity", help="Add unities to rankings.")
 ranking = App(name="ranking", help="Close, reopen and list rankings.")
+classification = App(name="classification", help="Show and declare how rankings are classified.")
 token = App(name="token", help="Create, list and revoke tokens.")
-for part in (tournament, competitor, unity, ranking, token):
+for part in (tournament, competitor, unity, ranking, classification, token):
     app.command(part)
 
 
@@ -106,6 +107,27 @@ _command(
     "api.cli.rankings:list_rankings",
     name="list",
     help="List the rankings of a tournament and their unities.",
+)
+
+
+# ── Classifications ─────────────────────────────────────────────────────────────────────────────────────
+
+_command(
+    classification,
+    "api.cli.classifications:show_classification",
+    name="show",
+    help="Show the classification of a ranking, now or at a past moment.",
+)
+_command(
+    classification,
+    "api.cli.classifications:declare_classification",
+    name="declare",
+    help="""
+    Declare the chain of criteria by which a ranking is classified.
+
+    Example: `tallybook classification declare premier-league 8 points "goal difference" goals`, or, with what the tied
+    got among themselves, `points points:among=tied "goal difference:among=tied" "goal difference"`.
+    """,
 )
 
 

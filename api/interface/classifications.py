@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from collections.abc import Sequence as Items
+from datetime import datetime
 from typing import Annotated, Final, Literal, Protocol
 
 import msgspec
@@ -12,12 +13,21 @@ from api.http.outgoing import Long
 from api.interface.declarations import Operation, Recall, RecallContext, Write
 from api.interface.fields import Field, FieldMisread, json_text
 from api.interface.points import decoded_array
-from api.interface.rendering import DIGEST_CHARACTERS, Answer, TaggedBody, View, encode, tagged_body, timestamp
+from api.interface.rendering import (
+    DIGEST_CHARACTERS,
+    Answer,
+    TaggedBody,
+    View,
+    encode,
+    tagged_body,
+    timestamp,
+    timestamp_or_none,
+)
 from api.interface.standings import MOMENT_FIELDS, StandingsQuestion, recorded_at_head
 from api.interface.windows import WINDOW_FIELDS, not_enrolled
 from engine.domain.commands import DeclareClassification
 from engine.domain.events import Criterion
-from engine.domain.terms import BEST_MAX, CRITERIA_MAX, ID_MAX, RankingId, UnityId
+from engine.domain.terms import BEST_MAX, CRITERIA_MAX, ID_MAX, RankingId, Sequence, UnityId
 from engine.process.turns import Turn, in_turns
 from projections.board.board import Board
 from projections.board.classification import Classified, Counted, in_force
@@ -109,17 +119,16 @@ async def answer_classification(
     if moment is not None:
         then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence)
         lines = await classified_lines(then.board, ranking_id)
-        shape = _shape(then.board, ranking_id, len(lines))
-        shape.standings = await in_turns(_window(question, lines))
-        shape.sequence, shape.recorded_at = then.sequence, timestamp(then.recorded_at)
+        found = await in_turns(_window(question, lines))
+        shape = classification_shape(then.board, ranking_id, then.sequence, then.recorded_at, len(lines), found)
         return tagged_body(answer.body(encode(shape)))
     async with live.classifications.lines(ranking_id) as lines:
-        head, tag = live.head, own_tag(live.board.rankings[ranking_id])
-        shape = _shape(live.board, ranking_id, len(lines))
-        shape.standings = await in_turns(_window(question, lines))
-    shape.sequence, shape.recorded_at = head.sequence, timestamp(await recorded_at_head(context, head))
+        head, ranking = live.head, live.board.rankings[ranking_id]
+        shape = classification_shape(live.board, ranking_id, head.sequence, None, len(lines), [])
+        shape.standings = _lines(await in_turns(_window(question, lines)))
+    shape.recorded_at = timestamp(await recorded_at_head(context, head))
     tagged = tagged_body(answer.body(encode(shape)))
-    return TaggedBody(tagged.body, f"{tag}-{tagged.etag[:DIGEST_CHARACTERS]}")
+    return TaggedBody(tagged.body, f"{own_tag(ranking)}-{tagged.etag[:DIGEST_CHARACTERS]}")
 
 
 async def classified_lines(board: Board, ranking_id: RankingId) -> ClassifiedLines:
@@ -131,12 +140,29 @@ async def classified_lines(board: Board, ranking_id: RankingId) -> ClassifiedLin
     return ClassifiedLines(Counted(board, ranking), criteria, ranking.participants, order, {})
 
 
-def _shape(board: Board, ranking_id: RankingId, lines: int) -> ClassificationShape:
-    criteria = _shapes(in_force(board.rankings[ranking_id]))
-    return ClassificationShape(criteria=criteria, sequence=0, recorded_at="", lines=lines, standings=[])
+def classification_shape(
+    board: Board,
+    ranking_id: RankingId,
+    sequence: Sequence,
+    recorded_at: datetime | None,
+    count: int,
+    lines: Items[Classified],
+) -> ClassificationShape:
+    """These lines of `count`, after the event `sequence`; `recorded_at` None: not known yet."""
+    return ClassificationShape(
+        criteria=_shapes(in_force(board.rankings[ranking_id])),
+        sequence=sequence,
+        recorded_at=timestamp_or_none(recorded_at) or "",
+        lines=count,
+        standings=_lines(lines),
+    )
 
 
-def _window(question: ClassificationQuestion, lines: ClassifiedLines) -> Generator[None, None, list[ClassifiedShape]]:
+def _lines(lines: Items[Classified]) -> list[ClassifiedShape]:
+    return [ClassifiedShape(line.competitor_id, line.position, list(line.values), line.decided_by) for line in lines]
+
+
+def _window(question: ClassificationQuestion, lines: ClassifiedLines) -> Generator[None, None, list[Classified]]:
     """The lines that are asked for. Raises Unacceptable and TooMuchWork."""
     found: list[Classified] | None
     if question.competitors is not None:
@@ -150,7 +176,7 @@ def _window(question: ClassificationQuestion, lines: ClassifiedLines) -> Generat
             raise not_enrolled("around", [question.around])
     else:
         found = yield from lines.run(*question.run)
-    return [ClassifiedShape(line.competitor_id, line.position, list(line.values), line.decided_by) for line in found]
+    return found
 
 
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────

@@ -462,6 +462,8 @@ COMMANDS = [
     "ranking close",
     "ranking reopen",
     "ranking list",
+    "classification show",
+    "classification declare",
     "token create",
     "token list",
     "token revoke",
