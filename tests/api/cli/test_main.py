@@ -232,6 +232,16 @@ async def test_an_import_that_is_refused_names_the_lines(tallybook: Tallybook, s
         ["ranking", "close", "cap", "1"],
         ["ranking", "reopen", "cap", "1"],
         ["ranking", "list", "cap"],
+        ["ranking", "create", "cap", "Season"],
+        ["ranking", "rename", "cap", "1", "Season"],
+        ["participants", "add", "cap", "1", "2"],
+        ["participants", "remove", "cap", "1", "2"],
+        ["competition", "add", "cap", "2", "3"],
+        ["competition", "result", "cap", "1", "1:0"],
+        ["competition", "list", "cap"],
+        ["points", "add", "cap", "1", "2=3"],
+        ["void", "cap", "1"],
+        ["what-if", "cap", "1"],
         ["standings", "cap", "1"],
         ["history", "cap", "1"],
         ["explain", "cap", "1", "1"],
@@ -334,7 +344,7 @@ async def test_standings_may_be_of_one_unity(tallybook: Tallybook, desk: Desk, s
     assert await tallybook.refused("standings", slug, ranking_id, "--unity", "cards") == [
         f"Ranking {ranking_id} has no unity 'cards'."
     ]
-    assert await tallybook.refused("standings", slug, "-1") == ["This tournament has no ranking -1."]
+    assert await tallybook.refused("standings", slug, "-1") == ["This tournament has no ranking '-1'."]
 
 
 # ── Tokens ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -419,7 +429,14 @@ async def test_a_token_for_no_tournament_cannot_be_asked_for_and_become_one_for_
         "token create a",
         "token create a --scope owner",
         "token create a --scope read --expires-in-days soon",
-        "unity add cup one fouls",
+        "unity add cup 1",
+        "ranking create cup",
+        "ranking rename cup 1",
+        "participants add cup",
+        "competition add cup --group one",
+        "competition add cup --started-at yesterday",
+        "competition result cup 1",
+        "points add cup",
         "unity add cup 1 fouls --sort asc",
         "standings cup",
         "standings cup 1 --at-sequence 0",
@@ -430,7 +447,6 @@ async def test_a_token_for_no_tournament_cannot_be_asked_for_and_become_one_for_
         "history cup 1 --to-time 2024-02-30",
         "history cup 1 --actor -1",
         "explain cup 1",
-        "explain cup 1 Ann",
         "explain cup 1 1 --from -1",
         "chart cup 1",
         "serve --port http",
@@ -459,9 +475,17 @@ COMMANDS = [
     "competitor import",
     "competitor list",
     "unity add",
+    "ranking create",
+    "ranking rename",
     "ranking close",
     "ranking reopen",
     "ranking list",
+    "participants add",
+    "participants remove",
+    "competition add",
+    "competition result",
+    "competition list",
+    "points add",
     "token create",
     "token list",
     "token revoke",
