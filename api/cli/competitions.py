@@ -1,16 +1,23 @@
 """Commands about competitions."""
 
+import asyncio
 import json as stdlib_json
+from contextlib import ExitStack
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from api.cli import printing
-from api.cli.names import CompetitionText, CompetitorTexts, Names
+from api.cli.competition_files import Reader, Scoring, read
+from api.cli.competition_imports import play_competitions
+from api.cli.names import CompetitionText, CompetitorTexts, Names, RankingText
+from api.cli.progress import progress
 from api.cli.times import begin, time_text
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.interface.lookup import competitor_of
+from api.service.lifecycle import stop_on_signals
 from engine.domain.commands import AddCompetition, ChangeCompetition
 from engine.domain.errors import Fault, Unacceptable
 from engine.domain.events import Result
@@ -19,6 +26,7 @@ from projections.board.board import Board, Competition
 from projections.board.selection import CompetitionFilter
 
 StartedAt = Annotated[datetime | None, Parameter(converter=begin, accepts_keys=False)]
+File = Annotated[Path, Parameter(help="A CSV file; - means standard input.", allow_leading_hyphen=True)]
 
 
 async def add_competition(
@@ -64,6 +72,68 @@ async def add_competition(
         printing.json({"id": command.competition_id})
     else:
         printing.line(str(command.competition_id))
+
+
+async def import_competitions(
+    slug: Slug,
+    ranking: RankingText,
+    file: File,
+    /,
+    *,
+    win: int = 3,
+    draw: int = 1,
+    loss: int = 0,
+    goal_difference: str | None = None,
+    goals_for: str | None = None,
+    goals_against: str | None = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    win
+        Points of the main unity for a win, if no column gives them.
+    draw
+        Points of the main unity for a draw.
+    loss
+        Points of the main unity for a loss.
+    goal_difference
+        Unity, by id or name, that gets the goals scored less those conceded.
+    goals_for
+        Unity, by id or name, that gets the goals scored.
+    goals_against
+        Unity, by id or name, that gets the goals conceded.
+    """
+    scoring = Scoring(
+        win=win,
+        draw=draw,
+        loss=loss,
+        goal_difference=goal_difference,
+        goals_for=goals_for,
+        goals_against=goals_against,
+    )
+    with ExitStack() as listening:  # outlasts the desk: signals are heard while it closes, too
+        try:
+            async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+                ranking_id = Names(live.board).ranking(ranking)
+                columns, lines = read(file)
+                reader = Reader(live.board, ranking_id, columns, scoring)
+                stop = listening.enter_context(stop_on_signals())
+                with progress("importing") as advance:
+                    imported = await play_competitions(
+                        desk, live, ranking_id, reader, lines, stop=stop, progress=advance
+                    )
+        except asyncio.CancelledError:  # Ctrl-C before stop_on_signals
+            printing.say("Interrupted before this command imported anything.")
+            raise
+    if json:
+        printing.json(imported)
+    elif imported.imported or not imported.already_imported:
+        already = f"; {imported.already_imported} of the file were already" if imported.already_imported else ""
+        printing.say(f"{imported.imported} competitions imported{already}")
+    else:
+        printing.say(f"nothing to do: all {imported.already_imported} competitions of the file are imported already")
 
 
 async def list_competitions(

@@ -44,7 +44,7 @@ unity = App(name="unity", help="Add unities to rankings.")
 ranking = App(name="ranking", help="Create, rename, close, reopen and list rankings.")
 participants = App(name="participants", help="Add competitors to rankings, and remove them.")
 points = App(name="points", help="Add points.")
-competition = App(name="competition", help="Add and list competitions, and record their results.")
+competition = App(name="competition", help="Add, import and list competitions, and record their results.")
 token = App(name="token", help="Create, list and revoke tokens.")
 for part in (tournament, competitor, ranking, participants, unity, competition, points, token):
     app.command(part)
@@ -146,6 +146,28 @@ _command(
     "api.cli.competitions:record_result",
     name="result",
     help="Record the result of a competition, or correct it. This gives no points; `tallybook points add` does.",
+)
+_command(
+    competition,
+    "api.cli.competitions:import_competitions",
+    name="import",
+    help="""
+    Play the competitions of a CSV FILE, in the order of the file: add each, with the points that it gives in RANKING.
+
+    Columns: date (UTC), participants (names or ids, separated by |) and score; then optionally group, location, and
+    unities of the ranking by id or name, with the points of each participant, separated by |.
+
+    A score of two numbers, such as 2:1, gives points in the main unity (3 for a win, 1 for a draw, 0 for a loss),
+    unless there is a column for it, and goals in the unities that the options name. With more than two participants,
+    the score is a performance for each, separated by |, and columns give the points.
+
+    If any line is wrong, the command names every wrong line and imports nothing. If the import is interrupted, run the
+    same command again: it imports the others, and nothing twice.
+
+    A line is done if an import into this ranking added a competition at the same time between the same participants, as
+    often as the file says it. If its score or its points were others then, it is refused: correct that competition, and
+    leave the line out.
+    """,
 )
 _command(
     competition,
