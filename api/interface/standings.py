@@ -411,7 +411,7 @@ class _LargeUnity:
             self._lines = end.value
 
 
-_ID_BYTES: Final = 40
+_ID_BYTES: Final = 8
 """Bytes of a competitor in a list."""
 _LINE_BYTES: Final = 64
 """Bytes of a line of a standing, or, before it is made, of what it is made from."""

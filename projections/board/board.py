@@ -160,16 +160,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             revisions.competitors += 1
             revisions.competitors_changed += 1
             revisions.parents += event.parent_id is not None
-            competitor = board.competitors[event.competitor_id]
-            board.competitors[event.competitor_id] = msgspec.structs.replace(
-                competitor,
-                name=_or(event.name, competitor.name),
-                tags=_or(event.tags, competitor.tags),
-                color=_or(event.color, competitor.color),
-                parent_id=_or(event.parent_id, competitor.parent_id),
-                updated_at=now,
-                revised=recorded.sequence,
-            )
+            _change_competitor(board, event, recorded)
         case events.CompetitionAdded():
             revisions.competitions += 1
             board.competitions[event.competition_id] = Competition(
@@ -186,16 +177,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             )
         case events.CompetitionChanged():
             revisions.competitions += 1
-            competition = board.competitions[event.competition_id]
-            board.competitions[event.competition_id] = msgspec.structs.replace(
-                competition,
-                started_at=_or(event.started_at, competition.started_at),
-                location=_or(event.location, competition.location),
-                result=_or(_in_order(event.result, competition.participants), competition.result),
-                winner_id=_or(event.winner_id, competition.winner_id),
-                updated_at=now,
-                revised=recorded.sequence,
-            )
+            _change_competition(board, event, recorded)
         case events.CompetitionVoided() | events.CompetitionUnvoided():
             revisions.competitions += 1
             board.competitions[event.competition_id] = msgspec.structs.replace(
@@ -206,36 +188,27 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             )
         case events.RankingCreated():
             revisions.rankings += 1
-            enrolment = Enrolment(event.participants)
-            main = Unity(number=1, name=event.main_unity_name, sort=Sort.DESC, totals=Totals(enrolment))
-            board.rankings[event.ranking_id] = Ranking(
-                number=len(board.rankings) + 1,
-                name=event.name,
-                description=event.description,
-                participants=enrolment,
-                unities={event.main_unity_id: main},
-                updated_at=now,
-                revised=recorded.sequence,
-            )
-        case (
-            events.RankingModified()
-            | events.RankingInformationChanged()
-            | events.ParticipantsChanged()
-            | events.UnityChanged()
-        ):
+            _create_ranking(board, event, recorded)
+        case events.RankingModified():
             revisions.rankings += 1
-            _change_ranking(board, event, recorded)
+            _modify_ranking(board, event, recorded)
+        case events.RankingInformationChanged():
+            revisions.rankings += 1
+            _revise(board, event.ranking_id, recorded, **_information(board.rankings[event.ranking_id], event))
+        case events.ParticipantsChanged():
+            revisions.rankings += 1
+            _change_participants(board, event, recorded)
+        case events.UnityChanged():
+            revisions.rankings += 1
+            _change_unity(board, event, recorded)
         case events.UnityAdded():
             revisions.rankings += 1
-            _revise(board, event.ranking_id, recorded)
-            ranking = board.rankings[event.ranking_id]
-            ranking.unities[event.unity_id] = Unity(
-                number=len(ranking.unities) + 1, name=event.name, sort=event.sort, totals=Totals(ranking.participants)
-            )
+            _add_unity(board, event, recorded)
         case events.RankingClosed() | events.RankingReopened():
             revisions.rankings += 1
-            closed_at = now if isinstance(event, events.RankingClosed) else None
-            _revise(board, event.ranking_id, recorded, closed_at=closed_at)
+            _revise(
+                board, event.ranking_id, recorded, closed_at=now if isinstance(event, events.RankingClosed) else None
+            )
         case _:
             assert_never(event)
 
@@ -286,24 +259,44 @@ def _note_set_aside(revisions: Revisions, sequence: Sequence, event: events.Even
         revisions.set_aside.add(event.sequence)
 
 
-def _change_ranking(
-    board: Board,
-    event: (
-        events.RankingModified | events.RankingInformationChanged | events.ParticipantsChanged | events.UnityChanged
-    ),
-    recorded: Recorded,
-) -> None:
-    match event:
-        case events.RankingModified():
-            _modify_ranking(board, event, recorded)
-        case events.RankingInformationChanged():
-            _revise(board, event.ranking_id, recorded, **_information(board.rankings[event.ranking_id], event))
-        case events.ParticipantsChanged():
-            _change_participants(board, event, recorded)
-        case events.UnityChanged():
-            _change_unity(board, event, recorded)
-        case _:
-            assert_never(event)
+def _change_competitor(board: Board, event: events.CompetitorChanged, recorded: Recorded) -> None:
+    competitor = board.competitors[event.competitor_id]
+    board.competitors[event.competitor_id] = msgspec.structs.replace(
+        competitor,
+        name=_or(event.name, competitor.name),
+        tags=_or(event.tags, competitor.tags),
+        color=_or(event.color, competitor.color),
+        parent_id=_or(event.parent_id, competitor.parent_id),
+        updated_at=recorded.recorded_at,
+        revised=recorded.sequence,
+    )
+
+
+def _change_competition(board: Board, event: events.CompetitionChanged, recorded: Recorded) -> None:
+    competition = board.competitions[event.competition_id]
+    board.competitions[event.competition_id] = msgspec.structs.replace(
+        competition,
+        started_at=_or(event.started_at, competition.started_at),
+        location=_or(event.location, competition.location),
+        result=_or(_in_order(event.result, competition.participants), competition.result),
+        winner_id=_or(event.winner_id, competition.winner_id),
+        updated_at=recorded.recorded_at,
+        revised=recorded.sequence,
+    )
+
+
+def _create_ranking(board: Board, event: events.RankingCreated, recorded: Recorded) -> None:
+    enrolment = Enrolment(event.participants)
+    main = Unity(number=1, name=event.main_unity_name, sort=Sort.DESC, totals=Totals(enrolment))
+    board.rankings[event.ranking_id] = Ranking(
+        number=len(board.rankings) + 1,
+        name=event.name,
+        description=event.description,
+        participants=enrolment,
+        unities={event.main_unity_id: main},
+        updated_at=recorded.recorded_at,
+        revised=recorded.sequence,
+    )
 
 
 def _modify_ranking(board: Board, event: events.RankingModified, recorded: Recorded) -> None:
@@ -324,6 +317,14 @@ def _information(
     """Name and description of the ranking after `event`."""
     description = ranking.description if event.description is UNSET else event.description
     return {"name": _or(event.name, ranking.name), "description": description}
+
+
+def _add_unity(board: Board, event: events.UnityAdded, recorded: Recorded) -> None:
+    _revise(board, event.ranking_id, recorded)
+    ranking = board.rankings[event.ranking_id]
+    ranking.unities[event.unity_id] = Unity(
+        number=len(ranking.unities) + 1, name=event.name, sort=event.sort, totals=Totals(ranking.participants)
+    )
 
 
 def _change_unity(board: Board, event: events.UnityChanged, recorded: Recorded) -> None:
