@@ -203,11 +203,6 @@ class Totals(Mapping[CompetitorId, int]):
     def __len__(self) -> int:
         return sum([total != 0 for total in self._column])
 
-    def __eq__(self, other: object) -> bool:
-        return dict(self.items()) == other if isinstance(other, dict) else super().__eq__(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return repr(dict(self.items()))
 
