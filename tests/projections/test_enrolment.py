@@ -66,6 +66,8 @@ def test_lists_and_totals_are_those_of_a_list_and_dictionaries(
             restored.make_room()
             assert len(restored.column) == len(again.places)
             assert restored == of_unity
+            restored.add(everybody[0], 1)
+            assert restored != of_unity
 
 
 def assert_same(found: Enrolment, listed: list[CompetitorId]) -> None:
