@@ -3,6 +3,7 @@
 Everybody is called by the name they have today, so that a competitor has one name throughout.
 """
 
+from api.cli.names import competition_name
 from api.interface.rendering import timestamp
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board
@@ -81,8 +82,8 @@ class ExplanationText:
     def _competition(self, competition_id: CompetitionId) -> str:
         competition = self._board.competitions[competition_id]
         known = []
-        if 0 < len(competition.participants) <= 2:
-            known.append(" – ".join(map(self._name, competition.participants)))  # noqa: RUF001 - one against the other
+        if name := competition_name(self._board, competition):
+            known.append(name)
         if isinstance(competition.result, str):
             known.append(competition.result)
         if competition.voided_at is not None:

@@ -163,7 +163,7 @@ async def answer_standings(context: RecallContext, answer: Answer, question: "St
     view = PastView(live.tournament_id, then)
     await view.nested_sets.settle()
     if not question.is_whole:
-        return await _window_then(context, view, answer, question, then, head)
+        return await _window_then(view, context.turns, answer, question, then)
     unfinished = _short(view, answer, ranking_id, b"") or await context.begin(_long(view, answer, ranking_id))
     return _finished(unfinished, ranking_id, then.board, then.sequence, then.recorded_at, head)
 
@@ -184,16 +184,21 @@ def _finished(
     unfinished: bytes | Long, ranking_id: RankingId, board: Board, sequence: Sequence, recorded_at: datetime, head: Head
 ) -> TaggedBody | Long:
     """The answer that ends with the moment it shows: after the event `sequence` of the log that ends at `head`."""
+    end = _moment(ranking_id, board, sequence, recorded_at)
+    if isinstance(unfinished, bytes):
+        return tagged_body(unfinished + end)
+    return unfinished.ending(end, etag_of("standings", unfinished.etag, head.digest))
+
+
+def _moment(ranking_id: RankingId, board: Board, sequence: Sequence, recorded_at: datetime) -> bytes:
+    """The end of an answer that shows a moment: after the event `sequence`, which was recorded then."""
     shape = PastRankingShape(
         **_fields(ranking_id, board.rankings[ranking_id], b"[]"),
         unities=[],
         sequence=sequence,
         recorded_at=timestamp(recorded_at),
     )
-    end = cut(shape, "unities")[1] + b"}"
-    if isinstance(unfinished, bytes):
-        return tagged_body(unfinished + end)
-    return unfinished.ending(end, etag_of("standings", unfinished.etag, head.digest))
+    return cut(shape, "unities")[1] + b"}"
 
 
 def standings_shape(view: View, ranking_id: RankingId, recorded_at: datetime, only: str | None) -> PastRankingShape:
@@ -212,8 +217,16 @@ def standings_shape(view: View, ranking_id: RankingId, recorded_at: datetime, on
 # ── Windows ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _window_now(context: RecallContext, answer: Answer, question: "StandingsQuestion") -> TaggedBody | Long:
+async def _window_now(context: RecallContext, answer: Answer, question: "StandingsQuestion") -> TaggedBody:
+    """Made once for all who ask the same while nothing changes."""
     live, ranking_id = context.live, question.ranking_id
+    windows = live.cache.windows
+    if windows.stamp < live.head.sequence:
+        windows.renew(live.head.sequence)
+    known = windows.get(question)
+    if known is not None:
+        context.log_is_read = False
+        return tagged_body(known)
     unity_id = unity_of(live.board, ranking_id, question.unity_id)
     selection = None
     if question.tag is not None:
@@ -226,12 +239,15 @@ async def _window_now(context: RecallContext, answer: Answer, question: "Standin
     head = live.head
     unfinished = await _window(live, context.turns, answer, question, unity_id, order, selection)
     recorded_at = await _recorded_at(context, head)
-    return _finished(unfinished, ranking_id, live.board, head.sequence, recorded_at, head)
+    body = unfinished + _moment(ranking_id, live.board, head.sequence, recorded_at)
+    if windows.stamp == head.sequence and windows.get(question) is None:
+        windows.keep(question, body)
+    return tagged_body(body)
 
 
 async def _window_then(
-    context: RecallContext, view: PastView, answer: Answer, question: "StandingsQuestion", then: PastBoard, head: Head
-) -> TaggedBody | Long:
+    view: PastView, turns: Turns, answer: Answer, question: "StandingsQuestion", then: PastBoard
+) -> TaggedBody:
     ranking_id = question.ranking_id
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
     ranking = then.board.rankings[ranking_id]
@@ -239,10 +255,10 @@ async def _window_then(
     selection = None
     if question.tag is not None:
         selection = Selection(CompetitorFilter(tag=question.tag), then.board)
-        await context.turns.work(selection.steps(0, None))
+        await turns.work(selection.steps(0, None))
     order = await made_in_turns(ranking.participants, unity, Turn())
-    unfinished = await _window(view, context.turns, answer, question, unity_id, order, selection)
-    return _finished(unfinished, ranking_id, then.board, then.sequence, then.recorded_at, head)
+    unfinished = await _window(view, turns, answer, question, unity_id, order, selection)
+    return tagged_body(unfinished + _moment(ranking_id, then.board, then.sequence, then.recorded_at))
 
 
 async def _window(

@@ -14,7 +14,8 @@ from msgspec import Struct
 RECENT_MAX: Final = 16
 """Items that are kept unpacked, because they are often asked for again. Few, because one may be large."""
 
-_encode: Final = msgspec.msgpack.Encoder().encode
+packed: Final = msgspec.msgpack.Encoder().encode
+"""An item as `Packed` keeps it."""
 _ITEM_BYTES: Final = 170
 """What an item takes beside the bytes it is packed in: two whole numbers, the places in containers, the object."""
 
@@ -41,7 +42,7 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
         return found
 
     def __setitem__(self, item_id: _Id, item: _T) -> None:
-        self.put(item_id, _encode(item))
+        self.put(item_id, packed(item))
         self._remember(item_id, item)
 
     def __contains__(self, item_id: object) -> bool:

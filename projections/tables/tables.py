@@ -5,10 +5,12 @@ never computed here: whatever an event touched is written as the fold left it, s
 than the board.
 """
 
+import asyncio
 from array import array
-from collections.abc import AsyncIterable, Collection, Iterator, Mapping
-from contextlib import nullcontext
-from itertools import islice, repeat
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
+from contextlib import aclosing, nullcontext
+from itertools import groupby, islice, repeat
+from operator import itemgetter
 from typing import Final, assert_never
 
 from asyncpg import Connection, Record
@@ -19,8 +21,10 @@ from engine.domain.errors import LogUnreadable
 from engine.domain.events import Event
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log.log import Head
+from engine.process.telemetry import LOADED_ROWS
 from projections.board.board import FOLD_VERSION, Board, Unity
 from projections.board.enrolment import Enrolment, Totals
+from projections.board.packed import packed
 from projections.tables.columns import (
     COMPETITION,
     COMPETITOR,
@@ -268,23 +272,50 @@ async def load_boards(connection: Connection, tournament_ids: Collection[Tournam
     return boards
 
 
-def _rows(connection: Connection, statement: str, boards: Mapping[TournamentId, Board]) -> AsyncIterable[Record]:
-    """What a statement reads of these tournaments, ROWS_MAX at a time: none of these is near the limit of a statement,
-    and others have their turn between them."""
-    rows: AsyncIterable[Record] = connection.cursor(statement, list(boards), prefetch=ROWS_MAX)
-    return rows
+async def _portions(
+    connection: Connection, statement: str, boards: Mapping[TournamentId, Board]
+) -> AsyncGenerator[list[Record], None]:
+    """What a statement reads of these tournaments, ROWS_MAX rows at a time: none of these is near the limit of a
+    statement, and others have their turn between them. PostgreSQL makes the next rows while these are being used."""
+    cursor = await connection.cursor(statement, list(boards))
+    reading = asyncio.create_task(cursor.fetch(ROWS_MAX))
+    try:
+        while rows := await reading:
+            if len(rows) == ROWS_MAX:
+                reading = asyncio.create_task(cursor.fetch(ROWS_MAX))
+                await asyncio.sleep(0)  # it sends its query
+            LOADED_ROWS.inc(len(rows))
+            yield rows
+            if len(rows) < ROWS_MAX:
+                return
+    finally:
+        reading.cancel()
+        await asyncio.wait([reading])
+
+
+async def _rows(
+    connection: Connection, statement: str, boards: Mapping[TournamentId, Board]
+) -> AsyncGenerator[Record, None]:
+    """The rows of `_portions`, one by one."""
+    async with aclosing(_portions(connection, statement, boards)) as portions:
+        async for rows in portions:
+            for row in rows:
+                yield row
 
 
 async def _load_competitors(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
-    async for row in _rows(connection, _COMPETITORS, boards):
-        boards[row["tournament_id"]].competitors[row["competitor_id"]] = competitor_of(row)
+    async with aclosing(_portions(connection, _COMPETITORS, boards)) as portions:
+        async for rows in portions:
+            for row in rows:
+                boards[row[0]].competitors.put(row[1], packed(competitor_of(row)))
 
 
 async def _load_competitions(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
     participants = await _load_participants(connection, boards)
-    async for row in _rows(connection, _COMPETITIONS, boards):
-        taking_part = participants.get((row["tournament_id"], row["competition_id"]), ())
-        boards[row["tournament_id"]].competitions[row["competition_id"]] = competition_of(row, taking_part)
+    async with aclosing(_rows(connection, _COMPETITIONS, boards)) as rows:
+        async for row in rows:
+            taking_part = participants.get((row["tournament_id"], row["competition_id"]), ())
+            boards[row["tournament_id"]].competitions[row["competition_id"]] = competition_of(row, taking_part)
 
 
 async def _load_participants(
@@ -295,35 +326,53 @@ async def _load_participants(
     participants: dict[tuple[TournamentId, CompetitionId], Participants] = {}
     of: tuple[TournamentId, CompetitionId] | None = None
     gathered: list[tuple[CompetitorId, str | None]] = []
-    async for tournament_id, competition_id, _, competitor_id, result in _rows(connection, _PARTICIPANTS, boards):
-        if of is not None and of != (tournament_id, competition_id):
-            participants[of], gathered = tuple(gathered), []
-        of = tournament_id, competition_id
-        gathered.append((competitor_id, result))
+    async with aclosing(_rows(connection, _PARTICIPANTS, boards)) as rows:
+        async for tournament_id, competition_id, _, competitor_id, result in rows:
+            if of is not None and of != (tournament_id, competition_id):
+                participants[of], gathered = tuple(gathered), []
+            of = tournament_id, competition_id
+            gathered.append((competitor_id, result))
     if of is not None:
         participants[of] = tuple(gathered)
     return participants
 
 
 async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
-    places: dict[tuple[TournamentId, RankingId], array[int]] = {}
-    async for tournament_id, ranking_id, competitor_id, number, has_left in _rows(connection, _ENROLMENTS, boards):
-        of_ranking = places.setdefault((tournament_id, ranking_id), array("q"))
-        of_ranking.extend(repeat(0, number - 1 - len(of_ranking)))
-        of_ranking.append(-competitor_id if has_left else competitor_id)
-    enrolments = {key: Enrolment.restored(of_ranking) for key, of_ranking in places.items()}
+    enrolments = await _load_enrolments(connection, boards)
     unities: dict[tuple[TournamentId, RankingId], dict[UnityId, Unity]] = {}
     totals: dict[tuple[TournamentId, UnityId], Totals] = {}
-    async for row in _rows(connection, _UNITIES, boards):
-        key, unity_id = (row["tournament_id"], row["ranking_id"]), row["unity_id"]
-        totals[row["tournament_id"], unity_id] = Totals(enrolments.setdefault(key, Enrolment()))
-        unities.setdefault(key, {})[unity_id] = unity_of(row, totals[row["tournament_id"], unity_id])
-    async for tournament_id, unity_id, competitor_id, total in _rows(connection, _TOTALS, boards):
-        if (of_unity := totals.get((tournament_id, unity_id))) is not None:
-            of_unity.add(competitor_id, total)
-    async for row in _rows(connection, _RANKINGS, boards):
-        key = row["tournament_id"], row["ranking_id"]
-        boards[row["tournament_id"]].rankings[row["ranking_id"]] = ranking_of(row, enrolments[key], unities[key])
+    async with aclosing(_rows(connection, _UNITIES, boards)) as rows:
+        async for row in rows:
+            key, unity_id = (row["tournament_id"], row["ranking_id"]), row["unity_id"]
+            totals[row["tournament_id"], unity_id] = Totals(enrolments.setdefault(key, Enrolment()))
+            unities.setdefault(key, {})[unity_id] = unity_of(row, totals[row["tournament_id"], unity_id])
+    async with aclosing(_portions(connection, _TOTALS, boards)) as portions:
+        async for rows_of_totals in portions:
+            for key, of_rows in groupby(rows_of_totals, itemgetter(0, 1)):
+                if (of_unity := totals.get(key)) is not None:
+                    of_unity.make_room()
+                    for _, _, competitor_id, total in of_rows:
+                        of_unity.add(competitor_id, total)
+    async with aclosing(_rows(connection, _RANKINGS, boards)) as rows:
+        async for row in rows:
+            key = row["tournament_id"], row["ranking_id"]
+            boards[row["tournament_id"]].rankings[row["ranking_id"]] = ranking_of(row, enrolments[key], unities[key])
+
+
+async def _load_enrolments(
+    connection: Connection, boards: Mapping[TournamentId, Board]
+) -> dict[tuple[TournamentId, RankingId], Enrolment]:
+    enrolments: dict[tuple[TournamentId, RankingId], Enrolment] = {}
+    async with aclosing(_portions(connection, _ENROLMENTS, boards)) as portions:
+        async for rows in portions:
+            for key, of_ranking in groupby(rows, itemgetter(0, 1)):
+                enrolment = enrolments.setdefault(key, Enrolment())
+                first, places = len(enrolment.places), array("q")
+                for _, _, competitor_id, number, has_left in of_ranking:
+                    places.extend(repeat(0, number - 1 - first - len(places)))
+                    places.append(-competitor_id if has_left else competitor_id)
+                enrolment.append_places(places)
+    return enrolments
 
 
 # ── Writing what events touched ─────────────────────────────────────────────────────────────────────────
