@@ -23,7 +23,7 @@ are gone through, some 1 µs each."""
 _STEP_COMPETITORS: Final = 2_000
 
 
-class Line(Protocol):
+class WholeLine(Protocol):
     """A line of a whole table."""
 
     @property
@@ -32,7 +32,7 @@ class Line(Protocol):
     def position(self) -> int: ...
 
 
-_L = TypeVar("_L", bound=Line)
+_L = TypeVar("_L", bound=WholeLine)
 
 
 class SubLine(Struct, Generic[_L], frozen=True, gc=False):
@@ -75,7 +75,7 @@ class SubTable(Generic[_L]):
         return bisect_left(self._lines, line.position, key=_overall) + 1
 
 
-def _overall(line: Line) -> int:
+def _overall(line: WholeLine) -> int:
     return line.position
 
 

@@ -266,7 +266,7 @@ async def test_a_sub_table_is_of_so_many_and_no_more(dsn: str, client: Client, m
     assert unity["lines"] == most
     assert [tuple(line.values()) for line in unity["competitors_ranking"]] == [(2, 1, 1, 1), (1, 2, 0, 2)]
     monkeypatch.setattr(standings_answers, "SUB_TABLE_COMPETITORS_MAX", most - 1)
-    (fault,) = refused(await client.get("rankings/1/standings.json?tag=all&top=2"), 422, "tag")
+    (fault,) = refused(await client.get("rankings/1/standings.json?tag=all&top=3"), 422, "tag")
     assert fault == "is that of 501 competitors; a sub-table can be asked for of at most 500"
 
 
