@@ -140,6 +140,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         ranking_id=ids,
         deltas=st.lists(_deltas, max_size=5).map(tuple),
         competition_id=_perhaps(ids),
+        reason=_perhaps(texts),
     ),
     events.PointsReversed: st.builds(
         events.PointsReversed,
@@ -339,6 +340,7 @@ def _add_points(draw: _Draw, board: Board, _next_id: _NextId) -> commands.AddPoi
             for _ in range(draw(st.integers(1, 4)))
         ),
         competition_id=_one_of(draw, board.competitions) if board.competitions and draw(st.booleans()) else None,
+        reason=draw(_perhaps(_names)),
     )
 
 
@@ -355,7 +357,9 @@ def _add_competitions(draw: _Draw, board: Board, next_id: _NextId) -> Command:
 def _add_points_to_rankings(draw: _Draw, board: Board, next_id: _NextId) -> Command:
     asked = [_add_points(draw, board, next_id) for _ in range(draw(st.integers(1, 3)))]
     its = {one.ranking_id: commands.RankingDeltas(one.ranking_id, one.deltas) for one in asked}
-    return commands.AddPointsToRankings(rankings=tuple(its.values()), competition_id=asked[0].competition_id)
+    return commands.AddPointsToRankings(
+        rankings=tuple(its.values()), competition_id=asked[0].competition_id, reason=asked[0].reason
+    )
 
 
 def _void_competition(draw: _Draw, board: Board, _next_id: _NextId) -> Command:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from api.desk.conditions import own_tag
+from api.http.forms import unacceptable
 from api.http.outgoing import Long
 from api.interface.declarations import Operation, Recall, RecallContext, Write
 from api.interface.fields import Field, FieldMisread, json_text
@@ -24,7 +25,7 @@ from api.interface.rendering import (
     timestamp_or_none,
 )
 from api.interface.standings import MOMENT_FIELDS, StandingsQuestion, recorded_at_head
-from api.interface.windows import WINDOW_FIELDS, not_enrolled
+from api.interface.windows import WINDOW_FIELDS
 from engine.domain.commands import DeclareClassification
 from engine.domain.events import Criterion
 from engine.domain.terms import BEST_MAX, CRITERIA_MAX, ID_MAX, RankingId, Sequence, UnityId
@@ -92,7 +93,7 @@ def _criteria(text: str) -> tuple[Criterion, ...]:
 
 
 class ClassificationQuestion(StandingsQuestion, frozen=True, kw_only=True):
-    """As StandingsQuestion, without a unity."""
+    """As StandingsQuestion, without a unity and a tag."""
 
 
 class OfDeclaration(Protocol):
@@ -169,11 +170,11 @@ def _window(question: ClassificationQuestion, lines: ClassifiedLines) -> Generat
         known = yield from lines.of(question.competitors)
         found = [line for competitor_id in question.competitors if (line := known[competitor_id]) is not None]
         if missing := [competitor_id for competitor_id in question.competitors if known[competitor_id] is None]:
-            raise not_enrolled("competitors", missing)
+            raise unacceptable([question.missing("competitors", competitor_id) for competitor_id in missing])
     elif question.around is not None and question.span is not None:
         found = yield from lines.around(question.around, question.span)
         if found is None:
-            raise not_enrolled("around", [question.around])
+            raise unacceptable([question.missing("around", question.around)])
     else:
         found = yield from lines.run(*question.run)
     return found
@@ -193,7 +194,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         question=ClassificationQuestion,
         answer=Answer("classification", ClassificationShape),
         render=answer_classification,
-        fields=(*MOMENT_FIELDS, *WINDOW_FIELDS[1:]),
+        fields=(*MOMENT_FIELDS, *[field for field in WINDOW_FIELDS if field.name not in ("unity", "tag")]),
         judged=True,
     ),
     Write(

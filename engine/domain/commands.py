@@ -112,6 +112,7 @@ class AddPoints(Struct, frozen=True, kw_only=True):
     ranking_id: RankingId
     deltas: tuple[Delta, ...]
     competition_id: CompetitionId | None = None
+    reason: str | None = None
 
 
 class RankingDeltas(Struct, frozen=True):
@@ -124,6 +125,7 @@ class RankingDeltas(Struct, frozen=True):
 class AddPointsToRankings(Struct, frozen=True, kw_only=True):
     rankings: tuple[RankingDeltas, ...]
     competition_id: CompetitionId | None = None
+    reason: str | None = None
 
 
 UnreversedPoints = Mapping[Sequence, Points]

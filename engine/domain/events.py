@@ -202,12 +202,13 @@ class Delta(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc
 
 
 class PointsAdded(EventBase, frozen=True, kw_only=True):
-    """`competition_id` None: a free modification."""
+    """`competition_id` None: a free modification. `reason` says in words what they are for; None: nothing was said."""
 
     tag = "PointsAdded"
     ranking_id: RankingId
     deltas: tuple[Delta, ...]
     competition_id: CompetitionId | None = None
+    reason: str | None = None
 
 
 class PointsReversed(EventBase, frozen=True, kw_only=True):

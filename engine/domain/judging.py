@@ -154,9 +154,14 @@ def _add_points(state: State, command: commands.AddPoints) -> Event:
     if len(command.deltas) > DELTAS_MAX:
         raise _unacceptable([Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")])
     faults = [*_delta_faults(ranking, command.deltas), *_cause_faults(state, command.competition_id)]
+    if command.reason is not None:  # hardly ever, and nothing is judged as often as points
+        faults += _name_faults("reason", command.reason)
     _refuse_if_any(faults)
     return events.PointsAdded(
-        ranking_id=command.ranking_id, deltas=command.deltas, competition_id=command.competition_id
+        ranking_id=command.ranking_id,
+        deltas=command.deltas,
+        competition_id=command.competition_id,
+        reason=_stripped(command.reason),
     )
 
 
@@ -176,10 +181,17 @@ def _add_points_to_rankings(state: State, command: commands.AddPointsToRankings)
             faults.append(Fault(f"{its}.ranking_id", f"ranking {one.ranking_id} is not in this tournament"))
         else:
             faults += _within(its, _delta_faults(ranking, one.deltas))
-    _refuse_if_any([*faults, *_cause_faults(state, command.competition_id)])
+    faults += [*_cause_faults(state, command.competition_id), *_name_faults("reason", command.reason)]
+    _refuse_if_any(faults)
+    reason = _stripped(command.reason)
     return tuple(
         [
-            events.PointsAdded(ranking_id=one.ranking_id, deltas=one.deltas, competition_id=command.competition_id)
+            events.PointsAdded(
+                ranking_id=one.ranking_id,
+                deltas=one.deltas,
+                competition_id=command.competition_id,
+                reason=reason,
+            )
             for one in command.rankings
         ]
     )

@@ -26,6 +26,7 @@ _PLACE: Final = (1 << PLACE_BITS) - 1
 _TOTAL_BITS: Final = 72
 """Of a total that stands below others in one line. None is larger, whatever was added."""
 _STEP_CHANGES: Final = 200
+_RUN_LINES: Final = 1_000
 _STEP_COMPETITORS: Final = 2_048
 """Competitors whose lines are sorted in one step."""
 
@@ -126,6 +127,15 @@ class OrderedLines:
         """The lines from offset `start` to before `stop`, fewer if there are no more, each with its competitor."""
         places = self._enrolment.places
         return [(line, CompetitorId(places[line & _PLACE])) for line in self._lines.run(start, stop)]
+
+    def in_runs(self) -> Iterator[list[Standing]]:
+        """All lines, as they are when the first run is asked for."""
+        lines, places, above = self._lines.copy(), self._enrolment.places[:], None
+        for start in range(0, len(lines), _RUN_LINES):
+            run = unpacked(lines.run(start, start + _RUN_LINES), places, self._sort)
+            standings = placed(Standing, run, start + 1, above)
+            above = standings[-1]
+            yield standings
 
     @property
     def size_bytes(self) -> int:
