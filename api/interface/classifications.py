@@ -6,13 +6,13 @@ from datetime import datetime
 from typing import Annotated, Final, Literal, Protocol
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from api.desk.conditions import own_tag
 from api.http.forms import unacceptable
 from api.http.outgoing import Long
 from api.interface.declarations import Operation, Recall, RecallContext, Write
-from api.interface.fields import Field, FieldMisread, json_text
+from api.interface.fields import FROM_1, TIME_END, Field, FieldMisread, json_text
 from api.interface.points import decoded_array
 from api.interface.rendering import (
     DIGEST_CHARACTERS,
@@ -27,13 +27,15 @@ from api.interface.rendering import (
 from api.interface.standings import MOMENT_FIELDS, StandingsQuestion, recorded_at_head
 from api.interface.windows import WINDOW_FIELDS
 from engine.domain.commands import DeclareClassification
+from engine.domain.errors import Fault, Unreadable
 from engine.domain.events import Criterion
-from engine.domain.terms import BEST_MAX, CRITERIA_MAX, ID_MAX, RankingId, Sequence, UnityId
+from engine.domain.terms import BEST_MAX, CRITERIA_MAX, ID_MAX, CompetitorId, RankingId, Sequence, UnityId
 from engine.process.turns import Turn, in_turns
 from projections.board.board import Board
 from projections.board.classification import Classified, Counted, in_force
 from projections.board.classified_lines import ClassifiedLines, leading
 from projections.live.orders import made_in_turns
+from projections.past.past import AtSequence, AtTime, Moment
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -52,12 +54,14 @@ Criteria = list[CriterionShape]
 
 class ClassifiedShape(Struct, frozen=True, gc=False):
     """One competitor's line. `values` are as the criteria, null where they were not needed. `decided_by`: the number of
-    the criterion, from 0, that parts it from the line above in the whole table."""
+    the criterion, from 0, that parts it from the line above in the whole table. `moved`, if it was asked for: places
+    gained since then, negative if lost; null for who was not in the ranking then."""
 
     competitor_id: int
     position: int
     values: list[int | None]
     decided_by: int | None
+    moved: int | None | UnsetType = UNSET
 
 
 class DeclaredShape(Struct, kw_only=True):
@@ -93,7 +97,22 @@ def _criteria(text: str) -> tuple[Criterion, ...]:
 
 
 class ClassificationQuestion(StandingsQuestion, frozen=True, kw_only=True):
-    """As StandingsQuestion, without a unity and a tag."""
+    """As StandingsQuestion, without a unity and a tag. Raises Unreadable also for two moments to compare with."""
+
+    since: Sequence | None = None
+    since_time: datetime | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.since is not None and self.since_time is not None:
+            faults = [Fault(name, "is one moment too many") for name in ("since", "since_time")]
+            raise Unreadable("The query names two moments to compare with; send since or since_time.", faults)
+
+    @property
+    def compared_with(self) -> Moment | None:
+        if self.since is not None:
+            return AtSequence(self.since)
+        return None if self.since_time is None else AtTime(self.since_time)
 
 
 class OfDeclaration(Protocol):
@@ -122,14 +141,34 @@ async def answer_classification(
         lines = await classified_lines(then.board, ranking_id)
         found = await in_turns(_window(question, lines))
         shape = classification_shape(then.board, ranking_id, then.sequence, then.recorded_at, len(lines), found)
+        await _compare(context, question, live.head.sequence, shape)
         return tagged_body(answer.body(encode(shape)))
     async with live.classifications.lines(ranking_id) as lines:
         head, ranking = live.head, live.board.rankings[ranking_id]
         shape = classification_shape(live.board, ranking_id, head.sequence, None, len(lines), [])
         shape.standings = _lines(await in_turns(_window(question, lines)))
     shape.recorded_at = timestamp(await recorded_at_head(context, head))
+    await _compare(context, question, head.sequence, shape)
     tagged = tagged_body(answer.body(encode(shape)))
     return TaggedBody(tagged.body, f"{own_tag(ranking)}-{tagged.etag[:DIGEST_CHARACTERS]}")
+
+
+async def _compare(
+    context: RecallContext, question: ClassificationQuestion, head: Sequence, shape: ClassificationShape
+) -> None:
+    """Adds to each line how it has moved, if that was asked for. Raises NotFound if there was no such ranking then."""
+    moment = question.compared_with
+    if moment is None:
+        return
+    context.log_is_read = True
+    then = await context.past.at(context.live.tournament_id, question.ranking_id, moment, head)
+    lines = await classified_lines(then.board, question.ranking_id)
+    known = await in_turns(lines.of([CompetitorId(line.competitor_id) for line in shape.standings]))
+    shape.standings = [
+        msgspec.structs.replace(line, moved=None if before is None else before.position - line.position)
+        for line in shape.standings
+        for before in [known[CompetitorId(line.competitor_id)]]
+    ]
 
 
 async def classified_lines(board: Board, ranking_id: RankingId) -> ClassifiedLines:
@@ -187,6 +226,11 @@ _ABOUT: Final = (
     "competitions count) and among (tied: only what the tied got among themselves); [] takes the declaration back"
 )
 
+_SINCE: Final = (
+    Field("since", FROM_1, "adds moved to each line: places gained since after this event, by the criteria then"),
+    Field("since_time", TIME_END, "the same since after all events of this time in UTC"),
+)
+
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Recall(
         "rankings/{ranking_id}/classification.json",
@@ -194,7 +238,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         question=ClassificationQuestion,
         answer=Answer("classification", ClassificationShape),
         render=answer_classification,
-        fields=(*MOMENT_FIELDS, *[field for field in WINDOW_FIELDS if field.name not in ("unity", "tag")]),
+        fields=(*MOMENT_FIELDS, *_SINCE, *[field for field in WINDOW_FIELDS if field.name not in ("unity", "tag")]),
         judged=True,
     ),
     Write(

@@ -200,3 +200,29 @@ async def test_many_who_ask_while_points_are_added_each_see_what_was_acknowledge
     for number, answer in enumerate(answers):
         values = {line[0]: line[2][0] or 0 for line in answer}
         assert values[league.pair] >= 2 * (1 + number // 3)
+
+
+async def test_since_tells_how_many_places_each_line_has_moved_by_the_criteria_then(league: League) -> None:
+    ada, ben, pair = league.ada, league.ben, league.pair
+    await league.declare({"unity": league.points}, {"unity": league.fouls})
+    then = await shown(league.client, league.path)
+    assert [line[0] for line in lines(then)] == [ada, ben, pair]
+    await league.give(None, (pair, league.points, 9))
+    await league.declare({"unity": league.points}, {"unity": league.points, "among": "tied"})
+    new = await league.client.post("competitors.json", {"name": "Newcomer"})
+    newcomer = new.json["competitor"]["id"]
+    await league.client.put(f"{league.path}/participants.json", {"add": newcomer})
+    now = await shown(league.client, league.path)
+    assert all("moved" not in line for line in now["standings"])
+    for since in (f"since={then['sequence']}", f"at_sequence={now['sequence']}&since={then['sequence']}"):
+        compared = await shown(league.client, league.path, f"?{since}")
+        assert lines(compared) == lines(now)
+        moved = {line["competitor_id"]: line["moved"] for line in compared["standings"]}
+        assert moved == {pair: 2, ben: 0, ada: -2, newcomer: None}
+    (line,) = (await shown(league.client, league.path, f"?around={ada}&span=0&since={then['sequence']}"))["standings"]
+    assert line["moved"] == -2
+    late = await shown(league.client, league.path, "?since_time=2999-12-31%2023:59:59")
+    assert {line["moved"] for line in late["standings"]} == {0}
+    refused(await league.client.get(f"{league.path}/classification.json?since=1"), 404)
+    both = f"{league.path}/classification.json?since=1&since_time=2999-12-31%2023:59:59"
+    refused(await league.client.get(both), 400, "since", "since_time")
