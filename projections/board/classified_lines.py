@@ -20,7 +20,7 @@ from engine.domain.events import Criterion
 from engine.domain.terms import CompetitorId
 from projections.board.classification import Classified, Counted, classified
 from projections.board.enrolment import Enrolment
-from projections.board.order import OrderedLines
+from projections.board.order import PLACE_BITS, OrderedLines
 
 CLASSIFIED_SUMS_MAX: Final = 10_000_000
 """Sums of competitions that one question may look at."""
@@ -103,27 +103,45 @@ class ClassifiedLines:
         if self._order is None:
             return next(self._levels(0, 1)) if competitor_id in self._enrolment else None
         line = self._order.line(competitor_id)
-        return None if line is None else next(self._levels(*self._order.level(line)))
+        return None if line is None else self._level(line)
 
     def _levels(self, start: int, stop: int) -> Generator[_Level, None, None]:
         """The groups that lines between these offsets belong to. Not step by step: others would change the order."""
         if self._order is None:
             yield _Level(self._enrolment.listed(), 0, None, None)
             return
+        first = max(start - 1, 0)
+        lines = self._order.run(first, min(stop, len(self)) + 1)  # with the one above and the one below
         while start < min(stop, len(self)):
-            ((line, first),) = self._order.run(start, start + 1)
-            above, end = self._order.level(line)
-            if end - above == len(self):
-                competitor_ids = self._enrolment.listed()
+            line, competitor_id = lines[start - first]
+            before = lines[start - first - 1] if start > first else None
+            after = lines[start - first + 1] if start - first + 1 < len(lines) else None
+            if any(other is not None and other[0] >> PLACE_BITS == line >> PLACE_BITS for other in (before, after)):
+                level = self._level(line)
             else:
-                competitor_ids = [competitor_id for _, competitor_id in self._order.run(above, end)]
-            yield _Level(
-                competitor_ids,
-                above,
-                None if above == 0 else self._parting(self._order.run(above - 1, above)[0][1], first),
-                None if end == len(self) else self._parting(first, self._order.run(end, end + 1)[0][1]),
-            )
-            start = end
+                level = _Level(
+                    (competitor_id,),
+                    start,
+                    None if before is None else self._parting(before[1], competitor_id),
+                    None if after is None else self._parting(competitor_id, after[1]),
+                )
+            yield level
+            start = level.above + len(level.competitor_ids)
+
+    def _level(self, line: int) -> _Level:
+        """All who are as good as this line."""
+        assert self._order is not None
+        above, end = self._order.level(line)
+        whole = end - above == len(self)
+        run = [] if whole else self._order.run(max(above - 1, 0), end + 1)
+        those = [competitor_id for _, competitor_id in run]
+        first = min(above, 1)
+        return _Level(
+            self._enrolment.listed() if whole else those[first : first + end - above],
+            above,
+            None if above == 0 else self._parting(those[0], those[1]),
+            None if end == len(self) else self._parting(those[-2], those[-1]),
+        )
 
     def _parting(self, one: CompetitorId, other: CompetitorId) -> int:
         """The first of the leading criteria in which these two differ."""
