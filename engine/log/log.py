@@ -17,8 +17,9 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from enum import StrEnum
 from itertools import accumulate, count, repeat
+from random import Random
 from typing import Any, Final
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import msgspec
 from asyncpg import Connection, InterfaceError
@@ -278,20 +279,27 @@ class Request(Struct, frozen=True, kw_only=True):
     refusals: int = 0
 
 
+def _new_append_id() -> str:
+    return f"{_RANDOM.getrandbits(128):032x}"
+
+
+_RANDOM: Final = Random()  # noqa: S311 - no secret; `uuid4` asks the system each time, which takes as long as judging
+
+
 class Block(Struct, frozen=True, kw_only=True):
     """Requests to append to one tournament in one commit.
 
     All of them were judged against the log up to `judged_at`, whose digest there was `judged_digest` (None: it is not
     compared). Only the last may be structural, so no request depends on what another of the block changes. A request
-    that is exact, or whose first event is, has a block of its own. `append_id` stays the same when the block is sent
-    again because the answer was lost.
+    that is exact, or whose first event is, has a block of its own. `append_id`, 128 random bits in hexadecimal digits,
+    stays the same when the block is sent again because the answer was lost.
     """
 
     tournament_id: TournamentId
     judged_at: Sequence
     judged_digest: bytes | None
     requests: tuple[Request, ...]
-    append_id: UUID = field(default_factory=uuid4)
+    append_id: str = field(default_factory=_new_append_id)
 
     @property
     def exact(self) -> bool:
@@ -454,7 +462,7 @@ def _row(block: Block) -> tuple[str, ...]:
         fingerprints = "\n".join(map(_fingerprint, requests))
     return (
         str(block.tournament_id),
-        block.append_id.hex,
+        block.append_id,
         str(block.judged_at),
         "" if block.judged_digest is None else rf"\x{block.judged_digest.hex()}",
         "t" if True in [event.structural for event in requests[-1].events] else "f",

@@ -278,7 +278,7 @@ async def test_what_was_judged_by_a_longer_log_is_not_appended_to_a_shorter_one(
 
 async def test_an_append_id_belongs_to_its_tournament(database: Database, tournament_id: TournamentId) -> None:
     elsewhere = await open_new_tournament(database, actor=OPERATOR)
-    append_id = uuid4()
+    append_id = uuid4().hex
     for where in (tournament_id, elsewhere):
         asked = Block(
             tournament_id=where, judged_at=Sequence(1), judged_digest=None, requests=(request(),), append_id=append_id
