@@ -11,6 +11,7 @@ Times are UTC, digests 32 bytes. Functions take a connection, and let driver err
 tells them apart, readers use `pool.unavailable`.
 """
 
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sized
 from collections.abc import Sequence as Items
 from contextlib import contextmanager, suppress
@@ -284,6 +285,7 @@ def _new_append_id() -> str:
 
 
 _RANDOM: Final = Random()  # noqa: S311 - no secret; `uuid4` asks the system each time, which takes as long as judging
+os.register_at_fork(after_in_child=_RANDOM.seed)  # or two processes would draw the same ids
 
 
 class Block(Struct, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import json
+import os
 import pkgutil
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -10,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count, groupby
 from types import ModuleType
 from typing import Any, Final
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import asyncpg
 import msgspec
@@ -275,6 +276,25 @@ async def test_what_was_judged_by_a_longer_log_is_not_appended_to_a_shorter_one(
     """The longer one was lost with a server that a standby took the place of."""
     assert await append(database, block(tournament_id, judged_at=2)) == [NotAppended.OVERTAKEN]
     assert (await appended(database, block(tournament_id, judged_at=1))).answers == (2,)
+
+
+def test_processes_draw_other_append_ids_though_one_is_forked_from_the_other() -> None:
+    asked = {
+        "tournament_id": TournamentId(1),
+        "judged_at": Sequence(1),
+        "judged_digest": None,
+        "requests": (request(),),
+    }
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        os.write(writing, Block(**asked).append_id.encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    drawn = os.read(reading, 100).decode()
+    os.close(reading)
+    os.close(writing)
+    assert len({drawn, Block(**asked).append_id}) == 2
+    assert UUID(drawn).hex == drawn
 
 
 async def test_an_append_id_belongs_to_its_tournament(database: Database, tournament_id: TournamentId) -> None:
