@@ -54,13 +54,20 @@ def test_lists_and_totals_are_those_of_a_list_and_dictionaries(
             for name, of_unity in totals.items():
                 assert {c: of_unity.get(c, 0) for c in everybody} == sums[name]
                 assert of_unity == {c: total for c, total in sums[name].items() if total}
-        again = Enrolment.restored(found.places)
+        again = Enrolment()
+        again.append_places(found.places[: len(changes)])
+        again.append_places(found.places[len(changes) :])
         assert again == found
         assert_same(again, listed)
         for of_unity in totals.values():
             restored = Totals(again)
             restored.append_column(of_unity.column)
             assert restored == of_unity == of_unity.copied_for(again)
+            restored.make_room()
+            assert len(restored.column) == len(again.places)
+            assert restored == of_unity
+            restored.add(everybody[0], 1)
+            assert restored != of_unity
 
 
 def assert_same(found: Enrolment, listed: list[CompetitorId]) -> None:
@@ -109,3 +116,12 @@ def test_a_copy_stays_as_it_is() -> None:
     assert (list(copy), dict(totals_then)) == (everybody[:4], {everybody[0]: 5})
     totals_then.add(everybody[1], 1)
     assert dict(totals) == {everybody[0]: 12}
+
+
+def test_sums_are_shown_without_those_that_are_0_and_wide_ones_take_more_room() -> None:
+    found = Enrolment(everybody[:4])
+    totals = Totals(found, {everybody[0]: 5, everybody[3]: 7})
+    assert repr(totals) == f"{{{everybody[0]}: 5, {everybody[3]}: 7}}"
+    narrow = totals.size_bytes
+    totals.add(everybody[0], 2**63)
+    assert totals.size_bytes > 3 * narrow > 0
