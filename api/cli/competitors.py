@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from api.cli import printing
 from api.cli.imports import register_competitors
+from api.cli.names import Names
 from api.cli.progress import progress
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.service.lifecycle import stop_on_signals
@@ -23,7 +24,7 @@ async def add_competitor(
     *,
     tag: Annotated[list[str] | None, Parameter(negative="")] = None,
     color: str | None = None,
-    parent: int | None = None,
+    parent: str | None = None,
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -35,7 +36,7 @@ async def add_competitor(
     color
         Six hexadecimal digits, without #.
     parent
-        Id of the competitor above this one in the hierarchy.
+        Id or name of the competitor above this one in the hierarchy.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         competitor_id = CompetitorId(await desk.new_id())
@@ -46,7 +47,7 @@ async def add_competitor(
                 name=name,
                 tags=tuple(tag or ()),
                 color=color,
-                parent_id=None if parent is None else CompetitorId(parent),
+                parent_id=None if parent is None else Names(live.board).competitor(parent),
             ),
             actor=OPERATOR,
         )

@@ -80,10 +80,10 @@ async def register_competitors(
     meanwhile = _RegisteredMeanwhile()
     for window in _windows(commands):
         if stop.is_set():
-            raise Interrupted(len(known), len(asked))
+            raise Interrupted(_so_far(len(known), len(asked)))
         failure = await _register(desk, live, window, known, meanwhile)
         if failure is not None:
-            raise BrokenOff(len(known), len(asked), failure)
+            raise BrokenOff(_so_far(len(known), len(asked)), failure)
         progress(len(known), len(asked))
     registered = len(commands) - meanwhile.replayed
     return Imported(
@@ -92,27 +92,28 @@ async def register_competitors(
 
 
 class Interrupted(TallybookError):
-    """Some competitors of the file are registered. The others were not sent."""
+    """Some lines of the file are done, as `so_far` says. The others were not sent."""
 
     code = "interrupted"
 
-    def __init__(self, done: int, total: int) -> None:
-        super().__init__(f"Interrupted: {done} of the file's {total} competitors are registered. {_GO_ON}")
+    def __init__(self, so_far: str) -> None:
+        super().__init__(f"Interrupted: {so_far}")
 
 
 class BrokenOff(TallybookError):
-    """Some competitors of the file are registered. The others are not, or their outcome is unknown."""
+    """Some lines of the file are done, as `so_far` says. The others are not, or their outcome is unknown."""
 
     code = "broken_off"
 
-    def __init__(self, done: int, total: int, failure: TallybookError) -> None:
-        super().__init__(
-            f"The import failed ({failure.code}): at least {done} of the file's {total} competitors are registered. "
-            f"{_GO_ON}"
-        )
+    def __init__(self, so_far: str, failure: TallybookError) -> None:
+        super().__init__(f"The import failed ({failure.code}): at least {so_far}")
 
 
-_GO_ON: Final = "Run the same command again: it registers the others, and nobody twice."
+def _so_far(done: int, total: int) -> str:
+    return (
+        f"{done} of the file's {total} competitors are registered. "
+        "Run the same command again: it registers the others, and nobody twice."
+    )
 
 
 # ── What was registered before ──────────────────────────────────────────────────────────────────────────
@@ -161,7 +162,7 @@ async def _known(
     faults: list[Fault] = []
     for start in range(0, len(asked), log.IDEMPOTENCY_KEYS_MAX):
         if stop.is_set():
-            raise Interrupted(len(known), len(asked))
+            raise Interrupted(_so_far(len(known), len(asked)))
         portion = asked[start : start + log.IDEMPOTENCY_KEYS_MAX]
         async with desk.database.connection() as connection:
             found = await log.keyed(connection, live.tournament_id, [one.key for one in portion])
@@ -352,7 +353,7 @@ def _judged(
         try:
             command = _command(one.line, next(new_ids), names, board)
             for event in decide(board, command):
-                fold(board, revisions, _as_if_recorded(event))
+                fold(board, revisions, as_if_recorded(event))
         except Refusal as refusal:
             faults += [Fault(f"line {one.number}, {fault.field}", fault.message) for fault in refusal.faults]
         else:
@@ -363,7 +364,7 @@ def _judged(
     return commands
 
 
-def _as_if_recorded(event: Event) -> Recorded:
+def as_if_recorded(event: Event) -> Recorded:
     """For a board that nobody is shown: decisions look at no sequence and no time."""
     return Recorded(Sequence(0), datetime.min.replace(tzinfo=UTC), OPERATOR, None, event)
 

@@ -30,7 +30,9 @@ def _version() -> str:
 
 app = App(
     name="tallybook",
-    help="Event-sourced rankings of tournaments.",
+    help="Event-sourced rankings of tournaments.\n\n"
+    "Competitors, competitions, rankings and unities are given by id or by name. A number is an id if there is one "
+    "like it, else a name. A name that several have is refused, with their ids.",
     version=_version,
     help_format="plaintext",  # lists of commands need no more; importing rich.markdown takes 0.07 s
     config=cyclopts.config.Env("TALLYBOOK_", command=False),
@@ -39,9 +41,12 @@ app = App(
 tournament = App(name="tournament", help="Create and list tournaments.")
 competitor = App(name="competitor", help="Register, import and list competitors.")
 unity = App(name="unity", help="Add unities to rankings.")
-ranking = App(name="ranking", help="Close, reopen and list rankings.")
+ranking = App(name="ranking", help="Create, rename, close, reopen and list rankings.")
+participants = App(name="participants", help="Add competitors to rankings, and remove them.")
+points = App(name="points", help="Add points.")
+competition = App(name="competition", help="Add, import and list competitions, and record their results.")
 token = App(name="token", help="Create, list and revoke tokens.")
-for part in (tournament, competitor, unity, ranking, token):
+for part in (tournament, competitor, ranking, participants, unity, competition, points, token):
     app.command(part)
 
 
@@ -91,9 +96,15 @@ _command(
 )
 
 
-# ── Rankings and unities ────────────────────────────────────────────────────────────────────────────────
+# ── Rankings, their participants and unities ────────────────────────────────────────────────────────────
 
-_command(unity, "api.cli.rankings:add_unity", name="add", help="Add a unity to a ranking.")
+_command(
+    ranking,
+    "api.cli.rankings:create_ranking",
+    name="create",
+    help="Create a ranking of some competitors of the tournament, or of all.",
+)
+_command(ranking, "api.cli.rankings:rename_ranking", name="rename", help="Give a ranking another name.")
 _command(
     ranking,
     "api.cli.rankings:close_ranking",
@@ -106,6 +117,69 @@ _command(
     "api.cli.rankings:list_rankings",
     name="list",
     help="List the rankings of a tournament and their unities.",
+)
+_command(
+    participants,
+    "api.cli.rankings:add_participants",
+    name="add",
+    help="Add competitors to a ranking, at the end of its list. Those who are in it already stay where they are.",
+)
+_command(
+    participants,
+    "api.cli.rankings:remove_participants",
+    name="remove",
+    help="Remove competitors from a ranking. Whoever comes back has their points again.",
+)
+_command(unity, "api.cli.rankings:add_unity", name="add", help="Add a unity to a ranking.")
+
+
+# ── Competitions and points ─────────────────────────────────────────────────────────────────────────────
+
+_command(
+    competition,
+    "api.cli.competitions:add_competition",
+    name="add",
+    help="Add a competition between some competitors, with or without its result.",
+)
+_command(
+    competition,
+    "api.cli.competitions:record_result",
+    name="result",
+    help="Record the result of a competition, or correct it. This gives no points; `tallybook points add` does.",
+)
+_command(
+    competition,
+    "api.cli.competitions:import_competitions",
+    name="import",
+    help="""
+    Play the competitions of a CSV FILE, in the order of the file: add each, with the points that it gives in RANKING.
+
+    Columns: date (UTC), participants (names or ids, separated by |) and score; then optionally group, location, and
+    unities of the ranking by id or name, with the points of each participant, separated by |.
+
+    A score of two numbers, such as 2:1, gives points in the main unity (3 for a win, 1 for a draw, 0 for a loss),
+    unless there is a column for it, and goals in the unities that the options name. With more than two participants,
+    the score is a performance for each, separated by |, and columns give the points.
+
+    If any line is wrong, the command names every wrong line and imports nothing. If the import is interrupted, run the
+    same command again: it imports the others, and nothing twice.
+
+    A line is done if an import into this ranking added a competition at the same time between the same participants, as
+    often as the file says it. If its score or its points were others then, it is refused: correct that competition, and
+    leave the line out.
+    """,
+)
+_command(
+    competition,
+    "api.cli.competitions:list_competitions",
+    name="list",
+    help="List the competitions of a tournament in the order in which they were added.",
+)
+_command(
+    points,
+    "api.cli.rankings:add_points",
+    name="add",
+    help="Add points to competitors of a ranking, all in one event: for a competition, or as a free modification.",
 )
 
 

@@ -12,18 +12,18 @@ from cyclopts.validators import Number, mutually_exclusive
 from api.cli import printing
 from api.cli.explanation_text import ExplanationText
 from api.cli.history_text import Format, history_text
+from api.cli.names import CompetitorText, Names, OneUnityText, RankingText, UnityText
 from api.cli.progress import progress
 from api.cli.standings_text import print_standings, print_standings_json
 from api.cli.times import begin, end, time_text
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
 from api.interface.history import explanation_shape
-from api.interface.lookup import ranking_of, refuse_unknown, unity_named, unity_of
+from api.interface.lookup import ranking_of, refuse_unknown
 from api.interface.rendering import View
 from api.interface.standings import PastView
 from engine.domain.errors import NotFound, Unacceptable
-from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
-from projections.live.tournament import LiveTournament
+from engine.domain.terms import ActorId, Sequence
 from projections.past.history import Filter
 from projections.past.past import AtSequence, AtTime, Moment, Past, Range
 
@@ -38,10 +38,10 @@ Count = Annotated[int | None, Parameter(validator=_FROM_ONE)]
 
 async def standings(
     slug: Slug,
-    ranking_id: int,
+    ranking: RankingText,
     /,
     *,
-    unity: str | None = None,
+    unity: OneUnityText = None,
     at_sequence: PastSequence = None,
     at_time: PastTime = None,
     json: Json = False,
@@ -50,8 +50,6 @@ async def standings(
     """
     Parameters
     ----------
-    unity
-        Only the unity with this name.
     at_sequence
         As it was after the event with this sequence.
     at_time
@@ -61,32 +59,31 @@ async def standings(
     if at_sequence is not None:
         moment = AtSequence(Sequence(at_sequence))
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        past, head, ranking = Past(desk.database), live.head.sequence, RankingId(ranking_id)
-        ranking_of(live.board, ranking)
+        past, head, ranking_id = Past(desk.database), live.head.sequence, Names(live.board).ranking(ranking)
+        ranking_of(live.board, ranking_id)
         if moment is None:
             view: View = live
             recorded_at = await past.recorded_at(live.tournament_id, head)
         else:
-            then = await past.at(live.tournament_id, ranking, moment, head)
+            then = await past.at(live.tournament_id, ranking_id, moment, head)
             view, recorded_at = PastView(live.tournament_id, then), then.recorded_at
-        if unity is not None:
-            unity_named(view.board, ranking, unity)
+        only = None if unity is None else Names(view.board).unity_name(ranking_id, unity)
     if json:
-        print_standings_json(view, ranking, unity, recorded_at)
+        print_standings_json(view, ranking_id, only, recorded_at)
         return
     if moment is not None:
         printing.say(f"After event {view.head.sequence}, recorded at {time_text(recorded_at)} UTC:")
-    print_standings(view.board, ranking, unity)
+    print_standings(view.board, ranking_id, only)
 
 
 async def history(
     slug: Slug,
-    ranking_id: int,
+    ranking: RankingText,
     /,
     *,
-    unity: str | None = None,
-    competitor: Count = None,
-    competition: Count = None,
+    unity: OneUnityText = None,
+    competitor: str | None = None,
+    competition: str | None = None,
     actor: Annotated[int | None, Parameter(validator=Number(gte=0))] = None,
     from_sequence: Count = None,
     to_sequence: Count = None,
@@ -99,12 +96,10 @@ async def history(
     """
     Parameters
     ----------
-    unity
-        Only the unity with this name.
     competitor
-        Only the competitor with this id.
+        Only the competitor with this id or name.
     competition
-        Only deltas that the competition with this id caused.
+        Only deltas that the competition with this id or name caused.
     actor
         Only changes made with the token of this id; 0 means on the command line.
     from_sequence
@@ -121,15 +116,16 @@ async def history(
         File to write to instead of standard output.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        ranking = RankingId(ranking_id)
-        ranking_of(live.board, ranking)
+        names = Names(live.board)
+        ranking_id = names.ranking(ranking)
+        ranking_of(live.board, ranking_id)
         asked = Filter(
-            unity_id=None if unity is None else unity_named(live.board, ranking, unity),
-            competitor_id=None if competitor is None else CompetitorId(competitor),
-            competition_id=None if competition is None else CompetitionId(competition),
+            unity_id=None if unity is None else names.unity(ranking_id, unity),
+            competitor_id=None if competitor is None else names.competitor(competitor),
+            competition_id=None if competition is None else names.competition(competition),
             actor=None if actor is None else ActorId(actor),
         )
-        refuse_unknown(live.board, ranking, asked)
+        refuse_unknown(live.board, ranking_id, asked)
         bounds = Range(
             first=None if from_sequence is None else Sequence(from_sequence),
             last=None if to_sequence is None else Sequence(to_sequence),
@@ -138,14 +134,14 @@ async def history(
         )
         past, head = Past(desk.database), live.head.sequence
         span = await past.span(live.tournament_id, head, bounds)
-        text = history_text(format, live.board, ranking, head)
+        text = history_text(format, live.board, ranking_id, head)
         total, on_terminal = max(0, span.last - span.first + 1), output is None and sys.stdout.isatty()
         with (
             written_to(output) as write,
             progress("reading", total=total, data_there=on_terminal) as advance,
         ):
             write(text.header)
-            async for reached, lines in past.lines(live.tournament_id, ranking, span, asked):
+            async for reached, lines in past.lines(live.tournament_id, ranking_id, span, asked):
                 if lines:
                     write(text.rows(lines))
                 advance(reached - span.first + 1)
@@ -153,11 +149,11 @@ async def history(
 
 async def explain(
     slug: Slug,
-    ranking_id: int,
-    competitor: Annotated[int, Parameter(validator=_FROM_ONE)],
+    ranking: RankingText,
+    competitor: CompetitorText,
     /,
     *,
-    unity: str | None = None,
+    unity: UnityText = None,
     from_: Annotated[int, Parameter(name="--from", validator=Number(gte=0))] = 0,
     to: Count = None,
     json: Json = False,
@@ -166,42 +162,39 @@ async def explain(
     """
     Parameters
     ----------
-    competitor
-        Id of the competitor.
-    unity
-        Name of the unity. Without it, the main one.
     from_
         Begin after the event with this sequence; 0 means before the first.
     to
         End after the event with this sequence. Without it, after the last.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        ranking, head = RankingId(ranking_id), live.head.sequence
-        unity_id = unity_of(live.board, ranking, None) if unity is None else unity_named(live.board, ranking, unity)
-        competitor_id = CompetitorId(competitor)
-        refuse_unknown(live.board, ranking, Filter(competitor_id=competitor_id))
+        names, head = Names(live.board), live.head.sequence
+        ranking_id = names.ranking(ranking)
+        unity_id = names.unity_or_main(ranking_id, unity)
+        competitor_id = names.competitor(competitor)
+        refuse_unknown(live.board, ranking_id, Filter(competitor_id=competitor_id))
         last = head if to is None else Sequence(to)
         if from_ > last:
             raise NotFound(
                 f"There is nothing to explain from event {from_} to event {last}; --from must not be greater than --to."
             )
         explanation = await Past(desk.database).explanation(
-            live.tournament_id, ranking, unity_id, competitor_id, start=Sequence(from_), end=last, head=head
+            live.tournament_id, ranking_id, unity_id, competitor_id, start=Sequence(from_), end=last, head=head
         )
     if json:
         printing.json(explanation_shape(explanation, unity_id, competitor_id))
     else:
-        printing.line(ExplanationText(live.board, ranking, unity_id, competitor_id).text(explanation))
+        printing.line(ExplanationText(live.board, ranking_id, unity_id, competitor_id).text(explanation))
 
 
-async def chart(slug: Slug, ranking_id: int, /, *, output: Path, unity: str | None = None, where: Where = HERE) -> None:
+async def chart(
+    slug: Slug, ranking: RankingText, /, *, output: Path, unity: UnityText = None, where: Where = HERE
+) -> None:
     """
     Parameters
     ----------
     output
         File to write to; its name ends in .svg.
-    unity
-        Name of the unity. Without it, the main one.
     """
     if output.suffix.lower() != ".svg":
         raise Unacceptable(f"Charts are written as SVG; name a file that ends in .svg, not {output.name!r}.")
@@ -210,23 +203,21 @@ async def chart(slug: Slug, ranking_id: int, /, *, output: Path, unity: str | No
     except ModuleNotFoundError as error:
         raise Unacceptable("Charts need matplotlib: pip install 'tallybook[chart]'.") from error
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        ranking = RankingId(ranking_id)
-        unity_id = unity_of(live.board, ranking, None) if unity is None else unity_named(live.board, ranking, unity)
-        title = f"{ranking_of(live.board, ranking).name}: {_unity_name(live, ranking, unity_id)}"
-        names = {competitor_id: competitor.name for competitor_id, competitor in live.board.competitors.items()}
+        names = Names(live.board)
+        ranking_id = names.ranking(ranking)
+        unity_id = names.unity_or_main(ranking_id, unity)
+        drawn = ranking_of(live.board, ranking_id)
+        title = f"{drawn.name}: {drawn.unities[unity_id].name}"
+        called = {competitor_id: competitor.name for competitor_id, competitor in live.board.competitors.items()}
         points, head = [], live.head.sequence
         with progress("reading", total=head) as advance:
-            async for reached, series in Past(desk.database).series(live.tournament_id, ranking, unity_id, head):
+            async for reached, series in Past(desk.database).series(live.tournament_id, ranking_id, unity_id, head):
                 points = series.points if reached == head else []
                 advance(reached)
     if not points:
         raise NotFound(f"No points have been given in {title} yet; there is nothing to draw.")
     try:
-        charts.draw(title, points, names, output)
+        charts.draw(title, points, called, output)
     except OSError as error:
         raise Unacceptable(f"{output} cannot be written: {error.strerror}.") from error
     printing.say(f"{output}: {len(points[-1].lines)} competitors")
-
-
-def _unity_name(live: LiveTournament, ranking_id: RankingId, unity_id: UnityId) -> str:
-    return ranking_of(live.board, ranking_id).unities[unity_id].name

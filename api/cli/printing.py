@@ -91,6 +91,14 @@ def refused(error: TallybookError) -> None:
             say(f"  {fault.field}: {fault.message}")
 
 
+def recorded(sequence: int, *, as_json: bool) -> None:
+    """The event that a change was recorded as; of several, the first."""
+    if as_json:
+        json({"sequence": sequence})
+    else:
+        say(f"recorded as event {sequence}")
+
+
 def listening(address: str) -> None:
     say(f"Listening on {address}. Stop with Ctrl-C.")
 

@@ -1,18 +1,104 @@
-"""Commands about rankings and their unities."""
+"""Commands about rankings: their lists of competitors, their unities, and points."""
 
-from typing import Literal
+import re
+from collections.abc import Iterable
+from typing import Annotated, Final, Literal
+
+from cyclopts import Parameter
 
 from api.cli import printing
+from api.cli.names import CompetitorTexts, Names, RankingText, UnityText
 from api.cli.times import time_text
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
-from engine.domain.commands import AddUnity, CloseRanking, ReopenRanking
+from engine.domain.commands import (
+    AddPoints,
+    AddUnity,
+    ChangeParticipants,
+    ChangeRankingInformation,
+    CloseRanking,
+    CreateRanking,
+    ReopenRanking,
+)
+from engine.domain.errors import Fault, Unacceptable
+from engine.domain.events import Delta
 from engine.domain.terms import OPERATOR, RankingId, Sort, UnityId
 from projections.board.board import Ranking
+
+_DELTA: Final = re.compile(r"[+-]?[0-9]{1,10}")
+NewName = Annotated[str, Parameter(help="The new name.")]
+
+
+async def create_ranking(
+    slug: Slug,
+    name: str,
+    /,
+    *competitors: Annotated[
+        str, Parameter(help="Ids or names of its competitors. Without any, all of the tournament.")
+    ],
+    unity: str = "points",
+    description: str | None = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    unity
+        Name of its main unity, in which higher totals are better.
+    description
+        A description, of any number of lines.
+    """
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        ranking_id, unity_id = map(int, await desk.new_ids(2))
+        participants = Names(live.board).competitors(competitors) if competitors else tuple(live.board.competitors)
+        await desk.submit(
+            live,
+            CreateRanking(
+                ranking_id=RankingId(ranking_id),
+                main_unity_id=UnityId(unity_id),
+                name=name,
+                main_unity_name=unity,
+                participants=participants,
+                description=description,
+            ),
+            actor=OPERATOR,
+        )
+    if json:
+        printing.json({"id": ranking_id, "name": name.strip(), "unity_id": unity_id})
+    else:
+        printing.line(str(ranking_id))
+
+
+async def rename_ranking(slug: Slug, ranking: RankingText, name: NewName, /, *, where: Where = HERE) -> None:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        ranking_id = Names(live.board).ranking(ranking)
+        await desk.submit(live, ChangeRankingInformation(ranking_id=ranking_id, name=name), actor=OPERATOR)
+    printing.say(f"ranking {ranking_id} is named {name.strip()}")
+
+
+async def add_participants(
+    slug: Slug, ranking: RankingText, /, *competitors: CompetitorTexts, json: Json = False, where: Where = HERE
+) -> None:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        names = Names(live.board)
+        command = ChangeParticipants(ranking_id=names.ranking(ranking), added=names.competitors(competitors))
+        receipt = await desk.submit(live, command, actor=OPERATOR)
+    printing.recorded(receipt.sequence, as_json=json)
+
+
+async def remove_participants(
+    slug: Slug, ranking: RankingText, /, *competitors: CompetitorTexts, json: Json = False, where: Where = HERE
+) -> None:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        names = Names(live.board)
+        command = ChangeParticipants(ranking_id=names.ranking(ranking), removed=names.competitors(competitors))
+        receipt = await desk.submit(live, command, actor=OPERATOR)
+    printing.recorded(receipt.sequence, as_json=json)
 
 
 async def add_unity(
     slug: Slug,
-    ranking_id: int,
+    ranking: RankingText,
     name: str,
     /,
     *,
@@ -28,26 +114,47 @@ async def add_unity(
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         unity_id = UnityId(await desk.new_id())
-        await desk.submit(
-            live,
-            AddUnity(ranking_id=RankingId(ranking_id), unity_id=unity_id, name=name, sort=Sort(sort)),
-            actor=OPERATOR,
-        )
+        ranking_id = Names(live.board).ranking(ranking)
+        command = AddUnity(ranking_id=ranking_id, unity_id=unity_id, name=name, sort=Sort(sort))
+        await desk.submit(live, command, actor=OPERATOR)
     if json:
         printing.json({"id": unity_id, "name": name.strip(), "sort": sort})
     else:
         printing.line(str(unity_id))
 
 
-async def close_ranking(slug: Slug, ranking_id: int, /, *, where: Where = HERE) -> None:
+async def add_points(
+    slug: Slug,
+    ranking: RankingText,
+    /,
+    *points: Annotated[str, Parameter(help='Each COMPETITOR=POINTS, by id or name: "Swansea City=3" "Everton=-10".')],
+    unity: UnityText = None,
+    competition: Annotated[str | None, Parameter(help="Id or name of the competition that they are for.")] = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        await desk.submit(live, CloseRanking(ranking_id=RankingId(ranking_id)), actor=OPERATOR)
+        names = Names(live.board)
+        ranking_id = names.ranking(ranking)
+        unity_id = names.unity_or_main(ranking_id, unity)
+        deltas = tuple(Delta(names.competitor(name), unity_id, amount) for name, amount in _amounts(points))
+        cause = None if competition is None else names.competition(competition)
+        command = AddPoints(ranking_id=ranking_id, deltas=deltas, competition_id=cause)
+        receipt = await desk.submit(live, command, actor=OPERATOR)
+    printing.recorded(receipt.sequence, as_json=json)
+
+
+async def close_ranking(slug: Slug, ranking: RankingText, /, *, where: Where = HERE) -> None:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        ranking_id = Names(live.board).ranking(ranking)
+        await desk.submit(live, CloseRanking(ranking_id=ranking_id), actor=OPERATOR)
     printing.say(f"ranking {ranking_id} is closed")
 
 
-async def reopen_ranking(slug: Slug, ranking_id: int, /, *, where: Where = HERE) -> None:
+async def reopen_ranking(slug: Slug, ranking: RankingText, /, *, where: Where = HERE) -> None:
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        await desk.submit(live, ReopenRanking(ranking_id=RankingId(ranking_id)), actor=OPERATOR)
+        ranking_id = Names(live.board).ranking(ranking)
+        await desk.submit(live, ReopenRanking(ranking_id=ranking_id), actor=OPERATOR)
     printing.say(f"ranking {ranking_id} is open")
 
 
@@ -65,3 +172,16 @@ def _row(ranking_id: RankingId, ranking: Ranking) -> dict[str, object]:
         "competitors": len(ranking.participants),
         "closed_at": time_text(ranking.closed_at),
     }
+
+
+def _amounts(points: Iterable[str]) -> list[tuple[str, int]]:
+    """Whom, and how many. Raises Unacceptable, naming every text that does not say both."""
+    parted = [text.rpartition("=") for text in points]
+    faults = [
+        Fault("".join(part), "must be COMPETITOR=POINTS, and the points a whole number")
+        for part in parted
+        if not _DELTA.fullmatch(part[2])
+    ]
+    if faults:
+        raise Unacceptable("These points cannot be read.", faults)
+    return [(name, int(amount)) for name, _, amount in parted]

@@ -6,14 +6,15 @@ import msgspec
 from cyclopts import Parameter
 
 from api.cli import printing
+from api.cli.names import CompetitionText, Names, OneUnityText, RankingText
 from api.cli.progress import progress
 from api.cli.standings_text import print_comparison
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.desk.desk import Desk
-from api.interface.lookup import ranking_of, refuse_unknown, unity_named
+from api.interface.lookup import ranking_of, refuse_unknown
 from api.interface.voiding import ComparedRankingShape, compared
 from engine.domain.commands import UnvoidCompetition, VoidCompetition
-from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId
 from engine.log import log
 from projections.board.board import Board, fold_all
 from projections.live.tournament import LiveTournament
@@ -21,36 +22,38 @@ from projections.past.comparison import foreseen, without
 from projections.past.history import Filter
 
 DryRun = Annotated[bool, Parameter(negative="", help="Show what would change, and change nothing.")]
-IdList = Annotated[list[int] | None, Parameter(negative="")]
+Texts = Annotated[list[str] | None, Parameter(negative="")]
 
 
 async def void(
-    slug: Slug, competition_id: int, /, *, dry_run: DryRun = False, json: Json = False, where: Where = HERE
+    slug: Slug, competition: CompetitionText, /, *, dry_run: DryRun = False, json: Json = False, where: Where = HERE
 ) -> None:
-    async with desk_at(where) as desk:
-        await _change(desk, slug, VoidCompetition(competition_id=CompetitionId(competition_id)), dry_run, json=json)
+    await _change(VoidCompetition, slug, competition, dry_run, json=json, where=where)
 
 
 async def unvoid(
-    slug: Slug, competition_id: int, /, *, dry_run: DryRun = False, json: Json = False, where: Where = HERE
+    slug: Slug, competition: CompetitionText, /, *, dry_run: DryRun = False, json: Json = False, where: Where = HERE
 ) -> None:
-    async with desk_at(where) as desk:
-        await _change(desk, slug, UnvoidCompetition(competition_id=CompetitionId(competition_id)), dry_run, json=json)
+    await _change(UnvoidCompetition, slug, competition, dry_run, json=json, where=where)
 
 
 async def _change(
-    desk: Desk, slug: str, command: VoidCompetition | UnvoidCompetition, dry_run: bool, *, json: bool
+    kind: type[VoidCompetition | UnvoidCompetition],
+    slug: str,
+    competition: str,
+    dry_run: bool,
+    *,
+    json: bool,
+    where: Where,
 ) -> None:
-    async with tournament_at(desk, slug) as live:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        command = kind(competition_id=Names(live.board).competition(competition))
         if dry_run:
             decided = await desk.preview(live, command)
             _show(compared(live.board, foreseen(live.board, decided)), json=json)
             return
         receipt = await desk.submit(live, command, actor=OPERATOR)
-    if json:
-        printing.json({"sequence": receipt.sequence})
-    else:
-        printing.say(f"recorded as event {receipt.sequence}")
+    printing.recorded(receipt.sequence, as_json=json)
 
 
 def _show(rankings: list[ComparedRankingShape], *, json: bool) -> None:
@@ -62,12 +65,12 @@ def _show(rankings: list[ComparedRankingShape], *, json: bool) -> None:
 
 async def what_if(
     slug: Slug,
-    ranking_id: int,
+    ranking: RankingText,
     /,
     *,
-    without_competition: IdList = None,
-    without_competitor: IdList = None,
-    unity: str | None = None,
+    without_competition: Texts = None,
+    without_competitor: Texts = None,
+    unity: OneUnityText = None,
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -75,24 +78,23 @@ async def what_if(
     Parameters
     ----------
     without_competition
-        Id of a competition to leave out, with its points and their reversals; may be given several times.
+        Id or name of a competition to leave out, with its points and their reversals; may be given several times.
     without_competitor
-        Id of a competitor to leave out, with all their points; may be given several times.
-    unity
-        Only the unity with this name.
+        Id or name of a competitor to leave out, with all their points; may be given several times.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        ranking = RankingId(ranking_id)
-        ranking_of(live.board, ranking)
-        only = None if unity is None else unity_named(live.board, ranking, unity)
-        competitions = {CompetitionId(competition_id) for competition_id in without_competition or ()}
-        competitors = {CompetitorId(competitor_id) for competitor_id in without_competitor or ()}
+        names = Names(live.board)
+        ranking_id = names.ranking(ranking)
+        ranking_of(live.board, ranking_id)
+        only = None if unity is None else names.unity(ranking_id, unity)
+        competitions = {names.competition(text) for text in without_competition or ()}
+        competitors = {names.competitor(text) for text in without_competitor or ()}
         for competition_id in competitions:
-            refuse_unknown(live.board, ranking, Filter(competition_id=competition_id))
+            refuse_unknown(live.board, ranking_id, Filter(competition_id=competition_id))
         for competitor_id in competitors:
-            refuse_unknown(live.board, ranking, Filter(competitor_id=competitor_id))
+            refuse_unknown(live.board, ranking_id, Filter(competitor_id=competitor_id))
         other = await _replayed(desk, live, competitions, competitors)
-        rankings = compared(live.board, {ranking: other.rankings[ranking]}, only)
+        rankings = compared(live.board, {ranking_id: other.rankings[ranking_id]}, only)
     _show(rankings, json=json)
 
 

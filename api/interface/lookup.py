@@ -38,14 +38,6 @@ def unity_of(board: Board, ranking_id: RankingId, unity_id: UnityId | None) -> U
     return unity_id
 
 
-def unity_named(board: Board, ranking_id: RankingId, name: str) -> UnityId:
-    """Raises NotFound."""
-    for unity_id, unity in ranking_of(board, ranking_id).unities.items():
-        if unity.name == name:
-            return unity_id
-    raise NotFound(f"Ranking {ranking_id} has no unity {name!r}.")
-
-
 def refuse_unknown(board: Board, ranking_id: RankingId, asked: Filter) -> None:
     """Raises NotFound for the first thing named in `asked` that is not there. Actors are not looked up: they do not
     belong to a tournament."""

@@ -71,7 +71,7 @@ class Server:
     def seconds(self) -> float:
         """Processor time of the process so far."""
         times = self._process.cpu_times()
-        return times.user + times.system
+        return float(times.user + times.system)
 
     async def rename(self, tournament: Tournament) -> None:
         self._renamed += 1

@@ -15,6 +15,7 @@ from time import thread_time
 from typing import TypeVar
 
 from engine.domain.terms import CompetitorId, Sort
+from projections.board.enrolment import Enrolment, Totals
 from projections.board.order import OrderedLines
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -33,24 +34,24 @@ def main() -> None:
 
 
 def _times(members: int) -> list[str]:
-    draw, totals = _world(members)
-    order, seconds, longest = _made(totals)
+    draw, enrolment, totals = _world(members)
+    order, seconds, longest = _made(enrolment, totals)
     updates, asked = _updates(draw, members), draw.choices(range(1, members + 1), k=QUESTIONS)
 
     def update(one: tuple[CompetitorId, int]) -> None:
         competitor_id, amount = one
-        before = totals[competitor_id]
-        totals[competitor_id] = before + amount
-        order.move(competitor_id, before, before + amount)
+        before = order.line(competitor_id)
+        totals.add(competitor_id, amount)
+        order.replace(before, order.line(competitor_id))
 
     def position(competitor_id: CompetitorId) -> None:
-        order.position(competitor_id, totals[competitor_id])
+        order.position(order.line(competitor_id))
 
     def top(_: CompetitorId) -> None:
         order.standings(0, 10)
 
     def around(competitor_id: CompetitorId) -> None:
-        offset = order.offset(competitor_id, totals[competitor_id])
+        offset = order.offset(competitor_id)
         assert offset is not None
         order.standings(max(offset - 5, 0), offset + 6)
 
@@ -60,31 +61,34 @@ def _times(members: int) -> list[str]:
 
 
 def _bytes(members: int) -> list[str]:
-    draw, totals = _world(members)
+    draw, enrolment, totals = _world(members)
     updates = _updates(draw, members)
     gc.collect()
     tracemalloc.start()
-    order = OrderedLines(totals, totals, Sort.DESC)
+    order = OrderedLines(enrolment, totals, Sort.DESC)
     made = tracemalloc.get_traced_memory()[0]
     for competitor_id, amount in updates:
-        order.move(competitor_id, totals[competitor_id], totals[competitor_id] + amount)
-        order.move(competitor_id, totals[competitor_id] + amount, totals[competitor_id])
+        before = order.line(competitor_id)
+        totals.add(competitor_id, amount)
+        order.replace(before, order.line(competitor_id))
     after = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     return [f"{made / members:.0f}", f"{after / members:.0f}"]
 
 
-def _world(members: int) -> tuple[random.Random, dict[CompetitorId, int]]:
+def _world(members: int) -> tuple[random.Random, Enrolment, Totals]:
     draw = random.Random(SEED)
-    return draw, {CompetitorId(n): draw.randint(0, TOTALS_MAX) for n in range(1, members + 1)}
+    ids = [CompetitorId(n) for n in range(1, members + 1)]
+    enrolment = Enrolment(ids)
+    return draw, enrolment, Totals(enrolment, {competitor_id: draw.randint(1, TOTALS_MAX) for competitor_id in ids})
 
 
 def _updates(draw: random.Random, members: int) -> list[tuple[CompetitorId, int]]:
     return [(CompetitorId(draw.randint(1, members)), draw.randint(1, DELTAS_MAX)) for _ in range(UPDATES)]
 
 
-def _made(totals: dict[CompetitorId, int]) -> tuple[OrderedLines, float, float]:
-    steps, longest, began_at = OrderedLines.in_steps(totals, totals.__getitem__, Sort.DESC), 0.0, thread_time()
+def _made(enrolment: Enrolment, totals: Totals) -> tuple[OrderedLines, float, float]:
+    steps, longest, began_at = OrderedLines.in_steps(enrolment, totals, Sort.DESC), 0.0, thread_time()
     while True:
         step_began_at = thread_time()
         try:

@@ -89,7 +89,8 @@ class World:
 
 
 Case = tuple[Iterator[Event], Callable[[int], Event], str, Any]
-"""The events before, the n-th event before an answer, the operation that answers, and what it is asked."""
+"""The events before (to be read once), the n-th event before an answer, the operation that answers, and what it is
+asked."""
 
 
 def competitors(number: int, *, teams: int = 0) -> Iterator[Event]:
@@ -148,41 +149,35 @@ def points(n: int) -> Event:
 LIST: Final = "GET competitors.json"
 SHOW: Final = "PUT competitors/{competitor_id}.json"
 PAGE: Final = PageQuestion(1, 200)
-CASES: Final[dict[str, Callable[[], Case]]] = {
-    **{f"page of 200, {n:,} roots": (lambda n=n: (competitors(n), new(n), LIST, PAGE)) for n in (10_000, 100_000)},
+CASES: Final[dict[str, Case]] = {
+    **{f"page of 200, {n:,} roots": (competitors(n), new(n), LIST, PAGE) for n in (10_000, 100_000)},
+    **{f"page of 200, {n:,} in teams": (competitors(n, teams=n // 20), new(n), LIST, PAGE) for n in (10_000, 100_000)},
+    **{f"a new root, {n:,} roots": (competitors(n), new(n), SHOW, "event") for n in (1_000, 100_000)},
     **{
-        f"page of 200, {n:,} in teams": (lambda n=n: (competitors(n, teams=n // 20), new(n), LIST, PAGE))
-        for n in (10_000, 100_000)
-    },
-    **{f"a new root, {n:,} roots": (lambda n=n: (competitors(n), new(n), SHOW, "event")) for n in (1_000, 100_000)},
-    **{
-        f"a new child, {n:,} in teams": (lambda n=n: (competitors(n, teams=n // 20), new(n, 7), SHOW, "event"))
+        f"a new child, {n:,} in teams": (competitors(n, teams=n // 20), new(n, 7), SHOW, "event")
         for n in (1_000, 100_000)
     },
+    **{f"a rename, {n:,} in teams": (competitors(n, teams=n // 20), renamed, SHOW, "event") for n in (1_000, 100_000)},
     **{
-        f"a rename, {n:,} in teams": (lambda n=n: (competitors(n, teams=n // 20), renamed, SHOW, "event"))
+        f"another parent, {n:,} in teams": (competitors(n, teams=n // 20), moved(n), SHOW, "event")
         for n in (1_000, 100_000)
     },
-    **{
-        f"another parent, {n:,} in teams": (lambda n=n: (competitors(n, teams=n // 20), moved(n), SHOW, "event"))
-        for n in (1_000, 100_000)
-    },
-    "rankings, 1,000 of 10": lambda: (rankings(1_000, 10), renamed, "GET rankings.json", RankingsQuestion()),
-    "rankings, 50 of 10,000": lambda: (rankings(50, 10_000), renamed, "GET rankings.json", RankingsQuestion()),
-    "rankings, 5 of 10,000, beside 200,000 in teams": lambda: (
+    "rankings, 1,000 of 10": (rankings(1_000, 10), renamed, "GET rankings.json", RankingsQuestion()),
+    "rankings, 50 of 10,000": (rankings(50, 10_000), renamed, "GET rankings.json", RankingsQuestion()),
+    "rankings, 5 of 10,000, beside 200,000 in teams": (
         rankings_beside(5, 10_000, 200_000),
         renamed,
         "GET rankings.json",
         RankingsQuestion(),
     ),
-    "competitions, 20 of 10,000": lambda: (races(20, 10_000), renamed, "GET competitions.json", PAGE),
-    "points, 10,000 enrolled": lambda: (
+    "competitions, 20 of 10,000": (races(20, 10_000), renamed, "GET competitions.json", PAGE),
+    "points, 10,000 enrolled": (
         rankings(1, 10_000),
         points,
         "PUT rankings/{ranking_id}/add.json",
         RankingQuestion(RankingId(1)),
     ),
-    "points, 100,000 enrolled": lambda: (
+    "points, 100,000 enrolled": (
         rankings(1, 100_000),
         points,
         "PUT rankings/{ranking_id}/add.json",
@@ -192,7 +187,7 @@ CASES: Final[dict[str, Callable[[], Case]]] = {
 
 
 def measured(case: str) -> Figures:
-    before, event, name, of = CASES[case]()
+    before, event, name, of = CASES[case]
     world = World(before)
     gc.freeze()
     best, longest = float("inf"), float("inf")

@@ -54,8 +54,7 @@ class Enrolment(Collection[CompetitorId]):
         return (CompetitorId(competitor_id) for competitor_id in self._places if competitor_id > 0)
 
     def __contains__(self, competitor_id: object) -> bool:
-        place = self._place_of.get(competitor_id)  # type: ignore[call-overload]
-        return place is not None and self._places[place] > 0
+        return self.place(cast(CompetitorId, competitor_id)) is not None
 
     def __eq__(self, other: object) -> bool:
         """Whether lists, places and those who have left are the same."""
@@ -212,7 +211,7 @@ class Totals(Mapping[CompetitorId, int]):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Totals) and self._enrolment == other._enrolment:
             return self.trimmed() == other.trimmed()
-        return dict(self.items()) == other if isinstance(other, dict) else super().__eq__(other)
+        return super().__eq__(other)
 
     __hash__ = None  # type: ignore[assignment]
 

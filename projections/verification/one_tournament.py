@@ -46,7 +46,7 @@ RECEIVE_BYTES: Final = 64 * 1024
 fit into the socket's buffer, and PostgreSQL would wait for room instead of going on."""
 LINES_AT_ONCE: Final = 500
 """Lines of standings that are made at once."""
-_UNORDERED: Final = ("totals", "sums")
+_UNORDERED: Final = ("totals", "competition_sums", "sums")
 """The parts of a board whose order is never shown."""
 _NEVER: Final = 2**63
 UNREVERSED_MAX: Final = 10

@@ -1,0 +1,228 @@
+"""Files of competitions that were played: what their lines say, and which points they give.
+
+CSV, with commas or semicolons. The columns `date`, `participants` and `score` are needed; `group` and `location` are
+optional; each other column is a unity of the ranking, by id or name. Participants stand in one field, separated by `|`,
+and what there is one of for each of them, in their order: points, and with more than two participants performances.
+
+A score of two numbers, such as 2:1, gives points as `Scoring` says, in unities that have no column.
+"""
+
+import csv
+import io
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from api.cli.imports import IMPORT_LINES_MAX
+from api.cli.names import Names
+from api.interface.fields import FieldMisread, begin_of_time
+from api.interface.lookup import ranking_of
+from engine.domain.errors import Fault, NotFound, Unacceptable, Unreadable
+from engine.domain.events import Delta, Result
+from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId, RankingId, UnityId
+from projections.board.board import Board
+
+STDIN: Final = Path("-")
+NEEDED: Final = ("date", "participants", "score")
+OPTIONAL: Final = ("group", "location")
+_SCORE: Final = re.compile(r"\s*([0-9]{1,9})\s*[:–-]\s*([0-9]{1,9})\s*")  # noqa: RUF001 - a dash is one, too
+_POINTS: Final = re.compile(r"[+-]?[0-9]{1,10}")
+_GROUP: Final = re.compile(r"[0-9]{1,18}")
+
+
+class Line(Struct, frozen=True):
+    """A line of the file, by its number in it: its fields by column."""
+
+    number: int
+    fields: Mapping[str, str]
+
+
+class Played(Struct, frozen=True, kw_only=True):
+    """What a line says: a competition, with the points that it gives."""
+
+    number: int
+    started_at: datetime
+    group_id: int
+    location: str
+    participants: tuple[CompetitorId, ...]
+    result: Result | None
+    winner_id: CompetitorId | None
+    deltas: tuple[Delta, ...]
+
+
+class Scoring(Struct, frozen=True, kw_only=True):
+    """The points that a score of two numbers gives. `win`, `draw` and `loss` are in the main unity, unless a column or
+    another field gives that. The other fields name the unities that get goals."""
+
+    win: int = 3
+    draw: int = 1
+    loss: int = 0
+    goal_difference: str | None = None
+    goals_for: str | None = None
+    goals_against: str | None = None
+
+    def result_points(self, scored: int, conceded: int) -> int:
+        return self.win if scored > conceded else self.draw if scored == conceded else self.loss
+
+
+# ── From bytes to lines ─────────────────────────────────────────────────────────────────────────────────
+
+
+def read(path: Path) -> tuple[list[str], list[Line]]:
+    """The columns of the file, or of standard input for `-`, and its lines. Raises Unreadable."""
+    try:
+        content = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
+        text = content.decode("utf-8-sig")
+    except OSError as error:
+        raise Unreadable(f"The file cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"The file is not UTF-8 (at byte {error.start}); save it as UTF-8.") from error
+    first, _, _ = text.partition("\n")
+    delimiter = ";" if first.count(";") > first.count(",") else ","
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+    try:
+        columns = [column.strip() for column in next(rows, [])]
+        if len(set(columns)) < len(columns) or not {*NEEDED} <= {*columns}:
+            raise Unreadable(
+                "The first line must name the columns, each once: date, participants and score, then any of group, "
+                "location, and unities of the ranking."
+            )
+        numbered = [(rows.line_num, row) for row in rows if row]
+    except csv.Error as error:
+        raise Unreadable(f"The file is not CSV: {error} (line {rows.line_num}).") from error
+    if len(numbered) > IMPORT_LINES_MAX:
+        raise Unreadable(f"The file has {len(numbered)} competitions; import at most {IMPORT_LINES_MAX} at a time.")
+    wrong = [number for number, row in numbered if len(row) != len(columns)]
+    if wrong:
+        reason = "it has more or fewer fields than the first line has columns"
+        raise Unreadable(
+            "Nothing was imported; correct these lines.", [Fault(f"line {number}", reason) for number in wrong]
+        )
+    return columns, [Line(number, dict(zip(columns, row, strict=True))) for number, row in numbered]
+
+
+# ── From lines to competitions ──────────────────────────────────────────────────────────────────────────
+
+
+class Reader:
+    """Says what lines mean in a ranking. Raises NotFound for a column or an option that names no unity of it, and
+    Unacceptable if two give points in the same unity."""
+
+    def __init__(self, board: Board, ranking_id: RankingId, columns: list[str], scoring: Scoring) -> None:
+        self._names = Names(board)
+        self._columns: dict[UnityId, str] = {}
+        self._by_score: dict[UnityId, Callable[[int, int], int]] = {}
+        unities = ranking_of(board, ranking_id).unities
+        self._main = next(iter(unities.values())).name
+        for column in columns:
+            if column not in NEEDED + OPTIONAL:
+                self._columns[self._new(ranking_id, column)] = column
+        of_goals: list[tuple[str | None, Callable[[int, int], int]]] = [
+            (scoring.goal_difference, lambda scored, conceded: scored - conceded),
+            (scoring.goals_for, lambda scored, _: scored),
+            (scoring.goals_against, lambda _, conceded: conceded),
+        ]
+        for unity, points in of_goals:
+            if unity is not None:
+                self._by_score[self._new(ranking_id, unity)] = points
+        main = next(iter(unities))
+        if main not in self._columns and main not in self._by_score:
+            self._by_score[main] = scoring.result_points
+
+    def _new(self, ranking_id: RankingId, text: str) -> UnityId:
+        unity_id = self._names.unity(ranking_id, text)
+        if unity_id in self._columns or unity_id in self._by_score:
+            raise Unacceptable(f"Two columns or options give points in the unity {text!r}; leave one out.")
+        return unity_id
+
+    def played(self, line: Line) -> Played:
+        """What the line says. Raises Unacceptable with every fault of it, by column."""
+        faults: list[Fault] = []
+        started_at = _time(line.fields["date"].strip(), faults)
+        group = line.fields.get("group", "").strip() or "1"
+        if not _GROUP.fullmatch(group):
+            faults.append(Fault("group", f"{group!r} is not a whole number"))
+        participants = tuple(self._participants(line.fields["participants"], faults))
+        score = line.fields["score"].strip()
+        goals = _goals(score, participants)
+        deltas = [*self._column_deltas(line, participants, faults), *self._score_deltas(goals, participants, faults)]
+        result = _result(score, participants, faults)
+        if faults:
+            raise Unacceptable("This line cannot be read.", faults)
+        return Played(
+            number=line.number,
+            started_at=started_at,
+            group_id=int(group),
+            location=line.fields.get("location", "").strip(),
+            participants=participants,
+            result=result,
+            winner_id=None if goals is None or goals[0] == goals[1] else participants[goals[0] < goals[1]],
+            deltas=tuple(deltas),
+        )
+
+    def _participants(self, field: str, faults: list[Fault]) -> Iterator[CompetitorId]:
+        for name in _parts(field):
+            try:
+                yield self._names.competitor(name)
+            except (NotFound, Unacceptable) as refusal:
+                faults.append(Fault("participants", refusal.message))
+
+    def _column_deltas(
+        self, line: Line, participants: tuple[CompetitorId, ...], faults: list[Fault]
+    ) -> Iterator[Delta]:
+        """Nobody gets points from an empty field, and who has nothing between two `|` gets none."""
+        for unity_id, column in self._columns.items():
+            parts = _parts(line.fields[column])
+            if parts and len(parts) != len(_parts(line.fields["participants"])):
+                faults.append(Fault(column, "must have points for each participant, separated by |"))
+                continue
+            for competitor_id, points in zip(participants, parts, strict=False):
+                if _POINTS.fullmatch(points):
+                    yield Delta(competitor_id, unity_id, int(points))
+                elif points:
+                    faults.append(Fault(column, f"{points!r} is not a whole number of at most 10 digits"))
+
+    def _score_deltas(
+        self, goals: tuple[int, int] | None, participants: tuple[CompetitorId, ...], faults: list[Fault]
+    ) -> Iterator[Delta]:
+        if goals is None:
+            if self._by_score:
+                reason = "must be two whole numbers, such as 2:1, for two participants, to give points; or add a column"
+                faults.append(Fault("score", f"{reason} {self._main!r}"))
+            return
+        for unity_id, points in self._by_score.items():
+            yield Delta(participants[0], unity_id, points(*goals))
+            yield Delta(participants[1], unity_id, points(*reversed(goals)))
+
+
+def _parts(field: str) -> list[str]:
+    """What stands between the `|` of a field; nothing if it is empty."""
+    return [part.strip() for part in field.split("|")] if field.strip() else []
+
+
+def _time(text: str, faults: list[Fault]) -> datetime:
+    try:
+        return begin_of_time(text)
+    except FieldMisread as misread:
+        faults += [Fault("date", fault) for fault in misread.faults]
+        return datetime.min
+
+
+def _goals(score: str, participants: tuple[CompetitorId, ...]) -> tuple[int, int] | None:
+    written = _SCORE.fullmatch(score)
+    return (int(written[1]), int(written[2])) if written and len(participants) == 2 else None
+
+
+def _result(score: str, participants: tuple[CompetitorId, ...], faults: list[Fault]) -> Result | None:
+    """The score; with more than two participants, the performance of each who has one."""
+    if len(participants) <= SCORE_PARTICIPANTS_MAX:
+        return score
+    parts = _parts(score)
+    if parts and len(parts) != len(participants):
+        faults.append(Fault("score", "must have a performance for each participant, separated by |"))
+    return {i: part for i, part in zip(participants, parts, strict=False) if part} or None

@@ -1,0 +1,232 @@
+"""Commands about competitions."""
+
+import asyncio
+import json as stdlib_json
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from api.cli import printing
+from api.cli.competition_files import Reader, Scoring, read
+from api.cli.competition_imports import play_competitions
+from api.cli.names import CompetitionText, CompetitorTexts, Names, RankingText
+from api.cli.progress import progress
+from api.cli.times import begin, time_text
+from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.interface.lookup import competitor_of
+from api.service.lifecycle import stop_on_signals
+from engine.domain.commands import AddCompetition, ChangeCompetition
+from engine.domain.errors import Fault, Unacceptable
+from engine.domain.events import Result
+from engine.domain.terms import OPERATOR, SCORE_PARTICIPANTS_MAX, CompetitionId, CompetitorId
+from projections.board.board import Board, Competition
+from projections.board.selection import CompetitionFilter
+
+StartedAt = Annotated[datetime | None, Parameter(converter=begin, accepts_keys=False)]
+File = Annotated[Path, Parameter(help="A CSV file; - means standard input.", allow_leading_hyphen=True)]
+
+
+async def add_competition(
+    slug: Slug,
+    /,
+    *participants: CompetitorTexts,
+    group: int = 1,
+    started_at: StartedAt = None,
+    location: str | None = None,
+    result: str | None = None,
+    winner: str | None = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    group
+        Number of the group of competitions that it belongs to, such as a round.
+    started_at
+        When it starts, in UTC: yyyy-mm-dd HH:ii:ss. Without it, now.
+    location
+        Where it takes place.
+    result
+        The score; with more than two participants, as `competition result` takes it.
+    winner
+        Id or name of the participant that won.
+    """
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        names = Names(live.board)
+        competitors = names.competitors(participants)
+        command = AddCompetition(
+            competition_id=CompetitionId(await desk.new_id()),
+            group_id=group,
+            started_at=started_at,
+            location=location,
+            participants=competitors,
+            result=None if result is None else _result(names, result, competitors),
+            winner_id=None if winner is None else names.competitor(winner),
+        )
+        await desk.submit(live, command, actor=OPERATOR)
+    if json:
+        printing.json({"id": command.competition_id})
+    else:
+        printing.line(str(command.competition_id))
+
+
+async def import_competitions(
+    slug: Slug,
+    ranking: RankingText,
+    file: File,
+    /,
+    *,
+    win: int = 3,
+    draw: int = 1,
+    loss: int = 0,
+    goal_difference: str | None = None,
+    goals_for: str | None = None,
+    goals_against: str | None = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    win
+        Points of the main unity for a win, if no column gives them.
+    draw
+        Points of the main unity for a draw.
+    loss
+        Points of the main unity for a loss.
+    goal_difference
+        Unity, by id or name, that gets the goals scored less those conceded.
+    goals_for
+        Unity, by id or name, that gets the goals scored.
+    goals_against
+        Unity, by id or name, that gets the goals conceded.
+    """
+    scoring = Scoring(
+        win=win,
+        draw=draw,
+        loss=loss,
+        goal_difference=goal_difference,
+        goals_for=goals_for,
+        goals_against=goals_against,
+    )
+    with ExitStack() as listening:  # outlasts the desk: signals are heard while it closes, too
+        try:
+            async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+                ranking_id = Names(live.board).ranking(ranking)
+                columns, lines = read(file)
+                reader = Reader(live.board, ranking_id, columns, scoring)
+                stop = listening.enter_context(stop_on_signals())
+                with progress("importing") as advance:
+                    imported = await play_competitions(
+                        desk, live, ranking_id, reader, lines, stop=stop, progress=advance
+                    )
+        except asyncio.CancelledError:  # Ctrl-C before stop_on_signals
+            printing.say("Interrupted before this command imported anything.")
+            raise
+    if json:
+        printing.json(imported)
+    elif imported.imported or not imported.already_imported:
+        already = f"; {imported.already_imported} of the file were already" if imported.already_imported else ""
+        printing.say(f"{imported.imported} competitions imported{already}")
+    else:
+        printing.say(f"nothing to do: all {imported.already_imported} competitions of the file are imported already")
+
+
+async def list_competitions(
+    slug: Slug,
+    /,
+    *,
+    group: int | None = None,
+    competitor: str | None = None,
+    has_result: bool | None = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    group
+        Only those of the group with this number.
+    competitor
+        Only those in which the competitor with this id or name takes part.
+    has_result
+        Only those with a result, or only those without.
+    """
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        board = live.board
+        competitor_id = None if competitor is None else Names(board).competitor(competitor)
+        if competitor_id is not None:
+            competitor_of(board, competitor_id)
+        wanted = CompetitionFilter(group_id=group, competitor_id=competitor_id, has_result=has_result)
+        rows = [_row(board, i, c) for i, c in board.competitions.items() if wanted.lets_through(c)]
+    columns = ("id", "group_id", "started_at", "location", "participants", "result", "winner", "voided_at")
+    printing.rows(rows, columns, as_json=json)
+
+
+async def record_result(
+    slug: Slug,
+    competition: CompetitionText,
+    result: str,
+    /,
+    *,
+    winner: str | None = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    result
+        The score; with more than two participants, a JSON object of performances by id or name:
+        '{"Ann": "1:02.3", "Bob": "1:03.0"}'.
+    winner
+        Id or name of the participant that won.
+    """
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        names = Names(live.board)
+        competition_id = names.competition(competition)
+        found = live.board.competitions.get(competition_id)
+        command = ChangeCompetition(
+            competition_id=competition_id,
+            result=_result(names, result, found.participants if found else ()),
+            winner_id=None if winner is None else names.competitor(winner),
+        )
+        receipt = await desk.submit(live, command, actor=OPERATOR)
+    printing.recorded(receipt.sequence, as_json=json)
+
+
+def _row(board: Board, competition_id: CompetitionId, competition: Competition) -> dict[str, object]:
+    return {
+        "id": competition_id,
+        "group_id": competition.group_id,
+        "started_at": time_text(competition.started_at),
+        "location": competition.location,
+        "participants": {str(i): board.competitors[i].name for i in competition.participants},
+        "result": competition.result,
+        "winner": competition.winner_id,
+        "voided_at": time_text(competition.voided_at),
+    }
+
+
+def _result(names: Names, text: str, participants: tuple[CompetitorId, ...]) -> Result:
+    """The score, or with more than two participants the performances by id. Raises Unacceptable and NotFound."""
+    if len(participants) <= SCORE_PARTICIPANTS_MAX:
+        return text
+    try:
+        pairs = stdlib_json.loads(text, object_pairs_hook=tuple)  # keeps a key that is there twice; an array is a list
+    except (ValueError, RecursionError):
+        pairs = None
+    if not isinstance(pairs, tuple) or not all(isinstance(performance, str) for _, performance in pairs):
+        raise _misread('must be a JSON object of performances by id or name: {"Ann": "1:02.3", "Bob": "1:03.0"}')
+    result = {names.competitor(name): performance for name, performance in pairs}
+    if len(result) < len(pairs):
+        raise _misread("names a competitor more than once")
+    return result
+
+
+def _misread(reason: str) -> Unacceptable:
+    return Unacceptable("The result cannot be read.", [Fault("result", reason)])

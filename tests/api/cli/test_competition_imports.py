@@ -1,0 +1,489 @@
+"""Competitions from files: a season in one command, nothing twice, and every wrong line named."""
+
+import asyncio
+import csv
+import json
+import signal
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import asyncpg
+import pytest
+
+from api.cli import competition_imports
+from api.cli.competition_files import Reader, Scoring, read
+from api.cli.competition_imports import ImportedCompetitions, play_competitions
+from api.cli.imports import IMPORT_LINES_MAX, Interrupted
+from api.cli.names import Names
+from api.desk.desk import Desk
+from engine.log import log
+from tests.api.cli.conftest import Tallybook
+from tests.api.test_football import FOOTBALL, SEASONS, SORTS
+from tests.desks import until
+from tests.running import TALLYBOOK, Running, environment, said, started
+
+NOTHING = "Nothing was imported now; correct these lines."
+DASHED = "1\N{EN DASH}3"
+CLUBS = ("Ajax", "Brest", "Celtic", "Dynamo")
+
+
+@pytest.fixture
+async def slug(tallybook: Tallybook) -> str:
+    """A tournament of four clubs, in a ranking with all unities of football."""
+    slug = await tallybook.done("tournament", "create", "League")
+    for name in CLUBS:
+        await tallybook.done("competitor", "add", slug, name)
+    await create_league(tallybook, slug)
+    return slug
+
+
+async def create_league(tallybook: Tallybook, slug: str) -> None:
+    main, *others = SORTS
+    await tallybook.done("ranking", "create", slug, "Table", "--unity", main)
+    for unity in others:
+        await tallybook.done("unity", "add", slug, "Table", unity, "--sort", SORTS[unity])
+
+
+GOALS = [part for unity in SORTS if unity != "points" for part in (f"--{unity.replace(' ', '-')}", unity)]
+
+
+class Import:
+    """Imports files into a ranking of a tournament: a process each time, because signals are heard by processes."""
+
+    def __init__(self, tallybook: Tallybook, slug: str, folder: Path) -> None:
+        self.tallybook = tallybook
+        self.slug = slug
+        self._file = folder / "some.csv"
+
+    def command(self, content: str, *options: str, ranking: str = "Table") -> list[str]:
+        self._file.write_text(content, encoding="utf-8")
+        where = ["--database-url", self.tallybook.dsn]
+        return ["competition", "import", self.slug, ranking, str(self._file), *options, *where]
+
+    async def __call__(self, content: str, *options: str, ranking: str = "Table") -> str:
+        """What it says."""
+        ended = await asyncio.to_thread(said, *self.command(content, *options, ranking=ranking))
+        assert (ended.code, ended.out) == (0, ""), ended.err
+        return ended.err.removesuffix("\n")
+
+    async def json(self, content: str) -> Any:
+        return (await asyncio.to_thread(said, *self.command(content, "--json"))).json
+
+    async def refused(self, content: str, *options: str) -> list[str]:
+        """The lines of the reason; nothing is in the log that was not before."""
+        before = await self.events()
+        ended = await asyncio.to_thread(said, *self.command(content, *options))
+        assert (ended.code, ended.out) == (1, "")
+        assert await self.events() == before
+        return ended.err.splitlines()
+
+    async def faults(self, content: str, *options: str) -> list[str]:
+        first, *faults = await self.refused(content, *options)
+        assert first == NOTHING
+        return [fault.strip() for fault in faults]
+
+    async def events(self) -> int:
+        (events,) = [
+            one["events"] for one in await self.tallybook.json("tournament", "list") if one["slug"] == self.slug
+        ]
+        assert isinstance(events, int)
+        return events
+
+    async def listed(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = await self.tallybook.json("competition", "list", self.slug)
+        return found
+
+    async def table(self, ranking: str = "Table") -> dict[str, dict[str, int]]:
+        """Totals by unity and name."""
+        return {
+            unity: {name: total for name, (_, total) in lines.items()}
+            for unity, lines in (await places(self.tallybook, self.slug, ranking)).items()
+        }
+
+
+async def places(tallybook: Tallybook, slug: str, ranking: str) -> dict[str, dict[str, tuple[int, int]]]:
+    """Position and total by unity and name, in the order of the standing."""
+    shown = await tallybook.json("standings", slug, ranking)
+    names = {one["id"]: one["name"] for one in shown["competitors"]}
+    return {
+        unity["name"]: {
+            names[line["competitor_id"]]: (line["position"], line["total"]) for line in unity["competitors_ranking"]
+        }
+        for unity in shown["unities"]
+    }
+
+
+@pytest.fixture
+def imported(tallybook: Tallybook, slug: str, tmp_path: Path) -> Import:
+    return Import(tallybook, slug, tmp_path)
+
+
+# ── A season ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def season_file(season: str) -> str:
+    matches = json.loads((FOOTBALL / f"{season}.json").read_text())["matches"]
+    lines = [
+        ",".join(
+            (
+                f"{match['date']} {match['time']}",
+                match["round"].removeprefix("Matchday "),
+                f"{match['team1']}|{match['team2']}",
+                ":".join(map(str, match["score"]["ft"])),
+            )
+        )
+        for match in sorted(matches, key=lambda match: (match["date"], match["time"]))
+    ]
+    return "\n".join([",".join(("date", "group", "participants", "score")), *lines])
+
+
+@pytest.mark.skipif(not SEASONS, reason="the seasons' data is not beside the project")
+@pytest.mark.parametrize("season", SEASONS or ["no season"])
+async def test_a_season_played_by_one_command_ends_as_it_did(tallybook: Tallybook, tmp_path: Path, season: str) -> None:
+    with (FOOTBALL / f"{season}.expected.csv").open(newline="") as file:
+        expected = {
+            (row["unity"], row["team"]): (int(row["position"]), int(row["total"])) for row in csv.DictReader(file)
+        }
+    slug = await tallybook.done("tournament", "create", season)
+    clubs = tmp_path / "clubs.csv"
+    clubs.write_text("\n".join(["name", *sorted({team for _, team in expected})]), encoding="utf-8")
+    await asyncio.to_thread(said, "competitor", "import", slug, str(clubs), "--database-url", tallybook.dsn)
+    await create_league(tallybook, slug)
+    play = Import(tallybook, slug, tmp_path)
+    matches = season_file(season)
+
+    assert await play(matches, *GOALS) == f"{len(matches.splitlines()) - 1} competitions imported"
+
+    for deduction in json.loads((FOOTBALL / "deductions.json").read_text()).get(season, []):
+        await tallybook.done("points", "add", slug, "Table", f"{deduction['team']}={deduction['points']}")
+    table = await places(tallybook, slug, "Table")
+    assert {(unity, team): place for unity, lines in table.items() for team, place in lines.items()} == expected
+
+
+# ── What a file may hold ────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_score_gives_points_and_goals(imported: Import) -> None:
+    rows = [
+        "date,participants,score",
+        "2024-03-01,Ajax|Brest,2:1",
+        "2024-03-02,Celtic|Ajax,0 - 0",
+        f"2024-03-03,Brest|Celtic,{DASHED}",
+    ]
+    assert await imported("\n".join(rows), *GOALS) == "3 competitions imported"
+    assert await imported.table() == {
+        "points": {"Ajax": 4, "Celtic": 4, "Brest": 0, "Dynamo": 0},
+        "goal difference": {"Celtic": 2, "Ajax": 1, "Dynamo": 0, "Brest": -3},
+        "goals for": {"Celtic": 3, "Ajax": 2, "Brest": 2, "Dynamo": 0},
+        "goals against": {"Dynamo": 0, "Ajax": 1, "Celtic": 1, "Brest": 5},
+    }
+    first, second, third = await imported.listed()
+    names = {name: int(i) for one in (first, second) for i, name in one["participants"].items()}
+    assert (first["started_at"], first["group_id"], first["location"]) == ("2024-03-01 00:00:00", 1, "")
+    assert [one["result"] for one in (first, second, third)] == ["2:1", "0 - 0", DASHED]
+    assert [one["winner"] for one in (first, second, third)] == [names["Ajax"], None, names["Celtic"]]
+
+
+async def test_other_points_for_a_win_a_draw_and_a_loss(imported: Import) -> None:
+    rows = [
+        "date;group;location;participants;score",
+        "2024-03-01 18:30;7;Hall 2;Ajax|Brest;2:1",
+        "2024-03-02;;;Ajax|Celtic;1:1",
+    ]
+    await imported("\n".join(rows), "--win", "2", "--draw", "1", "--loss", "-1")
+    assert (await imported.table())["points"] == {"Ajax": 3, "Celtic": 1, "Dynamo": 0, "Brest": -1}
+    first, second = await imported.listed()
+    assert (first["started_at"], first["group_id"], first["location"]) == ("2024-03-01 18:30:00", 7, "Hall 2")
+    assert (second["group_id"], second["location"]) == (1, "")
+
+
+async def test_columns_give_points_of_their_unities(imported: Import) -> None:
+    """A race of three, two who did not finish, and a game whose score says nothing of points."""
+    rows = [
+        '"date","participants","score","points","goals for"',
+        "2024-03-01,Dynamo|Ajax|Brest,1:02.3||1:04.0,25|0|15,",
+        "2024-03-02, Ajax | Celtic ,6:4 3:6 7:5,+2|-1,|3",
+        "2024-03-03,Celtic,won by default,,9",
+        "2024-03-04,Ajax|Brest|Celtic,,,",
+    ]
+    assert await imported("\n".join(rows)) == "4 competitions imported"
+    table = await imported.table()
+    assert table["points"] == {"Dynamo": 25, "Brest": 15, "Ajax": 2, "Celtic": -1}
+    assert table["goals for"] == {"Celtic": 12, "Ajax": 0, "Brest": 0, "Dynamo": 0}
+    race, game, default, empty = await imported.listed()
+    names = {name: i for one in (race, game) for i, name in one["participants"].items()}
+    assert race["result"] == {names["Dynamo"]: "1:02.3", names["Brest"]: "1:04.0"}
+    assert [one["result"] for one in (game, default, empty)] == ["6:4 3:6 7:5", "won by default", None]
+    assert {one["winner"] for one in (race, game, default, empty)} == {None}
+    lines = await imported.tallybook.done("history", imported.slug, "Table", "--format", "ndjson")
+    assert len(lines.splitlines()) == 3 + 2 + 1 + 1
+
+
+async def test_a_column_is_stronger_than_what_the_score_would_give(imported: Import) -> None:
+    await imported("date,participants,score,points\n2024-03-01,Ajax|Brest,0:1,5|4\n", "--goals-for", "goals for")
+    table = await imported.table()
+    assert (table["points"]["Ajax"], table["points"]["Brest"]) == (5, 4)
+    assert (table["goals for"]["Ajax"], table["goals for"]["Brest"]) == (0, 1)
+
+
+async def test_standard_input_is_a_file(tallybook: Tallybook, slug: str) -> None:
+    content = b"\xef\xbb\xbfdate;participants;score\r\n2024-03-01;Ajax|Brest;2:1\r\n"
+    process = await asyncio.create_subprocess_exec(
+        *(TALLYBOOK, "competition", "import", slug, "Table", "-", "--database-url", tallybook.dsn),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=environment(),
+    )
+    out, err = await process.communicate(content)
+    assert (process.returncode, out, err) == (0, b"", b"1 competitions imported\n")
+
+
+# ── What is refused ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_every_wrong_line_is_named_by_its_number_and_nothing_is_imported(imported: Import) -> None:
+    await imported.tallybook.done("competitor", "add", imported.slug, "Eve")
+    rows = [
+        "date,group,participants,score",
+        "2024-03-01,1,Ajax|Brest,2:1",
+        "2024-02-30,1,Ajax|Brest,2:1",
+        ",one,Ajax|Zenit,2-x",
+        "",
+        "2024-03-01,1,Ajax|Brest|Celtic,2:1",
+        "2024-03-01,1,Ajax|Ajax,2:1",
+        "2024-03-01,1,Ajax|Eve,2:1",
+        "2024-03-01,1,Ajax|Brest,",
+    ]
+    two = "must be two whole numbers, such as 2:1, for two participants, to give points; or add a column 'points'"
+    faults = await imported.faults("\n".join(rows))
+    assert faults == [
+        "line 3, date: '2024-02-30' must be a time in UTC of the form yyyy-mm-dd HH:ii:ss",
+        "line 4, date: '' must be a time in UTC of the form yyyy-mm-dd HH:ii:ss",
+        "line 4, group: 'one' is not a whole number",
+        "line 4, participants: This tournament has no competitor 'Zenit'.",
+        f"line 4, score: {two}",
+        f"line 6, score: {two}",
+        "line 6, score: must have a performance for each participant, separated by |",
+        f"line 9, score: {two}",
+    ]
+    found = await imported.faults("\n".join(rows[:2] + rows[6:8]))
+    assert [fault.partition(": competitor")[0] for fault in found] == ["line 3, participants", "line 4, points"]
+    assert "is named more than once" in found[0]
+    assert "is not in this ranking" in found[1]
+
+
+@pytest.mark.parametrize(
+    ("points", "fault"),
+    [
+        ("3", "must have points for each participant, separated by |"),
+        ("3|0|0", "must have points for each participant, separated by |"),
+        ("3|x", "'x' is not a whole number of at most 10 digits"),
+        ("1.5|0", "'1.5' is not a whole number of at most 10 digits"),
+        ("99999999999|0", "'99999999999' is not a whole number of at most 10 digits"),
+        ("2147483648|0", "delta 2147483648 is not within ±2147483647"),
+    ],
+)
+async def test_points_in_a_column_are_one_for_each(imported: Import, points: str, fault: str) -> None:
+    rows = ["date,participants,score,points", f"2024-03-01,Ajax|Brest,2:1,{points}"]
+    assert await imported.faults("\n".join(rows)) == [f"line 2, points: {fault}"]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "The first line must name the columns"),
+        ("date,participants\n", "The first line must name the columns"),
+        ("date,participants,score,date\n", "The first line must name the columns"),
+        ("date,participants,score,corners\n", "has no unity 'corners'."),
+        ('date,participants,score\n2024-03-01,"Ajax|Brest,2:1\n', "The file is not CSV: "),
+    ],
+)
+async def test_a_file_that_is_none_is_refused(imported: Import, content: str, reason: str) -> None:
+    assert reason in (await imported.refused(content))[0]
+
+
+async def test_a_row_of_too_many_or_too_few_fields_is_named(imported: Import) -> None:
+    rows = [
+        "date,participants,score",
+        "2024-03-01,Ajax|Brest",
+        "2024-03-01,Ajax|Brest,2:1",
+        "2024-03-01,Ajax,Brest,2:1",
+    ]
+    fault = "it has more or fewer fields than the first line has columns"
+    assert await imported.refused("\n".join(rows)) == [
+        "Nothing was imported; correct these lines.",
+        f"  line 2: {fault}",
+        f"  line 4: {fault}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "options"),
+    [
+        (",goals for", ["--goals-for", "goals for"]),
+        ("", ["--goals-for", "goals for", "--goals-against", "goals for"]),
+    ],
+)
+async def test_two_sources_of_one_unity_are_refused(imported: Import, columns: str, options: list[str]) -> None:
+    (reason,) = await imported.refused(f"date,participants,score{columns}\n", *options)
+    assert reason == "Two columns or options give points in the unity 'goals for'; leave one out."
+
+
+async def test_a_file_of_too_many_lines_is_refused(imported: Import, tmp_path: Path) -> None:
+    line = "2024-03-01,Ajax|Brest,2:1\n"
+    for count, refused in ((IMPORT_LINES_MAX, False), (IMPORT_LINES_MAX + 1, True)):
+        file = tmp_path / "many.csv"
+        file.write_text("date,participants,score\n" + line * count)
+        if refused:
+            with pytest.raises(Exception, match=f"has {count} competitions; import at most {IMPORT_LINES_MAX}"):
+                read(file)
+        else:
+            assert len(read(file)[1]) == count
+
+
+async def test_a_closed_ranking_is_refused_before_anything_is_added(imported: Import) -> None:
+    await imported.tallybook.done("ranking", "close", imported.slug, "Table")
+    (reason,) = await imported.refused("date,participants,score\n2024-03-01,Ajax|Brest,2:1\n")
+    assert "is closed; have it reopened first" in reason
+
+
+# ── Nothing twice ───────────────────────────────────────────────────────────────────────────────────────
+
+DAY_ONE = "date,participants,score\n2024-03-01,Ajax|Brest,2:1\n2024-03-01,Celtic|Dynamo,0:0\n"
+DAY_TWO = "2024-03-08,Brest|Ajax,1:1\n"
+
+
+async def test_a_file_may_grow_and_be_imported_again(imported: Import) -> None:
+    assert await imported(DAY_ONE) == "2 competitions imported"
+    table, events = await imported.table(), await imported.events()
+    assert await imported(DAY_ONE) == "nothing to do: all 2 competitions of the file are imported already"
+    again = DAY_ONE.replace(",", ";").replace("\n", "\r\n").replace("2:1", " 2:1 ")
+    assert await imported(again) == "nothing to do: all 2 competitions of the file are imported already"
+    assert (await imported.table(), await imported.events()) == (table, events)
+    assert await imported(DAY_ONE + DAY_TWO) == "1 competitions imported; 2 of the file were already"
+    assert (await imported.table())["points"] == {"Ajax": 4, "Brest": 1, "Celtic": 1, "Dynamo": 1}
+
+
+async def test_two_games_of_the_same_two_at_the_same_time_are_two(imported: Import) -> None:
+    assert await imported(DAY_ONE + "2024-03-01,Ajax|Brest,2:1\n") == "3 competitions imported"
+    assert (await imported.table())["points"]["Ajax"] == 6
+
+
+async def test_json_says_what_was_imported(imported: Import) -> None:
+    await imported(DAY_ONE)
+    outcome = await imported.json(DAY_ONE + DAY_TWO)
+    assert outcome == {"imported": 1, "already_imported": 2, "ids": [one["id"] for one in await imported.listed()]}
+
+
+async def test_a_club_is_the_same_by_id_and_by_name(imported: Import) -> None:
+    await imported(DAY_ONE)
+    ids = {one["name"]: one["id"] for one in await imported.tallybook.json("competitor", "list", imported.slug)}
+    by_id = DAY_ONE.replace("Ajax", str(ids["Ajax"]))
+    assert await imported(by_id) == "nothing to do: all 2 competitions of the file are imported already"
+
+
+async def test_a_line_that_has_another_score_or_other_points_by_now_is_refused(imported: Import) -> None:
+    await imported(DAY_ONE)
+    match = (await imported.listed())[0]["id"]
+    scored, *other_points = await imported.faults(DAY_ONE.replace("2:1", "2:2") + DAY_TWO)
+    assert scored == (
+        f"line 2: it was imported as competition {match}, with another score, group or location; correct that one, and "
+        "leave this line out"
+    )
+    assert len(other_points) == 1
+    (fault,) = await imported.faults(DAY_ONE, "--win", "2")
+    assert fault.startswith(f"line 2: competition {match} was imported with other points (event ")
+    rest = "date,participants,score\n2024-03-01,Celtic|Dynamo,0:0\n" + DAY_TWO
+    assert await imported(rest) == "1 competitions imported; 1 of the file were already"
+
+
+async def test_another_ranking_gets_points_of_the_same_competitions(imported: Import) -> None:
+    await imported(DAY_ONE)
+    await imported.tallybook.done("ranking", "create", imported.slug, "Old rules")
+    assert await imported(DAY_ONE, "--win", "2", ranking="Old rules") == "2 competitions imported"
+    assert len(await imported.listed()) == 2
+    assert (await imported.table("Old rules"))["points"]["Ajax"] == 2
+    assert (await imported.table())["points"]["Ajax"] == 3
+
+
+# ── Cut off ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_cut_off_after_a_portion_it_goes_on(
+    desk: Desk, imported: Import, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(competition_imports, "IMPORT_REQUESTS_MAX", 2)
+    rows = [f"2024-03-{day:02},Ajax|Brest,1:0" for day in range(1, 8)]
+    file = tmp_path / "week.csv"
+    file.write_text("\n".join(["date,participants,score", *rows]))
+    async with desk.database.connection() as connection:
+        tournament_id = await log.tournament_named(connection, imported.slug)
+    assert tournament_id is not None
+
+    async def play(stop_at: int | None) -> ImportedCompetitions:
+        stop = asyncio.Event()
+
+        def progress(done: int, total: int) -> None:
+            assert total == len(rows)
+            if stop_at is not None and done >= stop_at:
+                stop.set()
+
+        async with desk.live_pool.pinned(tournament_id) as live:
+            await desk.live_pool.make_current(live)
+            columns, lines = read(file)
+            ranking_id = Names(live.board).ranking("Table")
+            reader = Reader(live.board, ranking_id, columns, Scoring())
+            return await play_competitions(desk, live, ranking_id, reader, lines, stop=stop, progress=progress)
+
+    with pytest.raises(Interrupted) as caught:
+        await play(3)
+    assert caught.value.message == (
+        "Interrupted: 4 of the file's 7 competitions are imported. Run the same command again: it imports the others, "
+        "and nothing twice."
+    )
+    assert (await imported.table())["points"]["Ajax"] == 12
+    outcome = await play(None)
+    assert (outcome.imported, outcome.already_imported, len(set(outcome.ids))) == (3, 4, 7)
+    assert (await imported.table())["points"]["Ajax"] == 21
+    assert [one["id"] for one in await imported.listed()] == outcome.ids
+
+
+async def test_killed_at_any_moment_it_goes_on_and_doubles_nothing(
+    tallybook: Tallybook, imported: Import, owner: asyncpg.Connection, tmp_path: Path
+) -> None:
+    random, count = Random(16), 2_000
+    rows = [
+        f"{2000 + n // 336}-{1 + n // 28 % 12:02}-{1 + n % 28:02},{'|'.join(random.sample(CLUBS, 2))},"
+        f"{random.randrange(4)}:{random.randrange(4)}"
+        for n in range(count)
+    ]
+    content = "\n".join(["date,participants,score", *rows])
+    counted = "SELECT count(*) FROM tallybook.event WHERE kind = 'PointsAdded'"
+
+    async def has_come_to(at: int, importing: Running) -> bool:
+        return importing.process.poll() is not None or await owner.fetchval(counted) >= at
+
+    codes = []
+    for at in sorted(random.sample(range(1, count), 3)):
+        with started(tmp_path, *imported.command(content)) as importing:
+            await until(partial(has_come_to, at, importing), 60)
+            importing.send(signal.SIGKILL)
+            codes.append(await importing.ended())
+    assert -signal.SIGKILL in codes
+    outcome = await imported.json(content)
+    assert outcome["imported"] + outcome["already_imported"] == count
+    assert await owner.fetchval(counted) == len(await imported.listed()) == len(set(outcome["ids"])) == count
+    expected = dict.fromkeys(CLUBS, 0)
+    for row in rows:
+        _, clubs, score = row.split(",")
+        for club, (scored, conceded) in zip(clubs.split("|"), _both(score), strict=True):
+            expected[club] += 3 if scored > conceded else scored == conceded
+    assert (await imported.table())["points"] == expected
+
+
+def _both(score: str) -> tuple[tuple[int, int], tuple[int, int]]:
+    home, away = map(int, score.split(":"))
+    return (home, away), (away, home)

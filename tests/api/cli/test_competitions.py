@@ -1,0 +1,117 @@
+"""Competitions on the command line: added, listed, and given their results."""
+
+import re
+
+import pytest
+
+from tests.api.cli.conftest import Tallybook
+from tests.api.service import Season
+
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+
+
+@pytest.fixture
+def slug(season: Season) -> str:
+    return season.client.tournament
+
+
+async def test_a_competition_is_added_with_all_that_is_known(tallybook: Tallybook, season: Season, slug: str) -> None:
+    ada, ben, _ = season.ids
+    before = await tallybook.json("competition", "list", slug)
+    added = await tallybook.done(
+        *("competition", "add", slug, "Ben", "Ada", "--group", "7", "--started-at", "2024-05-01 18:30"),
+        *("--location", "Hall [b]2[/b]", "--result", "0:1", "--winner", "Ada"),
+    )
+    bare = await tallybook.json("competition", "add", slug, str(ada))
+    *others, full, empty = await tallybook.json("competition", "list", slug)
+    assert others == before
+    assert full == {
+        "id": int(added),
+        "group_id": 7,
+        "started_at": "2024-05-01 18:30:00",
+        "location": "Hall [b]2[/b]",
+        "participants": {str(ben): "Ben", str(ada): "Ada"},
+        "result": "0:1",
+        "winner": ada,
+        "voided_at": None,
+    }
+    assert TIMESTAMP.fullmatch(empty.pop("started_at"))
+    assert empty == {
+        "id": bare["id"],
+        "group_id": 1,
+        "location": "",
+        "participants": {str(ada): "Ada"},
+        "result": None,
+        "winner": None,
+        "voided_at": None,
+    }
+    assert "Hall [b]2[/b]" in await tallybook.done("competition", "list", slug)
+
+
+async def test_competitions_are_listed_by_group_competitor_and_result(
+    tallybook: Tallybook, season: Season, slug: str
+) -> None:
+    async def listed(*options: str) -> list[int]:
+        return [one["id"] for one in await tallybook.json("competition", "list", slug, *options)]
+
+    duel, sprint, last = await listed()
+    assert (duel, last) == (season.voided_competition_id, season.competition_id)
+    assert await listed("--group", "2") == [sprint, last]
+    assert await listed("--competitor", "Pair") == [sprint, last]
+    assert await listed("--has-result") == [duel, sprint]
+    assert await listed("--no-has-result") == [last]
+    assert await listed("--group", "1", "--no-has-result") == []
+    voided, *_ = await tallybook.json("competition", "list", slug)
+    assert TIMESTAMP.fullmatch(voided["voided_at"])
+    assert await tallybook.refused("competition", "list", slug, "--competitor", "999999") == [
+        "This tournament has no competitor 999999."
+    ]
+
+
+async def test_a_result_is_recorded_and_corrected(tallybook: Tallybook, season: Season, slug: str) -> None:
+    ada, ben, pair = season.ids
+    match = await tallybook.done("competition", "add", slug, "Pair", "Ben")
+    assert (await tallybook("competition", "result", slug, "Pair - Ben", "2:1", "--winner", "Pair")).code == 0
+    assert set(await tallybook.json("competition", "result", slug, match, " 2:2 ")) == {"sequence"}
+    *_, race, duel = await tallybook.json("competition", "list", slug)
+    assert (duel["result"], duel["winner"]) == ("2:2", pair)
+
+    performances = '{"Ada": "9.8 s", "%d": "10.1 s"}' % ben  # noqa: UP031 - braces
+    await tallybook.done("competition", "result", slug, str(race["id"]), performances, "--winner", "Ada")
+    *_, race, _ = await tallybook.json("competition", "list", slug)
+    assert (race["result"], race["winner"]) == ({str(ada): "9.8 s", str(ben): "10.1 s"}, ada)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("1:0", "must be a JSON object"),
+        ("[]", "must be a JSON object"),
+        ('[["Ada", "1"]]', "must be a JSON object"),
+        ('{"Ada": 1}', "must be a JSON object"),
+        ('{"Ada": {"Ben": "1"}}', "must be a JSON object"),
+        ("[" * 100_000, "must be a JSON object"),
+        ('{"Ada": "1", "Ada": "2"}', "names a competitor more than once"),
+        ('{"Ada": ""}', "must not be empty"),
+    ],
+)
+async def test_performances_are_an_object_that_names_each_once(
+    tallybook: Tallybook, season: Season, slug: str, text: str, fault: str
+) -> None:
+    _, reason = await tallybook.refused("competition", "result", slug, str(season.competition_id), text)
+    assert reason.startswith(f"  result: {fault}")
+
+
+async def test_a_competition_that_is_refused_names_what_is_wrong(
+    tallybook: Tallybook, season: Season, slug: str
+) -> None:
+    assert await tallybook.refused("competition", "add", slug, "Ada", "Ada", "--winner", "Ben") == [
+        "The request cannot be accepted as it is; correct the fields named.",
+        f"  participants: competitor {season.ids[0]} is named more than once",
+        f"  winner: competitor {season.ids[1]} is not a participant",
+    ]
+    for command in (["add", slug, "Eve"], ["result", slug, str(season.competition_id), '{"Eve": "1"}']):
+        assert await tallybook.refused("competition", *command) == ["This tournament has no competitor 'Eve'."]
+    assert await tallybook.refused("competition", "result", slug, "999999", "1:0") == [
+        "This tournament has no competition 999999."
+    ]

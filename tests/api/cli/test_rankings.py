@@ -1,0 +1,141 @@
+"""Rankings, their lists of competitors, and points: what the interface can do, the command line can."""
+
+from typing import Any
+
+import pytest
+
+from engine.domain.terms import DELTA_MAX
+from tests.api.cli.conftest import Tallybook
+
+CORRECT = "The request cannot be accepted as it is; correct the fields named."
+
+
+@pytest.fixture
+async def slug(tallybook: Tallybook) -> str:
+    """A tournament of Ann, Bob and Cid."""
+    slug = await tallybook.done("tournament", "create", "Cup")
+    for name in ("Ann", "Bob", "Cid"):
+        await tallybook.done("competitor", "add", slug, name)
+    return slug
+
+
+async def ids(tallybook: Tallybook, slug: str) -> dict[str, int]:
+    return {one["name"]: one["id"] for one in await tallybook.json("competitor", "list", slug)}
+
+
+async def table(tallybook: Tallybook, slug: str, ranking: str, unity: int = 0) -> list[tuple[str, int, int]]:
+    """Name, position and total of each line of a unity."""
+    names = {i: name for name, i in (await ids(tallybook, slug)).items()}
+    lines = (await tallybook.json("standings", slug, ranking))["unities"][unity]["competitors_ranking"]
+    return [(names[line["competitor_id"]], line["position"], line["total"]) for line in lines]
+
+
+async def listed(tallybook: Tallybook, slug: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = await tallybook.json("ranking", "list", slug)
+    return found
+
+
+async def test_a_ranking_is_of_all_competitors_unless_some_are_named(tallybook: Tallybook, slug: str) -> None:
+    everybody = await tallybook.json("ranking", "create", slug, " Season ")
+    assert everybody == {"id": everybody["id"], "name": "Season", "unity_id": everybody["unity_id"]}
+    two = await tallybook.done(
+        "ranking", "create", slug, "Final", "Cid", "Ann", "--unity", "goals", "--description", "The last\ntwo"
+    )
+    assert await listed(tallybook, slug) == [
+        {"id": everybody["id"], "name": "Season", "unities": {str(everybody["unity_id"]): "points"}, "competitors": 3,
+         "closed_at": None},
+        {"id": int(two), "name": "Final", "unities": (await listed(tallybook, slug))[1]["unities"], "competitors": 2,
+         "closed_at": None},
+    ]  # fmt: skip
+    assert await table(tallybook, slug, "Final") == [("Cid", 1, 0), ("Ann", 1, 0)]
+    assert (await tallybook.json("standings", slug, two))["description"] == "The last\ntwo"
+
+
+async def test_every_fault_of_a_ranking_is_listed(tallybook: Tallybook, slug: str) -> None:
+    assert await tallybook.refused("ranking", "create", slug, "", "Ann", "Ann", "--unity", "a\tb") == [
+        CORRECT,
+        "  name: must not be empty",
+        "  main_unity_name: must not contain the control character U+0009",
+        f"  participants: competitor {(await ids(tallybook, slug))['Ann']} is named more than once",
+    ]
+    empty = await tallybook.done("tournament", "create", "Empty")
+    assert await tallybook.refused("ranking", "create", empty, "Season") == [
+        CORRECT,
+        "  participants: must name at least one competitor",
+    ]
+
+
+async def test_a_ranking_is_renamed(tallybook: Tallybook, slug: str) -> None:
+    ranking_id = await tallybook.done("ranking", "create", slug, "Season")
+    said = await tallybook("ranking", "rename", slug, "Season", " Saison ")
+    assert (said.code, said.out, said.err) == (0, "", f"ranking {ranking_id} is named Saison\n")
+    assert [ranking["name"] for ranking in await listed(tallybook, slug)] == ["Saison"]
+    assert await tallybook.refused("ranking", "rename", slug, "Saison", " ") == [CORRECT, "  name: must not be empty"]
+
+
+async def test_participants_come_and_go_and_have_their_points_again(tallybook: Tallybook, slug: str) -> None:
+    await tallybook.done("ranking", "create", slug, "Season", "Ann")
+    assert await tallybook.json("participants", "add", slug, "Season", "Cid", "Bob") == {"sequence": 6}
+    assert (await tallybook("points", "add", slug, "Season", "Cid=5")).err == "recorded as event 7\n"
+    assert (await tallybook("participants", "remove", slug, "Season", "Cid", "Ann")).err == "recorded as event 8\n"
+    assert await table(tallybook, slug, "Season") == [("Bob", 1, 0)]
+    await tallybook.done("participants", "add", slug, "Season", "Cid")
+    assert await table(tallybook, slug, "Season") == [("Cid", 1, 5), ("Bob", 2, 0)]
+    assert await tallybook.refused("participants", "remove", slug, "Season", "Cid", "Bob") == [
+        CORRECT,
+        "  remove: must leave at least one competitor in the ranking",
+    ]
+    assert await tallybook.refused("participants", "add", slug, "Season") == [
+        CORRECT,
+        "  add: must name at least one competitor, unless remove does",
+    ]
+
+
+async def test_points_are_added_to_several_at_once(tallybook: Tallybook, slug: str) -> None:
+    await tallybook.done("ranking", "create", slug, "Season")
+    await tallybook.done("unity", "add", slug, "Season", "fouls", "--sort", "ASC")
+    match = await tallybook.done("competition", "add", slug, "Ann", "Bob")
+    win = ["points", "add", slug, "Season", "Ann=3", "Bob=+0", "--competition", "Ann - Bob"]
+    assert set(await tallybook.json(*win)) == {"sequence"}
+    await tallybook.done("points", "add", slug, "Season", "Cid=-2", "Ann=1", "--unity", "fouls")
+    assert await table(tallybook, slug, "Season") == [("Ann", 1, 3), ("Bob", 2, 0), ("Cid", 2, 0)]
+    assert await table(tallybook, slug, "Season", 1) == [("Cid", 1, -2), ("Bob", 2, 0), ("Ann", 3, 1)]
+    lines = (await tallybook.done("history", slug, "Season", "--format", "csv")).splitlines()[1:]
+    assert len(lines) == 4
+    assert [f",{match}," in line for line in lines] == [True, True, False, False]
+
+
+async def test_a_name_may_hold_an_equals_sign(tallybook: Tallybook, slug: str) -> None:
+    await tallybook.done("competitor", "add", slug, "E=mc²")
+    await tallybook.done("ranking", "create", slug, "Season")
+    await tallybook.done("points", "add", slug, "Season", "E=mc²=7")
+    assert (await table(tallybook, slug, "Season"))[0] == ("E=mc²", 1, 7)
+
+
+@pytest.mark.parametrize("text", ["Ann", "Ann=", "Ann=x", "Ann=1.5", "Ann=٣", "Ann=12345678901", "Ann=3 "])
+async def test_what_does_not_say_whom_and_how_many_is_refused(tallybook: Tallybook, slug: str, text: str) -> None:
+    await tallybook.done("ranking", "create", slug, "Season")
+    said = await tallybook.refused("points", "add", slug, "Season", "Bob=1", text)
+    assert said == [
+        "These points cannot be read.",
+        f"  {text}: must be COMPETITOR=POINTS, and the points a whole number",
+    ]
+    assert [total for _, _, total in await table(tallybook, slug, "Season")] == [0, 0, 0]
+
+
+async def test_points_are_judged_as_everywhere(tallybook: Tallybook, slug: str) -> None:
+    ranking = await tallybook.done("ranking", "create", slug, "Season", "Ann")
+    assert await tallybook.refused("points", "add", slug, "Season", f"Bob={DELTA_MAX + 1}", "--competition", "9") == [
+        CORRECT,
+        f"  participants_delta: competitor {(await ids(tallybook, slug))['Bob']} is not in this ranking",
+        f"  participants_delta: delta {DELTA_MAX + 1} is not within ±{DELTA_MAX}",
+        "  competition_id: competition 9 is not in this tournament",
+    ]
+    assert await tallybook.refused("points", "add", slug, "Season") == [
+        CORRECT,
+        "  participants_delta: must hold at least one delta",
+    ]
+    await tallybook.done("ranking", "close", slug, "Season")
+    assert await tallybook.refused("points", "add", slug, "Season", "Ann=1") == [
+        f"Ranking {ranking} is closed; have it reopened first."
+    ]
