@@ -542,10 +542,15 @@ async def heads(connection: Connection, tournament_ids: Iterable[TournamentId]) 
 
 
 async def tail(
-    connection: Connection, tournament_id: TournamentId, after: Head, *, blocks_max: int = TAIL_BLOCKS_MAX
+    connection: Connection,
+    tournament_id: TournamentId,
+    after: Head,
+    *,
+    blocks_max: int = TAIL_BLOCKS_MAX,
+    bytes_max: int | None = None,
 ) -> Tail:
     """The events of one tournament that follow `after`. Raises as `tails` does."""
-    read = await tails(connection, {tournament_id: after}, blocks_max=blocks_max)
+    read = await tails(connection, {tournament_id: after}, blocks_max=blocks_max, bytes_max=bytes_max)
     return read.tails.get(tournament_id, Tail([], after))
 
 
@@ -584,10 +589,14 @@ class Tails(Struct, frozen=True):
 
 
 async def tails(
-    connection: Connection, after: Mapping[TournamentId, Head], *, blocks_max: int = TAIL_BLOCKS_MAX
+    connection: Connection,
+    after: Mapping[TournamentId, Head],
+    *,
+    blocks_max: int = TAIL_BLOCKS_MAX,
+    bytes_max: int | None = None,
 ) -> Tails:
     """The events that follow `after`, for each of its tournaments: whole blocks, at most TAIL_EVENTS_MAX events and
-    TAIL_BYTES_MAX bytes in total, unless the first block that is read has more.
+    `bytes_max` (else TAIL_BYTES_MAX) bytes in total, unless the first block that is read has more.
 
     Each tournament gets an equal share, but at least one block. A tournament whose part no longer fits into the total
     gets nothing. Several queries see one truth, because what has been appended never changes.
@@ -596,7 +605,8 @@ async def tails(
     missing, and LogUnreadable if an event cannot be decoded. If that happens in several tournaments, the error names
     one of them.
     """
-    spans, unread = _spans(after, await _blocks(connection, after, blocks_max), blocks_max)
+    bytes_max = TAIL_BYTES_MAX if bytes_max is None else bytes_max
+    spans, unread = _spans(after, await _blocks(connection, after, blocks_max), blocks_max, bytes_max)
     if not spans:
         return Tails({}, unread)
     upto = [end.sequence for end in spans.values()]
@@ -646,7 +656,7 @@ async def _blocks(
 
 
 def _spans(
-    after: Mapping[TournamentId, Head], ends: Mapping[TournamentId, list[_End]], blocks_max: int
+    after: Mapping[TournamentId, Head], ends: Mapping[TournamentId, list[_End]], blocks_max: int, bytes_max: int
 ) -> tuple[dict[TournamentId, Head], set[TournamentId]]:
     """How far to read each tournament that has something to read, and which tournaments have more than that."""
     spans: dict[TournamentId, Head] = {}
@@ -656,11 +666,11 @@ def _spans(
         taken = count = size = 0
         for end in of_blocks[:blocks_max]:
             events = end.head.sequence - after[tournament_id].sequence
-            heavy = events > _share(TAIL_EVENTS_MAX, after) or size + end.size > _share(TAIL_BYTES_MAX, after)
+            heavy = events > _share(TAIL_EVENTS_MAX, after) or size + end.size > _share(bytes_max, after)
             if taken and heavy:
                 break
             taken, count, size = taken + 1, events, size + end.size
-        if spans and (all_events + count > TAIL_EVENTS_MAX or all_bytes + size > TAIL_BYTES_MAX):
+        if spans and (all_events + count > TAIL_EVENTS_MAX or all_bytes + size > bytes_max):
             taken = 0
         if taken:
             spans[tournament_id] = of_blocks[taken - 1].head

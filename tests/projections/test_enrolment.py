@@ -105,6 +105,19 @@ def test_a_board_goes_at_once_when_nobody_needs_it() -> None:
         gc.enable()
 
 
+def test_totals_are_equal_if_their_sums_are_however_they_came_about() -> None:
+    found = Enrolment(everybody)
+    narrow, wide, longer, others = (Totals(found, {everybody[0]: 5}) for _ in range(4))
+    for amount in (2**62, 2**62, -(2**62), -(2**62)):
+        wide.add(everybody[0], amount)
+    longer.add(everybody[3], 0)
+    elsewhere = Totals(Enrolment(reversed(everybody)), {everybody[0]: 5})
+    assert narrow == wide == longer == elsewhere == {everybody[0]: 5}
+    others.add(everybody[3], 1)
+    assert narrow != others
+    assert wide != others
+
+
 def test_a_copy_stays_as_it_is() -> None:
     found = Enrolment(everybody[:4])
     totals = Totals(found, {everybody[0]: 5})
