@@ -22,8 +22,10 @@ from engine.domain.commands import Command
 from engine.domain.errors import Conflict, Fault, IdTaken, Unacceptable, existing
 from engine.domain.events import Delta, Event, Result
 from engine.domain.terms import (
+    BEST_MAX,
     COMPETITIONS_MAX,
     COMPETITORS_MAX,
+    CRITERIA_MAX,
     DELTA_MAX,
     DELTAS_MAX,
     ENROLLED_MAX,
@@ -129,6 +131,8 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
             return (_add_unity(state, command),)
         case commands.ChangeUnity():
             return (_change_unity(state, command),)
+        case commands.DeclareClassification():
+            return (_declare_classification(state, command),)
         case commands.VoidCompetition():
             return _void_competition(state, command)
         case commands.UnvoidCompetition():
@@ -478,6 +482,25 @@ def _change_unity(state: State, command: commands.ChangeUnity) -> Event:
         name=_stripped(command.name),
         sort=command.sort,
     )
+
+
+def _declare_classification(state: State, command: commands.DeclareClassification) -> Event:
+    ranking = _open_ranking(state, command.ranking_id)
+    if len(command.criteria) > CRITERIA_MAX:
+        raise _unacceptable([Fault("criteria", f"must be at most {CRITERIA_MAX}")])
+    faults = []
+    for number, criterion in enumerate(command.criteria):
+        if criterion.unity_id not in ranking.unities:
+            faults.append(Fault(f"criteria[{number}].unity", f"unity {criterion.unity_id} is not in this ranking"))
+        if criterion.best is not None and not 1 <= criterion.best <= BEST_MAX:
+            faults.append(Fault(f"criteria[{number}].best", f"must be from 1 to {BEST_MAX}"))
+    faults += [
+        Fault(f"criteria[{number}]", "is there before: it could part nobody any more")
+        for number, criterion in enumerate(command.criteria)
+        if criterion.among is None and criterion in command.criteria[:number]
+    ]
+    _refuse_if_any(faults)
+    return events.ClassificationDeclared(ranking_id=command.ranking_id, criteria=command.criteria)
 
 
 # ── What decisions have in common ───────────────────────────────────────────────────────────────────────

@@ -14,6 +14,7 @@ from engine.domain import events
 from engine.domain.events import Event, Points
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Ranking, add_points
+from projections.board.competition_sums import CompetitionSums
 from projections.board.enrolment import Enrolment
 from projections.board.order import OrderedLines
 from projections.board.standing import Standing
@@ -59,11 +60,13 @@ def _standing_of_each(ranking: Ranking, unity_id: UnityId) -> Generator[None, No
 
 
 def copied(ranking: Ranking, enrolment: Enrolment | None = None) -> Ranking:
-    """A copy that stays as it is when `ranking` is folded further. `enrolment`: a copy of the ranking's that there is
-    already."""
+    """A copy that stays as it is when `ranking` is folded further, without its sums of competitions: there may be
+    millions. `enrolment`: a copy of the ranking's that there is already."""
     enrolment = enrolment or ranking.participants.copy()
     unities = {
-        unity_id: msgspec.structs.replace(unity, totals=unity.totals.copied_for(enrolment))
+        unity_id: msgspec.structs.replace(
+            unity, totals=unity.totals.copied_for(enrolment), competition_sums=CompetitionSums()
+        )
         for unity_id, unity in ranking.unities.items()
     }
     return msgspec.structs.replace(ranking, participants=enrolment, unities=unities)

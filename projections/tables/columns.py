@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from engine.domain.events import Result
+from engine.domain.events import Criterion, Result
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId, Sort, UnityId
 from projections.board.board import Competition, Competitor, Ranking, Unity
 from projections.board.enrolment import Enrolment, Totals
@@ -162,6 +162,7 @@ RANKING: Final = Table(
         Column("name", "text"),
         Column("description", "text"),
         Column("closed_at", "timestamptz"),
+        Column("criteria", "json", taken=lambda ranking: msgspec.json.encode(ranking.criteria).decode()),
         Column("updated_at", "timestamptz"),
         Column("revised", "bigint"),
     ),
@@ -228,9 +229,13 @@ def ranking_of(row: Row, participants: Enrolment, unities: dict[UnityId, Unity])
         closed_at=row["closed_at"],
         participants=participants,
         unities=unities,
+        criteria=_criteria(row["criteria"]),
         updated_at=row["updated_at"],
         revised=row["revised"],
     )
+
+
+_criteria: Final = msgspec.json.Decoder(tuple[Criterion, ...]).decode
 
 
 def unity_of(row: Row, totals: Totals) -> Unity:
@@ -262,4 +267,15 @@ TOTAL: Final = Table(
     ids=(_TOURNAMENT_ID, Column("unity_id", "bigint"), Column("competitor_id", "bigint")),
     columns=(Column("total", "bigint"),),
 )
-TABLES: Final = (COMPETITOR, COMPETITION, PARTICIPANT, RANKING, ENROLMENT, UNITY, TOTAL)
+COMPETITION_SUM: Final = Table(
+    "competition_sum",
+    ids=(
+        _TOURNAMENT_ID,
+        Column("unity_id", "bigint"),
+        Column("competitor_id", "bigint"),
+        Column("competition_id", "bigint"),
+    ),
+    columns=(Column("sum", "bigint"),),
+    order=("tournament_id", "unity_id", "competitor_id", "competition_id"),
+)
+TABLES: Final = (COMPETITOR, COMPETITION, PARTICIPANT, RANKING, ENROLMENT, UNITY, TOTAL, COMPETITION_SUM)

@@ -27,6 +27,7 @@ from projections.board.enrolment import Enrolment, Totals
 from projections.board.packed import packed
 from projections.tables.columns import (
     COMPETITION,
+    COMPETITION_SUM,
     COMPETITOR,
     ENROLMENT,
     PARTICIPANT,
@@ -253,6 +254,7 @@ _RANKINGS: Final = RANKING.select()
 _ENROLMENTS: Final = ENROLMENT.select()
 _UNITIES: Final = UNITY.select()
 _TOTALS: Final = TOTAL.select()
+_COMPETITION_SUMS: Final = COMPETITION_SUM.select()
 
 
 async def load_board(connection: Connection, tournament_id: TournamentId) -> Board:
@@ -315,7 +317,10 @@ async def _load_competitions(connection: Connection, boards: Mapping[TournamentI
     async with aclosing(_rows(connection, _COMPETITIONS, boards)) as rows:
         async for row in rows:
             taking_part = participants.get((row["tournament_id"], row["competition_id"]), ())
-            boards[row["tournament_id"]].competitions[row["competition_id"]] = competition_of(row, taking_part)
+            board = boards[row["tournament_id"]]
+            board.competitions[row["competition_id"]] = competition_of(row, taking_part)
+            if row["voided_at"] is not None:
+                board.voided.add(row["competition_id"])
 
 
 async def _load_participants(
@@ -340,19 +345,25 @@ async def _load_participants(
 async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
     enrolments = await _load_enrolments(connection, boards)
     unities: dict[tuple[TournamentId, RankingId], dict[UnityId, Unity]] = {}
-    totals: dict[tuple[TournamentId, UnityId], Totals] = {}
+    unity_by_id: dict[tuple[TournamentId, UnityId], Unity] = {}
     async with aclosing(_rows(connection, _UNITIES, boards)) as rows:
         async for row in rows:
             key, unity_id = (row["tournament_id"], row["ranking_id"]), row["unity_id"]
-            totals[row["tournament_id"], unity_id] = Totals(enrolments.setdefault(key, Enrolment()))
-            unities.setdefault(key, {})[unity_id] = unity_of(row, totals[row["tournament_id"], unity_id])
+            unity = unity_of(row, Totals(enrolments.setdefault(key, Enrolment())))
+            unities.setdefault(key, {})[unity_id] = unity_by_id[row["tournament_id"], unity_id] = unity
     async with aclosing(_portions(connection, _TOTALS, boards)) as portions:
         async for rows_of_totals in portions:
             for key, of_rows in groupby(rows_of_totals, itemgetter(0, 1)):
-                if (of_unity := totals.get(key)) is not None:
-                    of_unity.make_room()
+                if (of_unity := unity_by_id.get(key)) is not None:
+                    of_unity.totals.make_room()
                     for _, _, competitor_id, total in of_rows:
-                        of_unity.add(competitor_id, total)
+                        of_unity.totals.add(competitor_id, total)
+    async with aclosing(_portions(connection, _COMPETITION_SUMS, boards)) as portions:
+        async for rows_of_sums in portions:
+            for key, of_rows in groupby(rows_of_sums, itemgetter(0, 1)):
+                if (of_unity := unity_by_id.get(key)) is not None:
+                    for _, _, competitor_id, competition_id, given in of_rows:
+                        of_unity.competition_sums.add(competitor_id, competition_id, given)
     async with aclosing(_rows(connection, _RANKINGS, boards)) as rows:
         async for row in rows:
             key = row["tournament_id"], row["ranking_id"]
@@ -389,6 +400,7 @@ class Touched(Struct):
     enrolments: dict[RankingId, "TouchedEnrolments"] = field(default_factory=dict)
     unities: set[tuple[RankingId, UnityId]] = field(default_factory=set)
     totals: set[tuple[RankingId, UnityId, CompetitorId]] = field(default_factory=set)
+    competition_sums: set[tuple[RankingId, UnityId, CompetitorId, CompetitionId]] = field(default_factory=set)
     set_aside: set[Sequence] = field(default_factory=set)
 
 
@@ -409,6 +421,10 @@ def touch(touched: Touched, event: Event) -> None:
                     _touch_list(touched, event.ranking_id, delta.competitor_id)
                 touched.unities.add((event.ranking_id, delta.unity_id))
                 touched.totals.add((event.ranking_id, delta.unity_id, delta.competitor_id))
+                if event.competition_id is not None:
+                    touched.competition_sums.add(
+                        (event.ranking_id, delta.unity_id, delta.competitor_id, event.competition_id)
+                    )
         case events.TournamentOpened() | events.Ignored():
             pass
         case events.EventSetAside():
@@ -434,7 +450,12 @@ def touch(touched: Touched, event: Event) -> None:
         case events.UnityAdded() | events.UnityChanged():
             touched.rankings.add(event.ranking_id)
             touched.unities.add((event.ranking_id, event.unity_id))
-        case events.RankingInformationChanged() | events.RankingClosed() | events.RankingReopened():
+        case (
+            events.RankingInformationChanged()
+            | events.ClassificationDeclared()
+            | events.RankingClosed()
+            | events.RankingReopened()
+        ):
             touched.rankings.add(event.ranking_id)
         case _:
             assert_never(event)
@@ -459,6 +480,12 @@ def everything(board: Board) -> Touched:
         enrolments={ranking_id: TouchedEnrolments(None) for ranking_id in board.rankings},
         unities=set(unities),
         totals={(r, u, c) for (r, u), unity in unities.items() for c in unity.totals},
+        competition_sums={
+            (r, u, competitor_id, competition_id)
+            for (r, u), unity in unities.items()
+            for competitor_id in unity.competition_sums
+            for competition_id, _ in unity.competition_sums.of(competitor_id)
+        },
     )
 
 
@@ -469,6 +496,7 @@ _SAVE_RANKINGS: Final = RANKING.insert()
 _SAVE_ENROLMENTS: Final = ENROLMENT.insert()
 _SAVE_UNITIES: Final = UNITY.insert()
 _SAVE_TOTALS: Final = TOTAL.insert()
+_SAVE_COMPETITION_SUMS: Final = COMPETITION_SUM.insert()
 
 
 async def save(connection: Connection, touched: Mapping[TournamentId, Touched]) -> None:
@@ -488,6 +516,12 @@ async def save(connection: Connection, touched: Mapping[TournamentId, Touched]) 
     await _write(connection, _SAVE_UNITIES, unities, UNITY)
     totals = ((t, u, c, board.rankings[r].unities[u].totals[c]) for t, on, board in of for r, u, c in on.totals)
     await _write(connection, _SAVE_TOTALS, totals)
+    sums = (
+        (t, u, c, competition_id, board.rankings[r].unities[u].competition_sums.sum(c, competition_id))
+        for t, on, board in of
+        for r, u, c, competition_id in on.competition_sums
+    )
+    await _write(connection, _SAVE_COMPETITION_SUMS, sums)
 
 
 _Row = tuple[object, ...]

@@ -39,7 +39,7 @@ MARK_EVENTS: Final = 1_000_000
 RECEIVE_BYTES: Final = 64 * 1024
 """After so much of the blocks' text has been verified, we receive what has come of the next batch. All of it may not
 fit into the socket's buffer, and PostgreSQL would wait for room instead of going on."""
-_UNORDERED: Final = ("totals", "sums")
+_UNORDERED: Final = ("totals", "competition_sums", "sums")
 """The parts of a board whose order is never shown."""
 _NEVER: Final = 2**63
 UNREVERSED_MAX: Final = 10

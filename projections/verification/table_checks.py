@@ -61,6 +61,12 @@ _STRAYS: Final = """
     WHERE tournament_id = $1 AND NOT EXISTS (
         SELECT FROM unity AS u WHERE u.tournament_id = $1 AND u.unity_id = t.unity_id
     )
+    UNION ALL
+    SELECT 'competition_sum', unity_id, 'belongs to no unity'
+    FROM competition_sum AS s
+    WHERE tournament_id = $1 AND NOT EXISTS (
+        SELECT FROM unity AS u WHERE u.tournament_id = $1 AND u.unity_id = s.unity_id
+    )
     LIMIT $3
 """
 _INCOMPLETE: Final = """
@@ -103,6 +109,9 @@ _UNREGISTERED: Final = """
         SELECT 'unity', min(tournament_id) FROM unity WHERE tournament_id > low AND tournament_id < high
         UNION ALL
         SELECT 'total', min(tournament_id) FROM total WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'competition_sum', min(tournament_id) FROM competition_sum
+        WHERE tournament_id > low AND tournament_id < high
     ) AS found (rows, tournament_id)
     WHERE found.tournament_id IS NOT NULL
     GROUP BY found.rows

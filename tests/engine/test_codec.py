@@ -132,6 +132,7 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         (events.UnityAdded, "sort"): Sort.DESC,
         (events.UnityChanged, "name"): None,
         (events.UnityChanged, "sort"): None,
+        (events.ClassificationDeclared, "criteria"): (),
         (events.PointsAdded, "competition_id"): None,
         (events.PointsAdded, "reason"): None,
     }
