@@ -18,7 +18,7 @@ from api.interface.competitors import (
     participants_json,
 )
 from api.interface.declarations import Operation, Recall, RecallContext
-from api.interface.fields import FROM_1, TIME_END, Field, FieldType, misread
+from api.interface.fields import FROM_1, PHRASE, TIME_END, Field, Fields, FieldType, misread
 from api.interface.lookup import unity_of
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
@@ -483,8 +483,8 @@ _ORDERED_LINE_BYTES: Final = 40
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-class StandingsQuestion(Window, frozen=True, kw_only=True):
-    """Raises Unreadable if it names more than one moment, and as Window."""
+class PastWindow(Window, frozen=True, kw_only=True):
+    """A window of a ranking, now or at a moment. Raises Unreadable if it names more than one moment, and as Window."""
 
     ranking_id: RankingId
     at_sequence: Sequence | None = None
@@ -506,6 +506,20 @@ class StandingsQuestion(Window, frozen=True, kw_only=True):
         return self.version if self.at_time is None else AtTime(self.at_time)
 
 
+class StandingsQuestion(PastWindow, frozen=True, kw_only=True):
+    """`tag`: only among the competitors that have it; None: among all."""
+
+    tag: str | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        return self.tag is None and super().is_whole
+
+    @property
+    def _narrowed(self) -> str:
+        return "" if self.tag is None else " that have this tag"
+
+
 def _unity_version(text: str) -> AtVersion:
     unity, colon, version = text.partition(":")
     number = parse_id(version)
@@ -516,6 +530,11 @@ def _unity_version(text: str) -> AtVersion:
 
 
 _VERSION: Final = FieldType(_unity_version, {"type": "string", "pattern": "^[1-9][0-9]{0,9}:[1-9][0-9]{0,9}$"})
+MOMENT_FIELDS: Final[Fields] = (
+    Field("at_sequence", FROM_1, "after this event"),
+    Field("at_time", TIME_END, "after all events of this time in UTC"),
+    Field("version", _VERSION, "when a unity had this version"),
+)
 STANDINGS: Final = Answer("ranking", RankingShape)
 """What a change of a ranking is answered with."""
 
@@ -527,10 +546,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=Answer("ranking", PastRankingShape),
         render=answer_standings,
         fields=(
-            Field("at_sequence", FROM_1, "after this event"),
-            Field("at_time", TIME_END, "after all events of this time in UTC"),
-            Field("version", _VERSION, "when a unity had this version"),
+            *MOMENT_FIELDS,
             *WINDOW_FIELDS,
+            Field(
+                "tag", PHRASE, "only among the competitors that have just this tag; positions are counted among them"
+            ),
         ),
         judged=True,
     ),
