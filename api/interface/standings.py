@@ -155,7 +155,7 @@ async def answer_standings(context: RecallContext, answer: Answer, question: "St
             ("standings without end", ranking_id), head.sequence, lambda: _short(live, answer, ranking_id, b""), len
         ) or await context.begin(_long(live, answer, ranking_id))
         head = head if isinstance(unfinished, bytes) else unfinished.head
-        recorded_at = await _recorded_at(context, head)
+        recorded_at = await recorded_at_head(context, head)
         return _finished(unfinished, ranking_id, live.board, head.sequence, recorded_at, head)
     if isinstance(moment, AtVersion):
         unity_of(live.board, ranking_id, moment.unity_id)
@@ -168,7 +168,7 @@ async def answer_standings(context: RecallContext, answer: Answer, question: "St
     return _finished(unfinished, ranking_id, then.board, then.sequence, then.recorded_at, head)
 
 
-async def _recorded_at(context: RecallContext, head: Head) -> datetime:
+async def recorded_at_head(context: RecallContext, head: Head) -> datetime:
     """When the event at this head was recorded: as the live knows, if that is its head, or as the log has it."""
     live = context.live
     if live.head == head and live.recorded_at is not None:
@@ -238,7 +238,7 @@ async def _window_now(context: RecallContext, answer: Answer, question: "Standin
             pass
     head = live.head
     unfinished = await _window(live, context.turns, answer, question, unity_id, order, selection)
-    recorded_at = await _recorded_at(context, head)
+    recorded_at = await recorded_at_head(context, head)
     body = unfinished + _moment(ranking_id, live.board, head.sequence, recorded_at)
     if windows.stamp == head.sequence and windows.get(question) is None:
         windows.keep(question, body)
