@@ -55,7 +55,7 @@ def history(members: int) -> list[list[Event]]:
     created = RankingCreated(
         ranking_id=RANKING, name="All", participants=(ids[0],), main_unity_id=UNITY, main_unity_name="points"
     )
-    enrolled = [
+    enrolled: list[Event] = [
         ParticipantsChanged(ranking_id=RANKING, added=tuple(ids[n : n + PARTICIPANTS_MAX]))
         for n in range(0, members, PARTICIPANTS_MAX)
     ]

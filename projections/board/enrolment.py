@@ -204,12 +204,21 @@ class Totals(Mapping[CompetitorId, int]):
         return sum([total != 0 for total in self._column])
 
     def __eq__(self, other: object) -> bool:
-        return dict(self.items()) == other if isinstance(other, dict) else super().__eq__(other)
+        if isinstance(other, Totals) and self._enrolment == other._enrolment:
+            return self.trimmed() == other.trimmed()
+        return super().__eq__(other)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return repr(dict(self.items()))
+
+    def trimmed(self) -> _Column:
+        """The sums by place, up to the last that is not 0."""
+        end = len(self._column)
+        while end and not self._column[end - 1]:
+            end -= 1
+        return self._column[:end]
 
     @property
     def column(self) -> _Column:

@@ -24,10 +24,14 @@ _T = TypeVar("_T", bound=Struct)
 
 
 class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
-    """Items of `kind`. Add one, or replace one, by setting it."""
+    """Items of `kind`. Add one, or replace one, by setting it.
 
-    def __init__(self, kind: type[_T]) -> None:
+    What is the same as in `like` takes no memory a second time.
+    """
+
+    def __init__(self, kind: type[_T], like: "Packed[_Id, _T] | None" = None) -> None:
         self._kind = kind
+        self._like: Mapping[_Id, bytes] = {} if like is None else like.packed
         self._unpack: Callable[[bytes], _T] = msgspec.msgpack.Decoder(kind).decode
         self._packed: dict[_Id, bytes] = {}
         self._ids = array("q")
@@ -88,6 +92,10 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
         held = [(item_id, found) for item_id in item_ids if (found := self._packed.get(item_id)) is not None]
         return ((item_id, self._unpack(found)) for item_id, found in held)
 
+    def is_just(self, other: "Packed[_Id, _T]") -> bool:
+        """Whether both have the same items in the same order."""
+        return self._packed == other._packed and self._ids == other._ids
+
     def copy(self) -> "Packed[_Id, _T]":
         """A copy that stays as it is when this one changes."""
         copy = Packed[_Id, _T](self._kind)
@@ -97,6 +105,8 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
     def put(self, item_id: _Id, packed: bytes) -> None:
         """Sets an item that is packed already."""
         before = self._packed.get(item_id)
+        if (same := self._like.get(item_id)) == packed:
+            packed = same
         if before is None:
             self._ids.append(item_id)
         else:

@@ -123,7 +123,7 @@ def _runs(board: Board) -> Iterator[_Run]:
             yield _Places(_as_bytes(places[start : start + _RUN_NUMBERS]))
         for unity_id, unity in ranking.unities.items():
             yield _Unity(unity_id, unity.number, unity.name, unity.sort, unity.version)
-            column = unity.totals.column
+            column = unity.totals.trimmed()
             for start in range(0, len(column), _RUN_NUMBERS):
                 numbers = column[start : start + _RUN_NUMBERS]
                 yield _Totals(_stored(numbers))

@@ -22,7 +22,7 @@ from engine.domain.events import Event
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log.log import Head
 from engine.process.telemetry import LOADED_ROWS
-from projections.board.board import FOLD_VERSION, Board, Unity
+from projections.board.board import FOLD_VERSION, Board, Unity, board_like
 from projections.board.enrolment import Enrolment, Totals
 from projections.board.packed import packed
 from projections.tables.columns import (
@@ -257,42 +257,59 @@ _TOTALS: Final = TOTAL.select()
 _COMPETITION_SUMS: Final = COMPETITION_SUM.select()
 
 
-async def load_board(connection: Connection, tournament_id: TournamentId) -> Board:
-    """The board that the rows make up. Whoever calls sees to it that they are of one moment and this version."""
-    return (await load_boards(connection, [tournament_id]))[tournament_id]
+async def load_board(connection: Connection, tournament_id: TournamentId, *, like: Board | None = None) -> Board:
+    """The board that the rows make up. Whoever calls sees to it that they are of one moment and this version. What is
+    the same as in `like` takes hardly more memory."""
+    board = Board() if like is None else board_like(like)
+    await _load(connection, {tournament_id: board})
+    return board
 
 
 async def load_boards(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Board]:
     """As `load_board`, of each of several tournaments; empty where there are no rows."""
     boards = {tournament_id: Board() for tournament_id in tournament_ids}
-    if not boards:
-        return boards
+    if boards:
+        await _load(connection, boards)
+    return boards
+
+
+async def _load(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
     async with nullcontext() if connection.is_in_transaction() else connection.transaction():  # a cursor wants one
         await _load_competitors(connection, boards)
         await _load_competitions(connection, boards)
         await _load_rankings(connection, boards)
-    return boards
+
+
+async def in_portions(
+    connection: Connection, statement: str, *arguments: object, seconds_max: float | None = None
+) -> AsyncGenerator[list[Record], None]:
+    """What a statement reads, ROWS_MAX rows at a time, within a transaction: others have their turn between them, and
+    PostgreSQL makes the next rows while these are being used. Use it `aclosing`.
+
+    `seconds_max`: for each portion, if not as long as any statement may take.
+    """
+    cursor = await connection.cursor(statement, *arguments, timeout=seconds_max)
+    reading = asyncio.create_task(cursor.fetch(ROWS_MAX, timeout=seconds_max))
+    try:
+        while len(rows := await reading) == ROWS_MAX:
+            reading = asyncio.create_task(cursor.fetch(ROWS_MAX, timeout=seconds_max))
+            await asyncio.sleep(0)  # it sends its query
+            yield rows
+        if rows:
+            yield rows
+    finally:
+        reading.cancel()
+        await asyncio.wait([reading])
 
 
 async def _portions(
     connection: Connection, statement: str, boards: Mapping[TournamentId, Board]
 ) -> AsyncGenerator[list[Record], None]:
-    """What a statement reads of these tournaments, ROWS_MAX rows at a time: none of these is near the limit of a
-    statement, and others have their turn between them. PostgreSQL makes the next rows while these are being used."""
-    cursor = await connection.cursor(statement, list(boards))
-    reading = asyncio.create_task(cursor.fetch(ROWS_MAX))
-    try:
-        while rows := await reading:
-            if len(rows) == ROWS_MAX:
-                reading = asyncio.create_task(cursor.fetch(ROWS_MAX))
-                await asyncio.sleep(0)  # it sends its query
+    """What a statement reads of these tournaments."""
+    async with aclosing(in_portions(connection, statement, list(boards))) as portions:
+        async for rows in portions:
             LOADED_ROWS.inc(len(rows))
             yield rows
-            if len(rows) < ROWS_MAX:
-                return
-    finally:
-        reading.cancel()
-        await asyncio.wait([reading])
 
 
 async def _rows(
@@ -353,17 +370,15 @@ async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, B
             unities.setdefault(key, {})[unity_id] = unity_by_id[row["tournament_id"], unity_id] = unity
     async with aclosing(_portions(connection, _TOTALS, boards)) as portions:
         async for rows_of_totals in portions:
-            for key, of_rows in groupby(rows_of_totals, itemgetter(0, 1)):
-                if (of_unity := unity_by_id.get(key)) is not None:
+            for key_of_unity, of_rows in groupby(rows_of_totals, itemgetter(0, 1)):
+                if (of_unity := unity_by_id.get(key_of_unity)) is not None:
                     of_unity.totals.make_room()
                     for _, _, competitor_id, total in of_rows:
                         of_unity.totals.add(competitor_id, total)
-    async with aclosing(_portions(connection, _COMPETITION_SUMS, boards)) as portions:
-        async for rows_of_sums in portions:
-            for key, of_rows in groupby(rows_of_sums, itemgetter(0, 1)):
-                if (of_unity := unity_by_id.get(key)) is not None:
-                    for _, _, competitor_id, competition_id, given in of_rows:
-                        of_unity.competition_sums.add(competitor_id, competition_id, given)
+    async with aclosing(_rows(connection, _COMPETITION_SUMS, boards)) as rows:
+        async for tournament_id, unity_id, competitor_id, competition_id, given in rows:
+            if (of_unity := unity_by_id.get((tournament_id, unity_id))) is not None:
+                of_unity.competition_sums.add(competitor_id, competition_id, given)
     async with aclosing(_rows(connection, _RANKINGS, boards)) as rows:
         async for row in rows:
             key = row["tournament_id"], row["ranking_id"]
