@@ -18,7 +18,7 @@ from api.interface.competitors import (
     participants_json,
 )
 from api.interface.declarations import Operation, Recall, RecallContext
-from api.interface.fields import FROM_1, TIME_END, Field, FieldType, misread
+from api.interface.fields import FROM_1, PHRASE, TIME_END, Field, Fields, FieldType, misread
 from api.interface.lookup import unity_of
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
@@ -155,7 +155,7 @@ async def answer_standings(context: RecallContext, answer: Answer, question: "St
             ("standings without end", ranking_id), head.sequence, lambda: _short(live, answer, ranking_id, b""), len
         ) or await context.begin(_long(live, answer, ranking_id))
         head = head if isinstance(unfinished, bytes) else unfinished.head
-        recorded_at = await _recorded_at(context, head)
+        recorded_at = await recorded_at_head(context, head)
         return _finished(unfinished, ranking_id, live.board, head.sequence, recorded_at, head)
     if isinstance(moment, AtVersion):
         unity_of(live.board, ranking_id, moment.unity_id)
@@ -168,7 +168,7 @@ async def answer_standings(context: RecallContext, answer: Answer, question: "St
     return _finished(unfinished, ranking_id, then.board, then.sequence, then.recorded_at, head)
 
 
-async def _recorded_at(context: RecallContext, head: Head) -> datetime:
+async def recorded_at_head(context: RecallContext, head: Head) -> datetime:
     """When the event at this head was recorded: as the live knows, if that is its head, or as the log has it."""
     live = context.live
     if live.head == head and live.recorded_at is not None:
@@ -238,7 +238,7 @@ async def _window_now(context: RecallContext, answer: Answer, question: "Standin
             pass
     head = live.head
     unfinished = await _window(live, context.turns, answer, question, unity_id, order, selection)
-    recorded_at = await _recorded_at(context, head)
+    recorded_at = await recorded_at_head(context, head)
     body = unfinished + _moment(ranking_id, live.board, head.sequence, recorded_at)
     if windows.stamp == head.sequence and windows.get(question) is None:
         windows.keep(question, body)
@@ -483,8 +483,8 @@ _ORDERED_LINE_BYTES: Final = 40
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-class StandingsQuestion(Window, frozen=True, kw_only=True):
-    """Raises Unreadable if it names more than one moment, and as Window."""
+class PastWindow(Window, frozen=True, kw_only=True):
+    """A window of a ranking, now or at a moment. Raises Unreadable if it names more than one moment, and as Window."""
 
     ranking_id: RankingId
     at_sequence: Sequence | None = None
@@ -506,6 +506,20 @@ class StandingsQuestion(Window, frozen=True, kw_only=True):
         return self.version if self.at_time is None else AtTime(self.at_time)
 
 
+class StandingsQuestion(PastWindow, frozen=True, kw_only=True):
+    """`tag`: only among the competitors that have it; None: among all."""
+
+    tag: str | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        return self.tag is None and super().is_whole
+
+    @property
+    def _narrowed(self) -> str:
+        return "" if self.tag is None else " that have this tag"
+
+
 def _unity_version(text: str) -> AtVersion:
     unity, colon, version = text.partition(":")
     number = parse_id(version)
@@ -516,6 +530,11 @@ def _unity_version(text: str) -> AtVersion:
 
 
 _VERSION: Final = FieldType(_unity_version, {"type": "string", "pattern": "^[1-9][0-9]{0,9}:[1-9][0-9]{0,9}$"})
+MOMENT_FIELDS: Final[Fields] = (
+    Field("at_sequence", FROM_1, "after this event"),
+    Field("at_time", TIME_END, "after all events of this time in UTC"),
+    Field("version", _VERSION, "when a unity had this version"),
+)
 STANDINGS: Final = Answer("ranking", RankingShape)
 """What a change of a ranking is answered with."""
 
@@ -527,10 +546,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=Answer("ranking", PastRankingShape),
         render=answer_standings,
         fields=(
-            Field("at_sequence", FROM_1, "after this event"),
-            Field("at_time", TIME_END, "after all events of this time in UTC"),
-            Field("version", _VERSION, "when a unity had this version"),
+            *MOMENT_FIELDS,
             *WINDOW_FIELDS,
+            Field(
+                "tag", PHRASE, "only among the competitors that have just this tag; positions are counted among them"
+            ),
         ),
         judged=True,
     ),
