@@ -136,6 +136,7 @@ def test_every_function_and_view_of_the_shipped_migrations_is_read() -> None:
             "append_block",
             "block_text",
             "genesis_digest",
+            "import_block",
             "open_tournament",
             "refuse_change",
         ),
