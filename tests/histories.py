@@ -19,9 +19,19 @@ from msgspec import UNSET
 from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.errors import Refusal
-from engine.domain.events import Delta, Event, Recorded, Result
+from engine.domain.events import Criterion, Delta, Event, Recorded, Result
 from engine.domain.judging import SCORE_PARTICIPANTS_MAX, State, decide
-from engine.domain.terms import DELTA_MAX, ID_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, Sort
+from engine.domain.terms import (
+    BEST_MAX,
+    DELTA_MAX,
+    ID_MAX,
+    ActorId,
+    CompetitionId,
+    CompetitorId,
+    RankingId,
+    Sequence,
+    Sort,
+)
 from projections.board.board import Board, Ranking, Revisions, Unity, fold
 from projections.board.enrolment import Enrolment, Totals
 from projections.board.parts import parts_of, take_part
@@ -33,6 +43,11 @@ unhurried: Final = settings(deadline=None, suppress_health_check=[HealthCheck.to
 
 # ── Any event ───────────────────────────────────────────────────────────────────────────────────────────
 
+
+def _perhaps(strategy: st.SearchStrategy[_T]) -> st.SearchStrategy[_T | None]:
+    return st.none() | strategy
+
+
 ids: Final = st.integers(1, ID_MAX)
 texts: Final = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 stored_texts: Final = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
@@ -41,11 +56,10 @@ moments: Final = st.datetimes(timezones=st.just(UTC))
 _lists: Final = st.lists(ids, max_size=5).map(tuple)
 _tags: Final = st.lists(texts, max_size=3).map(tuple)
 _results: Final = texts | st.dictionaries(ids, texts, max_size=4)
+_criteria: Final = st.builds(
+    Criterion, unity_id=ids, best=_perhaps(st.integers(1, BEST_MAX)), among=_perhaps(st.just("tied"))
+)
 _deltas: Final = st.builds(Delta, ids, ids, st.integers(-DELTA_MAX, DELTA_MAX))
-
-
-def _perhaps(strategy: st.SearchStrategy[_T]) -> st.SearchStrategy[_T | None]:
-    return st.none() | strategy
 
 
 EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
@@ -118,11 +132,15 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         name=_perhaps(texts),
         sort=_perhaps(st.sampled_from(Sort)),
     ),
+    events.ClassificationDeclared: st.builds(
+        events.ClassificationDeclared, ranking_id=ids, criteria=st.lists(_criteria, max_size=3).map(tuple)
+    ),
     events.PointsAdded: st.builds(
         events.PointsAdded,
         ranking_id=ids,
         deltas=st.lists(_deltas, max_size=5).map(tuple),
         competition_id=_perhaps(ids),
+        reason=_perhaps(texts),
     ),
     events.PointsReversed: st.builds(
         events.PointsReversed,
@@ -299,6 +317,19 @@ def _change_unity(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     )
 
 
+def _declare_classification(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
+    ranking_id, ranking = _a_ranking(draw, board)
+    criteria = [
+        Criterion(
+            unity_id=_one_of(draw, ranking.unities),
+            best=draw(_perhaps(st.integers(1, 3))),
+            among=draw(_perhaps(st.just("tied"))),
+        )
+        for _ in range(draw(st.integers(0, 4)))
+    ]
+    return commands.DeclareClassification(ranking_id=ranking_id, criteria=tuple(criteria))
+
+
 def _add_points(draw: _Draw, board: Board, _next_id: _NextId) -> commands.AddPoints:
     ranking_id, ranking = _a_ranking(draw, board)
     enrolled = sorted(ranking.participants)
@@ -309,6 +340,7 @@ def _add_points(draw: _Draw, board: Board, _next_id: _NextId) -> commands.AddPoi
             for _ in range(draw(st.integers(1, 4)))
         ),
         competition_id=_one_of(draw, board.competitions) if board.competitions and draw(st.booleans()) else None,
+        reason=draw(_perhaps(_names)),
     )
 
 
@@ -325,7 +357,9 @@ def _add_competitions(draw: _Draw, board: Board, next_id: _NextId) -> Command:
 def _add_points_to_rankings(draw: _Draw, board: Board, next_id: _NextId) -> Command:
     asked = [_add_points(draw, board, next_id) for _ in range(draw(st.integers(1, 3)))]
     its = {one.ranking_id: commands.RankingDeltas(one.ranking_id, one.deltas) for one in asked}
-    return commands.AddPointsToRankings(rankings=tuple(its.values()), competition_id=asked[0].competition_id)
+    return commands.AddPointsToRankings(
+        rankings=tuple(its.values()), competition_id=asked[0].competition_id, reason=asked[0].reason
+    )
 
 
 def _void_competition(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
@@ -378,6 +412,7 @@ _ASKED: Final[list[_Ask]] = [
     *[_reopen_ranking] * 2,
     *[_void_competition] * 2,
     *[_change_unity] * 3,
+    *[_declare_classification] * 2,
     _change_ranking_information,
     _register_competitors,
     _add_competitions,

@@ -144,6 +144,6 @@ async def forget_what_was_made(owner: asyncpg.Connection, tournament_id: Tournam
     """Removes tables, checkpoint and snapshots: a worker will make them anew from the forged log."""
     for table in (
         *("checkpoint", "snapshot", "competitor", "competition", "participant"),
-        *("ranking", "enrolment", "unity", "total"),
+        *("ranking", "enrolment", "unity", "total", "competition_sum"),
     ):
         await owner.execute(f"DELETE FROM {table} WHERE tournament_id = $1", tournament_id)

@@ -55,10 +55,10 @@ class ExplanationText:
             sentences.append(self._list_sentence(step))
         elif step.delta is not None:
             sentences.append(
-                f"{step.delta:+} {self._reason(step)}. Total {step.before.total} → {step.after.total}, {_moved(step)}."
+                f"{step.delta:+} {self._cause(step)}. Total {step.before.total} → {step.after.total}, {_moved(step)}."
             )
         else:
-            sentences.append(f"Others moved {self._reason(step)}: {_moved(step)}.")
+            sentences.append(f"Others moved {self._cause(step)}: {_moved(step)}.")
         return sentences + [self._overtaking(overtaking) for overtaking in step.overtakings]
 
     def _list_sentence(self, step: Step) -> str:
@@ -70,13 +70,14 @@ class ExplanationText:
         changed = "Which totals are better" if step.cause is Cause.SORT else "The list of competitors"
         return f"{changed} changed: {_moved(step)}."
 
-    def _reason(self, step: Step) -> str:
+    def _cause(self, step: Step) -> str:
+        reason = "" if step.reason is None else f" ({step.reason})"
         if step.competition_id is None:
-            return "by a free modification"
+            return f"by a free modification{reason}"
         competition = self._competition(step.competition_id)
         if step.cause is Cause.REVERSAL:
             return f"because event {step.reverses}, by {competition}, was reversed"
-        return f"by {competition}"
+        return f"by {competition}{reason}"
 
     def _competition(self, competition_id: CompetitionId) -> str:
         competition = self._board.competitions[competition_id]

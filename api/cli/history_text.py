@@ -70,6 +70,7 @@ CSV_COLUMNS: Final = (
     "position_before",
     "position_after",
     "reverses",
+    "reason",
 )
 _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - full width
 
@@ -107,6 +108,7 @@ def _csv(board: Board, ranking_id: RankingId) -> HistoryText:
                 line.position_before,
                 line.position_after,
                 line.reverses,
+                None if line.reason is None else harmless(line.reason),
             )
             for line in lines
         )
@@ -167,7 +169,7 @@ def _place(position: int | None) -> str:
 
 
 def _why(line: HistoryLine) -> str:
-    if line.competition_id is None:
-        return "free modification"
+    cause = "free modification" if line.competition_id is None else f"competition {line.competition_id}"
     reverses = "" if line.reverses is None else f", reverses {line.reverses}"
-    return f"competition {line.competition_id}{reverses}"
+    reason = "" if line.reason is None else f": {line.reason}"
+    return f"{cause}{reverses}{reason}"

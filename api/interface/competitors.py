@@ -186,7 +186,7 @@ def render_competitors(view: View, answer: Answer, of: Items[OfCompetitor]) -> b
 class CompetitorPieces:
     """The shapes of competitors as of one moment, each rendered when it is asked for and then kept as a small piece."""
 
-    def __init__(self, held: HeldBoard, kept: SmallPieces) -> None:
+    def __init__(self, held: HeldBoard, kept: SmallPieces[CompetitorId]) -> None:
         self.held = held
         self._kept = kept
         if held.stamp > kept.stamp:

@@ -41,12 +41,13 @@ class Read(Struct, frozen=True):
 
 
 class RecallContext(Struct):
-    """What a Recall is answered from. `live` is current: it knows the head, and what exists by now.
-    `begin` begins a long answer when there is room for it. `log_is_read`: what is read of the log must still be there
-    when the answer is made; False: nothing was read."""
+    """What a Recall is answered from. `live` is current: it knows the head, and what exists by now. `turns` are for
+    work that takes long. `begin` begins a long answer when there is room for it. `log_is_read`: what is read of the log
+    must still be there when the answer is made; False: nothing was read."""
 
     live: LiveTournament
     past: Past
+    turns: Turns
     begin: Callable[[Later], Awaitable[Long]]
     log_is_read: bool = True
 

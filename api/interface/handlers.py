@@ -211,7 +211,7 @@ class Handlers:
                 await self._desk.live_pool.make_current(live)
                 ranking_of(live.board, question.ranking_id)
                 head = live.head
-                context = RecallContext(live, self._past, self._outgoing.begun)
+                context = RecallContext(live, self._past, self._outgoing.turns, self._outgoing.begun)
                 answer = await operation.render(context, operation.answer, question)
                 if context.log_is_read:
                     await self._past.refuse_replaced(tournament_id, head)  # or its slices may be of two histories

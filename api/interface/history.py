@@ -41,6 +41,7 @@ class LineShape(Struct, kw_only=True):
     position_before: int | None
     position_after: int | None
     reverses: int | None
+    reason: str | None
 
 
 class PlaceShape(Struct, kw_only=True):
@@ -71,6 +72,7 @@ class StepShape(Struct, kw_only=True):
     cause: str
     competition_id: int | None
     reverses: int | None
+    reason: str | None
     delta: int | None
     total: int
     position_before: int | None
@@ -141,6 +143,7 @@ def line_shape(line: HistoryLine) -> LineShape:
         position_before=line.position_before,
         position_after=line.position_after,
         reverses=line.reverses,
+        reason=line.reason,
     )
 
 
@@ -228,6 +231,7 @@ def _step(step: Step) -> StepShape:
         cause=step.cause.value,
         competition_id=step.competition_id,
         reverses=step.reverses,
+        reason=step.reason,
         delta=step.delta,
         total=step.after.total,
         position_before=step.before.position,

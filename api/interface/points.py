@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from api.http.forms import cited, shortened
 from api.interface.declarations import Operation, Write
-from api.interface.fields import ID, Field, FieldMisread, Schema, json_text
+from api.interface.fields import ID, SHORT, Field, FieldMisread, Schema, json_text
 from api.interface.rendering import Answer, View, encode
 from api.interface.standings import STANDINGS, render_standings
 from engine.domain.commands import AddPoints, AddPointsToRankings, RankingDeltas
@@ -233,6 +233,7 @@ def render_changed(view: View, answer: Answer, of: Items[PointsAdded]) -> bytes:
 _DELTAS: Final = json_text(_deltas, {"$ref": "#/components/schemas/Deltas"})
 _RANKINGS_DELTAS: Final = json_text(_rankings_deltas, {"$ref": "#/components/schemas/RankingsDeltas"})
 _COMPETITION_ID: Final = Field("competition_id", ID, "what they are for")
+_REASON: Final = Field("reason", SHORT, "what they are for, in words; history and explanations show it")
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
@@ -251,6 +252,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
                 argument="deltas",
             ),
             _COMPETITION_ID,
+            _REASON,
         ),
     ),
     Write(
@@ -270,6 +272,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
                 argument="rankings",
             ),
             _COMPETITION_ID,
+            _REASON,
         ),
         shows_all=True,
     ),

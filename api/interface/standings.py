@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from collections.abc import Sequence as Items
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from api.http.forms import parse_id
+from api.http.forms import parse_id, unacceptable
 from api.http.outgoing import Later, Long, Made, MadeAnew, etag_of, joined
 from api.interface.competitors import (
     PIECE_BYTES,
@@ -37,13 +37,15 @@ from api.interface.rendering import (
 )
 from api.interface.windows import WINDOW_FIELDS, Window
 from engine.domain.errors import Fault, Unreadable
-from engine.domain.terms import RankingId, Sequence, Sort, TournamentId, UnityId
+from engine.domain.terms import CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log.log import Head
-from engine.process.turns import Turn
+from engine.process.turns import Turn, Turns
 from projections.board.board import Board, Ranking, Revisions, Unity
 from projections.board.order import OrderedLines, sorted_in_steps, unpacked
+from projections.board.selection import CompetitorFilter, Selection
 from projections.board.sorted_integers import SortedIntegers
-from projections.board.standing import ordered, placed
+from projections.board.standing import Standing, ordered, placed
+from projections.board.sub_table import SubTable, fill
 from projections.live.cache import RenderCache
 from projections.live.held import HeldBoard
 from projections.live.nested_sets import NestedSets
@@ -58,20 +60,24 @@ MADE_LINES_MAX: Final = 10_000
 """Lines of a list, and of a unity, whose JSON is kept for all who are answered with it. Of more, each answer makes its
 own, so that what is held while clients read is small beside what they read."""
 
+SUB_TABLE_COMPETITORS_MAX: Final = 100_000
+"""Competitors with the tag of a sub-table. Each takes some 200 bytes while it is made."""
+
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class StandingShape(Struct, frozen=True, gc=False):
-    """One competitor's line in a unity."""
+    """One competitor's line in a unity. `overall`, in a sub-table only: the position in the whole standings."""
 
     competitor_id: int
     position: int
     total: int
+    overall: int | UnsetType = UNSET
 
 
 class UnityShape(Struct, kw_only=True):
-    """`lines`, in a window only: how many there are in all."""
+    """`lines`, in a window only: how many there are in all; in that of a sub-table, how many it has."""
 
     name: str
     version: int
@@ -157,7 +163,7 @@ async def answer_standings(context: RecallContext, answer: Answer, question: "St
     view = PastView(live.tournament_id, then)
     await view.nested_sets.settle()
     if not question.is_whole:
-        return await _window_then(context, view, answer, question, then, head)
+        return await _window_then(view, context.turns, answer, question, then)
     unfinished = _short(view, answer, ranking_id, b"") or await context.begin(_long(view, answer, ranking_id))
     return _finished(unfinished, ranking_id, then.board, then.sequence, then.recorded_at, head)
 
@@ -178,16 +184,21 @@ def _finished(
     unfinished: bytes | Long, ranking_id: RankingId, board: Board, sequence: Sequence, recorded_at: datetime, head: Head
 ) -> TaggedBody | Long:
     """The answer that ends with the moment it shows: after the event `sequence` of the log that ends at `head`."""
+    end = _moment(ranking_id, board, sequence, recorded_at)
+    if isinstance(unfinished, bytes):
+        return tagged_body(unfinished + end)
+    return unfinished.ending(end, etag_of("standings", unfinished.etag, head.digest))
+
+
+def _moment(ranking_id: RankingId, board: Board, sequence: Sequence, recorded_at: datetime) -> bytes:
+    """The end of an answer that shows a moment: after the event `sequence`, which was recorded then."""
     shape = PastRankingShape(
         **_fields(ranking_id, board.rankings[ranking_id], b"[]"),
         unities=[],
         sequence=sequence,
         recorded_at=timestamp(recorded_at),
     )
-    end = cut(shape, "unities")[1] + b"}"
-    if isinstance(unfinished, bytes):
-        return tagged_body(unfinished + end)
-    return unfinished.ending(end, etag_of("standings", unfinished.etag, head.digest))
+    return cut(shape, "unities")[1] + b"}"
 
 
 def standings_shape(view: View, ranking_id: RankingId, recorded_at: datetime, only: str | None) -> PastRankingShape:
@@ -206,54 +217,104 @@ def standings_shape(view: View, ranking_id: RankingId, recorded_at: datetime, on
 # ── Windows ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _window_now(context: RecallContext, answer: Answer, question: "StandingsQuestion") -> TaggedBody | Long:
+async def _window_now(context: RecallContext, answer: Answer, question: "StandingsQuestion") -> TaggedBody:
+    """Made once for all who ask the same while nothing changes."""
     live, ranking_id = context.live, question.ranking_id
+    windows = live.cache.windows
+    if windows.stamp < live.head.sequence:
+        windows.renew(live.head.sequence)
+    known = windows.get(question)
+    if known is not None:
+        context.log_is_read = False
+        return tagged_body(known)
     unity_id = unity_of(live.board, ranking_id, question.unity_id)
+    selection = None
+    if question.tag is not None:
+        chosen = CompetitorFilter(tag=question.tag)
+        selection = await live.selections.of(chosen, context.turns)
     order = await live.orders.of(ranking_id, unity_id)
+    if selection is not None:
+        for _ in selection.steps(0, None):  # what was folded while the order was made
+            pass
     head = live.head
-    unfinished = await _window(live, answer, question, unity_id, order)
+    unfinished = await _window(live, context.turns, answer, question, unity_id, order, selection)
     recorded_at = await _recorded_at(context, head)
-    return _finished(unfinished, ranking_id, live.board, head.sequence, recorded_at, head)
+    body = unfinished + _moment(ranking_id, live.board, head.sequence, recorded_at)
+    if windows.stamp == head.sequence and windows.get(question) is None:
+        windows.keep(question, body)
+    return tagged_body(body)
 
 
 async def _window_then(
-    context: RecallContext, view: PastView, answer: Answer, question: "StandingsQuestion", then: PastBoard, head: Head
-) -> TaggedBody | Long:
+    view: PastView, turns: Turns, answer: Answer, question: "StandingsQuestion", then: PastBoard
+) -> TaggedBody:
     ranking_id = question.ranking_id
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
     ranking = then.board.rankings[ranking_id]
     unity = ranking.unities[unity_id]
+    selection = None
+    if question.tag is not None:
+        selection = Selection(CompetitorFilter(tag=question.tag), then.board)
+        await turns.work(selection.steps(0, None))
     order = await made_in_turns(ranking.participants, unity, Turn())
-    unfinished = await _window(view, answer, question, unity_id, order)
-    return _finished(unfinished, ranking_id, then.board, then.sequence, then.recorded_at, head)
+    unfinished = await _window(view, turns, answer, question, unity_id, order, selection)
+    return tagged_body(unfinished + _moment(ranking_id, then.board, then.sequence, then.recorded_at))
 
 
 async def _window(
-    view: View, answer: Answer, question: "StandingsQuestion", unity_id: UnityId, order: OrderedLines
+    view: View,
+    turns: Turns,
+    answer: Answer,
+    question: "StandingsQuestion",
+    unity_id: UnityId,
+    order: OrderedLines,
+    selection: Selection | None,
 ) -> bytes:
-    """The body up to its only unity, with the lines of `order` that `question` asks for. It takes hold of all it shows
-    before it gives way to others. Raises Unacceptable."""
+    """The body up to its only unity, with the lines of `order` that `question` asks for, or of the sub-table of those
+    selected. It takes hold of all it shows before it gives way to others. Raises Unacceptable."""
     ranking_id = question.ranking_id
     ranking = view.board.rankings[ranking_id]
     unity = ranking.unities[unity_id]
-    lines = question.lines(order)
     shape = UnityShape(
         name=unity.name,
         version=unity.version,
-        competitors_ranking=[StandingShape(line.competitor_id, line.position, line.total) for line in lines],
+        competitors_ranking=[],
         general=unity.number == 1,
         lines=len(order),
     )
     unfinished = RankingShape(**_fields(ranking_id, ranking, b"[]"), unities=[])
     before, between, _ = cut(unfinished, "competitors", "unities")
     pieces = competitor_pieces(view)
+    if selection is None:
+        shape.competitors_ranking = [
+            StandingShape(line.competitor_id, line.position, line.total) for line in question.lines(order)
+        ]
+    else:
+        table = await _sub_table(order, selection, turns)
+        shape.lines = len(table)
+        shape.competitors_ranking = [
+            StandingShape(line.whole.competitor_id, line.position, line.whole.total, line.whole.position)
+            for line in question.lines(table)
+        ]
     end = between + encode(shape)
     competitors, turn = [], Turn()
-    for line in lines:
-        competitors.append(pieces[line.competitor_id])
+    for line in shape.competitors_ranking:
+        competitors.append(pieces[CompetitorId(line.competitor_id)])
         if turn.over:
             await turn.give_way()
     return b"".join((answer.before, before, b",".join(competitors), end))
+
+
+async def _sub_table(order: OrderedLines, selection: Selection, turns: Turns) -> SubTable[Standing]:
+    """The sub-table of those selected, as it is when this is called. Raises Unacceptable."""
+    if len(selection) > SUB_TABLE_COMPETITORS_MAX:
+        most = f"a sub-table can be asked for of at most {SUB_TABLE_COMPETITORS_MAX:,}"
+        raise unacceptable([Fault("tag", f"is that of {len(selection):,} competitors; {most}")])
+    table: SubTable[Standing] = SubTable()
+    filling = fill(table, order, cast("Items[CompetitorId]", selection.run(0, len(selection))))
+    for _ in filling:
+        await turns.work(filling)
+    return table
 
 
 # ── Short answers ───────────────────────────────────────────────────────────────────────────────────────
@@ -411,7 +472,7 @@ class _LargeUnity:
             self._lines = end.value
 
 
-_ID_BYTES: Final = 40
+_ID_BYTES: Final = 8
 """Bytes of a competitor in a list."""
 _LINE_BYTES: Final = 64
 """Bytes of a line of a standing, or, before it is made, of what it is made from."""

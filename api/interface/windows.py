@@ -1,16 +1,16 @@
 """Windows: the few lines of one unity's standings that a question asks for, out of however many there are."""
 
 from collections.abc import Iterable
-from typing import Final, cast
+from typing import Final, Protocol, TypeVar, cast
 
 from msgspec import Struct
 
 from api.http.forms import unacceptable
-from api.interface.fields import FROM_0, ID, Field, Fields, FieldType, ids_up_to, number_up_to
+from api.interface.fields import FROM_0, ID, PHRASE, Field, Fields, FieldType, ids_up_to, number_up_to
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import CompetitorId, UnityId
-from projections.board.order import OrderedLines
-from projections.board.standing import Standing
+
+_L = TypeVar("_L")
 
 WINDOW_LINES_MAX: Final = 1_000
 """Lines of a window."""
@@ -21,11 +21,20 @@ _KINDS: Final = (("top",), ("around", "span"), ("competitors",), ("offset", "lim
 """The parameters of each kind of window."""
 
 
+class LinesInOrder(Protocol[_L]):
+    """What windows are cut out of: whole standings or a sub-table."""
+
+    def offset(self, competitor_id: CompetitorId) -> int | None: ...
+    def standing(self, competitor_id: CompetitorId) -> _L | None: ...
+    def standings(self, start: int, stop: int) -> list[_L]: ...
+
+
 class Window(Struct, frozen=True, kw_only=True):
-    """What a question asks for; with none of it, the whole standings of all unities. Raises Unreadable if it names more
-    than one kind of window, or `around` and `span` not together."""
+    """What a question asks for; with none of it, the whole standings of all unities. `tag`: only among the competitors
+    that have it. Raises Unreadable if it names more than one kind of window, or `around` and `span` not together."""
 
     unity_id: UnityId | None = None
+    tag: str | None = None
     top: int | None = None
     around: CompetitorId | None = None
     span: int | None = None
@@ -51,43 +60,44 @@ class Window(Struct, frozen=True, kw_only=True):
     @property
     def is_whole(self) -> bool:
         """Whether it asks for the whole standings of all unities."""
-        return self.unity_id is None and not any(getattr(self, name) is not None for kind in _KINDS for name in kind)
+        named = [name for kind in _KINDS for name in kind if getattr(self, name) is not None]
+        return self.unity_id is None and self.tag is None and not named
 
-    def lines(self, order: OrderedLines) -> list[Standing]:
-        """The lines asked for. Raises Unacceptable for competitors that are not enrolled."""
+    def lines(self, table: LinesInOrder[_L]) -> list[_L]:
+        """The lines asked for. Raises Unacceptable for competitors that are not in the table."""
         if self.competitors is not None:
-            return _of(self.competitors, order)
+            return self._of(self.competitors, table)
         if self.around is not None:
-            middle = order.offset(self.around)
+            middle = table.offset(self.around)
             if middle is None:
-                raise unacceptable([_not_enrolled("around", self.around)])
+                raise unacceptable([self._missing("around", self.around)])
             span = cast(int, self.span)
-            return order.standings(max(middle - span, 0), middle + span + 1)
+            return table.standings(max(middle - span, 0), middle + span + 1)
         start = self.offset or 0
-        return order.standings(start, start + (self.top or self.limit or WINDOW_LINES_MAX))
+        return table.standings(start, start + (self.top or self.limit or WINDOW_LINES_MAX))
 
+    def _of(self, competitor_ids: Iterable[CompetitorId], table: LinesInOrder[_L]) -> list[_L]:
+        """The lines of these competitors, in this order."""
+        lines, faults = [], []
+        for competitor_id in competitor_ids:
+            line = table.standing(competitor_id)
+            if line is None:
+                faults.append(self._missing("competitors", competitor_id))
+            else:
+                lines.append(line)
+        if faults:
+            raise unacceptable(faults)
+        return lines
 
-def _of(competitor_ids: Iterable[CompetitorId], order: OrderedLines) -> list[Standing]:
-    """The lines of these competitors, in this order."""
-    lines, faults = [], []
-    for competitor_id in competitor_ids:
-        line = order.standing(competitor_id)
-        if line is None:
-            faults.append(_not_enrolled("competitors", competitor_id))
-        else:
-            lines.append(line)
-    if faults:
-        raise unacceptable(faults)
-    return lines
-
-
-def _not_enrolled(name: str, competitor_id: CompetitorId) -> Fault:
-    return Fault(name, f"competitor {competitor_id} is not among the competitors of the ranking")
+    def _missing(self, name: str, competitor_id: CompetitorId) -> Fault:
+        whose = "of the ranking" if self.tag is None else "of the ranking that have this tag"
+        return Fault(name, f"competitor {competitor_id} is not among the competitors {whose}")
 
 
 _LINES: Final[FieldType] = number_up_to(1, WINDOW_LINES_MAX)
 WINDOW_FIELDS: Final[Fields] = (
     Field("unity", ID, "only this unity; in a window, without it the main one", argument="unity_id"),
+    Field("tag", PHRASE, "only among the competitors that have just this tag: positions are counted among them"),
     Field("top", _LINES, "the first lines"),
     Field("around", ID, "the line of this competitor, with span lines above it and below it"),
     Field("span", number_up_to(0, SPAN_MAX), "lines on each side of around"),

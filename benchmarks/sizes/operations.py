@@ -256,7 +256,12 @@ OPERATIONS: Final = (
         ask=_window(lambda _w, _n: f"top={WINDOW_LINES}"),
         before=lambda world, n: (_remove if n % 2 else _enrol)(world, 99),
     ),
-    Operation(name="a ranking", kind=Kind.READ, ask=lambda world, _n: get(_ranking(world)), before=add),
+    Operation(
+        name="a ranking, no competitors",
+        kind=Kind.READ,
+        ask=lambda world, _n: get(f"{_ranking(world)}?omit=competitors"),
+        before=add,
+    ),
     Operation(
         name="a competitor",
         kind=Kind.READ,
@@ -265,9 +270,14 @@ OPERATIONS: Final = (
     ),
     Operation(
         name="a competitor in all rankings",
-        kind=Kind.READ,
+        kind=Kind.OTHER,
         ask=lambda world, n: get(f"competitors/{_participant(world, n + 5)}/standings.json"),
         before=add,
+        because={
+            "participants": "a line is looked up in an order, about log n",
+            "rankings": _IS_THE_ANSWER,
+            "unities": _IS_THE_ANSWER,
+        },
     ),
     Operation(
         name="a competition",
@@ -308,6 +318,13 @@ OPERATIONS: Final = (
         ask=_fixed("rankings.json"),
         before=add,
         because={"rankings": _IS_THE_ANSWER, "participants": _IS_THE_ANSWER, "unities": _IS_THE_ANSWER},
+    ),
+    Operation(
+        name="a ranking",
+        kind=Kind.OTHER,
+        ask=lambda world, _n: get(_ranking(world)),
+        before=add,
+        because={"participants": _IS_THE_ANSWER, "unities": _IS_THE_ANSWER},
     ),
     Operation(
         name="whole standings",
@@ -352,13 +369,13 @@ OPERATIONS: Final = (
         name="ten lines of history",
         kind=Kind.OTHER,
         ask=lambda world, _n: get(f"{_ranking(world, '/history')}?limit={WINDOW_LINES}"),
-        because=dict.fromkeys(("competitors", "participants", "competitions"), "its first board is folded"),
+        because=dict.fromkeys(("competitors", "participants", "rankings", "competitions"), "its first board is folded"),
     ),
     Operation(
         name="ten steps of an explanation",
         kind=Kind.OTHER,
         ask=_explain,
-        because=dict.fromkeys(("competitors", "participants", "competitions"), "its first board is folded")
+        because=dict.fromkeys(("competitors", "participants", "rankings", "competitions"), "its first board is folded")
         | dict.fromkeys(("events", "keys"), "it looks for the competitor's few deltas among all"),
     ),
     Operation(name="create a ranking", kind=Kind.CHANGE, ask=_create_ranking, times_max=40),
@@ -382,12 +399,14 @@ COMMANDS: Final = (
             *("what-if", world.tournament.slug, str(world.tournament.ranking_id)),
             *("--without-competition", str(world.tournament.competition_ids[0])),
         ],
-        because=dict.fromkeys(("competitors", "participants", "competitions", "events", "keys"), _EACH_EVENT),
+        because=dict.fromkeys(("competitors", "participants", "competitions", "events", "keys"), _EACH_EVENT)
+        | {"unities": "it compares all standings"},
     ),
     Command(
         name="tallybook competitor list",
         arguments=lambda world: ["competitor", "list", world.tournament.slug],
-        because=dict.fromkeys(("competitors", "participants"), "it prints a line for each"),
+        because=dict.fromkeys(("competitors", "participants"), "it prints a line for each")
+        | {"competitions": "the board is folded first"},
     ),
 )
 FIRST_ANSWER: Final = Measured(

@@ -39,6 +39,31 @@ _SERVICE_SETTINGS: Final = {
     "enable_bitmapscan": "off",
 }
 
+# The arrays in statements, as asyncpg describes types: PostgreSQL's own, whose OIDs are the same on every server. Of
+# arrays, asyncpg knows text[] alone. For any other, each connection would ask the server before its first statement
+# with one, and that takes longer than opening the connection.
+_ARRAYS: Final = [
+    {
+        "oid": oid,
+        "ns": "pg_catalog",
+        "name": f"_{element}",
+        "kind": b"b",
+        "basetype": None,
+        "elemtype": element_oid,
+        "elemdelim": ",",
+        "range_subtype": None,
+        "attrtypoids": None,
+    }
+    for oid, element, element_oid in (
+        (199, "json", 114),
+        (1000, "bool", 16),
+        (1001, "bytea", 17),
+        (1007, "int4", 23),
+        (1016, "int8", 20),
+        (1185, "timestamptz", 1184),
+    )
+]
+
 # Errors that the server or the network may cause at any time. Any other is a defect of this program.
 DATABASE_TROUBLE: Final = (
     OSError,
@@ -270,6 +295,7 @@ class _Settling:
                 _logger.error("session_refused", reason=self._said)
             raise
         self._said = ""
+        connection.get_settings().register_data_types(_ARRAYS)
         await self._epoch.follow(connection)
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from msgspec import UNSET, Struct, UnsetType
 
-from engine.domain.events import Delta, Points, Result
+from engine.domain.events import Criterion, Delta, Points, Result
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 
 
@@ -103,10 +103,16 @@ class ChangeUnity(Struct, frozen=True, kw_only=True):
     sort: Sort | None = None
 
 
+class DeclareClassification(Struct, frozen=True, kw_only=True):
+    ranking_id: RankingId
+    criteria: tuple[Criterion, ...]
+
+
 class AddPoints(Struct, frozen=True, kw_only=True):
     ranking_id: RankingId
     deltas: tuple[Delta, ...]
     competition_id: CompetitionId | None = None
+    reason: str | None = None
 
 
 class RankingDeltas(Struct, frozen=True):
@@ -119,6 +125,7 @@ class RankingDeltas(Struct, frozen=True):
 class AddPointsToRankings(Struct, frozen=True, kw_only=True):
     rankings: tuple[RankingDeltas, ...]
     competition_id: CompetitionId | None = None
+    reason: str | None = None
 
 
 UnreversedPoints = Mapping[Sequence, Points]
@@ -161,6 +168,7 @@ Command = (
     | ChangeParticipants
     | AddUnity
     | ChangeUnity
+    | DeclareClassification
     | AddPoints
     | AddPointsToRankings
     | VoidCompetition

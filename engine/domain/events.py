@@ -6,11 +6,13 @@ it was". `engine/log/codec.py` writes events down. `projections/board/board.py` 
 """
 
 from datetime import datetime
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from engine.domain.terms import (
+    BEST_MAX,
+    CRITERIA_MAX,
     DELTA_MAX,
     SET_ASIDE_MAX,
     ActorId,
@@ -168,6 +170,29 @@ class UnityChanged(EventBase, frozen=True, kw_only=True):
     sort: Sort | None = None
 
 
+class Criterion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
+    """One of the chain of criteria that orders a ranking's competitors: their totals in a unity, by its sort.
+
+    `best`: of what a competitor got in competitions, only the best so many count; what was given without a competition
+    always does. `among` "tied": only what was given in competitions of the tied counts, see
+    `projections/board/classification.py`.
+    """
+
+    unity_id: UnityId
+    best: Annotated[int, Meta(ge=1, le=BEST_MAX)] | None = None
+    among: Literal["tied"] | None = None
+
+
+class ClassificationDeclared(EventBase, frozen=True, kw_only=True):
+    """The criteria by which a ranking is classified from now on. Empty: none are declared any more, and the main unity
+    alone decides. Structural because a change may be conditional on what it changes (`api/desk/conditions.py`)."""
+
+    tag = "ClassificationDeclared"
+    structural = True
+    ranking_id: RankingId
+    criteria: Annotated[tuple[Criterion, ...], Meta(max_length=CRITERIA_MAX)] = ()
+
+
 class Delta(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """A signed integer credited to one competitor in one unity."""
 
@@ -177,12 +202,13 @@ class Delta(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc
 
 
 class PointsAdded(EventBase, frozen=True, kw_only=True):
-    """`competition_id` None: a free modification."""
+    """`competition_id` None: a free modification. `reason` says in words what they are for; None: nothing was said."""
 
     tag = "PointsAdded"
     ranking_id: RankingId
     deltas: tuple[Delta, ...]
     competition_id: CompetitionId | None = None
+    reason: str | None = None
 
 
 class PointsReversed(EventBase, frozen=True, kw_only=True):
@@ -257,6 +283,7 @@ Event = (
     | ParticipantsChanged
     | UnityAdded
     | UnityChanged
+    | ClassificationDeclared
     | Points
     | CompetitionVoided
     | CompetitionUnvoided

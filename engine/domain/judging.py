@@ -22,8 +22,10 @@ from engine.domain.commands import Command
 from engine.domain.errors import Conflict, Fault, IdTaken, Unacceptable, existing
 from engine.domain.events import Delta, Event, Result
 from engine.domain.terms import (
+    BEST_MAX,
     COMPETITIONS_MAX,
     COMPETITORS_MAX,
+    CRITERIA_MAX,
     DELTA_MAX,
     DELTAS_MAX,
     ENROLLED_MAX,
@@ -129,6 +131,8 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
             return (_add_unity(state, command),)
         case commands.ChangeUnity():
             return (_change_unity(state, command),)
+        case commands.DeclareClassification():
+            return (_declare_classification(state, command),)
         case commands.VoidCompetition():
             return _void_competition(state, command)
         case commands.UnvoidCompetition():
@@ -150,9 +154,14 @@ def _add_points(state: State, command: commands.AddPoints) -> Event:
     if len(command.deltas) > DELTAS_MAX:
         raise _unacceptable([Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")])
     faults = [*_delta_faults(ranking, command.deltas), *_cause_faults(state, command.competition_id)]
+    if command.reason is not None:  # hardly ever, and nothing is judged as often as points
+        faults += _name_faults("reason", command.reason)
     _refuse_if_any(faults)
     return events.PointsAdded(
-        ranking_id=command.ranking_id, deltas=command.deltas, competition_id=command.competition_id
+        ranking_id=command.ranking_id,
+        deltas=command.deltas,
+        competition_id=command.competition_id,
+        reason=_stripped(command.reason),
     )
 
 
@@ -172,10 +181,17 @@ def _add_points_to_rankings(state: State, command: commands.AddPointsToRankings)
             faults.append(Fault(f"{its}.ranking_id", f"ranking {one.ranking_id} is not in this tournament"))
         else:
             faults += _within(its, _delta_faults(ranking, one.deltas))
-    _refuse_if_any([*faults, *_cause_faults(state, command.competition_id)])
+    faults += [*_cause_faults(state, command.competition_id), *_name_faults("reason", command.reason)]
+    _refuse_if_any(faults)
+    reason = _stripped(command.reason)
     return tuple(
         [
-            events.PointsAdded(ranking_id=one.ranking_id, deltas=one.deltas, competition_id=command.competition_id)
+            events.PointsAdded(
+                ranking_id=one.ranking_id,
+                deltas=one.deltas,
+                competition_id=command.competition_id,
+                reason=reason,
+            )
             for one in command.rankings
         ]
     )
@@ -466,6 +482,25 @@ def _change_unity(state: State, command: commands.ChangeUnity) -> Event:
         name=_stripped(command.name),
         sort=command.sort,
     )
+
+
+def _declare_classification(state: State, command: commands.DeclareClassification) -> Event:
+    ranking = _open_ranking(state, command.ranking_id)
+    if len(command.criteria) > CRITERIA_MAX:
+        raise _unacceptable([Fault("criteria", f"must be at most {CRITERIA_MAX}")])
+    faults = []
+    for number, criterion in enumerate(command.criteria):
+        if criterion.unity_id not in ranking.unities:
+            faults.append(Fault(f"criteria[{number}].unity", f"unity {criterion.unity_id} is not in this ranking"))
+        if criterion.best is not None and not 1 <= criterion.best <= BEST_MAX:
+            faults.append(Fault(f"criteria[{number}].best", f"must be from 1 to {BEST_MAX}"))
+    faults += [
+        Fault(f"criteria[{number}]", "is there before: it could part nobody any more")
+        for number, criterion in enumerate(command.criteria)
+        if criterion.among is None and criterion in command.criteria[:number]
+    ]
+    _refuse_if_any(faults)
+    return events.ClassificationDeclared(ranking_id=command.ranking_id, criteria=command.criteria)
 
 
 # ── What decisions have in common ───────────────────────────────────────────────────────────────────────

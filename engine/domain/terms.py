@@ -42,6 +42,10 @@ RANKINGS_MAX: Final = 1_000
 are accepted at the same moment."""
 UNITIES_MAX: Final = 100
 """Unities of one ranking."""
+CRITERIA_MAX: Final = 20
+"""Criteria of one classification."""
+BEST_MAX: Final = 1_000
+"""Competitions that a criterion with `best` lets count."""
 DELTAS_MAX: Final = 10_000
 """Deltas that one request adds."""
 REVERSED_LINES_MAX: Final = 100_000

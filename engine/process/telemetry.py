@@ -34,7 +34,9 @@ Metrics (Prometheus; several processes are added up)
     tallybook_clock_behind_seconds: how far the time of a log that was appended to is ahead of this clock
     tallybook_append_seconds, tallybook_append_blocks, tallybook_append_requests, tallybook_appends_resent_total
     tallybook_barrier_seconds, tallybook_waiting_requests, tallybook_live_tournaments, tallybook_live_bytes
-    tallybook_lives_loaded_total, tallybook_stopped_total, tallybook_forked_total
+    tallybook_lives_loaded_total, tallybook_lives_loading: begun so far, and under way now
+    tallybook_loaded_rows_total: rows of tables read to make boards; it shows that a long loading goes on
+    tallybook_stopped_total, tallybook_forked_total
     tallybook_pool_connections, tallybook_pool_in_use, tallybook_pool_waiting: connections to the database
     tallybook_loop_lag_seconds: how late the event loop of a process came to something that was due
     process_cpu_seconds_total{pid}, process_resident_memory_bytes{pid} and the others of prometheus_client, for each
@@ -104,6 +106,10 @@ CONNECTIONS_ENDED: Final = Count("tallybook_connections_ended", "Connections tha
 LIVE_TOURNAMENTS: Final = Gauge("tallybook_live_tournaments", "Tournaments in memory", multiprocess_mode="livesum")
 LIVE_BYTES: Final = Gauge("tallybook_live_bytes", "Estimated size of them", multiprocess_mode="livesum")
 LIVES_LOADED: Final = Count("tallybook_lives_loaded", "Tournaments brought into memory")
+LIVES_LOADING: Final = Gauge(
+    "tallybook_lives_loading", "Tournaments that are being brought into memory", multiprocess_mode="livesum"
+)
+LOADED_ROWS: Final = Count("tallybook_loaded_rows", "Rows of tables that were read to make boards")
 STOPPED: Final = Count("tallybook_stopped", "Times that an event could not be folded")
 FORKED: Final = Count("tallybook_forked", "Times that a log was not the one read before")
 

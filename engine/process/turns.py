@@ -1,4 +1,4 @@
-"""Turns of the event loop: long work gives way to the rest of the process every few milliseconds.
+"""Turns of the event loop: long work gives way to the rest of the process about every millisecond.
 
 `Turn` is for one piece of work, if few are under way at once: loading, rebuilding, the worker.
 
@@ -19,9 +19,10 @@ from typing import Final, TypeVar, cast
 
 _T = TypeVar("_T")
 
-SLICE_SECONDS: Final = 0.004
-"""How long the work that shares a `Turns` goes on in one round of the event loop, plus the step it is in then."""
-TURN_SECONDS_MAX: Final = 0.002
+SLICE_SECONDS: Final = 0.001
+"""How long the work that shares a `Turns` goes on in one round of the event loop, plus the step it is in then.
+Another request takes some five rounds, and should not wait for more than 20 ms."""
+TURN_SECONDS_MAX: Final = 0.001
 """How long work with a `Turn` goes on at once, plus the item it is at then. Each such work has a turn in each round."""
 
 

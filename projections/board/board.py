@@ -16,7 +16,7 @@ does. So events alone, without comparing, tell a client whether a thing is still
 NUMBER. The place of a competitor, competition, ranking or unity in the order of creation, from 1.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Final, TypeVar, assert_never
 
@@ -25,12 +25,13 @@ from msgspec import UNSET, Struct, field
 
 from engine.domain import events
 from engine.domain.errors import LogUnreadable
-from engine.domain.events import Recorded, Result
+from engine.domain.events import Criterion, Recorded, Result
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
+from projections.board.competition_sums import CompetitionSums
 from projections.board.enrolment import Enrolment, Totals
 from projections.board.packed import Packed
 
-FOLD_VERSION: Final = 3
+FOLD_VERSION: Final = 4
 """Grows whenever the same log would give another board, or other rows. Tables and snapshots of another version are not
 read but made anew."""
 
@@ -66,10 +67,11 @@ class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
 
 
 class Unity(Struct, kw_only=True):
-    """`totals` holds the sums of all who were ever in the ranking's list.
+    """`totals` holds the sums of all who were ever in the ranking's list, `competition_sums` what of that they got in
+    which competition.
 
-    Points change `totals` and `version` in place. Another name or sort replaces the unity, which keeps its `totals`, so
-    a reference that is kept still shows the name and sort that it had.
+    Points change these and `version` in place. Another name or sort replaces the unity, which keeps them, so a
+    reference that is kept still shows the name and sort that it had.
     """
 
     number: int
@@ -77,10 +79,12 @@ class Unity(Struct, kw_only=True):
     sort: Sort
     version: int = 1
     totals: Totals
+    competition_sums: CompetitionSums = field(default_factory=CompetitionSums)
 
 
 class Ranking(Struct, frozen=True, kw_only=True):
-    """`unities` has the main one first; `participants` are in their order.
+    """`unities` has the main one first; `participants` are in their order. `criteria` is what was declared for its
+    classification; empty: nothing.
 
     A change replaces the ranking, so a reference that is kept across a fold still shows the old fields. But both share
     `participants` and the dictionary `unities`, which are changed in place.
@@ -92,6 +96,7 @@ class Ranking(Struct, frozen=True, kw_only=True):
     closed_at: datetime | None = None
     participants: Enrolment
     unities: dict[UnityId, Unity]
+    criteria: tuple[Criterion, ...] = ()
     updated_at: datetime
     revised: Sequence
 
@@ -128,9 +133,21 @@ class Revisions(Struct):
 
 
 class Board(Struct, kw_only=True):
+    """`voided` has the competitions that do not count; the same as their `voided_at` tells, at once."""
+
     competitors: Packed[CompetitorId, Competitor] = field(default_factory=lambda: Packed(Competitor))
     competitions: Packed[CompetitionId, Competition] = field(default_factory=lambda: Packed(Competition))
     rankings: dict[RankingId, Ranking] = field(default_factory=dict)
+    voided: set[CompetitionId] = field(default_factory=set)
+
+
+def board_like(board: Board) -> Board:
+    """An empty board to read another one into that is nearly the same as `board`: what is the same in both takes hardly
+    more memory."""
+    return Board(
+        competitors=Packed(Competitor, like=board.competitors),
+        competitions=Packed(Competition, like=board.competitions),
+    )
 
 
 def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
@@ -160,16 +177,7 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             revisions.competitors += 1
             revisions.competitors_changed += 1
             revisions.parents += event.parent_id is not None
-            competitor = board.competitors[event.competitor_id]
-            board.competitors[event.competitor_id] = msgspec.structs.replace(
-                competitor,
-                name=_or(event.name, competitor.name),
-                tags=_or(event.tags, competitor.tags),
-                color=_or(event.color, competitor.color),
-                parent_id=_or(event.parent_id, competitor.parent_id),
-                updated_at=now,
-                revised=recorded.sequence,
-            )
+            _change_competitor(board, event, recorded)
         case events.CompetitionAdded():
             revisions.competitions += 1
             board.competitions[event.competition_id] = Competition(
@@ -186,56 +194,34 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             )
         case events.CompetitionChanged():
             revisions.competitions += 1
-            competition = board.competitions[event.competition_id]
-            board.competitions[event.competition_id] = msgspec.structs.replace(
-                competition,
-                started_at=_or(event.started_at, competition.started_at),
-                location=_or(event.location, competition.location),
-                result=_or(_in_order(event.result, competition.participants), competition.result),
-                winner_id=_or(event.winner_id, competition.winner_id),
-                updated_at=now,
-                revised=recorded.sequence,
-            )
+            _change_competition(board, event, recorded)
         case events.CompetitionVoided() | events.CompetitionUnvoided():
             revisions.competitions += 1
-            board.competitions[event.competition_id] = msgspec.structs.replace(
-                board.competitions[event.competition_id],
-                voided_at=now if isinstance(event, events.CompetitionVoided) else None,
-                updated_at=now,
-                revised=recorded.sequence,
-            )
+            _void(board, event, recorded)
         case events.RankingCreated():
             revisions.rankings += 1
-            enrolment = Enrolment(event.participants)
-            main = Unity(number=1, name=event.main_unity_name, sort=Sort.DESC, totals=Totals(enrolment))
-            board.rankings[event.ranking_id] = Ranking(
-                number=len(board.rankings) + 1,
-                name=event.name,
-                description=event.description,
-                participants=enrolment,
-                unities={event.main_unity_id: main},
-                updated_at=now,
-                revised=recorded.sequence,
-            )
-        case (
-            events.RankingModified()
-            | events.RankingInformationChanged()
-            | events.ParticipantsChanged()
-            | events.UnityChanged()
-        ):
+            _create_ranking(board, event, recorded)
+        case events.RankingModified():
             revisions.rankings += 1
-            _change_ranking(board, event, recorded)
+            _modify_ranking(board, event, recorded)
+        case events.ParticipantsChanged():
+            revisions.rankings += 1
+            _change_participants(board, event, recorded)
+        case events.UnityChanged():
+            revisions.rankings += 1
+            _change_unity(board, event, recorded)
         case events.UnityAdded():
             revisions.rankings += 1
-            _revise(board, event.ranking_id, recorded)
-            ranking = board.rankings[event.ranking_id]
-            ranking.unities[event.unity_id] = Unity(
-                number=len(ranking.unities) + 1, name=event.name, sort=event.sort, totals=Totals(ranking.participants)
-            )
-        case events.RankingClosed() | events.RankingReopened():
+            _add_unity(board, event, recorded)
+        case (
+            events.RankingInformationChanged()
+            | events.ClassificationDeclared()
+            | events.RankingClosed()
+            | events.RankingReopened()
+        ):
             revisions.rankings += 1
-            closed_at = now if isinstance(event, events.RankingClosed) else None
-            _revise(board, event.ranking_id, recorded, closed_at=closed_at)
+            ranking = board.rankings[event.ranking_id]
+            _revise(board, event.ranking_id, recorded, **_own_fields(ranking, event, now))
         case _:
             assert_never(event)
 
@@ -263,8 +249,12 @@ def fold_all(tournament_id: TournamentId, board: Board, run: Iterable[Recorded])
 def add_points(board: Board, event: events.Points) -> None:
     """Does what `fold` does with points. Of the board, only the ranking of `event` need be there."""
     unities = board.rankings[event.ranking_id].unities
+    competition_id = event.competition_id
     for delta in event.deltas:
-        unities[delta.unity_id].totals.add(delta.competitor_id, delta.amount)
+        unity = unities[delta.unity_id]
+        unity.totals.add(delta.competitor_id, delta.amount)
+        if competition_id is not None:
+            unity.competition_sums.add(delta.competitor_id, competition_id, delta.amount)
     if len(event.deltas) == 1:  # as nearly always; a set of one takes as long to make as all the rest
         unities[event.deltas[0].unity_id].version += 1
         return
@@ -279,6 +269,19 @@ def _revise(board: Board, ranking_id: RankingId, recorded: Recorded, **changes: 
     )
 
 
+def _void(board: Board, event: events.CompetitionVoided | events.CompetitionUnvoided, recorded: Recorded) -> None:
+    competition = board.competitions[event.competition_id]
+    if isinstance(event, events.CompetitionVoided):
+        voided_at = recorded.recorded_at
+        board.voided.add(event.competition_id)
+    else:
+        voided_at = None
+        board.voided.discard(event.competition_id)
+    board.competitions[event.competition_id] = msgspec.structs.replace(
+        competition, voided_at=voided_at, updated_at=recorded.recorded_at, revised=recorded.sequence
+    )
+
+
 def _note_set_aside(revisions: Revisions, sequence: Sequence, event: events.EventSetAside | events.Ignored) -> None:
     if isinstance(event, events.Ignored):
         revisions.ignored.add(sequence)
@@ -286,24 +289,44 @@ def _note_set_aside(revisions: Revisions, sequence: Sequence, event: events.Even
         revisions.set_aside.add(event.sequence)
 
 
-def _change_ranking(
-    board: Board,
-    event: (
-        events.RankingModified | events.RankingInformationChanged | events.ParticipantsChanged | events.UnityChanged
-    ),
-    recorded: Recorded,
-) -> None:
-    match event:
-        case events.RankingModified():
-            _modify_ranking(board, event, recorded)
-        case events.RankingInformationChanged():
-            _revise(board, event.ranking_id, recorded, **_information(board.rankings[event.ranking_id], event))
-        case events.ParticipantsChanged():
-            _change_participants(board, event, recorded)
-        case events.UnityChanged():
-            _change_unity(board, event, recorded)
-        case _:
-            assert_never(event)
+def _change_competitor(board: Board, event: events.CompetitorChanged, recorded: Recorded) -> None:
+    competitor = board.competitors[event.competitor_id]
+    board.competitors[event.competitor_id] = msgspec.structs.replace(
+        competitor,
+        name=_or(event.name, competitor.name),
+        tags=_or(event.tags, competitor.tags),
+        color=_or(event.color, competitor.color),
+        parent_id=_or(event.parent_id, competitor.parent_id),
+        updated_at=recorded.recorded_at,
+        revised=recorded.sequence,
+    )
+
+
+def _change_competition(board: Board, event: events.CompetitionChanged, recorded: Recorded) -> None:
+    competition = board.competitions[event.competition_id]
+    board.competitions[event.competition_id] = msgspec.structs.replace(
+        competition,
+        started_at=_or(event.started_at, competition.started_at),
+        location=_or(event.location, competition.location),
+        result=_or(_in_order(event.result, competition.participants), competition.result),
+        winner_id=_or(event.winner_id, competition.winner_id),
+        updated_at=recorded.recorded_at,
+        revised=recorded.sequence,
+    )
+
+
+def _create_ranking(board: Board, event: events.RankingCreated, recorded: Recorded) -> None:
+    enrolment = Enrolment(event.participants)
+    main = Unity(number=1, name=event.main_unity_name, sort=Sort.DESC, totals=Totals(enrolment))
+    board.rankings[event.ranking_id] = Ranking(
+        number=len(board.rankings) + 1,
+        name=event.name,
+        description=event.description,
+        participants=enrolment,
+        unities={event.main_unity_id: main},
+        updated_at=recorded.recorded_at,
+        revised=recorded.sequence,
+    )
 
 
 def _modify_ranking(board: Board, event: events.RankingModified, recorded: Recorded) -> None:
@@ -318,12 +341,39 @@ def _modify_ranking(board: Board, event: events.RankingModified, recorded: Recor
     _revise(board, event.ranking_id, recorded, **_information(ranking, event))
 
 
+def _own_fields(
+    ranking: Ranking,
+    event: (
+        events.RankingInformationChanged | events.ClassificationDeclared | events.RankingClosed | events.RankingReopened
+    ),
+    now: datetime,
+) -> Mapping[str, object]:
+    """What `event` changes of the ranking's own fields, as they are after it."""
+    match event:
+        case events.RankingInformationChanged():
+            return _information(ranking, event)
+        case events.ClassificationDeclared():
+            return {"criteria": event.criteria}
+        case events.RankingClosed():
+            return {"closed_at": now}
+        case events.RankingReopened():
+            return {"closed_at": None}
+
+
 def _information(
     ranking: Ranking, event: events.RankingModified | events.RankingInformationChanged
 ) -> dict[str, str | None]:
     """Name and description of the ranking after `event`."""
     description = ranking.description if event.description is UNSET else event.description
     return {"name": _or(event.name, ranking.name), "description": description}
+
+
+def _add_unity(board: Board, event: events.UnityAdded, recorded: Recorded) -> None:
+    _revise(board, event.ranking_id, recorded)
+    ranking = board.rankings[event.ranking_id]
+    ranking.unities[event.unity_id] = Unity(
+        number=len(ranking.unities) + 1, name=event.name, sort=event.sort, totals=Totals(ranking.participants)
+    )
 
 
 def _change_unity(board: Board, event: events.UnityChanged, recorded: Recorded) -> None:

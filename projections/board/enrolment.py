@@ -14,7 +14,7 @@ bytes here, and 8 more in each unity.
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
-from itertools import takewhile
+from itertools import count, takewhile
 from operator import eq
 from typing import Final, TypeAlias, cast
 from weakref import ref
@@ -44,13 +44,6 @@ class Enrolment(Collection[CompetitorId]):
         for competitor_id in competitors:
             self.enrol(competitor_id)
 
-    @classmethod
-    def restored(cls, places: Iterable[int]) -> "Enrolment":
-        """One with these `places`."""
-        enrolment = cls()
-        enrolment.append_places(places)
-        return enrolment
-
     # ── Questions ───────────────────────────────────────────────────────────────────────────────────────
 
     def __len__(self) -> int:
@@ -60,8 +53,7 @@ class Enrolment(Collection[CompetitorId]):
         return (CompetitorId(competitor_id) for competitor_id in self._places if competitor_id > 0)
 
     def __contains__(self, competitor_id: object) -> bool:
-        place = self._place_of.get(competitor_id)  # type: ignore[call-overload]
-        return place is not None and self._places[place] > 0
+        return self.place(cast(CompetitorId, competitor_id)) is not None
 
     def __eq__(self, other: object) -> bool:
         """Whether lists, places and those who have left are the same."""
@@ -137,15 +129,14 @@ class Enrolment(Collection[CompetitorId]):
             self.enrol(competitor_id)
         return listed != wanted
 
-    def append_places(self, places: Iterable[int]) -> None:
+    def append_places(self, places: Items[int]) -> None:
         """Goes on with these places, as `places` gives them."""
-        for place, competitor_id in enumerate(places, start=len(self._places)):
-            self._places.append(competitor_id)
-            if competitor_id:
-                self._place_of[CompetitorId(abs(competitor_id))] = place
-                self._enrolled += competitor_id > 0
-            else:
-                self._vacant += 1
+        place_of = cast("dict[int, int]", self._place_of)
+        place_of.update(zip(map(abs, places), count(len(self._places))))
+        place_of.pop(0, None)
+        self._places.extend(places)
+        self._enrolled += sum(map((0).__lt__, places))
+        self._vacant += sum(map((0).__eq__, places))
 
     def keep_totals_of(self, competitor_id: CompetitorId) -> int:
         """The place for the totals of a competitor, who gets one as if they had left if they were never in the list."""
@@ -213,12 +204,21 @@ class Totals(Mapping[CompetitorId, int]):
         return sum([total != 0 for total in self._column])
 
     def __eq__(self, other: object) -> bool:
-        return dict(self.items()) == other if isinstance(other, dict) else super().__eq__(other)
+        if isinstance(other, Totals) and self._enrolment == other._enrolment:
+            return self.trimmed() == other.trimmed()
+        return super().__eq__(other)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return repr(dict(self.items()))
+
+    def trimmed(self) -> _Column:
+        """The sums by place, up to the last that is not 0."""
+        end = len(self._column)
+        while end and not self._column[end - 1]:
+            end -= 1
+        return self._column[:end]
 
     @property
     def column(self) -> _Column:
@@ -239,6 +239,10 @@ class Totals(Mapping[CompetitorId, int]):
             self._column[self._place_of[competitor_id]] += amount
         except (LookupError, OverflowError):
             self._add_with_room(self._enrolment.keep_totals_of(competitor_id), amount)
+
+    def make_room(self) -> None:
+        """Has room for the sum of everybody who was ever in the list: `add` takes half as long then."""
+        self._column.extend(array("q", bytes(8 * (len(self._enrolment.places) - len(self._column)))))
 
     def append_column(self, column: _Column) -> None:
         """Goes on with these sums, as `column` gives them."""

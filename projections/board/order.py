@@ -24,6 +24,7 @@ PLACE_BITS: Final = 24
 """Of a million competitors who all come back, the places are given anew long before these are used up."""
 _PLACE: Final = (1 << PLACE_BITS) - 1
 _STEP_CHANGES: Final = 200
+_RUN_LINES: Final = 1_000
 _STEP_COMPETITORS: Final = 2_048
 """Competitors whose lines are sorted in one step."""
 
@@ -100,6 +101,15 @@ class OrderedLines:
         total, competitor_id = lines[0]
         position = cast(int, self.position(run[0]))
         return placed(Standing, lines, start + 1, Standing(competitor_id, position, total))
+
+    def in_runs(self) -> Iterator[list[Standing]]:
+        """All lines, as they are when the first run is asked for."""
+        lines, places, above = self._lines.copy(), self._enrolment.places[:], None
+        for start in range(0, len(lines), _RUN_LINES):
+            run = unpacked(lines.run(start, start + _RUN_LINES), places, self._sort)
+            standings = placed(Standing, run, start + 1, above)
+            above = standings[-1]
+            yield standings
 
     @property
     def size_bytes(self) -> int:

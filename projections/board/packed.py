@@ -14,7 +14,8 @@ from msgspec import Struct
 RECENT_MAX: Final = 16
 """Items that are kept unpacked, because they are often asked for again. Few, because one may be large."""
 
-_encode: Final = msgspec.msgpack.Encoder().encode
+packed: Final = msgspec.msgpack.Encoder().encode
+"""An item as `Packed` keeps it."""
 _ITEM_BYTES: Final = 170
 """What an item takes beside the bytes it is packed in: two whole numbers, the places in containers, the object."""
 
@@ -23,10 +24,14 @@ _T = TypeVar("_T", bound=Struct)
 
 
 class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
-    """Items of `kind`. Add one, or replace one, by setting it."""
+    """Items of `kind`. Add one, or replace one, by setting it.
 
-    def __init__(self, kind: type[_T]) -> None:
+    What is the same as in `like` takes no memory a second time.
+    """
+
+    def __init__(self, kind: type[_T], like: "Packed[_Id, _T] | None" = None) -> None:
         self._kind = kind
+        self._like: Mapping[_Id, bytes] = {} if like is None else like.packed
         self._unpack: Callable[[bytes], _T] = msgspec.msgpack.Decoder(kind).decode
         self._packed: dict[_Id, bytes] = {}
         self._ids = array("q")
@@ -41,7 +46,7 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
         return found
 
     def __setitem__(self, item_id: _Id, item: _T) -> None:
-        self.put(item_id, _encode(item))
+        self.put(item_id, packed(item))
         self._remember(item_id, item)
 
     def __contains__(self, item_id: object) -> bool:
@@ -81,6 +86,10 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
         for item_id in self.ids(first, last):
             yield item_id, self._unpack(self._packed[item_id])
 
+    def is_just(self, other: "Packed[_Id, _T]") -> bool:
+        """Whether both have the same items in the same order."""
+        return self._packed == other._packed and self._ids == other._ids
+
     def copy(self) -> "Packed[_Id, _T]":
         """A copy that stays as it is when this one changes."""
         copy = Packed[_Id, _T](self._kind)
@@ -90,6 +99,8 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
     def put(self, item_id: _Id, packed: bytes) -> None:
         """Sets an item that is packed already."""
         before = self._packed.get(item_id)
+        if (same := self._like.get(item_id)) == packed:
+            packed = same
         if before is None:
             self._ids.append(item_id)
         else:

@@ -1,18 +1,20 @@
 """A board as bytes, in parts of about PART_BYTES, because that of a million competitors takes some 100 MB.
 
 Pure. A part is a list of runs, in MessagePack. Those of a ranking follow each other: it, its places, then each unity
-with its column. Competitors and competitions are as they are in memory.
+with its column and its sums of competitions. Competitors and competitions are as they are in memory.
 """
 
 import sys
 from array import array
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import islice
 from typing import Any, Final, TypeVar, assert_never
 
 import msgspec
 from msgspec import Raw, Struct
 
+from engine.domain.events import Criterion
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.board.board import Board, Competition, Competitor, Ranking, Unity
 from projections.board.enrolment import Enrolment, Totals
@@ -40,6 +42,7 @@ class _Ranking(Struct, tag="ranking", array_like=True):
     name: str
     description: str | None
     closed_at: datetime | None
+    criteria: tuple[Criterion, ...]
     updated_at: datetime
     revised: Sequence
 
@@ -64,7 +67,14 @@ class _Totals(Struct, tag="totals", array_like=True):
     totals: bytes | list[str]
 
 
-_Run = _Competitors | _Competitions | _Ranking | _Places | _Unity | _Totals
+class _CompetitionSums(Struct, tag="competition sums", array_like=True):
+    """A run of competitors who have sums in the last unity, and the pairs of each: as places are, or as text."""
+
+    competitor_ids: list[CompetitorId]
+    pairs: list[bytes | list[str]]
+
+
+_Run = _Competitors | _Competitions | _Ranking | _Places | _Unity | _Totals | _CompetitionSums
 _RUN_ITEMS: Final = 500
 _RUN_NUMBERS: Final = 32_768
 
@@ -104,6 +114,7 @@ def _runs(board: Board) -> Iterator[_Run]:
             ranking.name,
             ranking.description,
             ranking.closed_at,
+            ranking.criteria,
             ranking.updated_at,
             ranking.revised,
         )
@@ -112,10 +123,14 @@ def _runs(board: Board) -> Iterator[_Run]:
             yield _Places(_as_bytes(places[start : start + _RUN_NUMBERS]))
         for unity_id, unity in ranking.unities.items():
             yield _Unity(unity_id, unity.number, unity.name, unity.sort, unity.version)
-            column = unity.totals.column
+            column = unity.totals.trimmed()
             for start in range(0, len(column), _RUN_NUMBERS):
                 numbers = column[start : start + _RUN_NUMBERS]
-                yield _Totals(_as_bytes(numbers) if isinstance(numbers, array) else list(map(str, numbers)))
+                yield _Totals(_stored(numbers))
+            pairs = unity.competition_sums.pairs
+            those = iter(pairs.items())
+            while some := list(islice(those, _RUN_ITEMS)):
+                yield _CompetitionSums([competitor_id for competitor_id, _ in some], [_stored(its) for _, its in some])
 
 
 def _runs_of_ids(items: Packed[_Id, _Item]) -> Iterator[list[_Id]]:
@@ -135,14 +150,17 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
                     board.competitors.put(competitor_id, bytes(packed))
             case _Competitions():
                 for competition_id, packed in zip(run.ids, run.packed, strict=True):
-                    _competition(packed)
+                    competition = _competition(packed)
                     board.competitions.put(competition_id, bytes(packed))
+                    if competition.voided_at is not None:
+                        board.voided.add(competition_id)
             case _Ranking():
                 board.rankings[run.ranking_id] = Ranking(
                     number=run.number,
                     name=run.name,
                     description=run.description,
                     closed_at=run.closed_at,
+                    criteria=run.criteria,
                     participants=Enrolment(),
                     unities={},
                     updated_at=run.updated_at,
@@ -160,8 +178,11 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
                     totals=Totals(ranking.participants),
                 )
             case _Totals():
-                numbers = _as_numbers(run.totals) if isinstance(run.totals, bytes) else list(map(int, run.totals))
-                _last(_last(board.rankings).unities).totals.append_column(numbers)
+                _last(_last(board.rankings).unities).totals.append_column(_restored(run.totals))
+            case _CompetitionSums():
+                sums = _last(_last(board.rankings).unities).competition_sums
+                for competitor_id, pairs in zip(run.competitor_ids, run.pairs, strict=True):
+                    sums.put(competitor_id, _restored(pairs))
             case _:
                 assert_never(run)
         yield
@@ -173,6 +194,14 @@ _T = TypeVar("_T")
 def _last(items: dict[Any, _T]) -> _T:
     """The item that was added last. Raises LookupError."""
     return items[next(reversed(items), None)]
+
+
+def _stored(numbers: "array[int] | list[int]") -> bytes | list[str]:
+    return _as_bytes(numbers) if isinstance(numbers, array) else list(map(str, numbers))
+
+
+def _restored(stored: bytes | list[str]) -> "array[int] | list[int]":
+    return _as_numbers(stored) if isinstance(stored, bytes) else list(map(int, stored))
 
 
 def _as_bytes(numbers: "array[int]") -> bytes:

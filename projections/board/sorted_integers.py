@@ -5,7 +5,6 @@ the leaves before. So each operation costs a bisection, one move within a leaf, 
 with a number beyond 64 bits is a list instead: larger, but exact.
 """
 
-import sys
 from array import array
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Generator, Iterable, Iterator
@@ -17,9 +16,11 @@ LEAF_MAX: Final = 1_024
 """Numbers in a leaf. Moving them costs as much as finding the leaf."""
 _LEAF_FILLED: Final = LEAF_MAX * 7 // 8
 _LEAF_MIN: Final = LEAF_MAX // 8
-_INTEGER_BYTES: Final = 40
-_LEAF_BYTES: Final = 100
-"""What a leaf takes beside itself: its places in lists, its separator and its count."""
+_INTEGER_BYTES: Final = 9
+"""A number in an array, with the room that arrays keep for more."""
+_WIDE_LEAF_BYTES: Final = LEAF_MAX * 40
+_LEAF_BYTES: Final = 180
+"""What a leaf takes beside its numbers: the object, its places in lists, its separator and its count."""
 
 _Leaf: TypeAlias = "array[int] | list[int]"
 
@@ -85,6 +86,7 @@ class SortedIntegers:
         # Leaf n holds what is smaller than separator n and not smaller than the one before.
         self._separators: list[int] = [leaf[0] for leaf in self._leaves[1:]]
         self._counts = Counts(map(len, self._leaves))
+        self._wide = _wide(self._leaves)
 
     def copy(self) -> "SortedIntegers":
         """A set that is equal now and changes by itself."""
@@ -92,6 +94,7 @@ class SortedIntegers:
         copied._leaves = [leaf[:] for leaf in self._leaves]
         copied._separators = self._separators[:]
         copied._counts = self._counts.copy()
+        copied._wide = self._wide
         return copied
 
     def __len__(self) -> int:
@@ -109,6 +112,7 @@ class SortedIntegers:
             insort(leaf, integer)
         except OverflowError:
             leaf = self._leaves[number] = list(leaf)
+            self._wide += 1
             insort(leaf, integer)
         if len(leaf) > LEAF_MAX:
             self._replace(number, number + 1, leaf)
@@ -157,9 +161,8 @@ class SortedIntegers:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes in memory."""
-        wide = sum(len(leaf) for leaf in self._leaves if isinstance(leaf, list))
-        return sum(map(sys.getsizeof, self._leaves)) + len(self._leaves) * _LEAF_BYTES + wide * _INTEGER_BYTES
+        """Bytes in memory, estimated."""
+        return len(self) * _INTEGER_BYTES + len(self._leaves) * _LEAF_BYTES + self._wide * _WIDE_LEAF_BYTES
 
     # ── Leaves ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -168,9 +171,16 @@ class SortedIntegers:
         many. None of the leaves stays empty, because two make one as soon as one is small."""
         half = len(integers) // 2
         parts = [integers] if len(integers) <= LEAF_MAX else [integers[:half], integers[half:]]
-        self._leaves[first:end] = map(_leaf, parts)
+        leaves = [_leaf(part) for part in parts]
+        self._wide += _wide(leaves) - _wide(self._leaves[first:end])
+        self._leaves[first:end] = leaves
         self._separators[first : end - 1] = [part[0] for part in parts[1:]]
         self._counts = Counts(map(len, self._leaves))
+
+
+def _wide(leaves: Iterable[_Leaf]) -> int:
+    """How many of these leaves are lists."""
+    return sum([isinstance(leaf, list) for leaf in leaves])
 
 
 def _leaf(integers: Items[int]) -> _Leaf:

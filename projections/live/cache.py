@@ -1,10 +1,12 @@
 """What was rendered of one tournament, kept until what it shows has changed, and bounded in bytes."""
 
 from collections.abc import Callable, Hashable
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from msgspec import Struct
+
+from engine.domain.terms import CompetitorId
 
 RENDERED_BYTES_MAX: Final = 64 * 1024 * 1024
 """Rendered pieces of answers that are kept for one tournament."""
@@ -13,12 +15,15 @@ KEPT_BYTES_MAX: Final = RENDERED_BYTES_MAX // 4
 
 PIECES_BYTES_MAX: Final = 16 * 1024 * 1024
 """Bytes of the shapes of single competitors that are kept for one tournament."""
+WINDOWS_BYTES_MAX: Final = 4 * 1024 * 1024
+"""Bytes of the windows that are kept for one tournament, all of its head."""
 
 _PIECE_OVERHEAD_BYTES: Final = 150
 _OVERHEAD_BYTES: Final = 800
 """What a kept piece takes beside its own bytes: key, stamp, places in dictionaries, the objects around."""
 
 _T = TypeVar("_T")
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 class Sized(Protocol):
@@ -40,14 +45,15 @@ class RenderCache:
 
     def __init__(self) -> None:
         self._size_bytes = 0
-        self.small = SmallPieces()
+        self.small: SmallPieces[CompetitorId] = SmallPieces(PIECES_BYTES_MAX)
+        self.windows: SmallPieces[Hashable] = SmallPieces(WINDOWS_BYTES_MAX)
         self._pieces: dict[Hashable, _Piece] = {}
         self._shared: WeakValueDictionary[Hashable, object] = WeakValueDictionary()
 
     @property
     def size_bytes(self) -> int:
         """Bytes in memory."""
-        return self._size_bytes + self.small.size_bytes
+        return self._size_bytes + self.small.size_bytes + self.windows.size_bytes
 
     def rendered(self, key: Hashable, stamp: object, render: Callable[[], _T], size_bytes: Callable[[_T], int]) -> _T:
         """What `render` makes: made once for `key`, and again when `stamp` has changed."""
@@ -90,18 +96,19 @@ class RenderCache:
             self._size_bytes -= self._pieces.pop(next(iter(self._pieces))).size_bytes
 
 
-class SmallPieces:
-    """Rendered pieces by number: the shapes of competitors. All are of the same `stamp`, which only grows; a piece that
-    shows something else without another stamp must be dropped.
+class SmallPieces(Generic[_Key]):
+    """Rendered pieces by key: the shapes of competitors, and windows. All are of the same `stamp`, which only grows; a
+    piece that shows something else without another stamp must be dropped.
 
-    What is kept takes up to PIECES_BYTES_MAX. Beyond it nothing more is kept: the others are rendered when they are
-    shown, which takes some microseconds each.
+    What is kept takes up to `bytes_max`. Beyond it nothing more is kept: the others are rendered when they are shown,
+    which takes some microseconds each.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, bytes_max: int) -> None:
         self.size_bytes = 0
         self.stamp = 0
-        self._pieces: dict[int, bytes] = {}
+        self._bytes_max = bytes_max
+        self._pieces: dict[_Key, bytes] = {}
         self.get: Final = self._pieces.get
 
     def renew(self, stamp: int) -> None:
@@ -109,15 +116,15 @@ class SmallPieces:
         self._pieces.clear()
         self.size_bytes, self.stamp = 0, stamp
 
-    def keep(self, number: int, piece: bytes) -> None:
+    def keep(self, key: _Key, piece: bytes) -> None:
         """Keeps a piece that is not kept yet."""
         size_bytes = len(piece) + _PIECE_OVERHEAD_BYTES
-        if self.size_bytes + size_bytes <= PIECES_BYTES_MAX:
-            self._pieces[number] = piece
+        if self.size_bytes + size_bytes <= self._bytes_max:
+            self._pieces[key] = piece
             self.size_bytes += size_bytes
 
-    def drop(self, number: int) -> None:
-        piece = self._pieces.pop(number, None)
+    def drop(self, key: _Key) -> None:
+        piece = self._pieces.pop(key, None)
         if piece is not None:
             self.size_bytes -= len(piece) + _PIECE_OVERHEAD_BYTES
 

@@ -19,7 +19,7 @@ from projections.live.nested_sets import Bounds
 _BYTES: Final = 1_000
 _COMPETITOR_BYTES: Final = 760
 _RANKING_BYTES: Final = 4_000
-_ID_BYTES: Final = 40
+_ID_BYTES: Final = 8
 
 
 class HeldUnity(Struct, frozen=True):

@@ -91,8 +91,9 @@ class Orders:
                 if kept is not None and event.sort not in (None, kept.unity.sort):
                     self._drop(event.unity_id)
             case events.RankingModified():
-                for unity_id in self._kept_of(event.ranking_id):
-                    if tuple(self._kept[unity_id].enrolment) != event.participants:
+                kept_ids = self._kept_of(event.ranking_id)
+                if kept_ids and tuple(self._kept[kept_ids[0]].enrolment) != event.participants:
+                    for unity_id in kept_ids:  # all have the one list of their ranking
                         self._drop(unity_id)
 
     def clear(self) -> None:

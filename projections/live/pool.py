@@ -40,6 +40,7 @@ from engine.process.telemetry import (
     LIVE_BYTES,
     LIVE_TOURNAMENTS,
     LIVES_LOADED,
+    LIVES_LOADING,
     STOPPED,
     observe,
 )
@@ -124,10 +125,11 @@ class LivePool:
     async def _load(self, tournament_id: TournamentId) -> None:
         LIVES_LOADED.inc()
         try:
-            async with self._reading() as connection:
-                live = await load(connection, tournament_id)
-                # A process that could not read it may have noted a stop.
-                await tables.resume(connection, tournament_id, live.head)
+            with LIVES_LOADING.track_inprogress():
+                async with self._reading() as connection:
+                    live = await load(connection, tournament_id)
+                    # A process that could not read it may have noted a stop.
+                    await tables.resume(connection, tournament_id, live.head)
         except LogForked as fork:
             self._alarm_fork(fork)
             raise HistoryReplaced from fork

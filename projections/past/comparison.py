@@ -4,6 +4,8 @@ Pure. It shows what a change would lead to, and how things would stand if someth
 """
 
 from collections.abc import Collection, Generator, Iterable
+from itertools import chain
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -12,9 +14,13 @@ from engine.domain import events
 from engine.domain.events import Event, Points
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Ranking, add_points
+from projections.board.competition_sums import CompetitionSums
 from projections.board.enrolment import Enrolment
-from projections.board.standing import Standing, standings
+from projections.board.order import OrderedLines
+from projections.board.standing import Standing
 from projections.past.history import finished
+
+_STEP_LINES: Final = 500
 
 
 class Move(Struct, frozen=True):
@@ -32,28 +38,35 @@ def moves(before: Ranking, after: Ranking) -> dict[UnityId, list[Move]]:
 
 
 def move_steps(before: Ranking, after: Ranking, unity_id: UnityId) -> Generator[None, None, list[Move]]:
-    """The moves in one unity, step by step."""
-    earlier, unity = before.unities[unity_id], after.unities[unity_id]
-    lines = standings(before.participants, earlier.totals, earlier.sort)
-    yield
-    standing_before = {line.competitor_id: line for line in lines}
-    yield
-    lines = standings(after.participants, unity.totals, unity.sort)
-    yield
-    standing_after = {line.competitor_id: line for line in lines}
-    yield
-    return [
-        Move(c, standing_before.get(c), standing_after.get(c))
-        for c in dict.fromkeys([*standing_after, *standing_before])
-    ]
+    """The moves in one unity, with pauses for the turns of others."""
+    standing_before = yield from _standing_of_each(before, unity_id)
+    standing_after = yield from _standing_of_each(after, unity_id)
+    found = []
+    for number, competitor_id in enumerate(dict.fromkeys(chain(standing_after, standing_before)), start=1):
+        found.append(Move(competitor_id, standing_before.get(competitor_id), standing_after.get(competitor_id)))
+        if number % _STEP_LINES == 0:
+            yield
+    return found
+
+
+def _standing_of_each(ranking: Ranking, unity_id: UnityId) -> Generator[None, None, dict[CompetitorId, Standing]]:
+    unity = ranking.unities[unity_id]
+    order = yield from OrderedLines.in_steps(ranking.participants, unity.totals, unity.sort)
+    found: dict[CompetitorId, Standing] = {}
+    for start in range(0, len(order), _STEP_LINES):
+        found.update({line.competitor_id: line for line in order.standings(start, start + _STEP_LINES)})
+        yield
+    return found
 
 
 def copied(ranking: Ranking, enrolment: Enrolment | None = None) -> Ranking:
-    """A copy that stays as it is when `ranking` is folded further. `enrolment`: a copy of the ranking's that there is
-    already."""
+    """A copy that stays as it is when `ranking` is folded further, without its sums of competitions: there may be
+    millions. `enrolment`: a copy of the ranking's that there is already."""
     enrolment = enrolment or ranking.participants.copy()
     unities = {
-        unity_id: msgspec.structs.replace(unity, totals=unity.totals.copied_for(enrolment))
+        unity_id: msgspec.structs.replace(
+            unity, totals=unity.totals.copied_for(enrolment), competition_sums=CompetitionSums()
+        )
         for unity_id, unity in ranking.unities.items()
     }
     return msgspec.structs.replace(ranking, participants=enrolment, unities=unities)

@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.events import ParticipantsChanged, Points, PointsReversed, Recorded, UnityChanged
+from engine.domain.events import ParticipantsChanged, Points, PointsAdded, PointsReversed, Recorded, UnityChanged
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, Unity, fold
 from projections.board.order import OrderedLines
@@ -52,12 +52,14 @@ class Cause(StrEnum):
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """One step. `delta` is the sum of her deltas in the event; None: it gave her none."""
+    """One step. `delta` is the sum of her deltas in the event; None: it gave her none. `reason` is what was said of the
+    points; None: nothing, or it gave nobody points."""
 
     recorded: Recorded
     cause: Cause
     competition_id: CompetitionId | None
     reverses: Sequence | None
+    reason: str | None
     delta: int | None
     before: Place
     after: Place
@@ -128,6 +130,7 @@ class Explainer:
             cause=Cause.SORT if isinstance(event, UnityChanged) else Cause.LIST,
             competition_id=None,
             reverses=None,
+            reason=None,
             delta=None,
             before=before,
             after=after,
@@ -160,6 +163,7 @@ class Explainer:
             cause=Cause.REVERSAL if isinstance(event, PointsReversed) else Cause.POINTS,
             competition_id=event.competition_id,
             reverses=event.reverses if isinstance(event, PointsReversed) else None,
+            reason=event.reason if isinstance(event, PointsAdded) else None,
             delta=sum(hers) if hers else None,
             before=before,
             after=after,

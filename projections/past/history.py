@@ -12,7 +12,7 @@ from typing import Final, TypeVar, cast
 from msgspec import Struct
 
 from engine.domain import events
-from engine.domain.events import Event, Points, PointsReversed, Recorded
+from engine.domain.events import Event, Points, PointsAdded, PointsReversed, Recorded
 from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, fold
 from projections.board.order import OrderedLines
@@ -21,7 +21,7 @@ from projections.board.order import OrderedLines
 class HistoryLine(Struct, frozen=True, gc=False):
     """One delta. `competition_id` None: a free modification. `total` is the total after this line. The positions are
     those before and after the whole event; None: the competitor was not in the list. `reverses` is the sequence of the
-    event that this one takes back."""
+    event that this one takes back. `reason` is what was said of the whole event; None: nothing."""
 
     sequence: Sequence
     recorded_at: datetime
@@ -34,6 +34,7 @@ class HistoryLine(Struct, frozen=True, gc=False):
     position_before: int | None
     position_after: int | None
     reverses: Sequence | None
+    reason: str | None
 
 
 class Filter(Struct, frozen=True, kw_only=True):
@@ -141,6 +142,7 @@ class Historian:
             position_before,
             order.position(after),
             event.reverses if isinstance(event, PointsReversed) else None,
+            event.reason if isinstance(event, PointsAdded) else None,
         )
         return (line,)
 
@@ -162,6 +164,7 @@ class Historian:
             if number % _STEP_LINES == 0:
                 yield
         reverses = event.reverses if isinstance(event, PointsReversed) else None
+        reason = event.reason if isinstance(event, PointsAdded) else None
         lines = []
         for number, delta in enumerate(event.deltas, start=1):
             named, order = (delta.competitor_id, delta.unity_id), orders[delta.unity_id]
@@ -179,6 +182,7 @@ class Historian:
                     before[named][1],
                     order.position(order.line(delta.competitor_id)),
                     reverses,
+                    reason,
                 )
             )
             if number % _STEP_LINES == 0:

@@ -20,7 +20,8 @@ def board_bytes(board: Board) -> int:
     size = _BYTES + board.competitors.size_bytes + board.competitions.size_bytes
     for ranking in board.rankings.values():
         size += _RANKING_BYTES + ranking.participants.size_bytes
-        size += sum([_UNITY_BYTES + unity.totals.size_bytes for unity in ranking.unities.values()])
+        for unity in ranking.unities.values():
+            size += _UNITY_BYTES + unity.totals.size_bytes + unity.competition_sums.size_bytes
     return size
 
 

@@ -5,10 +5,12 @@ never computed here: whatever an event touched is written as the fold left it, s
 than the board.
 """
 
+import asyncio
 from array import array
-from collections.abc import AsyncIterable, Collection, Iterator, Mapping
-from contextlib import nullcontext
-from itertools import islice, repeat
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
+from contextlib import aclosing, nullcontext
+from itertools import groupby, islice, repeat
+from operator import itemgetter
 from typing import Final, assert_never
 
 from asyncpg import Connection, Record
@@ -19,10 +21,13 @@ from engine.domain.errors import LogUnreadable
 from engine.domain.events import Event
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log.log import Head
-from projections.board.board import FOLD_VERSION, Board, Unity
+from engine.process.telemetry import LOADED_ROWS
+from projections.board.board import FOLD_VERSION, Board, Unity, board_like
 from projections.board.enrolment import Enrolment, Totals
+from projections.board.packed import packed
 from projections.tables.columns import (
     COMPETITION,
+    COMPETITION_SUM,
     COMPETITOR,
     ENROLMENT,
     PARTICIPANT,
@@ -249,42 +254,90 @@ _RANKINGS: Final = RANKING.select()
 _ENROLMENTS: Final = ENROLMENT.select()
 _UNITIES: Final = UNITY.select()
 _TOTALS: Final = TOTAL.select()
+_COMPETITION_SUMS: Final = COMPETITION_SUM.select()
 
 
-async def load_board(connection: Connection, tournament_id: TournamentId) -> Board:
-    """The board that the rows make up. Whoever calls sees to it that they are of one moment and this version."""
-    return (await load_boards(connection, [tournament_id]))[tournament_id]
+async def load_board(connection: Connection, tournament_id: TournamentId, *, like: Board | None = None) -> Board:
+    """The board that the rows make up. Whoever calls sees to it that they are of one moment and this version. What is
+    the same as in `like` takes hardly more memory."""
+    board = Board() if like is None else board_like(like)
+    await _load(connection, {tournament_id: board})
+    return board
 
 
 async def load_boards(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Board]:
     """As `load_board`, of each of several tournaments; empty where there are no rows."""
     boards = {tournament_id: Board() for tournament_id in tournament_ids}
-    if not boards:
-        return boards
+    if boards:
+        await _load(connection, boards)
+    return boards
+
+
+async def _load(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
     async with nullcontext() if connection.is_in_transaction() else connection.transaction():  # a cursor wants one
         await _load_competitors(connection, boards)
         await _load_competitions(connection, boards)
         await _load_rankings(connection, boards)
-    return boards
 
 
-def _rows(connection: Connection, statement: str, boards: Mapping[TournamentId, Board]) -> AsyncIterable[Record]:
-    """What a statement reads of these tournaments, ROWS_MAX at a time: none of these is near the limit of a statement,
-    and others have their turn between them."""
-    rows: AsyncIterable[Record] = connection.cursor(statement, list(boards), prefetch=ROWS_MAX)
-    return rows
+async def in_portions(
+    connection: Connection, statement: str, *arguments: object, seconds_max: float | None = None
+) -> AsyncGenerator[list[Record], None]:
+    """What a statement reads, ROWS_MAX rows at a time, within a transaction: others have their turn between them, and
+    PostgreSQL makes the next rows while these are being used. Use it `aclosing`.
+
+    `seconds_max`: for each portion, if not as long as any statement may take.
+    """
+    cursor = await connection.cursor(statement, *arguments, timeout=seconds_max)
+    reading = asyncio.create_task(cursor.fetch(ROWS_MAX, timeout=seconds_max))
+    try:
+        while len(rows := await reading) == ROWS_MAX:
+            reading = asyncio.create_task(cursor.fetch(ROWS_MAX, timeout=seconds_max))
+            await asyncio.sleep(0)  # it sends its query
+            yield rows
+        if rows:
+            yield rows
+    finally:
+        reading.cancel()
+        await asyncio.wait([reading])
+
+
+async def _portions(
+    connection: Connection, statement: str, boards: Mapping[TournamentId, Board]
+) -> AsyncGenerator[list[Record], None]:
+    """What a statement reads of these tournaments."""
+    async with aclosing(in_portions(connection, statement, list(boards))) as portions:
+        async for rows in portions:
+            LOADED_ROWS.inc(len(rows))
+            yield rows
+
+
+async def _rows(
+    connection: Connection, statement: str, boards: Mapping[TournamentId, Board]
+) -> AsyncGenerator[Record, None]:
+    """The rows of `_portions`, one by one."""
+    async with aclosing(_portions(connection, statement, boards)) as portions:
+        async for rows in portions:
+            for row in rows:
+                yield row
 
 
 async def _load_competitors(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
-    async for row in _rows(connection, _COMPETITORS, boards):
-        boards[row["tournament_id"]].competitors[row["competitor_id"]] = competitor_of(row)
+    async with aclosing(_portions(connection, _COMPETITORS, boards)) as portions:
+        async for rows in portions:
+            for row in rows:
+                boards[row[0]].competitors.put(row[1], packed(competitor_of(row)))
 
 
 async def _load_competitions(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
     participants = await _load_participants(connection, boards)
-    async for row in _rows(connection, _COMPETITIONS, boards):
-        taking_part = participants.get((row["tournament_id"], row["competition_id"]), ())
-        boards[row["tournament_id"]].competitions[row["competition_id"]] = competition_of(row, taking_part)
+    async with aclosing(_rows(connection, _COMPETITIONS, boards)) as rows:
+        async for row in rows:
+            taking_part = participants.get((row["tournament_id"], row["competition_id"]), ())
+            board = boards[row["tournament_id"]]
+            board.competitions[row["competition_id"]] = competition_of(row, taking_part)
+            if row["voided_at"] is not None:
+                board.voided.add(row["competition_id"])
 
 
 async def _load_participants(
@@ -295,35 +348,57 @@ async def _load_participants(
     participants: dict[tuple[TournamentId, CompetitionId], Participants] = {}
     of: tuple[TournamentId, CompetitionId] | None = None
     gathered: list[tuple[CompetitorId, str | None]] = []
-    async for tournament_id, competition_id, _, competitor_id, result in _rows(connection, _PARTICIPANTS, boards):
-        if of is not None and of != (tournament_id, competition_id):
-            participants[of], gathered = tuple(gathered), []
-        of = tournament_id, competition_id
-        gathered.append((competitor_id, result))
+    async with aclosing(_rows(connection, _PARTICIPANTS, boards)) as rows:
+        async for tournament_id, competition_id, _, competitor_id, result in rows:
+            if of is not None and of != (tournament_id, competition_id):
+                participants[of], gathered = tuple(gathered), []
+            of = tournament_id, competition_id
+            gathered.append((competitor_id, result))
     if of is not None:
         participants[of] = tuple(gathered)
     return participants
 
 
 async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
-    places: dict[tuple[TournamentId, RankingId], array[int]] = {}
-    async for tournament_id, ranking_id, competitor_id, number, has_left in _rows(connection, _ENROLMENTS, boards):
-        of_ranking = places.setdefault((tournament_id, ranking_id), array("q"))
-        of_ranking.extend(repeat(0, number - 1 - len(of_ranking)))
-        of_ranking.append(-competitor_id if has_left else competitor_id)
-    enrolments = {key: Enrolment.restored(of_ranking) for key, of_ranking in places.items()}
+    enrolments = await _load_enrolments(connection, boards)
     unities: dict[tuple[TournamentId, RankingId], dict[UnityId, Unity]] = {}
-    totals: dict[tuple[TournamentId, UnityId], Totals] = {}
-    async for row in _rows(connection, _UNITIES, boards):
-        key, unity_id = (row["tournament_id"], row["ranking_id"]), row["unity_id"]
-        totals[row["tournament_id"], unity_id] = Totals(enrolments.setdefault(key, Enrolment()))
-        unities.setdefault(key, {})[unity_id] = unity_of(row, totals[row["tournament_id"], unity_id])
-    async for tournament_id, unity_id, competitor_id, total in _rows(connection, _TOTALS, boards):
-        if (of_unity := totals.get((tournament_id, unity_id))) is not None:
-            of_unity.add(competitor_id, total)
-    async for row in _rows(connection, _RANKINGS, boards):
-        key = row["tournament_id"], row["ranking_id"]
-        boards[row["tournament_id"]].rankings[row["ranking_id"]] = ranking_of(row, enrolments[key], unities[key])
+    unity_by_id: dict[tuple[TournamentId, UnityId], Unity] = {}
+    async with aclosing(_rows(connection, _UNITIES, boards)) as rows:
+        async for row in rows:
+            key, unity_id = (row["tournament_id"], row["ranking_id"]), row["unity_id"]
+            unity = unity_of(row, Totals(enrolments.setdefault(key, Enrolment())))
+            unities.setdefault(key, {})[unity_id] = unity_by_id[row["tournament_id"], unity_id] = unity
+    async with aclosing(_portions(connection, _TOTALS, boards)) as portions:
+        async for rows_of_totals in portions:
+            for key_of_unity, of_rows in groupby(rows_of_totals, itemgetter(0, 1)):
+                if (of_unity := unity_by_id.get(key_of_unity)) is not None:
+                    of_unity.totals.make_room()
+                    for _, _, competitor_id, total in of_rows:
+                        of_unity.totals.add(competitor_id, total)
+    async with aclosing(_rows(connection, _COMPETITION_SUMS, boards)) as rows:
+        async for tournament_id, unity_id, competitor_id, competition_id, given in rows:
+            if (of_unity := unity_by_id.get((tournament_id, unity_id))) is not None:
+                of_unity.competition_sums.add(competitor_id, competition_id, given)
+    async with aclosing(_rows(connection, _RANKINGS, boards)) as rows:
+        async for row in rows:
+            key = row["tournament_id"], row["ranking_id"]
+            boards[row["tournament_id"]].rankings[row["ranking_id"]] = ranking_of(row, enrolments[key], unities[key])
+
+
+async def _load_enrolments(
+    connection: Connection, boards: Mapping[TournamentId, Board]
+) -> dict[tuple[TournamentId, RankingId], Enrolment]:
+    enrolments: dict[tuple[TournamentId, RankingId], Enrolment] = {}
+    async with aclosing(_portions(connection, _ENROLMENTS, boards)) as portions:
+        async for rows in portions:
+            for key, of_ranking in groupby(rows, itemgetter(0, 1)):
+                enrolment = enrolments.setdefault(key, Enrolment())
+                first, places = len(enrolment.places), array("q")
+                for _, _, competitor_id, number, has_left in of_ranking:
+                    places.extend(repeat(0, number - 1 - first - len(places)))
+                    places.append(-competitor_id if has_left else competitor_id)
+                enrolment.append_places(places)
+    return enrolments
 
 
 # ── Writing what events touched ─────────────────────────────────────────────────────────────────────────
@@ -340,6 +415,7 @@ class Touched(Struct):
     enrolments: dict[RankingId, "TouchedEnrolments"] = field(default_factory=dict)
     unities: set[tuple[RankingId, UnityId]] = field(default_factory=set)
     totals: set[tuple[RankingId, UnityId, CompetitorId]] = field(default_factory=set)
+    competition_sums: set[tuple[RankingId, UnityId, CompetitorId, CompetitionId]] = field(default_factory=set)
     set_aside: set[Sequence] = field(default_factory=set)
 
 
@@ -360,6 +436,10 @@ def touch(touched: Touched, event: Event) -> None:
                     _touch_list(touched, event.ranking_id, delta.competitor_id)
                 touched.unities.add((event.ranking_id, delta.unity_id))
                 touched.totals.add((event.ranking_id, delta.unity_id, delta.competitor_id))
+                if event.competition_id is not None:
+                    touched.competition_sums.add(
+                        (event.ranking_id, delta.unity_id, delta.competitor_id, event.competition_id)
+                    )
         case events.TournamentOpened() | events.Ignored():
             pass
         case events.EventSetAside():
@@ -385,7 +465,12 @@ def touch(touched: Touched, event: Event) -> None:
         case events.UnityAdded() | events.UnityChanged():
             touched.rankings.add(event.ranking_id)
             touched.unities.add((event.ranking_id, event.unity_id))
-        case events.RankingInformationChanged() | events.RankingClosed() | events.RankingReopened():
+        case (
+            events.RankingInformationChanged()
+            | events.ClassificationDeclared()
+            | events.RankingClosed()
+            | events.RankingReopened()
+        ):
             touched.rankings.add(event.ranking_id)
         case _:
             assert_never(event)
@@ -410,6 +495,12 @@ def everything(board: Board) -> Touched:
         enrolments={ranking_id: TouchedEnrolments(None) for ranking_id in board.rankings},
         unities=set(unities),
         totals={(r, u, c) for (r, u), unity in unities.items() for c in unity.totals},
+        competition_sums={
+            (r, u, competitor_id, competition_id)
+            for (r, u), unity in unities.items()
+            for competitor_id in unity.competition_sums
+            for competition_id, _ in unity.competition_sums.of(competitor_id)
+        },
     )
 
 
@@ -420,6 +511,7 @@ _SAVE_RANKINGS: Final = RANKING.insert()
 _SAVE_ENROLMENTS: Final = ENROLMENT.insert()
 _SAVE_UNITIES: Final = UNITY.insert()
 _SAVE_TOTALS: Final = TOTAL.insert()
+_SAVE_COMPETITION_SUMS: Final = COMPETITION_SUM.insert()
 
 
 async def save(connection: Connection, touched: Mapping[TournamentId, Touched]) -> None:
@@ -439,6 +531,12 @@ async def save(connection: Connection, touched: Mapping[TournamentId, Touched]) 
     await _write(connection, _SAVE_UNITIES, unities, UNITY)
     totals = ((t, u, c, board.rankings[r].unities[u].totals[c]) for t, on, board in of for r, u, c in on.totals)
     await _write(connection, _SAVE_TOTALS, totals)
+    sums = (
+        (t, u, c, competition_id, board.rankings[r].unities[u].competition_sums.sum(c, competition_id))
+        for t, on, board in of
+        for r, u, c, competition_id in on.competition_sums
+    )
+    await _write(connection, _SAVE_COMPETITION_SUMS, sums)
 
 
 _Row = tuple[object, ...]

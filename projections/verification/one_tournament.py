@@ -3,13 +3,16 @@
 This module reads the blocks, and compares what is kept beside the log: notes, snapshots, tables. `block_checks.py`
 checks and folds each block.
 
-Memory holds two batches of blocks, one board, and as many sums as the board has totals, however long the log is.
+Memory holds two batches of blocks, one board, and as many sums as the board has totals, however long the log is. When
+tables or a snapshot are compared, it holds their lists and totals too, but only those competitors and competitions that
+differ; lines of standings go by in portions.
 """
 
 import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
+from itertools import islice
 from typing import Final
 
 import asyncpg
@@ -22,13 +25,15 @@ from engine.domain.terms import CompetitorId, Sequence, UnityId
 from engine.log import log
 from engine.log.log import Head
 from projections.board.board import FOLD_VERSION, Board
-from projections.board.differences import differences
-from projections.board.standing import standings
+from projections.board.differences import Unmatched, differences
+from projections.board.enrolment import Totals
+from projections.board.order import OrderedLines
+from projections.board.standing import Standing
 from projections.tables import snapshots
 from projections.tables.tables import Checkpoint
 from projections.verification import stored_log
 from projections.verification.block_checks import BlockChecks, DifferenceCollector, DueReversals
-from projections.verification.progress import Difference, Progress, beginning
+from projections.verification.progress import Difference, Progress, Sums, beginning
 from projections.verification.source import TournamentSource
 from projections.verification.stored_log import RegisteredTournament, StoredBlock
 from projections.verification.table_checks import StandingRow
@@ -39,7 +44,9 @@ MARK_EVENTS: Final = 1_000_000
 RECEIVE_BYTES: Final = 64 * 1024
 """After so much of the blocks' text has been verified, we receive what has come of the next batch. All of it may not
 fit into the socket's buffer, and PostgreSQL would wait for room instead of going on."""
-_UNORDERED: Final = ("totals", "sums")
+LINES_AT_ONCE: Final = 500
+"""Lines of standings that are made at once."""
+_UNORDERED: Final = ("totals", "competition_sums", "sums")
 """The parts of a board whose order is never shown."""
 _NEVER: Final = 2**63
 UNREVERSED_MAX: Final = 10
@@ -308,7 +315,9 @@ class TournamentVerification:
             self.progress.unchecked.append(f"snapshot at {sequence}: the log before it cannot be folded")
             return
         try:
-            snapshot = await snapshots.nearest(self._connection, self.progress.tournament_id, sequence)
+            snapshot = await snapshots.nearest(
+                self._connection, self.progress.tournament_id, sequence, like=self._checks.board
+            )
         except snapshots.SnapshotUndecodable as error:
             self._differ(sequence, "snapshot.board", str(error))
             return
@@ -330,44 +339,57 @@ class TournamentVerification:
             return
         progress.tables_at = head.sequence
         count = progress.differences_count
-        for table, row_id, wrong in await self._source.strays():
-            self._differ(head.sequence, f"tables.{table}[{row_id}]", wrong)
-        bare = await self._source.incomplete()
-        if bare is not None:
-            self._differ(head.sequence, f"tables.rankings[{bare}]", "has no list of competitors, or no unity")
+        if not await self._compare_rows(head):
             return
-        try:
-            board = await self._source.board()
-        except (ValueError, TypeError, OverflowError) as error:
-            self._differ(head.sequence, "tables", f"cannot be read: {error}")
-            return
-        self._compare_board(board, "tables")
         if progress.differences_count == count:
             await self._compare_view(head.sequence)
         else:
             progress.unchecked.append("the view of standings: the tables under it differ")
 
+    async def _compare_rows(self, head: Head) -> bool:
+        """Compares the rows with the board that the log gives. False: they make up no board."""
+        for table, row_id, wrong in await self._source.strays():
+            self._differ(head.sequence, f"tables.{table}[{row_id}]", wrong)
+        bare = await self._source.incomplete()
+        if bare is not None:
+            self._differ(head.sequence, f"tables.rankings[{bare}]", "has no list of competitors, or no unity")
+            return False
+        try:
+            board = await self._source.board(like=self._checks.board)
+        except (ValueError, TypeError, OverflowError) as error:
+            self._differ(head.sequence, "tables", f"cannot be read: {error}")
+            return False
+        self._compare_board(board, "tables")
+        return True
+
     async def _compare_view(self, at: Sequence) -> None:
         """Compares the view, which PostgreSQL computes, with the positions that answers show."""
+        unmatched, ours = Unmatched(_unity_and_competitor), self._standing_rows()
         try:
-            rows = await self._source.standing_rows()
+            async with aclosing(self._source.standing_rows()) as portions:
+                async for rows in portions:
+                    unmatched.take(list(islice(ours, len(rows))), rows)
         except DATABASE_TROUBLE:
             raise
         except asyncpg.PostgresError as error:
             self._differ(at, "standing", f"cannot be read: {error}")
             return
-        expected = {(row.unity_id, row.competitor_id): row for row in self._standing_rows()}
-        found = {(row.unity_id, row.competitor_id): row for row in rows}
-        if len(found) != len(rows):
-            self._differ(at, "standing", "shows a competitor twice")
-        for unlike in differences(expected, found, path="standing"):
+        unmatched.take(list(ours), [])
+        lists = {u: ranking.participants for ranking in self._checks.board.rankings.values() for u in ranking.unities}
+        for unity_id, competitor_id in unmatched.found.keys() - unmatched.expected.keys():
+            if competitor_id in lists.get(unity_id, ()):
+                self._differ(at, "standing", f"shows competitor {competitor_id} twice in unity {unity_id}")
+                del unmatched.found[unity_id, competitor_id]
+        for unlike in differences(unmatched.expected, unmatched.found, path="standing"):
             self._differ(at, unlike.path, f"is {unlike.found}, not {unlike.expected}")
 
     def _standing_rows(self) -> Iterator[StandingRow]:
+        """The lines of all standings, in the order of `TournamentSource.standing_rows`."""
         for ranking_id, ranking in sorted(self._checks.board.rankings.items()):
-            enrolled = {c: place + 1 for place, c in enumerate(ranking.participants.places) if c > 0}
             for unity_id, unity in sorted(ranking.unities.items()):
-                for line in standings(ranking.participants, unity.totals, unity.sort):
+                for line in _lines(OrderedLines(ranking.participants, unity.totals, unity.sort)):
+                    place = ranking.participants.place(line.competitor_id)
+                    assert place is not None
                     yield StandingRow(
                         ranking_id,
                         unity_id,
@@ -375,7 +397,7 @@ class TournamentVerification:
                         line.competitor_id,
                         line.total,
                         unity.version,
-                        enrolled[line.competitor_id],
+                        place + 1,
                         self._tournament.slug,
                         ranking.name,
                         unity.name,
@@ -419,9 +441,12 @@ class TournamentVerification:
             self._differ(None, "index.event_competition", wrong)
         if progress.foldable:
             rankings = self._checks.board.rankings.values()
-            folded = _not_zero({u: unity.totals for r in rankings for u, unity in r.unities.items()})
-            for unlike in differences(_not_zero(progress.sums), folded, unordered=_UNORDERED, path="sums"):
-                self._differ(last, unlike.path, f"the fold has {unlike.found}, its deltas add up to {unlike.expected}")
+            folded = {u: unity.totals for r in rankings for u, unity in r.unities.items()}
+            if not _are_same(progress.sums, folded):
+                expected, found = _not_zero(progress.sums), _not_zero(folded)
+                for unlike in differences(expected, found, unordered=_UNORDERED, path="sums"):
+                    wrong = f"the fold has {unlike.found}, its deltas add up to {unlike.expected}"
+                    self._differ(last, unlike.path, wrong)
         else:
             progress.unchecked.append("sums and everything folded: an event cannot be folded")
 
@@ -446,6 +471,28 @@ class TournamentVerification:
             self._differ(sequence, "set_aside", "is set aside by the log, but the service does not ignore it")
         for sequence in sorted(ignored - self._checks.ignored):
             self._differ(sequence, "set_aside", "is ignored by the service, but the log does not set it aside")
+
+
+def _unity_and_competitor(row: StandingRow) -> tuple[UnityId, CompetitorId]:
+    return row.unity_id, row.competitor_id
+
+
+def _lines(order: OrderedLines) -> Iterator[Standing]:
+    """All lines of an order."""
+    for start in range(0, len(order), LINES_AT_ONCE):
+        yield from order.standings(start, start + LINES_AT_ONCE)
+
+
+def _are_same(sums: Sums, folded: Mapping[UnityId, Totals]) -> bool:
+    """Whether both have the same sums, those that are 0 or missing aside. Makes no copy of either."""
+    counted = 0
+    for unity_id, of_unity in sums.items():
+        totals = folded.get(unity_id)
+        for competitor_id, total in of_unity.items():
+            if total != (0 if totals is None else totals.get(competitor_id)):
+                return False
+            counted += total != 0
+    return counted == sum(map(len, folded.values()))
 
 
 def _not_zero(sums: Mapping[UnityId, Mapping[CompetitorId, int]]) -> dict[UnityId, dict[CompetitorId, int]]:

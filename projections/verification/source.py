@@ -6,8 +6,9 @@ a batch may hold) is left to be read by itself. So is the whole batch if somethi
 questions meet the error again, at the tournament that has it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from collections.abc import Sequence as Items
+from contextlib import aclosing
 from typing import Any, Final
 
 import asyncpg
@@ -76,12 +77,16 @@ class TournamentSource:
     async def incomplete(self) -> RankingId | None:
         return await table_checks.incomplete(self.connection, self.tournament_id)
 
-    async def board(self) -> Board:
-        return await tables.load_board(self.connection, self.tournament_id)
+    async def board(self, like: Board) -> Board:
+        return await tables.load_board(self.connection, self.tournament_id, like=like)
 
-    async def standing_rows(self) -> list[StandingRow]:
-        async with self.connection.transaction():  # a savepoint: an error does not end the moment
-            return await table_checks.standing_rows(self.connection, self.tournament_id)
+    async def standing_rows(self) -> AsyncGenerator[list[StandingRow], None]:
+        async with (
+            self.connection.transaction(),  # a savepoint: an error does not end the moment
+            aclosing(table_checks.standing_rows(self.connection, self.tournament_id)) as portions,
+        ):
+            async for rows in portions:
+                yield rows
 
 
 class _Found(Struct):
@@ -139,12 +144,12 @@ class PrefetchedSource(TournamentSource):
     async def incomplete(self) -> RankingId | None:
         return None
 
-    async def board(self) -> Board:
+    async def board(self, like: Board) -> Board:
         assert self._found.board is not None
         return self._found.board
 
-    async def standing_rows(self) -> list[StandingRow]:
-        return self._found.standing
+    async def standing_rows(self) -> AsyncGenerator[list[StandingRow], None]:
+        yield self._found.standing
 
 
 def is_small(tournament: RegisteredTournament) -> bool:

@@ -4,13 +4,16 @@ apply; and what the view of standings says.
 Like `tables.py` this is SQL on the relational projection, only for reading.
 """
 
+from collections.abc import AsyncGenerator
 from collections.abc import Sequence as Items
+from contextlib import aclosing
 from typing import Final
 
 from asyncpg import Connection
 from msgspec import Struct
 
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId, RankingId, TournamentId, UnityId
+from projections.tables import tables
 from projections.verification import stored_log
 
 _STRAYS: Final = """
@@ -61,6 +64,12 @@ _STRAYS: Final = """
     WHERE tournament_id = $1 AND NOT EXISTS (
         SELECT FROM unity AS u WHERE u.tournament_id = $1 AND u.unity_id = t.unity_id
     )
+    UNION ALL
+    SELECT 'competition_sum', unity_id, 'belongs to no unity'
+    FROM competition_sum AS s
+    WHERE tournament_id = $1 AND NOT EXISTS (
+        SELECT FROM unity AS u WHERE u.tournament_id = $1 AND u.unity_id = s.unity_id
+    )
     LIMIT $3
 """
 _INCOMPLETE: Final = """
@@ -103,6 +112,9 @@ _UNREGISTERED: Final = """
         SELECT 'unity', min(tournament_id) FROM unity WHERE tournament_id > low AND tournament_id < high
         UNION ALL
         SELECT 'total', min(tournament_id) FROM total WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'competition_sum', min(tournament_id) FROM competition_sum
+        WHERE tournament_id > low AND tournament_id < high
     ) AS found (rows, tournament_id)
     WHERE found.tournament_id IS NOT NULL
     GROUP BY found.rows
@@ -144,9 +156,12 @@ class StandingRow(Struct, frozen=True):
     competitor: str
 
 
-async def standing_rows(connection: Connection, tournament_id: TournamentId) -> list[StandingRow]:
-    """What the view `standing` shows of a tournament."""
-    return [StandingRow(*row) for row in await connection.fetch(_STANDING, tournament_id, timeout=CHECK_SECONDS_MAX)]
+async def standing_rows(connection: Connection, tournament_id: TournamentId) -> AsyncGenerator[list[StandingRow], None]:
+    """What the view `standing` shows of a tournament, in portions, within a transaction."""
+    read = tables.in_portions(connection, _STANDING, tournament_id, seconds_max=CHECK_SECONDS_MAX)
+    async with aclosing(read) as portions:
+        async for rows in portions:
+            yield [StandingRow(*row) for row in rows]
 
 
 async def faulty(connection: Connection, tournament_ids: Items[TournamentId]) -> set[TournamentId]:

@@ -6,9 +6,10 @@ from io import BytesIO
 import pytest
 import structlog
 
-from engine.domain.terms import TournamentId
+from engine.domain.terms import OPERATOR, TournamentId
 from engine.process.telemetry import log_json
 from tests.api.service import Client, Season, Service, make_token, play_season, serve, slug_of
+from tests.tournaments import open_new_tournament
 
 
 @pytest.fixture
@@ -42,9 +43,15 @@ async def token(service: Service) -> str:
 
 
 @pytest.fixture
-async def client(service: Service, token: str, tournament_id: TournamentId) -> Client:
+async def clients_tournament(service: Service) -> TournamentId:
+    """The tournament of `client`."""
+    return await open_new_tournament(service.database, actor=OPERATOR)
+
+
+@pytest.fixture
+async def client(service: Service, token: str, clients_tournament: TournamentId) -> Client:
     """A client of `service`, for a tournament in which nothing has happened but its opening."""
-    return service.client(await slug_of(service.database, tournament_id), token)
+    return service.client(await slug_of(service.database, clients_tournament), token)
 
 
 @pytest.fixture

@@ -203,6 +203,7 @@ async def test_points_of_several_rankings_are_one_commit(
             }
         ),
         "competition_id": season.competition_id,
+        "reason": "abandoned at half-time",
     }
     answer = await client.put("points.json", form, keyed("k"))
     assert answer.json == {
@@ -228,7 +229,9 @@ async def test_points_of_several_rankings_are_one_commit(
     shown = await client.get(f"rankings/{cup['id']}/standings.json")
     assert totals(shown, "goals")[ben] == 4
     history = (await client.get(f"rankings/{cup['id']}/history.json")).json["history"]
-    assert [line["competition_id"] for line in history] == [season.competition_id] * 2
+    assert [(line["competition_id"], line["reason"]) for line in history] == [
+        (season.competition_id, "abandoned at half-time")
+    ] * 2
     await client.put(f"competitions/{season.competition_id}/void.json")
     assert totals(await client.get(f"{season.path}/standings.json"))[ada] == 0
     assert totals(await client.get(f"rankings/{cup['id']}/standings.json"), "goals")[ben] == 0
@@ -253,6 +256,7 @@ async def test_one_fault_among_rankings_refuses_all(season: Season, cup: Any, lo
     assert await faults(stranger) == ["rankings_delta[0].participants_delta"]
     assert await faults(its, its) == ["rankings_delta"]
     assert await faults(its, competition_id=2**62) == ["competition_id"]
+    assert await faults(its, reason="x" * 256) == ["reason"]
     assert await faults(its | {"participants_delta": []}) == ["rankings_delta[0].participants_delta"]
     assert await faults(its | {"participants_delta": [good | {"unities": []}]}) == ["rankings_delta"]
     assert await faults(its | {"other": 1}) == ["rankings_delta"]

@@ -36,7 +36,7 @@ async def story(season: Season) -> dict[int, Any]:
     await put(".json", main_unity_name="points", participants=listed(season.ids))
     await put("/close.json")
     await put("/reopen.json")
-    await put("/add.json", participants_delta=deltas((ben, season.unity_id, -9)))
+    await put("/add.json", participants_delta=deltas((ben, season.unity_id, -9)), reason=" licence ")
     return told
 
 
@@ -146,6 +146,7 @@ async def test_history_tells_every_delta_and_what_it_led_to(season: Season, stor
         (ben, points, None, -9, -5, 3, 3),
     ]
     assert all(line["reverses"] is None for line in lines)
+    assert [line["reason"] for line in lines] == [None] * 7 + ["licence"]
     assert {line["sequence"] for line in lines} <= set(story)
     assert len({line["actor"] for line in lines}) == 1
 

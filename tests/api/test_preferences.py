@@ -92,12 +92,12 @@ async def test_a_refusal_is_the_same_whatever_is_preferred(season: Season, log: 
 
 @every_write
 async def test_a_minimal_answer_names_what_its_event_creates(
-    season: Season, service: Service, tournament_id: TournamentId, name: str
+    season: Season, service: Service, clients_tournament: TournamentId, name: str
 ) -> None:
     operation = BY_NAME[name]
     assert isinstance(operation, Write)
     answer = await ask(name, season, season.client, MINIMAL)
-    event = (await recorded(service.database, tournament_id))[int(answer.headers["Tallybook-Sequence"]) - 1]
+    event = (await recorded(service.database, clients_tournament))[int(answer.headers["Tallybook-Sequence"]) - 1]
     assert tuple(operation.new_ids.values()) == event.creates
     made = {key: getattr(event, field) for key, field in operation.new_ids.items()}
     assert answer.json == {"status": 200, "message": operation.answer.message} | made
@@ -105,9 +105,9 @@ async def test_a_minimal_answer_names_what_its_event_creates(
 
 @every_write
 async def test_nothing_is_rendered_for_a_minimal_answer(
-    season: Season, service: Service, tournament_id: TournamentId, name: str
+    season: Season, service: Service, clients_tournament: TournamentId, name: str
 ) -> None:
-    async with service.desk.live_pool.pinned(tournament_id) as live:
+    async with service.desk.live_pool.pinned(clients_tournament) as live:
         live.cache = RenderCache()
         assert (await ask(name, season, season.client, keyed("k") | MINIMAL)).status == 200
         assert live.cache.size_bytes == 0

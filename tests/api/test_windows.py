@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.interface import competitors
+from api.interface import standings as standings_answers
 from api.interface.fields import read_query
 from api.interface.windows import SPAN_MAX, WINDOW_FIELDS, WINDOW_LINES_MAX, Window
 from engine.domain.errors import Unacceptable
@@ -17,9 +18,10 @@ from engine.domain.terms import CompetitorId, Sort
 from projections.board.enrolment import Enrolment, Totals
 from projections.board.order import OrderedLines
 from projections.board.standing import standings
+from projections.board.sub_table import SOUGHT_AT_ONCE_MAX
 from projections.live import orders
 from tests.api.service import Client, Season, create_ranking, deltas, listed, register
-from tests.api.test_long import append, crowd
+from tests.api.test_long import append, crowd, points
 from tests.api.test_section5 import NOBODY, refused
 from tests.histories import unhurried
 
@@ -140,15 +142,47 @@ async def assert_windows(client: Client, path: str, unities: list[int], *moment:
         asked = lines[::-1]
         ids = listed(line["competitor_id"] for line in asked)
         assert await shown(client, path, *named, f"competitors={ids}") == cut_out(whole, number, asked)
+        await assert_sub_tables(client, path, whole, number, *named)
+
+
+async def assert_sub_tables(client: Client, path: str, whole: Any, number: int, *named: str) -> None:
+    """Every window of every sub-table, against the whole: positions are counted among those who have the tag."""
+    for tag in ("junior", "local", "nobody"):
+        having = {competitor["id"] for competitor in whole["competitors"] if {"name": tag} in competitor["tags"]}
+        lines = [line for line in whole["unities"][number]["competitors_ranking"] if line["competitor_id"] in having]
+        lines = [
+            line
+            | {
+                "overall": line["position"],
+                "position": 1 + sum(other["position"] < line["position"] for other in lines),
+            }
+            for line in lines
+        ]
+
+        def expected(of: list[Any], count: int = len(lines)) -> Any:
+            told = cut_out(whole, number, of)
+            return told | {"unities": [told["unities"][0] | {"lines": count}]}
+
+        asked = [*named, f"tag={tag}"]
+        assert await shown(client, path, *asked) == expected(lines)
+        assert await shown(client, path, *asked, "top=1") == expected(lines[:1])
+        assert await shown(client, path, *asked, "offset=1&limit=2") == expected(lines[1:3])
+        for offset, line in enumerate(lines):
+            around = await shown(client, path, *asked, f"around={line['competitor_id']}&span=1")
+            assert around == expected(lines[max(offset - 1, 0) : offset + 2])
+            one = await shown(client, path, *asked, f"competitors={line['competitor_id']}")
+            assert one == expected([line])
 
 
 async def test_every_window_is_a_part_of_the_whole_at_every_moment(season: Season, peers_client: Client) -> None:
-    """After points, lists, names, sorts and voided competitions; by the process that wrote, and by another."""
+    """After points, lists, names, tags, sorts and voided competitions; by the process that wrote, and by another."""
     client, path, (ada, ben, pair) = season.client, season.path, season.ids
     unity_ids = [unity["id"] for unity in (await client.get("rankings.json")).json["rankings"]["ranking"][0]["unities"]]
     points, fouls = unity_ids
     cause = season.competition_id
     moments = []
+    for competitor_id, tags in ((ada, "junior,local"), (ben, "local"), (pair, "junior")):
+        await client.put(f"competitors/{competitor_id}.json", {"tags": tags})
     for change, form in (
         ("/add.json", {"participants_delta": deltas((ada, points, 3), (ben, points, 3), (pair, fouls, -1))}),
         ("/add.json", {"participants_delta": deltas((pair, points, 5), (pair, points, 2)), "competition_id": cause}),
@@ -163,8 +197,10 @@ async def test_every_window_is_a_part_of_the_whole_at_every_moment(season: Seaso
         ("void", {}),
         ("/add.json", {"participants_delta": deltas((ben, fouls, 9), (ben, points, 2**31 - 1))}),
         ("unvoid", {}),
+        ("tags", {"tags": "local"}),
     ):
         target = f"competitions/{cause}/{change}.json" if "void" in change else f"{path}{change or '.json'}"
+        target = f"competitors/{pair}.json" if change == "tags" else target
         answer = await client.put(target, form)
         assert answer.status == 200, answer.body
         moments.append(answer.headers["Tallybook-Sequence"])
@@ -206,6 +242,32 @@ async def test_a_window_names_what_is_not_there(season: Season) -> None:
         refused(await client.get(f"{there}/standings.json?around={ada}&span=1{moment}"), 422, "around")
         refused(await client.get(f"{there}/standings.json?competitors={ben},{ada}{moment}"), 422, "competitors")
     refused(await client.get(f"{there}/standings.json?competitors={ada},{NOBODY}"), 422, "competitors", "competitors")
+
+
+async def test_who_does_not_have_the_tag_is_not_in_its_sub_table(season: Season) -> None:
+    client, path, (ada, ben, _) = season.client, season.path, season.ids
+    await client.put(f"competitors/{ada}.json", {"tags": "Junior"})
+    for moment in ("", f"&at_sequence={(await shown(client, path))['sequence']}"):
+        of = f"{path}/standings.json?tag=Junior{moment}"
+        (fault,) = refused(await client.get(f"{of}&around={ben}&span=1"), 422, "around")
+        assert fault == f"competitor {ben} is not among the competitors of the ranking that have this tag"
+        refused(await client.get(f"{of}&competitors={ada},{ben},{NOBODY}"), 422, "competitors", "competitors")
+    assert (await shown(client, path, "tag=junior"))["unities"][0]["lines"] == 0
+    refused(await client.get(f"{path}/standings.json?tag="), 400, "tag")
+    refused(await client.get(f"{path}/standings.json?tag={'x' * 256}"), 400, "tag")
+
+
+async def test_a_sub_table_is_of_so_many_and_no_more(dsn: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of more than are looked up one by one."""
+    most = SOUGHT_AT_ONCE_MAX + 1
+    await append(dsn, client.tournament, [*crowd(most, tags=("all",)), points(competitor=2)])
+    monkeypatch.setattr(standings_answers, "SUB_TABLE_COMPETITORS_MAX", most)
+    unity = (await shown(client, "rankings/1", "tag=all&top=2"))["unities"][0]
+    assert unity["lines"] == most
+    assert [tuple(line.values()) for line in unity["competitors_ranking"]] == [(2, 1, 1, 1), (1, 2, 0, 2)]
+    monkeypatch.setattr(standings_answers, "SUB_TABLE_COMPETITORS_MAX", most - 1)
+    (fault,) = refused(await client.get("rankings/1/standings.json?tag=all&top=3"), 422, "tag")
+    assert fault == "is that of 501 competitors; a sub-table can be asked for of at most 500"
 
 
 async def test_a_window_embeds_its_competitors_and_no_others_up_to_the_bound(dsn: str, client: Client) -> None:

@@ -672,6 +672,7 @@ def test_deltas_are_flat_and_in_the_order_sent_repeated_ones_included() -> None:
             indent=2,
         ),
         "competition_id": "8",
+        "reason": "four tries",
     }
     assert add_points(form) == commands.AddPoints(
         ranking_id=RankingId(5),
@@ -682,6 +683,7 @@ def test_deltas_are_flat_and_in_the_order_sent_repeated_ones_included() -> None:
             Delta(CompetitorId(2), UnityId(3), 5),
         ),
         competition_id=CompetitionId(8),
+        reason="four tries",
     )
 
 

@@ -5,12 +5,12 @@ from typing import Final, get_args
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from msgspec import NODEFAULT, UNSET
 
 from engine.domain import events
 from engine.domain.events import Event, Points
-from engine.domain.terms import Sort
+from engine.domain.terms import RankingId, Sort
 from engine.log.codec import Undecodable, cause_of, decode, encode, encode_lines, is_caused, tags
 from tests.histories import any_event, histories, unhurried
 
@@ -58,6 +58,8 @@ def test_a_body_is_one_line_that_postgresql_can_hold(event: Event) -> None:
 
 @settings(unhurried, max_examples=500)
 @given(any_event())
+@example(events.PointsAdded(ranking_id=RankingId(1), deltas=(), reason='"competition_id":7,'))
+@example(events.PointsAdded(ranking_id=RankingId(1), deltas=(), reason="competition_id"))
 def test_stored_points_are_found_by_the_competition_that_caused_them_and_nothing_else_is(event: Event) -> None:
     tag, body = encode(event)
     caused = isinstance(event, Points) and event.competition_id is not None
@@ -130,7 +132,9 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         (events.UnityAdded, "sort"): Sort.DESC,
         (events.UnityChanged, "name"): None,
         (events.UnityChanged, "sort"): None,
+        (events.ClassificationDeclared, "criteria"): (),
         (events.PointsAdded, "competition_id"): None,
+        (events.PointsAdded, "reason"): None,
     }
 
 

@@ -397,6 +397,22 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
         add_to_rankings((OVERALL, ((ANNA, POINTS, 3),)), competition_id=DUEL),
         added((ANNA, POINTS, 3), competition_id=DUEL),
     ),
+    "points may have a reason": (
+        add((ANNA, POINTS, -10), reason=" licence\n"),
+        added((ANNA, POINTS, -10), reason="licence"),
+    ),
+    "points for a competition may have one too": (
+        add((ANNA, POINTS, 1), competition_id=DUEL, reason="four tries"),
+        added((ANNA, POINTS, 1), competition_id=DUEL, reason="four tries"),
+    ),
+    "a reason may have 255 characters": (
+        add((ANNA, POINTS, 1), reason=LONGEST_NAME),
+        added((ANNA, POINTS, 1), reason=LONGEST_NAME),
+    ),
+    "points of one ranking among many have the reason of all": (
+        add_to_rankings((OVERALL, ((ANNA, POINTS, 3),)), reason=" licence"),
+        added((ANNA, POINTS, 3), reason="licence"),
+    ),
     "10,000 deltas may be added at once": (
         add(*[(ANNA, POINTS, 1)] * DELTAS_MAX),
         added(*[(ANNA, POINTS, 1)] * DELTAS_MAX),
@@ -735,6 +751,13 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
         add((ANNA, POINTS, 1), competition_id=NOBODY),
         [("competition_id", "competition 99 is not in this tournament")],
     ),
+    "points for a reason too long": (add((ANNA, POINTS, 1), reason=LONGEST_NAME + "e"), [("reason", TOO_LONG)]),
+    "points for a reason with a control character": (add((ANNA, POINTS, 1), reason="li\0cence"), [("reason", NUL)]),
+    "points for a reason of nothing but blanks": (add((ANNA, POINTS, 1), reason=" "), [("reason", EMPTY)]),
+    "points of rankings for a reason too long": (
+        add_to_rankings((OVERALL, ((ANNA, POINTS, 1),)), reason=LONGEST_NAME + "e"),
+        [("reason", TOO_LONG)],
+    ),
     "a delta too large": (
         add((ANNA, POINTS, DELTA_MAX + 1)),
         [("participants_delta", "delta 2147483648 is not within ±2147483647")],
@@ -802,12 +825,13 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
         [("competition_id", "competition 23 is voided")],
     ),
     "points with everything wrong": (
-        add((DORA, POINTS, 1), (ANNA, TIMES, 1), (DORA, TIMES, DELTA_MAX + 1), competition_id=NOBODY),
+        add((DORA, POINTS, 1), (ANNA, TIMES, 1), (DORA, TIMES, DELTA_MAX + 1), competition_id=NOBODY, reason="\0"),
         [
             ("participants_delta", f"competitor {DORA} is not in this ranking"),
             ("participants_delta", f"unity {TIMES} is not in this ranking"),
             ("participants_delta", "delta 2147483648 is not within ±2147483647"),
             ("competition_id", "competition 99 is not in this tournament"),
+            ("reason", NUL),
         ],
     ),
 }

@@ -32,6 +32,7 @@ from tests.desks import DOOR, HOLD_HEAD, holding, until, waiting_for_locks
 from tests.histories import any_event
 from tests.poison import append_text
 from tests.projections.test_tables import on_the_database
+from tests.statements import sent
 from tests.tampering import unguarded
 from tests.tournaments import open_new_tournament
 
@@ -1236,6 +1237,16 @@ async def test_every_statement_fits_the_migrated_schema_and_the_rights_of_whom_i
                     await service.execute(f"EXPLAIN (GENERIC_PLAN) {statement}")
             except asyncpg.PostgresError as error:
                 pytest.fail(f"{name}: {error}")
+
+
+async def test_for_no_statement_a_connection_asks_the_server_for_types(database: Database) -> None:
+    with sent(database) as texts:
+        async with database.raw_connection() as service:
+            await service.fetchval("SELECT 1")
+            for name, statement in statements().items():
+                if name.rpartition(".")[0] not in OWNERS_OWN:
+                    await service.prepare(statement)
+    assert texts == ["SELECT 1"]
 
 
 # ── Plans ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,12 +1,10 @@
 """What a share of the campaign needs in ordinary tests: a prepared data directory, and a trial of a small size."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
-import asyncpg
 import pytest
 
 from tests.faults.stage import prepare
@@ -23,21 +21,3 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trial(prepared: Path, tmp_path: Path) -> Callable[[float], Trial]:
     """A trial of that scale, always of the same seed."""
     return lambda scale: Trial(prepared, tmp_path, seed=1, scale=scale)
-
-
-@pytest.fixture
-def dsn_of_thread(cluster: str) -> Iterator[str]:
-    """As `dsn`, for tests that have an event loop of their own."""
-    with ThreadPoolExecutor(1) as thread:
-
-        def administer(statement: str) -> None:
-            async def execute() -> None:
-                connection = await asyncpg.connect(cluster)
-                await connection.execute(statement)
-                await connection.close()
-
-            thread.submit(asyncio.run, execute()).result()
-
-        administer("CREATE DATABASE simulation TEMPLATE tallybook_template")
-        yield urlunsplit(urlsplit(cluster)._replace(path="/simulation"))
-        administer("DROP DATABASE simulation WITH (FORCE)")

@@ -15,13 +15,13 @@ from tests.faults.simulation import play_schedules
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine")  # of what a simulated crash cut off
 
 
-def test_whatever_the_schedule_the_log_holds_what_was_promised(dsn_of_thread: str) -> None:
-    counts = play_schedules(dsn_of_thread, 25, first_seed=1)
+def test_whatever_the_schedule_the_log_holds_what_was_promised(dsn: str) -> None:
+    counts = play_schedules(dsn, 25, first_seed=1)
     assert counts.schedules >= 25
 
 
 def test_schedules_find_it_when_what_was_lost_is_sent_again_as_something_new(
-    dsn_of_thread: str, monkeypatch: pytest.MonkeyPatch
+    dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append = log.append
 
@@ -33,4 +33,4 @@ def test_schedules_find_it_when_what_was_lost_is_sent_again_as_something_new(
 
     monkeypatch.setattr(log, "append", anew)
     with pytest.raises(AssertionError, match="recorded more than once"):
-        play_schedules(dsn_of_thread, 200, first_seed=3, shrink=False)
+        play_schedules(dsn, 200, first_seed=3, shrink=False)

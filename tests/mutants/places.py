@@ -65,6 +65,19 @@ TESTS: Final = {
         "projections/test_verification.py",
         "api/test_interface.py",
     ),
+    "projections/board/enrolment.py": (
+        "projections/test_enrolment.py",
+        "projections/test_order.py",
+        "projections/test_board.py",
+        "projections/test_tables.py",
+    ),
+    "projections/board/packed.py": ("projections/test_packed.py", "projections/test_board.py"),
+    "projections/board/parts.py": (
+        "projections/test_enrolment.py",
+        "projections/test_packed.py",
+        "projections/test_board.py",
+        "projections/test_past.py",
+    ),
     "projections/live/tournament.py": (
         "projections/test_live_pool.py",
         "api/test_answers.py",

@@ -35,7 +35,8 @@ async def test_the_columns_declared_are_those_of_the_schema(owner: asyncpg.Conne
 
 def test_a_statement_reads_as_if_written_by_hand() -> None:
     assert COMPETITOR.select().splitlines() == [
-        "SELECT tournament_id, competitor_id, number, name, tags, color, parent_id, created_at, updated_at, revised",
+        "SELECT tournament_id, competitor_id, number, name, nullif(tags, '{}'), color, parent_id, created_at, "
+        "nullif(updated_at, created_at), revised",
         "FROM competitor",
         "WHERE tournament_id = ANY($1::bigint[])",
         "ORDER BY tournament_id, number",
@@ -57,10 +58,11 @@ def test_a_statement_reads_as_if_written_by_hand() -> None:
         ("competitor", "name tags color parent_id updated_at revised"),
         ("competition", "started_at location result winner_id voided_at updated_at revised"),
         ("participant", "result"),
-        ("ranking", "name description closed_at updated_at revised"),
+        ("ranking", "name description closed_at criteria updated_at revised"),
         ("enrolment", "number has_left"),
         ("unity", "name sort version"),
         ("total", "total"),
+        ("competition_sum", "sum"),
     ],
 )
 def test_of_a_row_that_is_there_already_only_what_can_change_is_written(name: str, changing: str) -> None:

@@ -1,16 +1,18 @@
 """Differences of two values: every part that differs is named, and nothing else."""
 
 from datetime import UTC, datetime
+from operator import itemgetter
 
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.events import Recorded
-from engine.domain.terms import Sequence, Sort
+from engine.domain.events import Delta, Recorded
+from engine.domain.terms import CompetitorId, Sequence, Sort, UnityId
 from projections.board.board import Board, Ranking, Unity
-from projections.board.differences import SHOWN_CHARACTERS_MAX, Unlike, differences
+from projections.board.differences import SHOWN_CHARACTERS_MAX, Unlike, Unmatched, differences
 from projections.board.enrolment import Enrolment, Totals
+from projections.board.packed import Packed
 from tests.histories import board_of, copied, logs, unhurried
 
 
@@ -63,6 +65,31 @@ def test_the_order_of_keys_counts_where_it_is_shown() -> None:
 def test_what_is_equal_but_of_another_type_differs() -> None:
     assert paths({1: True}, {1: 1}) == ["[1]"]
     assert paths((1,), [1]) == [""]
+
+
+def test_the_order_of_packed_items_counts() -> None:
+    one, other, same = (Packed[int, Delta](Delta) for _ in range(3))
+    for item_id in (1, 2):
+        one[item_id] = same[item_id] = Delta(CompetitorId(item_id), UnityId(1), 5)
+    for item_id in (2, 1):
+        other[item_id] = one[item_id]
+    assert paths(one, same) == []
+    assert list(differences(one, other)) == [Unlike("order", "[1, 2]", "[2, 1]")]
+
+
+runs = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 1)), unique_by=itemgetter(0))
+
+
+@given(expected=runs, found=runs, portion=st.integers(1, 5))
+def test_unmatched_is_what_the_other_run_does_not_have_wherever_it_stands_there(
+    expected: list[tuple[int, int]], found: list[tuple[int, int]], portion: int
+) -> None:
+    unmatched = Unmatched[int, tuple[int, int]](itemgetter(0))
+    for start in range(0, max(len(expected), len(found)), portion):
+        unmatched.take(expected[start : start + portion], found[start : start + portion])
+    assert list(unmatched.expected.values()) == [value for value in expected if value not in found]
+    assert list(unmatched.found.values()) == [value for value in found if value not in expected]
+    assert all(key == value[0] for key, value in (*unmatched.expected.items(), *unmatched.found.items()))
 
 
 def test_what_is_shown_is_short() -> None:

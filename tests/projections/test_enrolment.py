@@ -54,13 +54,20 @@ def test_lists_and_totals_are_those_of_a_list_and_dictionaries(
             for name, of_unity in totals.items():
                 assert {c: of_unity.get(c, 0) for c in everybody} == sums[name]
                 assert of_unity == {c: total for c, total in sums[name].items() if total}
-        again = Enrolment.restored(found.places)
+        again = Enrolment()
+        again.append_places(found.places[: len(changes)])
+        again.append_places(found.places[len(changes) :])
         assert again == found
         assert_same(again, listed)
         for of_unity in totals.values():
             restored = Totals(again)
             restored.append_column(of_unity.column)
             assert restored == of_unity == of_unity.copied_for(again)
+            restored.make_room()
+            assert len(restored.column) == len(again.places)
+            assert restored == of_unity
+            restored.add(everybody[0], 1)
+            assert restored != of_unity
 
 
 def assert_same(found: Enrolment, listed: list[CompetitorId]) -> None:

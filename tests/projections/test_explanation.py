@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.events import Points, Recorded, UnityChanged
+from engine.domain.events import Points, PointsAdded, Recorded, UnityChanged
 from engine.domain.terms import CompetitorId
 from projections.board.board import Board, Ranking, Unity
 from projections.board.standing import standings
@@ -83,6 +83,7 @@ def test_steps_are_what_a_recount_finds_wherever_they_begin(log: list[Recorded],
         assert len(step.overtakings) == len(passed)
         assert (step.cause in (Cause.LIST, Cause.SORT)) == (not points)
         assert (step.cause is Cause.SORT) == isinstance(event, UnityChanged)
+        assert step.reason == (event.reason if points and isinstance(event, PointsAdded) else None)
         assert hers or passed or was != is_
         totals = after.rankings[ranking_id].unities[unity_id].totals
         assert all(

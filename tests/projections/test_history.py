@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.events import Points, PointsReversed, Recorded
+from engine.domain.events import Points, PointsAdded, PointsReversed, Recorded
 from engine.domain.terms import CompetitorId, Sort, UnityId
 from projections.board.board import Board, Ranking, Revisions, fold
 from projections.board.enrolment import Enrolment, Totals
@@ -56,6 +56,7 @@ def recounted(log: list[Recorded], ranking_id: int) -> list[HistoryLine]:
                     position_before=positions(then, delta.unity_id).get(delta.competitor_id),
                     position_after=positions(now, delta.unity_id).get(delta.competitor_id),
                     reverses=event.reverses if isinstance(event, PointsReversed) else None,
+                    reason=event.reason if isinstance(event, PointsAdded) else None,
                 )
             )
     return lines

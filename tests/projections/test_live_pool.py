@@ -20,7 +20,7 @@ from engine.domain.events import PointsAdded, Recorded
 from engine.domain.terms import Sequence, TournamentId
 from engine.log.log import Head
 from engine.process import telemetry
-from engine.process.telemetry import FORKED, LIVES_LOADED
+from engine.process.telemetry import FORKED, LIVES_LOADED, LIVES_LOADING, LOADED_ROWS
 from projections.live import pool as pool_module
 from projections.live import tournament as live_module
 from projections.live.pool import LivePool, open_live_pool
@@ -184,6 +184,21 @@ async def test_whoever_asks_meanwhile_shares_the_loading(database: Database) -> 
         assert LIVES_LOADED._value.get() - before == 5
         assert len(set(pinned)) == 5
         assert all(live.pins == 20 for live in pinned)
+
+
+async def test_figures_show_how_far_a_loading_has_come(database: Database, dsn: str, owner: asyncpg.Connection) -> None:
+    arena = await open_arena(database)
+    await Worker(database).catch_up()
+    loading_before, rows_before = LIVES_LOADING._value.get(), LOADED_ROWS._value.get()
+    async with open_live_pool(database) as pool:
+        async with holding(dsn, "LOCK TABLE total IN ACCESS EXCLUSIVE MODE"):
+            loading = asyncio.create_task(pool.pin(arena.tournament_id))
+            await until(lambda: waiting_for_locks(owner, "FROM total"))
+            members = len(arena.competitors)
+            assert LIVES_LOADING._value.get() - loading_before == 1
+            assert LOADED_ROWS._value.get() - rows_before == members + members + 1  # and the unity
+        await loading
+        assert LIVES_LOADING._value.get() == loading_before
 
 
 async def test_many_loadings_at_once_leave_connections_to_those_who_need_none_of_them(

@@ -41,6 +41,12 @@ def test_items_are_those_that_were_set_in_the_order_of_the_first_time(
         for item_id, packed in found.packed.items():
             again.put(item_id, packed)
         assert again == found == expected
+        assert again.is_just(found)
+        like = Packed[int, Item](Item, like=found)
+        for item_id in found:
+            like[item_id] = expected[item_id]
+            assert like.packed[item_id] is found.packed[item_id]
+        assert like.is_just(found)
         assert again.size_bytes == found.size_bytes
     with pytest.raises(KeyError):
         found[0]

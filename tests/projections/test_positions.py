@@ -1,6 +1,7 @@
 """The three forms of the position rule (`projections/board/standing.py`), against its sentence and each other."""
 
 from collections.abc import Mapping
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Final
 
@@ -80,8 +81,10 @@ async def in_view(
     await tables.clear(connection, [tournament_id])
     await tables.save(connection, {tournament_id: tables.everything(board)})
     lines: dict[UnityId, list[Standing]] = {}
-    for row in await table_checks.standing_rows(connection, tournament_id):
-        lines.setdefault(row.unity_id, []).append(Standing(row.competitor_id, row.position, row.total))
+    async with connection.transaction(), aclosing(table_checks.standing_rows(connection, tournament_id)) as portions:
+        async for rows in portions:
+            for row in rows:
+                lines.setdefault(row.unity_id, []).append(Standing(row.competitor_id, row.position, row.total))
     return lines
 
 

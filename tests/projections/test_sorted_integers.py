@@ -1,6 +1,7 @@
 """Sorted integers, against a sorted list."""
 
 from bisect import bisect_left, insort
+from sys import getsizeof
 from unittest import mock
 
 import pytest
@@ -66,4 +67,18 @@ def test_wide_numbers_take_more_room_only_where_they_are() -> None:
     narrow = SortedIntegers(range(100_000)).size_bytes
     found = SortedIntegers([*range(100_000), 2**63])
     assert [*found][-1] == 2**63
-    assert found.size_bytes < narrow + LEAF_MAX * 100
+    assert narrow + LEAF_MAX * 20 < found.size_bytes < narrow + LEAF_MAX * 100
+    for integer in [2**63, *range(99_000, 100_000)]:
+        found.remove(integer)
+    for integer in range(99_000, 100_000):
+        found.add(integer)
+    assert found.size_bytes < narrow * 1.1
+
+
+def test_the_estimate_of_what_the_leaves_take_is_near() -> None:
+    for number in (10_000, 200_000):
+        found = SortedIntegers(range(number))
+        for integer in range(0, number, 3):
+            found.remove(integer)
+        leaves = sum(map(getsizeof, found._leaves))  # arrays keep some of the room of what was removed
+        assert leaves * 0.7 < found.size_bytes < leaves * 1.2

@@ -33,6 +33,7 @@ from projections.tables import worker as worker_module
 from projections.tables.worker import Worker
 from tests.histories import board_of, histories, judged_by, runs, unhurried
 from tests.projections.test_board import laid_out
+from tests.projections.test_classification import classification, histories_with_ties
 from tests.tournaments import open_new_tournament
 
 # The database is the same for all examples; each has a tournament of its own in it. A failing history is shown as it
@@ -136,9 +137,12 @@ _ROWS: Final = """
         UNION ALL SELECT to_jsonb(t) FROM enrolment AS t
         UNION ALL SELECT to_jsonb(t) FROM unity AS t
         UNION ALL SELECT to_jsonb(t) FROM total AS t
+        UNION ALL SELECT to_jsonb(t) FROM competition_sum AS t
     ) AS r (row)
 """
-_EMPTY: Final = "TRUNCATE checkpoint, competitor, competition, participant, ranking, enrolment, unity, total"
+_EMPTY: Final = """
+    TRUNCATE checkpoint, competitor, competition, participant, ranking, enrolment, unity, total, competition_sum
+"""
 
 
 @settings(on_the_database, max_examples=10)
@@ -413,3 +417,27 @@ async def test_tables_of_a_newer_fold_do_not_stand_in_the_way_of_others(
     other_id = await open_new_tournament(database, actor=OPERATOR)
     async with database.connection() as connection:
         assert await tables.behind(connection, [tournament_id, other_id], stopped_seconds=0) == [other_id]
+
+
+_CLASSIFICATION: Final = """
+    SELECT ranking_id, competitor_id, position, values, decided_by
+    FROM classification
+    WHERE tournament_id = $1
+"""
+
+
+@on_the_database
+@given(history=rich_histories | histories_with_ties)
+async def test_the_view_of_classifications_shows_what_the_fold_does(database: Database, history: list[Event]) -> None:
+    tournament_id = await written(database, history, everything_at_once)
+    await Worker(database).catch_up()
+    _, board = await in_tables(database, tournament_id)
+    async with database.connection() as connection:
+        rows = await connection.fetch(_CLASSIFICATION, tournament_id)
+    shown = {(row[0], row[1]): (row[2], tuple(row[3]), row[4]) for row in rows}
+    assert len(shown) == len(rows)
+    assert shown == {
+        (ranking_id, line.competitor_id): (line.position, line.values, line.decided_by)
+        for ranking_id in board.rankings
+        for line in classification(board, ranking_id)
+    }

@@ -44,6 +44,7 @@ from engine.log import log
 from engine.log.log import Appended, Block, Request
 from projections.board.board import Board
 from projections.board.parts import parts_of, take_part
+from projections.tables import tables
 from projections.tables.worker import Worker
 from projections.verification import all_tournaments, source, stored_log, witness
 from projections.verification.all_tournaments import Plan, Report
@@ -861,6 +862,28 @@ async def test_a_view_of_standings_that_shows_something_else_is_found(
         (None, "view.standing"),
         (LAST, f"standing[({staged.second_unity}, {bob})].total"),
     }
+
+
+async def test_a_view_of_standings_that_shows_lines_twice_and_leaves_others_out_is_found(
+    database: Database, owner: asyncpg.Connection, staged: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However they are read."""
+    definition = (await owner.fetchval("SELECT pg_get_viewdef('standing'::regclass)")).rstrip(";")
+    bob = staged.arena.competitors[1]
+    twice = f"unity_id = {staged.arena.unity_id} AND competitor_id = {bob}"
+    out = f"unity_id = {staged.second_unity} AND competitor_id = {bob}"
+    await owner.execute(
+        "CREATE OR REPLACE VIEW standing AS "
+        f"SELECT v.* FROM ({definition}) AS v JOIN generate_series(1, 2) AS n ON n = 1 OR {twice} WHERE NOT ({out})"
+    )
+    for rows_max in (1, 2, 500):
+        monkeypatch.setattr(tables, "ROWS_MAX", rows_max)
+        found = [(of.field, of.message) for of in (await verified(database)).differences if of.sequence is not None]
+        assert found == [
+            ("standing", f"shows competitor {bob} twice in unity {staged.arena.unity_id}"),
+            (f"standing[({staged.second_unity}, {bob})]", found[1][1]),
+        ]
+        assert found[1][1].startswith("is nothing, not ")
 
 
 async def test_a_view_of_standings_that_is_gone_is_found(

@@ -3,7 +3,7 @@
 import io
 import json
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from engine.log import archive, log
 from projections.tables.worker import Worker
 from projections.verification.archives import IMPORTED_ID_MAX
 from tests.api.cli.conftest import Tallybook
+from tests.conftest import Administrator
 from tests.desks import open_arena
 from tests.poison import poison
 
@@ -28,14 +29,12 @@ LOG_TABLES = ("tournament", "event", "block", "idempotency")
 
 
 @pytest.fixture
-async def other_dsn(cluster: str, dsn: str) -> AsyncIterator[str]:
+def other_dsn(administrator: Administrator, dsn: str) -> Iterator[str]:
     """The address of another migrated database."""
     name = dsn.partition("/test_")[2].partition("?")[0]
-    connection = await asyncpg.connect(cluster)
-    await connection.execute(f"CREATE DATABASE other_{name} TEMPLATE tallybook_template")
+    administrator.copy("tallybook_template", f"other_{name}")
     yield dsn.replace(f"/test_{name}?", f"/other_{name}?")
-    await connection.execute(f"DROP DATABASE other_{name} WITH (FORCE)")
-    await connection.close()
+    administrator.drop(f"other_{name}")
 
 
 @pytest.fixture

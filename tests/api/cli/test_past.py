@@ -24,13 +24,17 @@ from tests.api.test_past import history
 async def played(season: Season) -> Season:
     """A season in which points were given."""
     ada, ben, pair = season.ids
-    for lines, cause in (
-        (((ada, 3), (ben, 3)), ""),
-        (((pair, 5),), season.competition_id),
-        (((ben, 1),), ""),
-        (((ada, -1),), season.competition_id),
+    for lines, cause, reason in (
+        (((ada, 3), (ben, 3)), "", "fair play"),
+        (((pair, 5),), season.competition_id, ""),
+        (((ben, 1),), "", ""),
+        (((ada, -1),), season.competition_id, "late at the start"),
     ):
-        form = {"participants_delta": deltas(*((who, season.unity_id, n) for who, n in lines)), "competition_id": cause}
+        form = {
+            "participants_delta": deltas(*((who, season.unity_id, n) for who, n in lines)),
+            "competition_id": cause,
+            "reason": reason,
+        }
         assert (await season.client.put(f"{season.path}/add.json", form)).status == 200
     return season
 
@@ -108,17 +112,20 @@ async def test_csv_is_what_a_spreadsheet_may_open(tallybook: Tallybook, client: 
     ids = await register(client, *EVIL)
     ranking = await create_ranking(client, ids, main_unity_name="=points")
     unity = ranking["unities"][0]["id"]
-    form = {"participants_delta": deltas(*((who, unity, -5) for who in ids))}
-    await client.put(f"rankings/{ranking['id']}/add.json", form)
+    for who, name in zip(ids, EVIL, strict=True):
+        form = {"participants_delta": deltas((who, unity, -5)), "reason": name}
+        await client.put(f"rankings/{ranking['id']}/add.json", form)
     said = await tallybook.done("history", client.tournament, str(ranking["id"]), "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(said)))
     assert tuple(rows[0]) == CSV_COLUMNS
     assert [row["competitor"].removeprefix("'") for row in rows] == [name.strip() for name in EVIL]
+    assert [row["reason"] for row in rows] == [row["competitor"] for row in rows]
     for row in rows:
-        for name in ("competitor", "unity"):
+        for name in ("competitor", "unity", "reason"):
             assert row[name][0] not in "=+-@＝＋－＠\t\r"  # noqa: RUF001 - full width
         assert (int(row["delta"]), int(row["total"]), row["competition_id"]) == (-5, -5, "")
-        assert (row["position_before"], row["position_after"]) == ("1", "1")
+    assert [row["position_before"] for row in rows] == ["1"] * len(EVIL)
+    assert [row["position_after"] for row in rows] == [str(n) for n in range(len(EVIL), 0, -1)]
 
 
 @pytest.mark.parametrize("text", ["=1", "+1", "-1", "@a", "\t=1", "\r=1", "\n1", " =1", "\u00a0=1", "＋1"])  # noqa: RUF001
@@ -135,14 +142,15 @@ async def test_a_table_has_names_and_keeps_its_columns(tallybook: Tallybook, cli
     names = ["Zoë", "點點", "x" * 200]
     ids = await register(client, *names)
     ranking = await create_ranking(client, ids)
-    for who in ids:
-        form = {"participants_delta": deltas((who, ranking["unities"][0]["id"], 5))}
+    for who, reason in zip(ids, ("", "延長", "no show"), strict=True):
+        form = {"participants_delta": deltas((who, ranking["unities"][0]["id"], 5)), "reason": reason}
         await client.put(f"rankings/{ranking['id']}/add.json", form)
     head, *rows = (await tallybook.done("history", client.tournament, str(ranking["id"]))).splitlines()
     assert head.split() == ["sequence", "recorded_at", "competitor", "unity", "delta", "total", "position", "why"]
     assert [row.split()[3] for row in rows] == ["Zoë", "點點", "x" * 31 + "…"]
     assert len({cell_len(row[: row.index("points")]) for row in rows}) == 1
-    assert all(row.endswith("free modification") for row in rows)
+    why = ["free modification", "free modification: 延長", "free modification: no show"]
+    assert [row[row.index("free") :] for row in rows] == why
     assert [re.findall(r"\d → \d", row)[0] for row in rows] == ["1 → 1", "2 → 1", "3 → 1"]
 
 
@@ -199,7 +207,7 @@ async def test_an_explanation_reads_like_a_letter(tallybook: Tallybook, played: 
         f"<time>  event {created}\n"
         "    Ada came into the list: 1st with 0.\n"
         f"<time>  event {first}\n"
-        "    +3 by a free modification. Total 0 → 3, still 1st.\n"
+        "    +3 by a free modification (fair play). Total 0 → 3, still 1st.\n"
         "    Ada passed Pair, 3 to 0.\n"
         f"<time>  event {first + 1}\n"
         f"    Others moved by competition {played.competition_id}: 1st → 2nd.\n"
@@ -208,7 +216,7 @@ async def test_an_explanation_reads_like_a_letter(tallybook: Tallybook, played: 
         "    Others moved by a free modification: 2nd → 3rd.\n"
         "    Ben passed Ada, 4 to 3.\n"
         f"<time>  event {last}\n"
-        f"    -1 by competition {played.competition_id}. Total 3 → 2, still 3rd."
+        f"    -1 by competition {played.competition_id} (late at the start). Total 3 → 2, still 3rd."
     )
 
 

@@ -1,0 +1,141 @@
+"""One ranking with very many members, each with points: brought into memory from its tables, and verified.
+
+    python -m benchmarks.trials.one_ranking DIRECTORY [MEMBERS]
+
+The first run makes the tournament in a PostgreSQL of its own in DIRECTORY, which later runs find again: so two versions
+of the program can be compared over the same rows. Prints seconds, the longest turns of the event loop in milliseconds
+of processor time (so long everybody else in the process waits), and the most memory that each of the two took: each is
+measured in a process of its own.
+"""
+
+import gc
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+import asyncpg
+import uvloop
+
+from api.service.api_process import GC_THRESHOLDS
+from benchmarks.trials.large import measured
+from engine.database.embedded import embedded_postgres
+from engine.database.migrator import migrate
+from engine.database.pool import Database, open_database
+from engine.domain.events import (
+    CompetitorRegistered,
+    Delta,
+    Event,
+    ParticipantsChanged,
+    PointsAdded,
+    RankingCreated,
+)
+from engine.domain.terms import OPERATOR, PARTICIPANTS_MAX, CompetitorId, RankingId, TournamentId, UnityId
+from engine.log import log
+from engine.log.log import Appended, Block, Head, Request
+from projections.live import tournament
+from projections.tables.worker import Worker
+from projections.verification.all_tournaments import Plan, verify_all
+from projections.verification.progress import Difference
+
+MEMBERS: Final = 200_000
+FIRST_ID: Final = 2**51
+RANKING: Final = RankingId(1)
+UNITY: Final = UnityId(2)
+BLOCK_EVENTS: Final = 1_000
+
+
+def history(members: int) -> list[list[Event]]:
+    """Blocks of events."""
+    ids = [CompetitorId(FIRST_ID + n) for n in range(members)]
+    registered: list[Event] = [CompetitorRegistered(competitor_id=c, name=f"Member {n}") for n, c in enumerate(ids)]
+    created = RankingCreated(
+        ranking_id=RANKING, name="All", participants=(ids[0],), main_unity_id=UNITY, main_unity_name="points"
+    )
+    enrolled: list[Event] = [
+        ParticipantsChanged(ranking_id=RANKING, added=tuple(ids[n : n + PARTICIPANTS_MAX]))
+        for n in range(0, members, PARTICIPANTS_MAX)
+    ]
+    points: list[Event] = [
+        PointsAdded(ranking_id=RANKING, deltas=(Delta(c, UNITY, n % 1_000 + 1),)) for n, c in enumerate(ids)
+    ]
+    return [
+        *(registered[n : n + BLOCK_EVENTS] for n in range(0, members, BLOCK_EVENTS)),
+        [created],
+        *([event] for event in enrolled),
+        *(points[n : n + BLOCK_EVENTS] for n in range(0, members, BLOCK_EVENTS)),
+    ]
+
+
+async def write(database: Database, members: int) -> None:
+    async with database.connection() as connection:
+        tournament_id = TournamentId((await log.next_ids(connection, 1))[0])
+        assert await log.open_tournament(connection, tournament_id, name="Large", slug="large", actor=OPERATOR)
+        head = (await log.heads(connection, [tournament_id]))[tournament_id]
+        for events in history(members):
+            block = Block(
+                tournament_id=tournament_id,
+                judged_at=head.sequence,
+                judged_digest=head.digest,
+                requests=tuple(Request(events=(event,), actor=OPERATOR) for event in events),
+            )
+            (appended,) = await log.append(connection, [block], wait=True)
+            assert isinstance(appended, Appended)
+            assert appended.last_sequence is not None
+            assert appended.digest is not None
+            head = Head(appended.last_sequence, appended.digest)
+    await Worker(database).catch_up()
+
+
+async def made(dsn: str, members: int) -> None:
+    await migrate(dsn)
+    owner = await asyncpg.connect(dsn, server_settings={"search_path": "tallybook"})
+    if not await owner.fetchval("SELECT EXISTS (SELECT FROM tournament)"):
+        async with open_database(dsn, name="trial") as database:
+            await write(database, members)
+        await owner.execute("VACUUM (ANALYZE)")
+    await owner.close()
+
+
+async def load(dsn: str) -> None:
+    async with open_database(dsn, name="trial") as database, database.connection() as connection:
+        tournament_id = await log.tournament_named(connection, "large")
+        assert tournament_id is not None
+        gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
+        async with measured("brought into memory"):
+            await tournament.load(connection, tournament_id)
+
+
+async def verify(dsn: str) -> None:
+    async with open_database(dsn, name="trial", connections_max=2) as database:
+        began_at = time.perf_counter()
+        report = await verify_all(database, Plan(), on_difference=_refuse, on_events=lambda _done, _all: None)
+        print(f"verified: {time.perf_counter() - began_at:.2f} s for {report.events} events")
+
+
+def _refuse(difference: Difference) -> None:
+    raise AssertionError(str(difference))
+
+
+async def main(directory: Path, members: int) -> None:
+    async with embedded_postgres(directory, settings={"max_wal_size": "4GB"}) as cluster:
+        await made(cluster.dsn, members)
+        for what in ("load", "verify"):
+            arguments = json.dumps([what, cluster.dsn])
+            subprocess.run([sys.executable, "-m", "benchmarks.trials.one_ranking", arguments], check=True)  # noqa: ASYNC221 - nothing else is done meanwhile
+
+
+def one(what: str, dsn: str) -> None:
+    uvloop.run({"load": load, "verify": verify}[what](dsn))
+    print(f"    at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1].startswith("["):
+        one(*json.loads(sys.argv[1]))
+    else:
+        uvloop.run(main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else MEMBERS))

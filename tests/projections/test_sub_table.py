@@ -1,0 +1,86 @@
+"""Sub-tables, against positions counted in the whole standings."""
+
+from collections.abc import Iterator
+from typing import Final
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.domain.terms import CompetitorId, Sort
+from projections.board import order as orders
+from projections.board import sub_table as sub_tables
+from projections.board.enrolment import Enrolment, Totals
+from projections.board.order import OrderedLines
+from projections.board.standing import Standing, standings
+from projections.board.sub_table import SubLine, SubTable, fill
+from tests.histories import unhurried
+
+who: Final = st.integers(1, 12).map(CompetitorId)
+
+
+def counted(whole: list[Standing], among: set[CompetitorId]) -> list[SubLine[Standing]]:
+    """By the sentence: 1 + the number of lines in the sub-table that stand better in the whole."""
+    lines = [line for line in whole if line.competitor_id in among]
+    return [SubLine(1 + sum(other.position < line.position for other in lines), line) for line in lines]
+
+
+def steps_of(table: SubTable[Standing], order: OrderedLines, among: list[CompetitorId], at_once: int) -> Iterator[None]:
+    with (
+        mock.patch.multiple(sub_tables, SOUGHT_AT_ONCE_MAX=at_once, _STEP_COMPETITORS=2),
+        mock.patch.object(orders, "_RUN_LINES", 3),
+    ):
+        yield from fill(table, order, among)
+
+
+@pytest.mark.parametrize("at_once", [0, 12])
+@unhurried
+@given(
+    st.lists(who, unique=True),
+    st.dictionaries(who, st.integers(-2, 2)),
+    st.sampled_from(Sort),
+    st.lists(who, unique=True),
+    st.integers(0, 12),
+    st.integers(0, 12),
+)
+def test_a_sub_table_has_the_order_of_the_whole_and_positions_of_its_own(
+    at_once: int,
+    enrolled: list[CompetitorId],
+    totals: dict[CompetitorId, int],
+    sort: Sort,
+    among: list[CompetitorId],
+    start: int,
+    count: int,
+) -> None:
+    """However few of them are looked up one by one, and whatever changes once it has been begun."""
+    enrolment = Enrolment(enrolled)
+    sums = Totals(enrolment, totals)
+    expected = counted(standings(enrolment, sums, sort), set(among))
+    order, table = OrderedLines(enrolment, sums, sort), SubTable[Standing]()
+    filling = steps_of(table, order, among, at_once)
+    next(filling, None)
+    for competitor_id in enrolled:
+        before = order.line(competitor_id)
+        sums.add(competitor_id, 7 * competitor_id)
+        enrolment.remove(competitor_id)
+        enrolment.enrol(competitor_id)
+        order.replace(before, order.line(competitor_id))
+    for _ in filling:
+        pass
+    assert len(table) == len(expected)
+    assert table.standings(0, 100) == expected
+    assert table.standings(start, start + count) == expected[start : start + count]
+    for competitor_id in {*enrolled, *among}:
+        offset = next((n for n, line in enumerate(expected) if line.whole.competitor_id == competitor_id), None)
+        assert table.offset(competitor_id) == offset
+        assert table.standing(competitor_id) == (None if offset is None else expected[offset])
+
+
+def test_few_are_found_without_a_pause_and_more_are_not() -> None:
+    most = sub_tables.SOUGHT_AT_ONCE_MAX
+    enrolment = Enrolment([CompetitorId(n) for n in range(1, most + 2)])
+    order = OrderedLines(enrolment, Totals(enrolment), Sort.DESC)
+    everybody = list(enrolment)
+    assert list(fill(SubTable(), order, everybody[:most])) == []
+    assert len(list(fill(SubTable(), order, everybody))) > 1
