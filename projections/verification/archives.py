@@ -267,7 +267,9 @@ async def _verify(owner: Connection, manifest: Manifest) -> None:
     await TournamentVerification(owner, tournament, progress, witness=None, callbacks=callbacks).run()
     if progress.differences_count:
         named = "; ".join(map(str, found[:NAMED_MAX]))
-        raise LogDisproved(f"The archive was refused: {progress.differences_count} differences: {named}.")
+        left = progress.differences_count - NAMED_MAX
+        more = f"; and {left} more" if left > 0 else ""
+        raise LogDisproved(f"The archive was refused, because verification found: {named}{more}.")
 
 
 async def _refuse_taken(owner: Connection, manifest: Manifest, ids: dict[int, Sequence]) -> None:
