@@ -1200,8 +1200,8 @@ async def test_what_sets_something_aside_is_read_from_the_log_and_what_cannot_be
 # ── Statements ──────────────────────────────────────────────────────────────────────────────────────────
 
 VERBS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "CREATE", "GRANT", "SET", "LOCK", "COPY")
-OWNERS_OWN: Final = {"engine.database.migrator", "engine.database.embedded"}
-"""Modules whose statements are not executed as the service's role."""
+OWNERS_OWN: Final = {"engine.database.migrator", "engine.database.embedded", "projections.verification.archives"}
+"""Modules whose statements, or some of them, are not executed as the service's role."""
 SQLITES: Final = {"projections.verification.witness", "projections.verification.progress"}
 """Modules whose statements are for files of their own, and none for PostgreSQL."""
 

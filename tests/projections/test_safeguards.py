@@ -135,13 +135,15 @@ def test_every_function_and_view_of_the_shipped_migrations_is_read() -> None:
             "append_block",
             "append_block",
             "block_text",
+            "classified",
             "genesis_digest",
+            "import_block",
             "open_tournament",
             "refuse_change",
         ),
         "refuse_keys",
     ]
-    assert sorted(made.views) == ["head", "set_aside", "standing"]
+    assert sorted(made.views) == ["classification", "head", "set_aside", "standing"]
 
 
 def test_a_later_function_of_the_same_arguments_replaces_the_earlier_and_no_other() -> None:
