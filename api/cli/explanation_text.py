@@ -3,10 +3,15 @@
 Everybody is called by the name they have today, so that a competitor has one name throughout.
 """
 
+from collections.abc import Sequence as Items
+from itertools import pairwise
+
 from api.cli.names import competition_name
 from api.interface.rendering import timestamp
+from engine.domain.events import Criterion
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
-from projections.board.board import Board
+from projections.board.board import Board, Ranking
+from projections.board.classification import Classified, in_force
 from projections.past.explanation import Cause, Overtaking, Step
 from projections.past.past import DatedPlace, Explanation
 
@@ -36,6 +41,25 @@ class ExplanationText:
             head = f"{timestamp(step.recorded.recorded_at)}  event {step.recorded.sequence}"
             lines += [head, *(f"    {sentence}" for sentence in self._step(step))]
         return "\n".join(lines)
+
+    def classification(self, ranking: Ranking, neighbours: Items[Classified]) -> str:
+        """Why the competitor stands where they stand in the classification of `ranking`. `neighbours` are their line
+        and those next to it, in order. The values among the tied are not told: those of a line are of the last run over
+        its block, which need not be the run that parted it from its neighbour."""
+        hers = next(n for n, line in enumerate(neighbours) if line.competitor_id == self._competitor_id)
+        name = self._name(self._competitor_id)
+        sentences = [f"In the classification, {name} stands {ordinal(neighbours[hers].position)}."]
+        for above, below in pairwise(neighbours):
+            one, other = self._name(above.competitor_id), self._name(below.competitor_id)
+            if below.decided_by is None:
+                sentences.append(f"{one} and {other} are equal in every criterion.")
+                continue
+            criterion = in_force(ranking)[below.decided_by]
+            by = criterion_text(ranking, criterion)
+            if criterion.among is None:
+                by += f", {above.values[below.decided_by]} to {below.values[below.decided_by]}"
+            sentences.append(f"{one} stands above {other} by {by}.")
+        return "\n".join(sentences)
 
     def _summary(self, explanation: Explanation) -> list[str]:
         """All steps taken together."""
@@ -98,6 +122,13 @@ class ExplanationText:
 
     def _name(self, competitor_id: CompetitorId) -> str:
         return self._board.competitors[competitor_id].name
+
+
+def criterion_text(ranking: Ranking, criterion: Criterion) -> str:
+    """A criterion in words: "points", "points, best 18", "goals among the tied"."""
+    name = ranking.unities[criterion.unity_id].name
+    best = "" if criterion.best is None else f", best {criterion.best}"
+    return f"{name}{best}{' among the tied' if criterion.among else ''}"
 
 
 def ordinal(number: int) -> str:

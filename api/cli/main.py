@@ -43,10 +43,11 @@ competitor = App(name="competitor", help="Register, import and list competitors.
 unity = App(name="unity", help="Add unities to rankings.")
 ranking = App(name="ranking", help="Create, rename, close, reopen and list rankings.")
 participants = App(name="participants", help="Add competitors to rankings, and remove them.")
+classification = App(name="classification", help="Show and declare how rankings are classified.")
 points = App(name="points", help="Add points.")
 competition = App(name="competition", help="Add, import and list competitions, and record their results.")
 token = App(name="token", help="Create, list and revoke tokens.")
-for part in (tournament, competitor, ranking, participants, unity, competition, points, token):
+for part in (tournament, competitor, ranking, participants, unity, competition, points, classification, token):
     app.command(part)
 
 
@@ -200,6 +201,27 @@ _command(
     "api.cli.rankings:add_points",
     name="add",
     help="Add points to competitors of a ranking, all in one event: for a competition, or as a free modification.",
+)
+
+
+# ── Classifications ─────────────────────────────────────────────────────────────────────────────────────
+
+_command(
+    classification,
+    "api.cli.classifications:show_classification",
+    name="show",
+    help="Show the classification of a ranking, now or at a past moment.",
+)
+_command(
+    classification,
+    "api.cli.classifications:declare_classification",
+    name="declare",
+    help="""
+    Declare the chain of criteria by which a ranking is classified.
+
+    Example: `tallybook classification declare premier-league 8 points "goal difference" goals`, or, with what the tied
+    got among themselves, `points points:among=tied "goal difference:among=tied" "goal difference"`.
+    """,
 )
 
 

@@ -18,12 +18,16 @@ from api.cli.standings_text import print_standings, print_standings_json
 from api.cli.times import begin, end, time_text
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
+from api.interface.classifications import classified_lines
 from api.interface.history import explanation_shape
 from api.interface.lookup import ranking_of, refuse_unknown
 from api.interface.rendering import View
 from api.interface.standings import PastView
 from engine.domain.errors import NotFound, Unacceptable
-from engine.domain.terms import ActorId, Sequence
+from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence
+from engine.process.turns import in_turns
+from projections.board.board import Board
+from projections.board.classification import Classified
 from projections.past.history import Filter
 from projections.past.past import AtSequence, AtTime, Moment, Past, Range
 
@@ -55,9 +59,7 @@ async def standings(
     at_time
         As it was at this time in UTC: yyyy-mm-dd HH:ii:ss.
     """
-    moment: Moment | None = None if at_time is None else AtTime(at_time)
-    if at_sequence is not None:
-        moment = AtSequence(Sequence(at_sequence))
+    moment = moment_of(at_sequence, at_time)
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         past, head, ranking_id = Past(desk.database), live.head.sequence, Names(live.board).ranking(ranking)
         ranking_of(live.board, ranking_id)
@@ -74,6 +76,13 @@ async def standings(
     if moment is not None:
         printing.say(f"After event {view.head.sequence}, recorded at {time_text(recorded_at)} UTC:")
     print_standings(view.board, ranking_id, only)
+
+
+def moment_of(at_sequence: int | None, at_time: datetime | None) -> Moment | None:
+    """The moment that the options name; None: now."""
+    if at_sequence is not None:
+        return AtSequence(Sequence(at_sequence))
+    return None if at_time is None else AtTime(at_time)
 
 
 async def history(
@@ -178,13 +187,30 @@ async def explain(
             raise NotFound(
                 f"There is nothing to explain from event {from_} to event {last}; --from must not be greater than --to."
             )
-        explanation = await Past(desk.database).explanation(
+        past = Past(desk.database)
+        explanation = await past.explanation(
             live.tournament_id, ranking_id, unity_id, competitor_id, start=Sequence(from_), end=last, head=head
         )
+        board = live.board
+        if last < head and not json:
+            board = await past.board_after(live.tournament_id, last, head)
+        neighbours = [] if json else await _neighbours(board, ranking_id, competitor_id)
     if json:
         printing.json(explanation_shape(explanation, unity_id, competitor_id))
     else:
-        printing.line(ExplanationText(live.board, ranking_id, unity_id, competitor_id).text(explanation))
+        text = ExplanationText(live.board, ranking_id, unity_id, competitor_id)
+        printing.line(text.text(explanation))
+        if neighbours:
+            printing.line(f"\n{text.classification(board.rankings[ranking_id], neighbours)}")
+
+
+async def _neighbours(board: Board, ranking_id: RankingId, competitor_id: CompetitorId) -> list[Classified]:
+    """The line of a competitor in the classification that was declared, with those above and below; none if none was
+    declared, or they are not in the list."""
+    ranking = board.rankings.get(ranking_id)
+    if ranking is None or not ranking.criteria:
+        return []
+    return await in_turns((await classified_lines(board, ranking_id)).around(competitor_id, 1)) or []
 
 
 async def chart(

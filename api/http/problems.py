@@ -28,6 +28,7 @@ STATUSES: Final[dict[type[TallybookError], int]] = {
     errors.KeyReused: 422,
     errors.OutcomeUnknown: 500,
     errors.QueueFull: 503,
+    errors.TooMuchWork: 503,
     errors.Overtaken: 503,
     errors.DatabaseUnavailable: 503,
     errors.Rejected: 503,

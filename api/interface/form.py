@@ -73,7 +73,7 @@ async def answer_form(context: RecallContext, answer: Answer, question: FormQues
     then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence)
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
     ranking = then.board.rankings[ranking_id]
-    order = await made_in_turns(ranking.participants, ranking.unities[unity_id], Turn())
+    order = await made_in_turns(ranking.participants, ranking.unities[unity_id], turn=Turn())
     shape = await _form(then.board, question, unity_id, order)
     return _answered(answer, shape, then.sequence, then.recorded_at)
 

@@ -14,6 +14,7 @@ import msgspec
 from api.desk.conditions import IF_MATCH_TAGS_MAX
 from api.http import problems
 from api.http.reply import JSON
+from api.interface.classifications import Criteria
 from api.interface.competitors import CompetitorShape
 from api.interface.declarations import TOURNAMENT, Operation, Preview, Read, Recall, Write, method_of, name_of, scope_of
 from api.interface.fields import FROM_1, SHORT, Field, Fields, Schema, items_field, json_object_of
@@ -43,12 +44,13 @@ def described() -> Document:
     answers = {name_of(operation): _answer(operation) for operation in OPERATIONS}
     of_items = {name_of(o): _answer_to_items(o) for o in OPERATIONS if isinstance(o, Write) and o.many}
     types = [*answers.values(), *of_items.values()]
-    types += CompetitorShape, BriefRankingShape, problems.Problem, RankingsDeltas, Deltas
+    types += CompetitorShape, BriefRankingShape, problems.Problem, Criteria, RankingsDeltas, Deltas
     references, schemas = msgspec.json.schema_components(types, ref_template=SCHEMAS + "{name}")
     schemas["Deltas"] = references[-1]
     schemas["Deltas"] |= {"minItems": 1}
     schemas["RankingsDeltas"] = references[-2]
     schemas["RankingsDeltas"] |= {"minItems": 1}
+    schemas["Criteria"] = references[-3]
     schemas["RankingLines"]["properties"]["participants_delta"] = {"$ref": f"{SCHEMAS}Deltas"}
     schemas["UnityLine"]["properties"]["delta"] = DELTA_SCHEMA
     paths: dict[str, Document] = {}

@@ -3,6 +3,7 @@
 from typing import Final
 
 from api.interface import (
+    classifications,
     competitions,
     competitor_standings,
     competitors,
@@ -19,6 +20,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *points.OPERATIONS,
     *rankings.OPERATIONS,
     *standings.OPERATIONS,
+    *classifications.OPERATIONS,
     *form.OPERATIONS,
     *competitor_standings.OPERATIONS,
     *history.OPERATIONS,

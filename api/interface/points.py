@@ -67,7 +67,7 @@ _RANKINGS_FORM: Final = f'[{{"ranking_id": 1, "participants_delta": {_FORM}}}]'
 
 def _deltas(text: str) -> tuple[Delta, ...]:
     """The deltas, flat and in the order sent. Raises FieldMisread, and Unreadable if the text is not JSON."""
-    lines = _decoded(_LINES, text, _NAME, _FORM)
+    lines = decoded_array(_LINES, text, _NAME, _FORM)
     if not lines:
         raise FieldMisread("must hold at least one delta")
     _refuse_too_many(lines)
@@ -81,7 +81,7 @@ def _deltas(text: str) -> tuple[Delta, ...]:
 
 def _rankings_deltas(text: str) -> tuple[RankingDeltas, ...]:
     """The deltas of each ranking, in the order sent. Raises as `_deltas`."""
-    rankings = _decoded(_RANKINGS, text, _RANKINGS_NAME, _RANKINGS_FORM)
+    rankings = decoded_array(_RANKINGS, text, _RANKINGS_NAME, _RANKINGS_FORM)
     if not rankings:
         raise FieldMisread("must name at least one ranking")
     lines = [line for ranking in rankings for line in ranking.participants_delta]
@@ -134,7 +134,7 @@ def _drops_keys(text: str, *, keys: int) -> bool:
     return text.count(":") != keys
 
 
-def _decoded(decoder: msgspec.json.Decoder[_T], text: str, name: str, form: str) -> _T:
+def decoded_array(decoder: msgspec.json.Decoder[_T], text: str, name: str, form: str) -> _T:
     """What the field of this name holds. Raises FieldMisread if that is not of this form, and Unreadable if it is not
     JSON."""
     try:

@@ -256,7 +256,7 @@ async def _window_then(
     if question.tag is not None:
         selection = Selection(CompetitorFilter(tag=question.tag), then.board)
         await turns.work(selection.steps(0, None))
-    order = await made_in_turns(ranking.participants, unity, Turn())
+    order = await made_in_turns(ranking.participants, unity, turn=Turn())
     unfinished = await _window(view, turns, answer, question, unity_id, order, selection)
     return tagged_body(unfinished + _moment(ranking_id, then.board, then.sequence, then.recorded_at))
 

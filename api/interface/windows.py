@@ -61,6 +61,12 @@ class Window(Struct, frozen=True, kw_only=True):
         """Whether it asks for the whole standings of all unities."""
         return self.unity_id is None and not any(getattr(self, name) is not None for kind in _KINDS for name in kind)
 
+    @property
+    def run(self) -> tuple[int, int]:
+        """The offsets from which and before which lines are asked for, where nobody is named."""
+        start = self.offset or 0
+        return start, start + (self.top or self.limit or WINDOW_LINES_MAX)
+
     def lines(self, table: LinesInOrder[_L]) -> list[_L]:
         """The lines asked for. Raises Unacceptable for competitors that are not in the table."""
         if self.competitors is not None:
@@ -68,11 +74,10 @@ class Window(Struct, frozen=True, kw_only=True):
         if self.around is not None:
             middle = table.offset(self.around)
             if middle is None:
-                raise unacceptable([self._missing("around", self.around)])
+                raise unacceptable([self.missing("around", self.around)])
             span = cast(int, self.span)
             return table.standings(max(middle - span, 0), middle + span + 1)
-        start = self.offset or 0
-        return table.standings(start, start + (self.top or self.limit or WINDOW_LINES_MAX))
+        return table.standings(*self.run)
 
     def _of(self, competitor_ids: Iterable[CompetitorId], table: LinesInOrder[_L]) -> list[_L]:
         """The lines of these competitors, in this order."""
@@ -80,14 +85,15 @@ class Window(Struct, frozen=True, kw_only=True):
         for competitor_id in competitor_ids:
             line = table.standing(competitor_id)
             if line is None:
-                faults.append(self._missing("competitors", competitor_id))
+                faults.append(self.missing("competitors", competitor_id))
             else:
                 lines.append(line)
         if faults:
             raise unacceptable(faults)
         return lines
 
-    def _missing(self, name: str, competitor_id: CompetitorId) -> Fault:
+    def missing(self, name: str, competitor_id: CompetitorId) -> Fault:
+        """The fault of the parameter `name`: it names this competitor, who is not in the table."""
         return Fault(name, f"competitor {competitor_id} is not among the competitors of the ranking{self._narrowed}")
 
     @property

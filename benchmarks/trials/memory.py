@@ -66,7 +66,7 @@ def main() -> None:
         _fold(board, PointsAdded(ranking_id=RANKING, deltas=(delta,)))
     tell("total")
     ranking = board.rankings[RANKING]
-    order = asyncio.run(made_in_turns(ranking.participants, ranking.unities[UNITY], Turn()))
+    order = asyncio.run(made_in_turns(ranking.participants, ranking.unities[UNITY], turn=Turn()))
     tell("order")
     for n in range(members):
         opponents = ids[n], ids[draw.randrange(members)]

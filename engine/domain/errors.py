@@ -20,6 +20,7 @@
     │       └── KeyReused          the idempotency key belongs to another request
     ├── Unavailable                certainly not applied by this attempt; the same request may succeed later
     │   ├── QueueFull
+    │   ├── TooMuchWork            the answer would take more than its bound
     │   ├── Overtaken              judged too often, and overtaken each time
     │   ├── DatabaseUnavailable
     │   ├── Rejected               the database refuses this very change
@@ -191,6 +192,16 @@ class QueueFull(Unavailable):
 
     def __init__(self) -> None:
         super().__init__("Too many requests are waiting; this attempt changed nothing, try again shortly.")
+
+
+class TooMuchWork(Unavailable):
+    """`retry_after_seconds` is long: the same question takes less work only after other points."""
+
+    code = "too_much_work"
+    retry_after_seconds = 60
+
+    def __init__(self, what: str, most: int) -> None:
+        super().__init__(f"This would look at more than {most:,} {what}, more than one answer may take.")
 
 
 class Overtaken(Unavailable):

@@ -27,6 +27,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion
 from engine.domain.terms import CompetitionId, CompetitorId, Sort, UnityId
 from projections.board.board import Board, Ranking
@@ -40,10 +41,6 @@ class Classified(Struct, frozen=True, gc=False):
     position: int
     values: tuple[int | None, ...]
     decided_by: int | None
-
-
-class TooMuchWork(Exception):
-    """A classification would look at more sums than its bound."""
 
 
 class Counted:
@@ -113,7 +110,7 @@ class _Classifying:
     def __init__(self, counted: Counted, criteria: Items[Criterion], sums_max: int | None) -> None:
         self._counted = counted
         self._criteria = criteria
-        self._sums_left = sums_max
+        self._sums_max = self._sums_left = sums_max
         self._values: dict[CompetitorId, list[int | None]] = {}
 
     def lines(
@@ -216,7 +213,7 @@ class _Classifying:
         if self._sums_left is not None:
             self._sums_left -= len(sums) + 1
             if self._sums_left < 0:
-                raise TooMuchWork
+                raise TooMuchWork("sums of competitions", self._sums_max or 0)
         return sums
 
     def _best(self, criterion: Criterion, sums: list[int]) -> int:

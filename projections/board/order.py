@@ -9,11 +9,11 @@ totals within ±2³⁹ such a number fits 64 bits; larger ones are kept too, in 
 Pure. Totals and places are those of `enrolment.py`.
 """
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from collections.abc import Sequence as Items
 from heapq import merge
 from itertools import chain, islice, repeat
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
 from engine.domain.terms import CompetitorId, Sort
 from projections.board.enrolment import Enrolment, Totals
@@ -23,33 +23,49 @@ from projections.board.standing import Standing, placed
 PLACE_BITS: Final = 24
 """Of a million competitors who all come back, the places are given anew long before these are used up."""
 _PLACE: Final = (1 << PLACE_BITS) - 1
+_TOTAL_BITS: Final = 72
+"""Of a total that stands below others in one line. None is larger, whatever was added."""
 _STEP_CHANGES: Final = 200
 _RUN_LINES: Final = 1_000
 _STEP_COMPETITORS: Final = 2_048
 """Competitors whose lines are sorted in one step."""
 
 
+class Finer(Protocol):
+    """What orders those who are equal: a unity."""
+
+    @property
+    def totals(self) -> Totals: ...
+    @property
+    def sort(self) -> Sort: ...
+
+
 class OrderedLines:
-    """The lines of the competitors of `enrolment`, by their `totals`. Takes some 9 bytes for each of many.
+    """The lines of the competitors of `enrolment`, by their `totals`; equal ones by the `finer` columns, so that only
+    those share a position who are equal in all. Takes some 9 bytes for each of many, and 90 where there are finer ones.
 
     When somebody's total or place has changed, `replace` their line before the next question. When all places have
     been given anew, make another of these.
     """
 
-    def __init__(self, enrolment: Enrolment, totals: Totals, sort: Sort) -> None:
-        self._begin(enrolment, totals, sort)
-        self._lines = SortedIntegers(sorted(_lines(enrolment.places, totals.column, sort)))
+    def __init__(self, enrolment: Enrolment, totals: Totals, sort: Sort, finer: Items[Finer] = ()) -> None:
+        self._begin(enrolment, totals, sort, finer)
+        columns = [(unity.totals.column, unity.sort) for unity in finer]
+        self._lines = SortedIntegers(sorted(_lines(enrolment.places, totals.column, sort, columns)))
 
     @classmethod
-    def in_steps(cls, enrolment: Enrolment, totals: Totals, sort: Sort) -> Generator[None, None, "OrderedLines"]:
+    def in_steps(
+        cls, enrolment: Enrolment, totals: Totals, sort: Sort, finer: Items[Finer] = ()
+    ) -> Generator[None, None, "OrderedLines"]:
         """Makes it as everything is in the first step, with pauses for the turns of others."""
         order = cls.__new__(cls)
-        order._begin(enrolment, totals, sort)
-        order._lines = yield from sorted_in_steps(enrolment.places[:], totals.column[:], sort)
+        order._begin(enrolment, totals, sort, finer)
+        columns = [(unity.totals.column[:], unity.sort) for unity in finer]
+        order._lines = yield from sorted_in_steps(enrolment.places[:], totals.column[:], sort, columns)
         return order
 
-    def _begin(self, enrolment: Enrolment, totals: Totals, sort: Sort) -> None:
-        self._enrolment, self._totals, self._sort = enrolment, totals, sort
+    def _begin(self, enrolment: Enrolment, totals: Totals, sort: Sort, finer: Items[Finer]) -> None:
+        self._enrolment, self._totals, self._sort, self._finer = enrolment, totals, sort, finer
         self._generation = enrolment.generation
 
     # ── Questions ───────────────────────────────────────────────────────────────────────────────────────
@@ -65,7 +81,7 @@ class OrderedLines:
 
     def line(self, competitor_id: CompetitorId) -> int | None:
         """A competitor's line as enrolment and totals are now; None: they are not enrolled."""
-        return line_of(competitor_id, self._enrolment, self._totals, self._sort)
+        return line_of(competitor_id, self._enrolment, self._totals, self._sort, self._finer)
 
     def position(self, line: int | None) -> int | None:
         """The position of this line; None: of no line."""
@@ -101,6 +117,16 @@ class OrderedLines:
         total, competitor_id = lines[0]
         position = cast(int, self.position(run[0]))
         return placed(Standing, lines, start + 1, Standing(competitor_id, position, total))
+
+    def level(self, line: int) -> tuple[int, int]:
+        """The offsets from which and before which all lines are as good as this one."""
+        as_good = line >> PLACE_BITS
+        return self._lines.smaller(as_good << PLACE_BITS), self._lines.smaller(as_good + 1 << PLACE_BITS)
+
+    def run(self, start: int, stop: int) -> list[tuple[int, CompetitorId]]:
+        """The lines from offset `start` to before `stop`, fewer if there are no more, each with its competitor."""
+        places = self._enrolment.places
+        return [(line, CompetitorId(places[line & _PLACE])) for line in self._lines.run(start, stop)]
 
     def in_runs(self) -> Iterator[list[Standing]]:
         """All lines, as they are when the first run is asked for."""
@@ -139,15 +165,24 @@ class OrderedLines:
                 yield
 
 
-def line_of(competitor_id: CompetitorId, enrolment: Enrolment, totals: Totals, sort: Sort) -> int | None:
+def line_of(
+    competitor_id: CompetitorId, enrolment: Enrolment, totals: Totals, sort: Sort, finer: Items[Finer] = ()
+) -> int | None:
     """A competitor's line as enrolment and totals are now; None: they are not enrolled."""
     place = enrolment.place(competitor_id)
-    return None if place is None else totals[competitor_id] * _sign(sort) << PLACE_BITS | place
+    if place is None:
+        return None
+    number = totals[competitor_id] * _sign(sort)
+    for unity in finer:
+        number = (number << _TOTAL_BITS) + unity.totals[competitor_id] * _sign(unity.sort)
+    return number << PLACE_BITS | place
 
 
-def sorted_in_steps(places: Items[int], column: Items[int], sort: Sort) -> Generator[None, None, SortedIntegers]:
+def sorted_in_steps(
+    places: Items[int], column: Items[int], sort: Sort, finer: Items[tuple[Items[int], Sort]] = ()
+) -> Generator[None, None, SortedIntegers]:
     """The lines of the competitors at these places, by the sums beside them, with pauses for the turns of others."""
-    lines, runs = _lines(places, column, sort), []
+    lines, runs = _lines(places, column, sort, finer), []
     yield
     while run := sorted(islice(lines, _STEP_COMPETITORS)):
         runs.append(SortedIntegers(run))
@@ -163,11 +198,19 @@ def unpacked(lines: Iterable[int], places: Items[int], sort: Sort) -> list[tuple
     return [((line >> PLACE_BITS) * sign, CompetitorId(places[line & _PLACE])) for line in lines]
 
 
-def _lines(places: Items[int], column: Items[int], sort: Sort) -> Iterator[int]:
+def _lines(places: Items[int], column: Items[int], sort: Sort, finer: Items[tuple[Items[int], Sort]]) -> Iterator[int]:
     sign = _sign(sort)
-    for place, (competitor_id, total) in enumerate(zip(places, chain(column, repeat(0)), strict=False)):
+    numbers: Iterable[int] = (total * sign for total in column)
+    for its, its_sort in finer:
+        in_all = chain(its, repeat(0, len(places) - len(its)))
+        numbers = map(_joined(_sign(its_sort)), chain(numbers, repeat(0)), in_all)
+    for place, (competitor_id, number) in enumerate(zip(places, chain(numbers, repeat(0)), strict=False)):
         if competitor_id > 0:
-            yield total * sign << PLACE_BITS | place
+            yield number << PLACE_BITS | place
+
+
+def _joined(sign: int) -> Callable[[int, int], int]:
+    return lambda number, total: (number << _TOTAL_BITS) + total * sign
 
 
 def _sign(sort: Sort) -> int:

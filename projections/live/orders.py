@@ -39,19 +39,24 @@ _CHANGED_BYTES: Final = 150
 _BYTES: Final = 1_500
 
 
+UnityIds = tuple[UnityId, ...]
+"""What lines are ordered by: a unity, or the first of several."""
+
+
 class _KeptOrder(Struct, eq=False):
-    """`changed`: the lines that `order` has, or will have when it is made, of competitors whose lines have changed
-    since it was begun; None: it has none."""
+    """By the first of `unities`, those who are equal in it by the second, and so on. `changed`: the lines that `order`
+    has, or will have when it is made, of competitors whose lines have changed since it was begun; None: it has none."""
 
     enrolment: Enrolment
-    unity: Unity
+    unities: list[Unity]
     generation: int
     order: OrderedLines | None = None
     changed: dict[CompetitorId, int | None] = field(default_factory=dict)
 
     def line(self, competitor_id: CompetitorId) -> int | None:
         """A competitor's line as the board is now; None: they are not enrolled."""
-        return line_of(competitor_id, self.enrolment, self.unity.totals, self.unity.sort)
+        unity, *finer = self.unities
+        return line_of(competitor_id, self.enrolment, unity.totals, unity.sort, finer)
 
     @property
     def changed_max(self) -> int:
@@ -70,9 +75,10 @@ class Orders:
     def __init__(self, board: Callable[[], Board]) -> None:
         self.size_bytes = 0
         self._board = board
-        self._kept: OrderedDict[UnityId, _KeptOrder] = OrderedDict()  # least recently asked for first
-        self._sizes: dict[UnityId, int] = {}
-        self._asking: WeakValueDictionary[UnityId, asyncio.Lock] = WeakValueDictionary()
+        self._kept: OrderedDict[UnityIds, _KeptOrder] = OrderedDict()  # least recently asked for first
+        self._with: dict[UnityId, list[UnityIds]] = {}  # of those kept, the ones that a unity is part of
+        self._sizes: dict[UnityIds, int] = {}
+        self._asking: WeakValueDictionary[UnityIds, asyncio.Lock] = WeakValueDictionary()
 
     def note(self, event: Event) -> None:
         """Notes what will change. Call it before `event` is folded into the board."""
@@ -81,98 +87,108 @@ class Orders:
         match event:
             case events.PointsAdded() | events.PointsReversed():
                 for delta in event.deltas:
-                    self._note(delta.unity_id, delta.competitor_id)
+                    for unity_ids in self._with.get(delta.unity_id, ())[:]:
+                        self._note(unity_ids, delta.competitor_id)
             case events.ParticipantsChanged():
-                for unity_id in self._kept_of(event.ranking_id):
+                for unity_ids in self._kept_of(event.ranking_id):
                     for competitor_id in chain(event.removed, event.added):
-                        self._note(unity_id, competitor_id)
+                        self._note(unity_ids, competitor_id)
             case events.UnityChanged():
-                kept = self._kept.get(event.unity_id)
-                if kept is not None and event.sort not in (None, kept.unity.sort):
-                    self._drop(event.unity_id)
+                ranking = self._board().rankings.get(event.ranking_id)
+                unity = None if ranking is None else ranking.unities.get(event.unity_id)
+                if unity is not None and event.sort not in (None, unity.sort):
+                    for unity_ids in self._with.get(event.unity_id, ())[:]:
+                        self._drop(unity_ids)
             case events.RankingModified():
-                kept_ids = self._kept_of(event.ranking_id)
-                if kept_ids and tuple(self._kept[kept_ids[0]].enrolment) != event.participants:
-                    for unity_id in kept_ids:  # all have the one list of their ranking
-                        self._drop(unity_id)
+                kept = self._kept_of(event.ranking_id)
+                if kept and tuple(self._kept[kept[0]].enrolment) != event.participants:
+                    for unity_ids in kept:  # all have the one list of their ranking
+                        self._drop(unity_ids)
 
     def clear(self) -> None:
         """Drops all orders. Call it when the board is replaced."""
         self._kept.clear()
+        self._with.clear()
         self._sizes.clear()
         self.size_bytes = 0
 
-    async def of(self, ranking_id: RankingId, unity_id: UnityId) -> OrderedLines:
-        """The order of a unity that exists, as the board has it. It is current until the caller gives way to others."""
-        async with self._asking.setdefault(unity_id, asyncio.Lock()):
+    async def of(self, ranking_id: RankingId, *unity_ids: UnityId) -> OrderedLines:
+        """The order of a unity that exists, or of several, each for those who are equal in the ones before, as the
+        board has it. It is current until the caller gives way to others."""
+        async with self._asking.setdefault(unity_ids, asyncio.Lock()):
             turn, made = Turn(), 0
-            while not self._is_current(unity_id):
-                if (kept := self._kept.get(unity_id)) is None or kept.order is None:
-                    await self._make(ranking_id, unity_id, turn, at_once=made >= OVERTAKEN_MAX)
+            while not self._is_current(unity_ids):
+                if (kept := self._kept.get(unity_ids)) is None or kept.order is None:
+                    await self._make(ranking_id, unity_ids, turn, at_once=made >= OVERTAKEN_MAX)
                     made += 1
                 else:
                     _move(kept, kept.order)
                 if turn.over:
                     await turn.give_way()
-            self._account(unity_id)
-            order = self._kept[unity_id].order
+            self._account(unity_ids)
+            order = self._kept[unity_ids].order
             assert order is not None
             return order
 
-    def _kept_of(self, ranking_id: RankingId) -> list[UnityId]:
+    def _kept_of(self, ranking_id: RankingId) -> list[UnityIds]:
         ranking = self._board().rankings.get(ranking_id)
-        return [] if ranking is None else [unity_id for unity_id in ranking.unities if unity_id in self._kept]
+        return [] if ranking is None else [unity_ids for unity_ids in self._kept if unity_ids[0] in ranking.unities]
 
-    def _note(self, unity_id: UnityId, competitor_id: CompetitorId) -> None:
-        kept = self._kept.get(unity_id)
+    def _note(self, unity_ids: UnityIds, competitor_id: CompetitorId) -> None:
+        kept = self._kept.get(unity_ids)
         if kept is None or competitor_id in kept.changed:
             return
         kept.changed[competitor_id] = kept.line(competitor_id)
         if len(kept.changed) > kept.changed_max and kept.order is not None:
-            self._drop(unity_id)
+            self._drop(unity_ids)
 
-    def _is_current(self, unity_id: UnityId) -> bool:
+    def _is_current(self, unity_ids: UnityIds) -> bool:
         """Whether the order can be used as it is. One whose places have been given anew is dropped."""
-        kept = self._kept.get(unity_id)
+        kept = self._kept.get(unity_ids)
         if kept is None:
             return False
         if kept.generation != kept.enrolment.generation:
-            self._drop(unity_id)
+            self._drop(unity_ids)
             return False
         return kept.order is not None and not kept.changed
 
-    async def _make(self, ranking_id: RankingId, unity_id: UnityId, turn: Turn, *, at_once: bool) -> None:
+    async def _make(self, ranking_id: RankingId, unity_ids: UnityIds, turn: Turn, *, at_once: bool) -> None:
         """Makes the order as all is now, in turns; what changes meanwhile is noted. It may be dropped again before it
         is made."""
         ranking = self._board().rankings[ranking_id]
-        enrolment, unity = ranking.participants, ranking.unities[unity_id]
-        kept = self._kept[unity_id] = _KeptOrder(enrolment, unity, enrolment.generation)
+        enrolment, unities = ranking.participants, [ranking.unities[unity_id] for unity_id in unity_ids]
+        kept = self._kept[unity_ids] = _KeptOrder(enrolment, unities, enrolment.generation)
+        for unity_id in dict.fromkeys(unity_ids):
+            self._with.setdefault(unity_id, []).append(unity_ids)
         if at_once or len(enrolment) <= MADE_AT_ONCE_MAX:
-            kept.order = OrderedLines(enrolment, unity.totals, unity.sort)
+            unity, *finer = unities
+            kept.order = OrderedLines(enrolment, unity.totals, unity.sort, finer)
             return
         try:
-            kept.order = await made_in_turns(enrolment, unity, turn)
+            kept.order = await made_in_turns(enrolment, *unities, turn=turn)
         finally:
-            if kept.order is None and self._kept.get(unity_id) is kept:
-                self._drop(unity_id)
+            if kept.order is None and self._kept.get(unity_ids) is kept:
+                self._drop(unity_ids)
 
-    def _account(self, unity_id: UnityId) -> None:
+    def _account(self, unity_ids: UnityIds) -> None:
         """Notes what the order takes that was asked for, and drops others while all take too much."""
-        self._kept.move_to_end(unity_id)
-        size_bytes = self._kept[unity_id].size_bytes
-        self.size_bytes += size_bytes - self._sizes.get(unity_id, 0)
-        self._sizes[unity_id] = size_bytes
+        self._kept.move_to_end(unity_ids)
+        size_bytes = self._kept[unity_ids].size_bytes
+        self.size_bytes += size_bytes - self._sizes.get(unity_ids, 0)
+        self._sizes[unity_ids] = size_bytes
         while len(self._kept) > 1 and (self.size_bytes > ORDERS_BYTES_MAX or len(self._kept) > ORDERS_MAX):
             self._drop(next(iter(self._kept)))
 
-    def _drop(self, unity_id: UnityId) -> None:
-        del self._kept[unity_id]
-        self.size_bytes -= self._sizes.pop(unity_id, 0)
+    def _drop(self, unity_ids: UnityIds) -> None:
+        del self._kept[unity_ids]
+        for unity_id in dict.fromkeys(unity_ids):
+            self._with[unity_id].remove(unity_ids)
+        self.size_bytes -= self._sizes.pop(unity_ids, 0)
 
 
-async def made_in_turns(enrolment: Enrolment, unity: Unity, turn: Turn) -> OrderedLines:
-    """The order as it is when this is called."""
-    steps = OrderedLines.in_steps(enrolment, unity.totals, unity.sort)
+async def made_in_turns(enrolment: Enrolment, unity: Unity, *finer: Unity, turn: Turn) -> OrderedLines:
+    """The order as it is when this is called: by `unity`, those who are equal in it by the next, and so on."""
+    steps = OrderedLines.in_steps(enrolment, unity.totals, unity.sort, finer)
     while True:
         try:
             next(steps)

@@ -23,6 +23,7 @@ from engine.log.log import Appended, Block, Head, Tail, Unseen
 from engine.process.turns import Turn
 from projections.board.board import FOLD_VERSION, Board, Revisions, fold
 from projections.live.cache import RenderCache
+from projections.live.classifications import Classifications
 from projections.live.held import HeldBoard
 from projections.live.nested_sets import NestedSets
 from projections.live.orders import Orders
@@ -69,6 +70,7 @@ class LiveTournament:
         self.revisions = Revisions()
         self.cache = RenderCache()
         self.orders = Orders(lambda: self.board)
+        self.classifications = Classifications(lambda: self.board, self.orders)
         self.selections = Selections(lambda: self.board)
         self.nested_sets = NestedSets(lambda: self.board)
         self.pins = 0
@@ -93,6 +95,8 @@ class LiveTournament:
                 continue
             sequence = recorded.sequence
             self.orders.note(recorded.event)
+            for counted in self.classifications.held:
+                counted.note(recorded.event)
             if not isinstance(recorded.event, Points):
                 self._note(recorded.event)
             try:
@@ -210,6 +214,7 @@ class LiveTournament:
         # Only appends of ours can have been folded meanwhile, with what they told; each followed what was before it.
         self.head, self.recorded_at, self.board = anew.head, anew.recorded_at, anew.board
         self.orders.clear()
+        self.classifications.clear()
         self.nested_sets.clear()
         self.selections.clear()
         self._held.clear()
@@ -230,7 +235,12 @@ class LiveTournament:
         if self.head.sequence >= self._sized_at + _SIZED_EVERY_EVENTS or self._board_bytes == 0:
             self._sized_at = self.head.sequence
             self._board_bytes = board_bytes(self.board)
-        kept = self.orders.size_bytes + self.selections.size_bytes + self.nested_sets.size_bytes
+        kept = (
+            self.orders.size_bytes
+            + self.classifications.size_bytes
+            + self.selections.size_bytes
+            + self.nested_sets.size_bytes
+        )
         return self._board_bytes + self.cache.size_bytes + kept
 
 

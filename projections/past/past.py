@@ -185,6 +185,12 @@ class Past:
                     last = min(last, await log.last_at(connection, tournament_id, bounds.until, head))
         return Span(first, last)
 
+    async def board_after(self, tournament_id: TournamentId, sequence: Sequence, head: Sequence) -> Board:
+        """The board after this event. Raises NotFound if the log up to `head` does not reach so far."""
+        _refuse_beyond(head, sequence)
+        async with self._admitted():
+            return await self._board_at(tournament_id, sequence)
+
     async def _at_sequence(self, tournament_id: TournamentId, sequence: Sequence, head: Sequence) -> PastBoard:
         _refuse_beyond(head, sequence)
         board = await self._board_at(tournament_id, sequence)

@@ -296,8 +296,8 @@ async def _broken_views(connection: Connection) -> list[BrokenRule]:
     PostgreSQL shows a view's query in words of its own. To have our query in such words, we would have to create a
     view, and nothing may be written here. So the plans of both are compared: they are the same if the queries are. But
     a plan does not say how many rows a limit lets through, nor how a window is divided. So constants and such words are
-    counted as well, in its query and in ours. What remains open is the columns by which a window is divided: only
-    `standing` has such a window, and `verify` compares it row by row.
+    counted as well, in its query and in ours. What remains open is the columns by which a window is divided: of the
+    views, only `standing` has such a window, and `verify` compares it row by row.
     """
     broken: list[BrokenRule] = []
     expected = schema_objects_of(migration.sql for migration in shipped()).views

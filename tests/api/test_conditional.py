@@ -298,6 +298,7 @@ def changed_by(event: Event) -> tuple[str, int] | None:
             | events.ParticipantsChanged()
             | events.UnityAdded()
             | events.UnityChanged()
+            | events.ClassificationDeclared()
             | events.RankingClosed()
             | events.RankingReopened()
         ):

@@ -61,6 +61,9 @@ OPERATIONS: dict[str, Callable[[Form], Command]] = {
     "change_unity": lambda form: command_of(
         "PUT rankings/{ranking_id}/unities/{unity_id}.json", form, ranking_id=7, unity_id=8
     ),
+    "declare_classification": lambda form: command_of(
+        "PUT rankings/{ranking_id}/classification.json", form, ranking_id=7
+    ),
     "change_participants": lambda form: command_of("PUT rankings/{ranking_id}/participants.json", form, ranking_id=7),
     "add_unity": lambda form: command_of("POST rankings/{ranking_id}/unities.json", form, ranking_id=7, unity_id=8),
     "add_points": lambda form: command_of("PUT rankings/{ranking_id}/add.json", form, ranking_id=7),
@@ -77,6 +80,7 @@ LEAST: dict[str, dict[str, str]] = {
     "modify_ranking": {"main_unity_name": "points", "participants": "1"},
     "change_ranking_information": {},
     "change_unity": {},
+    "declare_classification": {"criteria": "[]"},
     "change_participants": {},
     "add_unity": {"name": "goals"},
     "add_points": {"participants_delta": '[{"competitor_id":1,"unities":[{"unity_id":3,"delta":"5"}]}]'},

@@ -13,11 +13,13 @@ from msgspec import UNSET
 from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.errors import Conflict, Fault, IdTaken, NotFound, Refusal, Unacceptable
-from engine.domain.events import Delta, Event
+from engine.domain.events import Criterion, Delta, Event
 from engine.domain.judging import decide
 from engine.domain.terms import (
+    BEST_MAX,
     COMPETITIONS_MAX,
     COMPETITORS_MAX,
+    CRITERIA_MAX,
     DELTA_MAX,
     DELTAS_MAX,
     DESCRIPTION_CHARACTERS_MAX,
@@ -188,6 +190,19 @@ def redefined(unity_id: int = GOALS, **facts: Any) -> Event:
     return events.UnityChanged(**{"ranking_id": OVERALL, "unity_id": unity_id} | facts)
 
 
+def declare(*criteria: Criterion, ranking_id: int = OVERALL) -> Command:
+    return commands.DeclareClassification(ranking_id=ranking_id, criteria=criteria)
+
+
+def declared(*criteria: Criterion) -> Event:
+    return events.ClassificationDeclared(ranking_id=OVERALL, criteria=criteria)
+
+
+BY_POINTS: Final = Criterion(unity_id=POINTS)
+BY_GOALS: Final = Criterion(unity_id=GOALS, best=BEST_MAX)
+AMONG_THE_TIED: Final = Criterion(unity_id=POINTS, among="tied")
+
+
 def add(*deltas: tuple[int, int, int], **said: Any) -> Command:
     lines = tuple(Delta(*delta) for delta in deltas)
     return commands.AddPoints(**{"ranking_id": OVERALL, "deltas": lines} | said)
@@ -320,6 +335,15 @@ ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
         create(ANNA, description=LONGEST_DESCRIPTION),
         created(ANNA, description=LONGEST_DESCRIPTION),
     ),
+    "a classification may have a chain of criteria": (
+        declare(BY_POINTS, AMONG_THE_TIED, BY_GOALS),
+        declared(BY_POINTS, AMONG_THE_TIED, BY_GOALS),
+    ),
+    "a classification may have 20 criteria": (
+        declare(*[AMONG_THE_TIED] * CRITERIA_MAX),
+        declared(*[AMONG_THE_TIED] * CRITERIA_MAX),
+    ),
+    "a classification may be declared no more": (declare(), declared()),
     "a ranking may be modified into what it is": (modify(ANNA, BEN, CARA), modified(ANNA, BEN, CARA)),
     "a modification replaces the list": (modify(DORA, ANNA), modified(DORA, ANNA)),
     "a modification may name the ranking": (modify(ANNA, name=" All "), modified(ANNA, name="All")),
@@ -824,6 +848,25 @@ UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
         add((ANNA, POINTS, 1), competition_id=RIGGED),
         [("competition_id", "competition 23 is voided")],
     ),
+    "more criteria than there may be": (
+        declare(*[AMONG_THE_TIED] * (CRITERIA_MAX + 1)),
+        [("criteria", f"must be at most {CRITERIA_MAX}")],
+    ),
+    "criteria with everything wrong": (
+        declare(
+            BY_POINTS,
+            Criterion(unity_id=TIMES),
+            Criterion(unity_id=GOALS, best=0),
+            Criterion(unity_id=GOALS, best=BEST_MAX + 1),
+            BY_POINTS,
+        ),
+        [
+            ("criteria[1].unity", f"unity {TIMES} is not in this ranking"),
+            ("criteria[2].best", f"must be from 1 to {BEST_MAX}"),
+            ("criteria[3].best", f"must be from 1 to {BEST_MAX}"),
+            ("criteria[4]", "is there before: it could part nobody any more"),
+        ],
+    ),
     "points with everything wrong": (
         add((DORA, POINTS, 1), (ANNA, TIMES, 1), (DORA, TIMES, DELTA_MAX + 1), competition_id=NOBODY, reason="\0"),
         [
@@ -920,6 +963,7 @@ def test_a_list_may_not_name_10_001_competitors() -> None:
         pytest.param(redefine(ranking_id=NOBODY), id="a ranking whose unity is to change"),
         pytest.param(redefine(NOBODY, name=""), id="a unity, whatever else is wrong"),
         pytest.param(redefine(TIMES), id="a unity of another ranking"),
+        pytest.param(declare(ranking_id=NOBODY), id="a ranking to classify"),
         pytest.param(add((ANNA, POINTS, 1), ranking_id=NOBODY), id="a ranking to add points to"),
         pytest.param(commands.CloseRanking(ranking_id=NOBODY), id="a ranking to close"),
         pytest.param(commands.ReopenRanking(ranking_id=NOBODY), id="a ranking to reopen"),
@@ -937,6 +981,7 @@ def test_what_does_not_exist_is_not_found(board: Board, when: Command) -> None:
         pytest.param(inform(ranking_id=FINISHED), id="renamed"),
         pytest.param(measure("Strokes", ranking_id=FINISHED), id="given another unity"),
         pytest.param(redefine(TIMES, ranking_id=FINISHED), id="given another sort"),
+        pytest.param(declare(ranking_id=FINISHED), id="given another classification"),
         pytest.param(add((ANNA, TIMES, 1), ranking_id=FINISHED), id="given points"),
         pytest.param(commands.CloseRanking(ranking_id=FINISHED), id="closed again"),
     ],
@@ -1190,12 +1235,13 @@ def test_a_structural_event_may_overtake_a_decision(board: Board, fact: Event, w
 
 def test_what_is_structural() -> None:
     """Whatever may overtake a decision. (And a new ranking, which cannot: nobody has named it. And a ranking's
-    information, on which only conditions look. And what sets an event aside: who has not stopped at that has folded
-    it.)"""
+    information and classification, on which only conditions look. And what sets an event aside: who has not stopped at
+    that has folded it.)"""
     structural = {kind for kind in get_args(Event) if kind.structural}
     assert structural == {type(fact) for fact, _ in OVERTAKEN} | {
         events.RankingCreated,
         events.RankingInformationChanged,
+        events.ClassificationDeclared,
         events.EventSetAside,
     }
 
@@ -1259,8 +1305,9 @@ def test_every_event_has_cases() -> None:
         *BESIDE_COMMANDS,
     }
     assert {type(fact) for fact in GIVEN} | {type(fact) for _, fact, _ in REMEMBERED} >= set(get_args(Event)) - {
-        events.PointsAdded,  # these three are of no consequence for decisions, see above
+        events.PointsAdded,  # these four are of no consequence for decisions, see above
         events.CompetitionChanged,
+        events.ClassificationDeclared,
         events.RankingInformationChanged,
         *BESIDE_COMMANDS,
     }

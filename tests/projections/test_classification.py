@@ -13,10 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.domain import events
+from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion, Delta, Event
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.board.board import Board
-from projections.board.classification import Classified, Counted, TooMuchWork, classified, in_force
+from projections.board.classification import Classified, Counted, classified, in_force
 from projections.past.history import finished
 from tests.histories import copied, fold_events, unhurried
 

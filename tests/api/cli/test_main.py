@@ -494,6 +494,8 @@ COMMANDS = [
     "competition import",
     "competition list",
     "points add",
+    "classification show",
+    "classification declare",
     "token create",
     "token list",
     "token revoke",

@@ -1,0 +1,228 @@
+"""The classification over HTTP: declared, shown in windows, now and at any moment."""
+
+import asyncio
+import json
+from typing import Any, Final
+
+import pytest
+
+from engine.domain.terms import BEST_MAX, CRITERIA_MAX
+from projections.board import classified_lines
+from tests.api.service import Client, Season, deltas
+from tests.api.test_section5 import NOBODY, refused
+
+WRONG_FORM: Final = 'must be of the form [{"unity": 1}, {"unity": 2, "best": 3, "among": "tied"}]'
+
+
+def said(*criteria: dict[str, Any]) -> dict[str, str]:
+    return {"criteria": json.dumps(criteria)}
+
+
+async def shown(client: Client, path: str, query: str = "") -> Any:
+    answer = await client.get(f"{path}/classification.json{query}")
+    assert answer.status == 200, answer.body
+    return answer.json["classification"]
+
+
+def lines(classification: Any) -> list[tuple[int, int, list[int | None], int | None]]:
+    return [
+        (line["competitor_id"], line["position"], line["values"], line["decided_by"])
+        for line in classification["standings"]
+    ]
+
+
+class League:
+    """Ada, Ben and Pair in points and fouls; Ada and Ben have 3 points each, Ben by beating Ada."""
+
+    def __init__(self, season: Season) -> None:
+        self.client, self.path, self.points = season.client, season.path, season.unity_id
+        self.ada, self.ben, self.pair = season.ids
+
+    async def play(self) -> "League":
+        ranking = (await self.client.get(f"{self.path}.json")).json["ranking"]
+        self.fouls = ranking["unities"][1]["id"]
+        totals = (await self.client.get(f"{self.path}/standings.json")).json["ranking"]["unities"]
+        for unity, unity_id in zip(totals, (self.points, self.fouls), strict=True):  # as if nothing had happened
+            lines = unity["competitors_ranking"]
+            await self.give(None, *[(line["competitor_id"], unity_id, -line["total"]) for line in lines])
+        self.duel = await self.meet(self.ada, self.ben)
+        other = await self.meet(self.ada, self.pair)
+        await self.give(self.duel, (self.ben, self.points, 3), (self.ada, self.points, 0), (self.ben, self.fouls, 4))
+        await self.give(other, (self.ada, self.points, 3), (self.pair, self.points, 0))
+        return self
+
+    async def meet(self, *ids: int) -> int:
+        form = {"group_id": 1, "participants": ",".join(map(str, ids))}
+        return int((await self.client.post("competitions.json", form)).json["competition"]["id"])
+
+    async def give(self, competition_id: int | None, *lines: tuple[int, int, int]) -> None:
+        form: dict[str, Any] = {"participants_delta": deltas(*lines)}
+        if competition_id is not None:
+            form["competition_id"] = competition_id
+        answer = await self.client.put(f"{self.path}/add.json", form)
+        assert answer.status == 200, answer.body
+
+    async def declare(self, *criteria: dict[str, Any]) -> Any:
+        answer = await self.client.put(f"{self.path}/classification.json", said(*criteria))
+        assert answer.status == 200, answer.body
+        assert answer.json["classification"] == {"criteria": list(criteria)}
+        return answer
+
+    async def lines(self, query: str = "") -> list[tuple[int, int, list[int | None], int | None]]:
+        return lines(await shown(self.client, self.path, query))
+
+
+@pytest.fixture
+async def league(season: Season) -> League:
+    return await League(season).play()
+
+
+async def test_what_is_level_is_parted_by_what_is_declared_and_so_it_was_before(league: League) -> None:
+    ada, ben, pair = league.ada, league.ben, league.pair
+    by_points = [(ada, 1, [3], None), (ben, 1, [3], None), (pair, 3, [0], 0)]
+    assert await league.lines() == by_points
+    undeclared = (await shown(league.client, league.path))["sequence"]
+
+    await league.declare({"unity": league.points}, {"unity": league.fouls})
+    assert await league.lines() == [(ada, 1, [3, 0], None), (ben, 2, [3, 4], 1), (pair, 3, [0, None], 0)]
+    await league.declare({"unity": league.points}, {"unity": league.points, "among": "tied"})
+    among = [(ben, 1, [3, 3], None), (ada, 2, [3, 0], 1), (pair, 3, [0, None], 0)]
+    assert await league.lines() == among
+    await league.declare({"unity": league.fouls, "best": 1}, {"unity": league.points, "best": 2})
+    best = [(ada, 1, [0, 3], None), (pair, 2, [0, 0], 1), (ben, 3, [4, None], 0)]
+    assert await league.lines() == best
+
+    declared = await shown(league.client, league.path)
+    assert declared["criteria"] == [{"unity": league.fouls, "best": 1}, {"unity": league.points, "best": 2}]
+    assert declared["lines"] == 3
+    assert await league.lines(f"?at_sequence={undeclared}") == by_points
+    assert await league.lines(f"?at_sequence={declared['sequence'] - 1}") == among
+    assert await league.lines(f"?at_sequence={declared['sequence']}") == best
+    at_time = declared["recorded_at"].replace(" ", "%20")
+    assert await league.lines(f"?at_time={at_time}") == best
+
+    await league.declare()
+    assert await league.lines() == by_points
+    assert (await shown(league.client, league.path))["criteria"] == [{"unity": league.points}]
+
+
+async def test_a_voided_competition_counts_no_more_until_it_is_unvoided(league: League) -> None:
+    ada, ben, pair = league.ada, league.ben, league.pair
+    await league.declare({"unity": league.points, "best": 1}, {"unity": league.points, "among": "tied"})
+    before = await league.lines()
+    assert before == [(ben, 1, [3, 3], None), (ada, 2, [3, 0], 1), (pair, 3, [0, None], 0)]
+    await league.client.put(f"competitions/{league.duel}/void.json")
+    assert await league.lines() == [(ada, 1, [3, None], None), (ben, 2, [0, 0], 0), (pair, 2, [0, 0], None)]
+    await league.client.put(f"competitions/{league.duel}/unvoid.json")
+    assert await league.lines() == before
+
+
+@pytest.mark.parametrize("criteria", [[], [{"fouls": 1}], [{"points": 2}, {"among": 1}], [{"fouls": 0}, {"points": 0}]])
+async def test_every_window_is_a_part_of_the_whole(league: League, criteria: list[dict[str, int]]) -> None:
+    """`criteria`: unities by name, with the best so many; 0: all."""
+    chain = []
+    for one in criteria:
+        ((name, best),) = one.items()
+        if name == "among":
+            chain.append({"unity": league.points, "among": "tied"})
+        else:
+            chain.append({"unity": getattr(league, name)} | ({"best": best} if best else {}))
+    await league.declare(*chain)
+    for moment in ("?", f"?at_sequence={(await shown(league.client, league.path))['sequence']}&"):
+        whole = await league.lines(moment)
+        assert await league.lines(f"{moment}top=2") == whole[:2]
+        assert await league.lines(f"{moment}offset=1&limit=1") == whole[1:2]
+        assert await league.lines(f"{moment}offset=3") == []
+        for offset, line in enumerate(whole):
+            assert await league.lines(f"{moment}around={line[0]}&span=1") == whole[max(offset - 1, 0) : offset + 2]
+        asked = [line[0] for line in whole[::-1]]
+        assert await league.lines(f"{moment}competitors={','.join(map(str, asked))}") == whole[::-1]
+        for query, field in (f"around={NOBODY}&span=1", "around"), (f"competitors={asked[0]},{NOBODY}", "competitors"):
+            refused(await league.client.get(f"{league.path}/classification.json{moment}{query}"), 422, field)
+
+
+@pytest.mark.parametrize(
+    ("criteria", "fault"),
+    [
+        ('{"unity": 1}', WRONG_FORM),
+        ('[{"best": 1}]', WRONG_FORM),
+        ('[{"unity": 1, "worst": 1}]', WRONG_FORM),
+        ('[{"unity": 1, "among": "all"}]', WRONG_FORM),
+        ('[{"unity": 1, "best": 0}]', WRONG_FORM),
+        (f'[{{"unity": 1, "best": {BEST_MAX + 1}}}]', WRONG_FORM),
+        ('[{"unity": 1, "unity": 2}]', "must not hold a key twice in one object"),
+        (json.dumps([{"unity": 1, "among": "tied"}] * (CRITERIA_MAX + 1)), f"must be at most {CRITERIA_MAX}"),
+    ],
+)
+async def test_criteria_that_cannot_be_taken_are_named(season: Season, criteria: str, fault: str) -> None:
+    answer = await season.client.put(f"{season.path}/classification.json", {"criteria": criteria})
+    refused(answer, 422, "criteria")
+    assert answer.json["errors"][0]["message"].startswith(fault)
+
+
+async def test_a_declaration_is_conditional_on_the_classification_that_was_read(league: League) -> None:
+    path = f"{league.path}/classification.json"
+    tag = (await league.client.get(path)).headers["ETag"]
+    await league.give(None, (league.ada, league.points, 1))
+    assert (await league.client.put(path, said({"unity": league.fouls}), {"If-Match": tag})).status == 200
+    refused(await league.client.put(path, said({"unity": league.points}), {"If-Match": tag}), 412)
+    again = await league.client.get(path)
+    unchanged = await league.client.get(path, {"If-None-Match": again.headers["ETag"]})
+    assert unchanged.status == 304
+
+
+async def test_no_window_takes_a_unity_and_a_closed_ranking_takes_no_declaration(season: Season) -> None:
+    path = f"{season.path}/classification.json"
+    refused(await season.client.get(f"{path}?unity={season.unity_id}"), 400, "unity")
+    closed = f"rankings/{season.closed_ranking_id}/classification.json"
+    refused(await season.client.put(closed, said({"unity": season.unity_id})), 409)
+
+
+async def test_a_question_that_takes_too_much_is_503_and_says_so(
+    league: League, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await league.declare({"unity": league.points, "best": 1})
+    monkeypatch.setattr(classified_lines, "CLASSIFIED_SUMS_MAX", 4)
+    for moment in ("", "?at_sequence=19"):
+        answer = await league.client.get(f"{league.path}/classification.json{moment}")
+        refused(answer, 503)
+        assert answer.json["message"].startswith("This would look at more than 4 sums of competitions")
+        assert answer.headers["Retry-After"] == "60"
+
+
+async def test_many_who_ask_while_points_are_added_each_see_what_was_acknowledged_before(league: League) -> None:
+    await league.declare({"unity": league.points, "best": 2}, {"unity": league.points, "among": "tied"})
+    asked = []
+    for _ in range(5):
+        await league.give(None, (league.pair, league.points, 2))
+        asked += [asyncio.create_task(league.lines()) for _ in range(3)]
+    answers = await asyncio.gather(*asked)
+    for number, answer in enumerate(answers):
+        values = {line[0]: line[2][0] or 0 for line in answer}
+        assert values[league.pair] >= 2 * (1 + number // 3)
+
+
+async def test_since_tells_how_many_places_each_line_has_moved_by_the_criteria_then(league: League) -> None:
+    ada, ben, pair = league.ada, league.ben, league.pair
+    await league.declare({"unity": league.points}, {"unity": league.fouls})
+    then = await shown(league.client, league.path)
+    assert [line[0] for line in lines(then)] == [ada, ben, pair]
+    await league.give(None, (pair, league.points, 9))
+    await league.declare({"unity": league.points}, {"unity": league.points, "among": "tied"})
+    new = await league.client.post("competitors.json", {"name": "Newcomer"})
+    newcomer = new.json["competitor"]["id"]
+    await league.client.put(f"{league.path}/participants.json", {"add": newcomer})
+    now = await shown(league.client, league.path)
+    assert all("moved" not in line for line in now["standings"])
+    for since in (f"since={then['sequence']}", f"at_sequence={now['sequence']}&since={then['sequence']}"):
+        compared = await shown(league.client, league.path, f"?{since}")
+        assert lines(compared) == lines(now)
+        moved = {line["competitor_id"]: line["moved"] for line in compared["standings"]}
+        assert moved == {pair: 2, ben: 0, ada: -2, newcomer: None}
+    (line,) = (await shown(league.client, league.path, f"?around={ada}&span=0&since={then['sequence']}"))["standings"]
+    assert line["moved"] == -2
+    late = await shown(league.client, league.path, "?since_time=2999-12-31%2023:59:59")
+    assert {line["moved"] for line in late["standings"]} == {0}
+    refused(await league.client.get(f"{league.path}/classification.json?since=1"), 404)
+    both = f"{league.path}/classification.json?since=1&since_time=2999-12-31%2023:59:59"
+    refused(await league.client.get(both), 400, "since", "since_time")
