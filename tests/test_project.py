@@ -18,6 +18,7 @@ PURE = sorted(
     path.relative_to(ROOT).as_posix()
     for pattern in (
         "engine/domain/*.py",
+        "engine/log/archive.py",
         "engine/log/codec.py",
         "engine/log/digest.py",
         "projections/board/*.py",

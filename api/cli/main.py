@@ -38,7 +38,7 @@ app = App(
     config=cyclopts.config.Env("TALLYBOOK_", command=False),
     result_action="return_value",
 )
-tournament = App(name="tournament", help="Create and list tournaments.")
+tournament = App(name="tournament", help="Create, list, export and import tournaments.")
 competitor = App(name="competitor", help="Register, import and list competitors.")
 unity = App(name="unity", help="Add unities to rankings.")
 ranking = App(name="ranking", help="Create, rename, close, reopen and list rankings.")
@@ -65,6 +65,26 @@ _command(
     help="Create a tournament. Its slug, the name in its address, is made from NAME.",
 )
 _command(tournament, "api.cli.tournaments:list_tournaments", name="list", help="List all tournaments.")
+_command(
+    tournament,
+    "api.cli.archives:export_tournament",
+    name="export",
+    help="""
+    Write an archive of a tournament: its whole log as it is stored, with digests and idempotency keys, but no tokens.
+    """,
+)
+_command(
+    tournament,
+    "api.cli.archives:import_tournament",
+    name="import",
+    help="""
+    Put the tournament of an archive FILE into this database, with every id, time and digest as it was.
+
+    Everything is verified before anybody sees it: an archive that was changed is refused, and the change named. So is
+    one whose tournament, slug or ids are in this database already, or that has ids of 2^53 and more. Needs a login that
+    owns the schema.
+    """,
+)
 
 
 # ── Competitors ─────────────────────────────────────────────────────────────────────────────────────────

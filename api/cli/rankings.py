@@ -130,6 +130,7 @@ async def add_points(
     *points: Annotated[str, Parameter(help='Each COMPETITOR=POINTS, by id or name: "Swansea City=3" "Everton=-10".')],
     unity: UnityText = None,
     competition: Annotated[str | None, Parameter(help="Id or name of the competition that they are for.")] = None,
+    reason: Annotated[str | None, Parameter(help="Why, in a few words; history and explanations show it.")] = None,
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -139,7 +140,7 @@ async def add_points(
         unity_id = names.unity_or_main(ranking_id, unity)
         deltas = tuple(Delta(names.competitor(name), unity_id, amount) for name, amount in _amounts(points))
         cause = None if competition is None else names.competition(competition)
-        command = AddPoints(ranking_id=ranking_id, deltas=deltas, competition_id=cause)
+        command = AddPoints(ranking_id=ranking_id, deltas=deltas, competition_id=cause, reason=reason)
         receipt = await desk.submit(live, command, actor=OPERATOR)
     printing.recorded(receipt.sequence, as_json=json)
 

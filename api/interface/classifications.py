@@ -24,7 +24,7 @@ from api.interface.rendering import (
     timestamp,
     timestamp_or_none,
 )
-from api.interface.standings import MOMENT_FIELDS, StandingsQuestion, recorded_at_head
+from api.interface.standings import MOMENT_FIELDS, PastWindow, recorded_at_head
 from api.interface.windows import WINDOW_FIELDS
 from engine.domain.commands import DeclareClassification
 from engine.domain.errors import Fault, Unreadable
@@ -96,8 +96,8 @@ def _criteria(text: str) -> tuple[Criterion, ...]:
 # ── Rendering ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-class ClassificationQuestion(StandingsQuestion, frozen=True, kw_only=True):
-    """As StandingsQuestion, without a unity and a tag. Raises Unreadable also for two moments to compare with."""
+class ClassificationQuestion(PastWindow, frozen=True, kw_only=True):
+    """Raises Unreadable for two moments to compare with, and as PastWindow."""
 
     since: Sequence | None = None
     since_time: datetime | None = None
@@ -238,7 +238,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         question=ClassificationQuestion,
         answer=Answer("classification", ClassificationShape),
         render=answer_classification,
-        fields=(*MOMENT_FIELDS, *_SINCE, *[field for field in WINDOW_FIELDS if field.name not in ("unity", "tag")]),
+        fields=(*MOMENT_FIELDS, *_SINCE, *[field for field in WINDOW_FIELDS if field.name != "unity"]),
         judged=True,
     ),
     Write(

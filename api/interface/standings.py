@@ -18,7 +18,7 @@ from api.interface.competitors import (
     participants_json,
 )
 from api.interface.declarations import Operation, Recall, RecallContext
-from api.interface.fields import FROM_1, TIME_END, Field, Fields, FieldType, misread
+from api.interface.fields import FROM_1, PHRASE, TIME_END, Field, Fields, FieldType, misread
 from api.interface.lookup import unity_of
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
@@ -483,8 +483,8 @@ _ORDERED_LINE_BYTES: Final = 40
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-class StandingsQuestion(Window, frozen=True, kw_only=True):
-    """Raises Unreadable if it names more than one moment, and as Window."""
+class PastWindow(Window, frozen=True, kw_only=True):
+    """A window of a ranking, now or at a moment. Raises Unreadable if it names more than one moment, and as Window."""
 
     ranking_id: RankingId
     at_sequence: Sequence | None = None
@@ -504,6 +504,20 @@ class StandingsQuestion(Window, frozen=True, kw_only=True):
         if self.at_sequence is not None:
             return AtSequence(self.at_sequence)
         return self.version if self.at_time is None else AtTime(self.at_time)
+
+
+class StandingsQuestion(PastWindow, frozen=True, kw_only=True):
+    """`tag`: only among the competitors that have it; None: among all."""
+
+    tag: str | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        return self.tag is None and super().is_whole
+
+    @property
+    def _narrowed(self) -> str:
+        return "" if self.tag is None else " that have this tag"
 
 
 def _unity_version(text: str) -> AtVersion:
@@ -534,6 +548,9 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         fields=(
             *MOMENT_FIELDS,
             *WINDOW_FIELDS,
+            Field(
+                "tag", PHRASE, "only among the competitors that have just this tag; positions are counted among them"
+            ),
         ),
         judged=True,
     ),

@@ -6,7 +6,7 @@ from typing import Final, Protocol, TypeVar, cast
 from msgspec import Struct
 
 from api.http.forms import unacceptable
-from api.interface.fields import FROM_0, ID, PHRASE, Field, Fields, FieldType, ids_up_to, number_up_to
+from api.interface.fields import FROM_0, ID, Field, Fields, FieldType, ids_up_to, number_up_to
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import CompetitorId, UnityId
 
@@ -30,11 +30,10 @@ class LinesInOrder(Protocol[_L]):
 
 
 class Window(Struct, frozen=True, kw_only=True):
-    """What a question asks for; with none of it, the whole standings of all unities. `tag`: only among the competitors
-    that have it. Raises Unreadable if it names more than one kind of window, or `around` and `span` not together."""
+    """What a question asks for; with none of it, the whole standings of all unities. Raises Unreadable if it names more
+    than one kind of window, or `around` and `span` not together."""
 
     unity_id: UnityId | None = None
-    tag: str | None = None
     top: int | None = None
     around: CompetitorId | None = None
     span: int | None = None
@@ -60,8 +59,7 @@ class Window(Struct, frozen=True, kw_only=True):
     @property
     def is_whole(self) -> bool:
         """Whether it asks for the whole standings of all unities."""
-        named = [name for kind in _KINDS for name in kind if getattr(self, name) is not None]
-        return self.unity_id is None and self.tag is None and not named
+        return self.unity_id is None and not any(getattr(self, name) is not None for kind in _KINDS for name in kind)
 
     @property
     def run(self) -> tuple[int, int]:
@@ -96,14 +94,17 @@ class Window(Struct, frozen=True, kw_only=True):
 
     def missing(self, name: str, competitor_id: CompetitorId) -> Fault:
         """The fault of the parameter `name`: it names this competitor, who is not in the table."""
-        whose = "of the ranking" if self.tag is None else "of the ranking that have this tag"
-        return Fault(name, f"competitor {competitor_id} is not among the competitors {whose}")
+        return Fault(name, f"competitor {competitor_id} is not among the competitors of the ranking{self._narrowed}")
+
+    @property
+    def _narrowed(self) -> str:
+        """Which of the competitors of the ranking it is about, in words."""
+        return ""
 
 
 _LINES: Final[FieldType] = number_up_to(1, WINDOW_LINES_MAX)
 WINDOW_FIELDS: Final[Fields] = (
     Field("unity", ID, "only this unity; in a window, without it the main one", argument="unity_id"),
-    Field("tag", PHRASE, "only among the competitors that have just this tag: positions are counted among them"),
     Field("top", _LINES, "the first lines"),
     Field("around", ID, "the line of this competitor, with span lines above it and below it"),
     Field("span", number_up_to(0, SPAN_MAX), "lines on each side of around"),

@@ -11,8 +11,8 @@ last migration that the older code brings along. The register keeps that number 
 import asyncio
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.resources import files
 from typing import Final
@@ -167,6 +167,36 @@ def another_client(dsn: str) -> Callable[[], Awaitable[asyncpg.Connection]]:
     """A function that makes one more connection to the database. Connecting, and each statement on the connection, may
     take CONNECT_SECONDS_MAX."""
     return partial(asyncpg.connect, dsn, timeout=CONNECT_SECONDS_MAX, command_timeout=CONNECT_SECONDS_MAX)
+
+
+@asynccontextmanager
+async def as_owner(dsn: str) -> AsyncIterator[asyncpg.Connection]:
+    """Yields a connection with all rights of the login, for what the service's role may not do.
+
+    Raises StartupRefused if the database cannot be reached or is not migrated, and within it for a right that the login
+    lacks and for a lost connection.
+    """
+    try:
+        connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS_MAX)
+    except (*_TROUBLE, ValueError, OverflowError) as error:
+        raise StartupRefused(
+            f"Cannot connect to the database: {reason(error)}. Check its address, and that it is running."
+        ) from error
+    try:
+        await refuse_shared(connection, another_client(dsn))
+        await refuse_unmigrated(connection)
+        yield connection
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise StartupRefused(
+            f"This login may not do that ({error}); run the command as the owner of the schema."
+        ) from error
+    except _TROUBLE as error:
+        raise StartupRefused(
+            f"The database failed ({reason(error)}); look whether it was done before you run the command again."
+        ) from error
+    finally:
+        with suppress(*_TROUBLE):
+            await connection.close()
 
 
 async def refuse_unmigrated(connection: asyncpg.Connection) -> None:

@@ -11,14 +11,16 @@ Times are UTC, digests 32 bytes. Functions take a connection, and let driver err
 tells them apart, readers use `pool.unavailable`.
 """
 
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sized
 from collections.abc import Sequence as Items
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from enum import StrEnum
 from itertools import accumulate, count, repeat
+from random import Random
 from typing import Any, Final
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import msgspec
 from asyncpg import Connection, InterfaceError
@@ -278,20 +280,28 @@ class Request(Struct, frozen=True, kw_only=True):
     refusals: int = 0
 
 
+def _new_append_id() -> str:
+    return f"{_RANDOM.getrandbits(128):032x}"
+
+
+_RANDOM: Final = Random()  # noqa: S311 - no secret; `uuid4` asks the system each time, which takes as long as judging
+os.register_at_fork(after_in_child=_RANDOM.seed)  # or two processes would draw the same ids
+
+
 class Block(Struct, frozen=True, kw_only=True):
     """Requests to append to one tournament in one commit.
 
     All of them were judged against the log up to `judged_at`, whose digest there was `judged_digest` (None: it is not
     compared). Only the last may be structural, so no request depends on what another of the block changes. A request
-    that is exact, or whose first event is, has a block of its own. `append_id` stays the same when the block is sent
-    again because the answer was lost.
+    that is exact, or whose first event is, has a block of its own. `append_id`, 128 random bits in hexadecimal digits,
+    stays the same when the block is sent again because the answer was lost.
     """
 
     tournament_id: TournamentId
     judged_at: Sequence
     judged_digest: bytes | None
     requests: tuple[Request, ...]
-    append_id: UUID = field(default_factory=uuid4)
+    append_id: str = field(default_factory=_new_append_id)
 
     @property
     def exact(self) -> bool:
@@ -454,7 +464,7 @@ def _row(block: Block) -> tuple[str, ...]:
         fingerprints = "\n".join(map(_fingerprint, requests))
     return (
         str(block.tournament_id),
-        block.append_id.hex,
+        block.append_id,
         str(block.judged_at),
         "" if block.judged_digest is None else rf"\x{block.judged_digest.hex()}",
         "t" if True in [event.structural for event in requests[-1].events] else "f",
@@ -532,10 +542,15 @@ async def heads(connection: Connection, tournament_ids: Iterable[TournamentId]) 
 
 
 async def tail(
-    connection: Connection, tournament_id: TournamentId, after: Head, *, blocks_max: int = TAIL_BLOCKS_MAX
+    connection: Connection,
+    tournament_id: TournamentId,
+    after: Head,
+    *,
+    blocks_max: int = TAIL_BLOCKS_MAX,
+    bytes_max: int | None = None,
 ) -> Tail:
     """The events of one tournament that follow `after`. Raises as `tails` does."""
-    read = await tails(connection, {tournament_id: after}, blocks_max=blocks_max)
+    read = await tails(connection, {tournament_id: after}, blocks_max=blocks_max, bytes_max=bytes_max)
     return read.tails.get(tournament_id, Tail([], after))
 
 
@@ -574,10 +589,14 @@ class Tails(Struct, frozen=True):
 
 
 async def tails(
-    connection: Connection, after: Mapping[TournamentId, Head], *, blocks_max: int = TAIL_BLOCKS_MAX
+    connection: Connection,
+    after: Mapping[TournamentId, Head],
+    *,
+    blocks_max: int = TAIL_BLOCKS_MAX,
+    bytes_max: int | None = None,
 ) -> Tails:
     """The events that follow `after`, for each of its tournaments: whole blocks, at most TAIL_EVENTS_MAX events and
-    TAIL_BYTES_MAX bytes in total, unless the first block that is read has more.
+    `bytes_max` (else TAIL_BYTES_MAX) bytes in total, unless the first block that is read has more.
 
     Each tournament gets an equal share, but at least one block. A tournament whose part no longer fits into the total
     gets nothing. Several queries see one truth, because what has been appended never changes.
@@ -586,7 +605,8 @@ async def tails(
     missing, and LogUnreadable if an event cannot be decoded. If that happens in several tournaments, the error names
     one of them.
     """
-    spans, unread = _spans(after, await _blocks(connection, after, blocks_max), blocks_max)
+    bytes_max = TAIL_BYTES_MAX if bytes_max is None else bytes_max
+    spans, unread = _spans(after, await _blocks(connection, after, blocks_max), blocks_max, bytes_max)
     if not spans:
         return Tails({}, unread)
     upto = [end.sequence for end in spans.values()]
@@ -636,7 +656,7 @@ async def _blocks(
 
 
 def _spans(
-    after: Mapping[TournamentId, Head], ends: Mapping[TournamentId, list[_End]], blocks_max: int
+    after: Mapping[TournamentId, Head], ends: Mapping[TournamentId, list[_End]], blocks_max: int, bytes_max: int
 ) -> tuple[dict[TournamentId, Head], set[TournamentId]]:
     """How far to read each tournament that has something to read, and which tournaments have more than that."""
     spans: dict[TournamentId, Head] = {}
@@ -646,11 +666,11 @@ def _spans(
         taken = count = size = 0
         for end in of_blocks[:blocks_max]:
             events = end.head.sequence - after[tournament_id].sequence
-            heavy = events > _share(TAIL_EVENTS_MAX, after) or size + end.size > _share(TAIL_BYTES_MAX, after)
+            heavy = events > _share(TAIL_EVENTS_MAX, after) or size + end.size > _share(bytes_max, after)
             if taken and heavy:
                 break
             taken, count, size = taken + 1, events, size + end.size
-        if spans and (all_events + count > TAIL_EVENTS_MAX or all_bytes + size > TAIL_BYTES_MAX):
+        if spans and (all_events + count > TAIL_EVENTS_MAX or all_bytes + size > bytes_max):
             taken = 0
         if taken:
             spans[tournament_id] = of_blocks[taken - 1].head

@@ -5,7 +5,7 @@ were added, and none is ever removed: so each has a number, from 1, and a run of
 """
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -85,6 +85,12 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
         walk through all does not drive out what is asked for often."""
         for item_id in self.ids(first, last):
             yield item_id, self._unpack(self._packed[item_id])
+
+    def held(self, item_ids: Iterable[_Id]) -> Iterator[tuple[_Id, _T]]:
+        """Those of these items that are there, with their ids, as they are when this is called. Each is unpacked when
+        it is its turn, and not kept so."""
+        held = [(item_id, found) for item_id in item_ids if (found := self._packed.get(item_id)) is not None]
+        return ((item_id, self._unpack(found)) for item_id, found in held)
 
     def is_just(self, other: "Packed[_Id, _T]") -> bool:
         """Whether both have the same items in the same order."""

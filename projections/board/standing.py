@@ -33,6 +33,7 @@ class Standing(Struct, frozen=True, gc=False):
 
 
 _L = TypeVar("_L", bound="Placed")
+_C = TypeVar("_C", bound=int)
 
 
 class Placed(Protocol):
@@ -50,18 +51,17 @@ def standings(enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, in
     return placed(Standing, ordered(places, [totals.get(competitor_id, 0) for competitor_id in places], sort))
 
 
-def ordered(places: Iterable[int], column: Iterable[int], sort: Sort) -> list[tuple[int, CompetitorId]]:
+def ordered(places: Iterable[_C], column: Iterable[int], sort: Sort) -> list[tuple[int, _C]]:
     """Total and competitor of each line of the standings, in their order, from the places of an enrolment and the sums
     beside them, as `enrolment.py` keeps them; `placed` tells the positions."""
-    beside = zip(chain(column, repeat(0)), places, strict=False)
-    lines = [(total, CompetitorId(competitor_id)) for total, competitor_id in beside if competitor_id > 0]
+    lines = [line for line in zip(chain(column, repeat(0)), places, strict=False) if line[1] > 0]
     lines.sort(key=_TOTAL, reverse=sort is Sort.DESC)  # stable, reversed too: equal totals stay in order
     return lines
 
 
 def placed(
-    line: Callable[[CompetitorId, int, int], _L],
-    lines: Items[tuple[int, CompetitorId]],
+    line: Callable[[_C, int, int], _L],
+    lines: Items[tuple[int, _C]],
     first: int = 1,
     above: _L | None = None,
 ) -> list[_L]:

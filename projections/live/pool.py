@@ -274,8 +274,10 @@ class LivePool:
 
     def fold_appended(self, live: LiveTournament, block: Block, appended: Appended) -> bool:
         """As `LiveTournament.fold_appended`. Raises TournamentStopped and HistoryReplaced."""
-        with self._watched(live):
+        try:  # `_watched` would take longer than all else, and every block comes here
             return live.fold_appended(block, appended)
+        except (LogForked, LogUnreadable) as fault:
+            raise self._alarmed(live, fault) from fault
 
     def fold_unseen(self, live: LiveTournament, block: Block, unseen: Unseen) -> bool:
         """As `LiveTournament.fold_unseen`. Raises TournamentStopped and HistoryReplaced."""

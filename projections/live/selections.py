@@ -36,7 +36,7 @@ class Selections:
 
     @property
     def size_bytes(self) -> int:
-        return sum(selection.size_bytes for selection in self._kept.values())
+        return sum([selection.size_bytes for selection in self._kept.values()])
 
     def note(self, event: Event) -> None:
         """Notes what will change. Call it before `event` is folded into the board."""

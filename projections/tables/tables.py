@@ -298,8 +298,7 @@ async def in_portions(
         if rows:
             yield rows
     finally:
-        reading.cancel()
-        await asyncio.wait([reading])
+        await asyncio.wait([reading])  # cancelling what PostgreSQL is at would end the transaction
 
 
 async def _portions(

@@ -174,7 +174,7 @@ expected-statuses = ["200", "404", "409", "412", "422"]
 
 # What JSON Schema cannot say: from is not beyond to, there is one moment, a page or a cursor, a field is JSON.
 [[operations]]
-include-path-regex = "(explain|standings|classification|add|points|competitors|competitions).json$"
+include-path-regex = "(explain|standings|classification|form|add|points|competitors|competitions).json$"
 checks.positive_data_acceptance.expected-statuses = ["200", "400", "404", "409", "412", "422"]
 
 [[operations]]

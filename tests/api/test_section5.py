@@ -1305,6 +1305,7 @@ CHANGES: dict[str, str] = {
     "GET competitions/{competition_id}.json": "PUT competitions/{competition_id}.json",
     "GET competitors/{competitor_id}.json": "PUT competitors/{competitor_id}.json",
     "GET rankings/{ranking_id}/standings.json": "PUT rankings/{ranking_id}/add.json",
+    "GET rankings/{ranking_id}/form.json": "PUT rankings/{ranking_id}/add.json",
     "GET competitors/{competitor_id}/standings.json": "PUT rankings/{ranking_id}/add.json",
     "GET rankings/{ranking_id}/history.json": "PUT rankings/{ranking_id}/add.json",
     "GET rankings/{ranking_id}/explain.json": "PUT rankings/{ranking_id}/add.json",

@@ -140,7 +140,7 @@ async def appended(database: Database, tournament_id: TournamentId, *requests: R
             judged_at=heads[tournament_id].sequence,
             judged_digest=heads[tournament_id].digest,
             requests=requests,
-            append_id=uuid4(),
+            append_id=uuid4().hex,
         )
         (outcome,) = await log.append(connection, [block], wait=True)
     assert isinstance(outcome, Appended)

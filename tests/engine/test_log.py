@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import json
+import os
 import pkgutil
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -10,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count, groupby
 from types import ModuleType
 from typing import Any, Final
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import asyncpg
 import msgspec
@@ -277,9 +278,28 @@ async def test_what_was_judged_by_a_longer_log_is_not_appended_to_a_shorter_one(
     assert (await appended(database, block(tournament_id, judged_at=1))).answers == (2,)
 
 
+def test_processes_draw_other_append_ids_though_one_is_forked_from_the_other() -> None:
+    asked = {
+        "tournament_id": TournamentId(1),
+        "judged_at": Sequence(1),
+        "judged_digest": None,
+        "requests": (request(),),
+    }
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        os.write(writing, Block(**asked).append_id.encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    drawn = os.read(reading, 100).decode()
+    os.close(reading)
+    os.close(writing)
+    assert len({drawn, Block(**asked).append_id}) == 2
+    assert UUID(drawn).hex == drawn
+
+
 async def test_an_append_id_belongs_to_its_tournament(database: Database, tournament_id: TournamentId) -> None:
     elsewhere = await open_new_tournament(database, actor=OPERATOR)
-    append_id = uuid4()
+    append_id = uuid4().hex
     for where in (tournament_id, elsewhere):
         asked = Block(
             tournament_id=where, judged_at=Sequence(1), judged_digest=None, requests=(request(),), append_id=append_id
@@ -1180,8 +1200,8 @@ async def test_what_sets_something_aside_is_read_from_the_log_and_what_cannot_be
 # ── Statements ──────────────────────────────────────────────────────────────────────────────────────────
 
 VERBS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "CREATE", "GRANT", "SET", "LOCK", "COPY")
-OWNERS_OWN: Final = {"engine.database.migrator", "engine.database.embedded"}
-"""Modules whose statements are not executed as the service's role."""
+OWNERS_OWN: Final = {"engine.database.migrator", "engine.database.embedded", "projections.verification.archives"}
+"""Modules whose statements, or some of them, are not executed as the service's role."""
 SQLITES: Final = {"projections.verification.witness", "projections.verification.progress"}
 """Modules whose statements are for files of their own, and none for PostgreSQL."""
 

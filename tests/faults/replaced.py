@@ -689,7 +689,7 @@ async def old_snapshot(trial: Trial) -> None:
                     judged_at=head.sequence,
                     judged_digest=head.digest,
                     requests=(request,),
-                    append_id=uuid4(),
+                    append_id=uuid4().hex,
                 )
                 (appended,) = await log.append(owner, [block], wait=True)
                 assert isinstance(appended, log.Appended)

@@ -28,7 +28,7 @@ def test_schedules_find_it_when_what_was_lost_is_sent_again_as_something_new(
     async def anew(
         connection: Connection, blocks: Items[Block], **options: Any
     ) -> list[Appended | OvertakenBy | NotAppended]:
-        renamed = [msgspec.structs.replace(block, append_id=uuid4()) for block in blocks]
+        renamed = [msgspec.structs.replace(block, append_id=uuid4().hex) for block in blocks]
         return await append(connection, renamed, **options)
 
     monkeypatch.setattr(log, "append", anew)

@@ -105,6 +105,19 @@ def test_a_board_goes_at_once_when_nobody_needs_it() -> None:
         gc.enable()
 
 
+def test_totals_are_equal_if_their_sums_are_however_they_came_about() -> None:
+    found = Enrolment(everybody)
+    narrow, wide, longer, others = (Totals(found, {everybody[0]: 5}) for _ in range(4))
+    for amount in (2**62, 2**62, -(2**62), -(2**62)):
+        wide.add(everybody[0], amount)
+    longer.add(everybody[3], 0)
+    elsewhere = Totals(Enrolment(reversed(everybody)), {everybody[0]: 5})
+    assert narrow == wide == longer == elsewhere == {everybody[0]: 5}
+    others.add(everybody[3], 1)
+    assert narrow != others
+    assert wide != others
+
+
 def test_a_copy_stays_as_it_is() -> None:
     found = Enrolment(everybody[:4])
     totals = Totals(found, {everybody[0]: 5})
@@ -116,3 +129,12 @@ def test_a_copy_stays_as_it_is() -> None:
     assert (list(copy), dict(totals_then)) == (everybody[:4], {everybody[0]: 5})
     totals_then.add(everybody[1], 1)
     assert dict(totals) == {everybody[0]: 12}
+
+
+def test_sums_are_shown_without_those_that_are_0_and_wide_ones_take_more_room() -> None:
+    found = Enrolment(everybody[:4])
+    totals = Totals(found, {everybody[0]: 5, everybody[3]: 7})
+    assert repr(totals) == f"{{{everybody[0]}: 5, {everybody[3]}: 7}}"
+    narrow = totals.size_bytes
+    totals.add(everybody[0], 2**63)
+    assert totals.size_bytes > 3 * narrow > 0

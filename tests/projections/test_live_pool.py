@@ -173,6 +173,30 @@ async def test_a_read_fails_while_the_database_is_away_and_succeeds_when_it_is_b
         assert await read(pool, arena) == 0
 
 
+async def test_a_live_that_is_far_behind_is_brought_up_to_date_in_parts_between_which_it_shows_whole_blocks(
+    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arena = await open_arena(database)
+    async with open_live_pool(database) as pool, pool.pinned(arena.tournament_id) as live:
+        began_at, shown = live.head.sequence, set[tuple[int, int]]()
+
+        async def look() -> None:
+            while True:
+                shown.add((live.head.sequence - began_at, total(live, arena)))
+                await asyncio.sleep(0)
+
+        points = PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points(1).deltas)
+        for _ in range(5):
+            await record(owner, arena.tournament_id, points, points)
+        monkeypatch.setattr(live_module, "BYTES_AT_ONCE_MAX", 1)
+        looking = asyncio.create_task(look())
+        await pool.make_current(live)
+        looking.cancel()
+        assert shown >= {(2 * blocks, 2 * blocks) for blocks in range(5)}
+        assert all(sequence == points and sequence % 2 == 0 for sequence, points in shown)
+        assert total(live, arena) == 10
+
+
 # ── In and out of memory ────────────────────────────────────────────────────────────────────────────────
 
 

@@ -137,6 +137,7 @@ def test_every_function_and_view_of_the_shipped_migrations_is_read() -> None:
             "block_text",
             "classified",
             "genesis_digest",
+            "import_block",
             "open_tournament",
             "refuse_change",
         ),

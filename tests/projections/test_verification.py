@@ -896,9 +896,12 @@ async def test_a_view_of_standings_that_is_gone_is_found(
     }
 
 
+@pytest.mark.parametrize("rows_max", [1, 500])
 async def test_tables_that_cannot_even_be_read_are_a_difference(
-    database: Database, owner: asyncpg.Connection, staged: Stage
+    database: Database, owner: asyncpg.Connection, staged: Stage, monkeypatch: pytest.MonkeyPatch, rows_max: int
 ) -> None:
+    """Also when it turns out while the next rows are being read: the moment goes on."""
+    monkeypatch.setattr(tables, "ROWS_MAX", rows_max)
     for constraint in await owner.fetch(
         "SELECT conname FROM pg_constraint WHERE conrelid = 'unity'::regclass AND contype = 'c'"
     ):

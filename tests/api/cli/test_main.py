@@ -223,6 +223,7 @@ async def test_an_import_that_is_refused_names_the_lines(tallybook: Tallybook, s
 @pytest.mark.parametrize(
     "command",
     [
+        ["tournament", "export", "cap"],
         ["competitor", "add", "cap", "Ann"],
         ["competitor", "import", "cap", "file.csv"],
         ["competitor", "list", "cap"],
@@ -425,6 +426,7 @@ async def test_a_token_for_no_tournament_cannot_be_asked_for_and_become_one_for_
         "tournament nonsense",
         "tournament create",
         "tournament create a b",
+        "tournament import",
         "tournament create a --colour red",
         "tournament list --database-url",
         "token create a",
@@ -474,6 +476,8 @@ COMMANDS = [
     "demo",
     "tournament create",
     "tournament list",
+    "tournament export",
+    "tournament import",
     "competitor add",
     "competitor import",
     "competitor list",

@@ -1,5 +1,6 @@
 """Rankings, their lists of competitors, and points: what the interface can do, the command line can."""
 
+import json
 from typing import Any
 
 import pytest
@@ -103,6 +104,17 @@ async def test_points_are_added_to_several_at_once(tallybook: Tallybook, slug: s
     lines = (await tallybook.done("history", slug, "Season", "--format", "csv")).splitlines()[1:]
     assert len(lines) == 4
     assert [f",{match}," in line for line in lines] == [True, True, False, False]
+
+
+async def test_points_may_have_a_reason(tallybook: Tallybook, slug: str) -> None:
+    await tallybook.done("ranking", "create", slug, "Season")
+    await tallybook.done("points", "add", slug, "Season", "Bob=-10", "--reason", " licence ")
+    (line,) = (await tallybook.done("history", slug, "Season", "--format", "ndjson")).splitlines()
+    assert (json.loads(line)["delta"], json.loads(line)["reason"]) == (-10, "licence")
+    assert await tallybook.refused("points", "add", slug, "Season", "Bob=1", "--reason", "x" * 256) == [
+        CORRECT,
+        "  reason: must have at most 255 characters",
+    ]
 
 
 async def test_a_name_may_hold_an_equals_sign(tallybook: Tallybook, slug: str) -> None:

@@ -1,0 +1,122 @@
+"""The form of competitors: what they got in each of their last competitions, for the little row beside a table."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from api.interface.declarations import Operation, Recall, RecallContext
+from api.interface.fields import Field, number_up_to
+from api.interface.lookup import unity_of
+from api.interface.rendering import Answer, TaggedBody, encode, tagged_body, timestamp
+from api.interface.standings import MOMENT_FIELDS, PastWindow, recorded_at_head
+from api.interface.windows import WINDOW_FIELDS
+from engine.domain.errors import Unacceptable
+from engine.domain.terms import Sequence, UnityId
+from engine.process.turns import Turn, in_turns
+from projections.board.board import Board
+from projections.board.form import CompetitionSum, forms, looked_at
+from projections.board.order import OrderedLines
+from projections.live.orders import made_in_turns
+from projections.past.past import AtVersion
+
+LAST_DEFAULT: Final = 5
+LAST_MAX: Final = 50
+"""Competitions that a form shows of each competitor."""
+FORM_SUMS_MAX: Final = 50_000
+"""Sums of competitions that one answer looks at."""
+
+
+class CompetitionSumShape(Struct):
+    competition_id: int
+    sum: int
+
+
+class CompetitorFormShape(Struct):
+    """`competitions`: the last ones, the newest last."""
+
+    competitor_id: int
+    competitions: list[CompetitionSumShape]
+
+
+class FormShape(Struct, kw_only=True):
+    """The form in one unity, after the event `sequence`. `competitors` are in the order of the window's lines; `lines`:
+    how many the standings have in all."""
+
+    unity_id: int
+    version: int
+    sequence: int
+    recorded_at: str
+    lines: int
+    competitors: list[CompetitorFormShape]
+
+
+class FormQuestion(PastWindow, frozen=True, kw_only=True):
+    """`last`: so many competitions of each."""
+
+    last: int = LAST_DEFAULT
+
+
+async def answer_form(context: RecallContext, answer: Answer, question: FormQuestion) -> TaggedBody:
+    """Raises NotFound if there was no such moment or unity, and Unacceptable if the window names who was not enrolled,
+    or if its competitors have more than FORM_SUMS_MAX sums."""
+    live, ranking_id, moment = context.live, question.ranking_id, question.moment
+    if moment is None:
+        unity_id = unity_of(live.board, ranking_id, question.unity_id)
+        order = await live.orders.of(ranking_id, unity_id)
+        head = live.head
+        shape = await _form(live.board, question, unity_id, order)
+        return _answered(answer, shape, head.sequence, await recorded_at_head(context, head))
+    if isinstance(moment, AtVersion):
+        unity_of(live.board, ranking_id, moment.unity_id)
+    then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence)
+    unity_id = unity_of(then.board, ranking_id, question.unity_id)
+    ranking = then.board.rankings[ranking_id]
+    order = await made_in_turns(ranking.participants, ranking.unities[unity_id], turn=Turn())
+    shape = await _form(then.board, question, unity_id, order)
+    return _answered(answer, shape, then.sequence, then.recorded_at)
+
+
+async def _form(board: Board, question: FormQuestion, unity_id: UnityId, order: OrderedLines) -> FormShape:
+    """The form without its moment. It takes hold of all it shows before it gives way to others. Raises Unacceptable."""
+    unity = board.rankings[question.ranking_id].unities[unity_id]
+    shape = FormShape(
+        unity_id=unity_id, version=unity.version, sequence=0, recorded_at="", lines=len(order), competitors=[]
+    )
+    competitor_ids = [line.competitor_id for line in question.lines(order)]
+    count = looked_at(unity, competitor_ids)
+    if count > FORM_SUMS_MAX:
+        raise Unacceptable(
+            f"The competitors of this window have {count:,} sums of competitions, and one answer looks at no more than "
+            f"{FORM_SUMS_MAX:,}; ask for fewer lines."
+        )
+    found = await in_turns(forms(board, unity, competitor_ids, question.last))
+    shape.competitors = [CompetitorFormShape(c, _shapes(found[c])) for c in competitor_ids]
+    return shape
+
+
+def _shapes(sums: Iterable[CompetitionSum]) -> list[CompetitionSumShape]:
+    return [CompetitionSumShape(one.competition_id, one.sum) for one in sums]
+
+
+def _answered(answer: Answer, shape: FormShape, sequence: Sequence, recorded_at: datetime) -> TaggedBody:
+    shape.sequence, shape.recorded_at = sequence, timestamp(recorded_at)
+    return tagged_body(answer.body(encode(shape)))
+
+
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    Recall(
+        "rankings/{ranking_id}/form.json",
+        "Show what competitors got in their last competitions, now or at one moment of the past",
+        question=FormQuestion,
+        answer=Answer("form", FormShape),
+        render=answer_form,
+        fields=(
+            Field("last", number_up_to(1, LAST_MAX), f"so many competitions of each; without it, {LAST_DEFAULT}"),
+            *MOMENT_FIELDS,
+            *WINDOW_FIELDS,
+        ),
+        judged=True,
+    ),
+)

@@ -1,0 +1,124 @@
+"""Archives: a tournament's log in a file, as it is stored, to be put into another database.
+
+Pure. An archive is lines of text. Each is a sum, a blank and JSON. The first has the manifest, each of the others a
+block: what is stored of it, and its text (see `digest.block_text`). A sum is the SHA-256 of the sum before it and the
+line's JSON. So the first line that was changed, moved or left out can be named. The manifest says where the last ends.
+
+An archive has the idempotency keys that were used, with the fingerprints of their requests. It has no tokens, and no
+keys that were refused: those matter only to requests that are under way to the first database.
+"""
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from typing import Final
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from engine.domain.errors import LogDisproved, Unreadable
+from engine.domain.terms import Sequence, TournamentId
+from engine.log import digest
+from engine.log.digest import EventColumns, columns_of
+
+ARCHIVE_FORMAT: Final = "tallybook archive 1"
+_NO_SUM: Final = "0" * 64
+
+
+class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the archive holds: a tournament up to `sequence`, where the chain has led to `digest` (hexadecimal)."""
+
+    format: str = ARCHIVE_FORMAT
+    tournament_id: TournamentId
+    slug: str
+    name: str
+    sequence: Sequence
+    digest: str
+
+
+class UsedKey(Struct, frozen=True, array_like=True):
+    """An idempotency key, the fingerprint of its request (hexadecimal), and the sequence of its first event."""
+
+    key: str
+    fingerprint: str
+    sequence: Sequence
+
+
+class ArchivedBlock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A block as it is stored; `events` is its text."""
+
+    last_sequence: Sequence
+    digest: str
+    append_id: UUID
+    answers: list[int | None] | None
+    structure_sequence: Sequence | None
+    created: list[int] | None
+    keys: list[UsedKey]
+    events: msgspec.Raw
+
+    def columns(self) -> EventColumns:
+        """What its text says. Raises msgspec.ValidationError."""
+        return columns_of(bytes(self.events))
+
+
+def raw(text: bytes) -> msgspec.Raw:
+    """The text of a block, as `ArchivedBlock.events` takes it."""
+    return msgspec.Raw(text)
+
+
+class Writer:
+    """Makes the lines of an archive, one after the other."""
+
+    def __init__(self) -> None:
+        self._sum = _NO_SUM
+
+    def line(self, part: Manifest | ArchivedBlock) -> str:
+        text = msgspec.json.encode(part)
+        self._sum = _sum(self._sum, text)
+        return f"{self._sum} {text.decode()}\n"
+
+
+def read(lines: Iterable[bytes]) -> Iterator[Manifest | ArchivedBlock]:
+    """The manifest, then each block, in order.
+
+    Raises Unreadable if it is no archive, and LogDisproved, naming the line, for a line that is not as it was written,
+    for blocks whose chain does not lead to the manifest's digest, and for an archive that ends before that.
+    """
+    before, number = _NO_SUM, 0
+    manifest: Manifest | None = None
+    sequence, chained = Sequence(0), b""
+    for number, line in enumerate(lines, start=1):
+        found, _, text = line.rstrip(b"\n").partition(b" ")
+        before = _sum(before, text)
+        if found.decode("ascii", "replace") != before:
+            hint = "" if number > 1 else " Is it an archive at all?"
+            raise LogDisproved(f"Line {number} of the archive is not what was written.{hint}")
+        try:
+            if manifest is None:
+                manifest = msgspec.json.decode(text, type=Manifest)
+                if manifest.format != ARCHIVE_FORMAT:
+                    raise Unreadable(f"This version reads {ARCHIVE_FORMAT!r}; the archive is {manifest.format!r}.")
+                chained = digest.genesis(manifest.tournament_id)
+                yield manifest
+                continue
+            block = msgspec.json.decode(text, type=ArchivedBlock)
+            columns = block.columns()
+        except msgspec.MsgspecError as error:
+            raise Unreadable(f"Line {number} of the archive cannot be read: {error}") from error
+        chained = digest.chain(chained, bytes(block.events))
+        last = columns.first_sequence + len(columns.bodies) - 1
+        if columns.first_sequence != sequence + 1 or last != block.last_sequence or chained.hex() != block.digest:
+            raise LogDisproved(
+                f"Line {number} of the archive: its events from {columns.first_sequence} to {last} do not follow event "
+                f"{sequence} with the digest {block.digest}."
+            )
+        sequence = block.last_sequence
+        yield block
+    if manifest is None:
+        raise Unreadable("The file is not an archive of a tournament.")
+    if (sequence, chained.hex()) != (manifest.sequence, manifest.digest):
+        raise LogDisproved(f"The archive ends with event {sequence}; it was written up to event {manifest.sequence}.")
+
+
+def _sum(before: str, text: bytes) -> str:
+    return sha256(before.encode() + text).hexdigest()

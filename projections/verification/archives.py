@@ -1,0 +1,280 @@
+"""Tournaments that leave a database as an archive, and enter another one as they were.
+
+A tournament enters in one transaction of the owner. Its blocks are inserted with every stored field, and PostgreSQL
+recomputes each digest. Then the whole log is verified in that transaction, as `tallybook verify` does it, which folds
+every event. Only then does the registry get it, so nobody sees it before.
+
+Everything in a tournament keeps its id. An id is taken if a tournament of the database has it, or anything that one of
+them created. (An id that a process has drawn and not used yet is not known to be taken. No harm is done: every key of
+the schema begins with the tournament.)
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Final
+
+import asyncpg
+from asyncpg import Connection
+from msgspec import Struct
+
+from engine.database.pool import Database
+from engine.domain.errors import Conflict, LogDisproved, NotFound, Unacceptable
+from engine.domain.terms import Sequence, TournamentId
+from engine.log import archive, codec, digest
+from engine.log.archive import ArchivedBlock, Manifest, UsedKey
+from engine.log.digest import EventColumns
+from projections.verification import stored_log
+from projections.verification.one_tournament import Callbacks, TournamentVerification
+from projections.verification.progress import Difference, beginning
+from projections.verification.stored_log import RegisteredTournament, StoredBlock
+
+IMPORTED_ID_MAX: Final = 2**53 - 1
+"""Programs that read numbers as doubles read ids up to this exactly."""
+NAMED_MAX: Final = 20
+"""Differences, or ids that are taken, that one refusal names."""
+
+_BLOCKS: Final = (
+    "SELECT last_sequence, append_id, answers FROM block WHERE tournament_id = $1 AND last_sequence = ANY($2)"
+)
+_KEYS: Final = """
+    SELECT idempotency_key, fingerprint, sequence
+    FROM idempotency
+    WHERE tournament_id = $1 AND idempotency_key = ANY($2::text[])
+    ORDER BY sequence
+"""
+_PATH: Final = "SET LOCAL search_path = tallybook"
+_IMPORT: Final = "SELECT import_block($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+_IS_HERE: Final = """
+    SELECT
+        EXISTS (SELECT FROM tournament WHERE tournament_id = $1) AS id_is_taken,
+        EXISTS (SELECT FROM tournament WHERE slug = $2) AS slug_is_taken
+"""
+# Others that create or import tournaments wait meanwhile; those who append do not.
+_LOCK: Final = "LOCK TABLE tournament IN SHARE ROW EXCLUSIVE MODE"
+# What blocks of before migration 0005 created is in the tables only.
+_TAKEN: Final = """
+    SELECT id
+    FROM (
+        SELECT tournament_id AS id FROM tournament
+        UNION ALL
+        SELECT unnest(created) FROM block WHERE tournament_id <> $1 AND created && $2::bigint[]
+        UNION ALL
+        SELECT competitor_id FROM competitor WHERE tournament_id <> $1
+        UNION ALL
+        SELECT competition_id FROM competition WHERE tournament_id <> $1
+        UNION ALL
+        SELECT ranking_id FROM ranking WHERE tournament_id <> $1
+        UNION ALL
+        SELECT unity_id FROM unity WHERE tournament_id <> $1
+    ) AS here
+    WHERE id = ANY($2::bigint[])
+    GROUP BY id
+    ORDER BY id
+"""
+_REGISTER: Final = "INSERT INTO tournament (tournament_id, slug, name) VALUES ($1, $2, $3)"
+_ALLOW_APPENDS: Final = "INSERT INTO append_lock (tournament_id) VALUES ($1)"
+_MOVE_IDS: Final = "SELECT setval('resource_id', $1) FROM resource_id WHERE last_value < $1"
+
+
+# ── Leaving ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def exported(
+    database: Database, tournament_id: TournamentId, *, progress: Callable[[int, int], None]
+) -> AsyncIterator[str]:
+    """The lines of the tournament's archive, as of one moment; calls `progress` with events done and in all.
+
+    Raises NotFound, and LogDisproved if the stored events do not make the stored digests.
+    """
+    async with database.connection() as connection, stored_log.one_moment(connection):
+        registered = await stored_log.registered_tournaments(connection, tournament_id)
+        if not registered:
+            raise NotFound(f"There is no tournament {tournament_id}.")
+        (tournament,) = registered
+        if tournament.sequence is None or tournament.digest is None:
+            raise LogDisproved(
+                f"The log of {tournament.slug} is empty; `tallybook verify {tournament.slug}` says more."
+            )
+        writer = archive.Writer()
+        yield writer.line(
+            Manifest(
+                tournament_id=tournament_id,
+                slug=tournament.slug,
+                name=tournament.name,
+                sequence=tournament.sequence,
+                digest=tournament.digest.hex(),
+            )
+        )
+        sequence, chained = Sequence(0), digest.genesis(tournament_id)
+        while blocks := await stored_log.blocks(connection, tournament_id, sequence):
+            for block, archived in zip(blocks, await _archived(connection, tournament_id, blocks), strict=True):
+                chained = digest.chain(chained, bytes(archived.events))
+                if chained != block.digest or block.first_sequence != sequence + 1:
+                    raise LogDisproved(
+                        f"The events from {block.first_sequence} to {block.last_sequence} of {tournament.slug} do not "
+                        f"make their digest; `tallybook verify {tournament.slug}` says more."
+                    )
+                sequence = block.last_sequence
+                yield writer.line(archived)
+            progress(sequence, tournament.sequence)
+
+
+async def _archived(
+    connection: Connection, tournament_id: TournamentId, blocks: list[StoredBlock]
+) -> list[ArchivedBlock]:
+    lasts = [block.last_sequence for block in blocks]
+    rest = {row[0]: (row[1], row[2]) for row in await connection.fetch(_BLOCKS, tournament_id, lasts)}
+    archived = []
+    for block in blocks:
+        columns = block.columns()
+        keys = (
+            [] if columns is None or columns.keys is None else sorted({key for key in columns.keys if key is not None})
+        )
+        used = await connection.fetch(_KEYS, tournament_id, keys) if keys else []
+        append_id, answers = rest[block.last_sequence]
+        archived.append(
+            ArchivedBlock(
+                last_sequence=block.last_sequence,
+                digest=block.digest.hex(),
+                append_id=append_id,
+                answers=answers,
+                structure_sequence=block.structure_sequence,
+                created=block.created,
+                keys=[UsedKey(key, fingerprint.hex(), sequence) for key, fingerprint, sequence in used],
+                events=archive.raw(block.text or b"null"),
+            )
+        )
+    return archived
+
+
+# ── Entering ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Entered(Struct, frozen=True, kw_only=True):
+    """A tournament that has entered the database, and the last event of its log."""
+
+    id: TournamentId
+    slug: str
+    name: str
+    sequence: Sequence
+    digest: str
+
+
+async def enter(owner: Connection, lines: Iterable[bytes], *, progress: Callable[[int, int], None]) -> Entered:
+    """Puts the tournament of an archive into the database. All of it is there when this returns, or nothing is.
+
+    `owner` is a connection with the rights of the schema's owner. Calls `progress` with events inserted and in all.
+    Raises Unreadable and LogDisproved as `archive.read`; LogDisproved if verification finds a difference; Conflict if
+    the tournament, its slug or one of its ids is here; Unacceptable for an id beyond IMPORTED_ID_MAX.
+    """
+    parts = archive.read(lines)
+    manifest = next(parts)
+    assert isinstance(manifest, Manifest)
+    try:
+        async with owner.transaction():
+            await owner.execute(_PATH)
+            await _refuse_if_here(owner, manifest)
+            ids: dict[int, Sequence] = {manifest.tournament_id: Sequence(1)}
+            for block in parts:
+                assert isinstance(block, ArchivedBlock)
+                ids |= await _insert(owner, manifest.tournament_id, block)
+                progress(block.last_sequence, manifest.sequence)
+            _refuse_large(ids)
+            await _verify(owner, manifest)
+            await owner.execute(_LOCK)
+            await _refuse_if_here(owner, manifest)
+            await _refuse_taken(owner, manifest, ids)
+            await owner.execute(_REGISTER, manifest.tournament_id, manifest.slug, manifest.name)
+            await owner.execute(_ALLOW_APPENDS, manifest.tournament_id)
+            await owner.execute(_MOVE_IDS, max(ids))
+    except asyncpg.UniqueViolationError as error:
+        raise Conflict(f"Tournament {manifest.tournament_id} is in this database already.") from error
+    except asyncpg.CheckViolationError as error:
+        raise LogDisproved(f"The archive was refused: {error}.") from error
+    return Entered(
+        id=manifest.tournament_id,
+        slug=manifest.slug,
+        name=manifest.name,
+        sequence=manifest.sequence,
+        digest=manifest.digest,
+    )
+
+
+async def _refuse_if_here(owner: Connection, manifest: Manifest) -> None:
+    here = await owner.fetchrow(_IS_HERE, manifest.tournament_id, manifest.slug)
+    if here["id_is_taken"]:
+        raise Conflict(f"Tournament {manifest.tournament_id} is in this database already.")
+    if here["slug_is_taken"]:
+        raise Conflict(f"Another tournament of this database has the slug {manifest.slug!r}, which cannot change.")
+
+
+async def _insert(owner: Connection, tournament_id: TournamentId, block: ArchivedBlock) -> dict[int, Sequence]:
+    """Inserts a block, and returns the ids that its events create, with the sequences of those."""
+    columns = block.columns()
+    await owner.execute(
+        _IMPORT,
+        tournament_id,
+        columns.first_sequence,
+        digest.moment(columns.recorded_us),
+        bytes.fromhex(block.digest),
+        block.append_id,
+        block.answers,
+        block.structure_sequence,
+        block.created,
+        columns.actors,
+        columns.kinds,
+        columns.keys,
+        columns.bodies,
+        [used.key for used in block.keys],
+        [bytes.fromhex(used.fingerprint) for used in block.keys],
+        [used.sequence for used in block.keys],
+    )
+    return dict.fromkeys(block.created or (), columns.first_sequence) | dict(_created(columns))
+
+
+def _created(columns: EventColumns) -> Iterator[tuple[int, Sequence]]:
+    for sequence, (kind, body) in enumerate(zip(columns.kinds, columns.bodies, strict=True), columns.first_sequence):
+        try:
+            event = codec.decode(kind, body)
+        except codec.Undecodable:
+            continue  # verification names it, unless it was set aside
+        for name in event.creates:
+            yield getattr(event, name), Sequence(sequence)
+
+
+def _refuse_large(ids: dict[int, Sequence]) -> None:
+    large = {one: sequence for one, sequence in ids.items() if one > IMPORTED_ID_MAX}
+    if large:
+        one, sequence = min(large.items())
+        raise Unacceptable(f"Event {sequence} brings the id {one}; ids must be less than 2^53.")
+
+
+async def _verify(owner: Connection, manifest: Manifest) -> None:
+    """Raises LogDisproved, naming what differs."""
+    found: list[Difference] = []
+    tournament = RegisteredTournament(
+        tournament_id=manifest.tournament_id,
+        slug=manifest.slug,
+        name=manifest.name,
+        locked=True,
+        sequence=manifest.sequence,
+        digest=bytes.fromhex(manifest.digest),
+        recorded_at=None,
+        refusals=0,
+        last_refusal=None,
+    )
+    callbacks = Callbacks(on_difference=found.append, on_events=lambda _: None, on_mark=lambda _: None)
+    progress = beginning(manifest.tournament_id, manifest.slug)
+    await TournamentVerification(owner, tournament, progress, witness=None, callbacks=callbacks).run()
+    if progress.differences_count:
+        named = "; ".join(map(str, found[:NAMED_MAX]))
+        left = progress.differences_count - NAMED_MAX
+        more = f"; and {left} more" if left > 0 else ""
+        raise LogDisproved(f"The archive was refused, because verification found: {named}{more}.")
+
+
+async def _refuse_taken(owner: Connection, manifest: Manifest, ids: dict[int, Sequence]) -> None:
+    taken = [row[0] for row in await owner.fetch(_TAKEN, manifest.tournament_id, list(ids))]
+    if taken:
+        named = ", ".join(map(str, taken[:NAMED_MAX]))
+        more = f" and {len(taken) - NAMED_MAX:,} more" if len(taken) > NAMED_MAX else ""
+        raise Conflict(f"Ids of the archive are taken in this database: {named}{more}.")

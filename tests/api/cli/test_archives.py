@@ -1,0 +1,368 @@
+"""Tournaments go to another database as they were, and what is not as it was stays outside."""
+
+import io
+import json
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import msgspec
+import pytest
+
+from api.desk.desk import Desk, open_desk
+from engine.database.pool import Database, open_database
+from engine.domain.commands import RegisterCompetitor
+from engine.domain.errors import LogDisproved
+from engine.domain.terms import OPERATOR, CompetitorId
+from engine.log import archive, log
+from projections.tables.worker import Worker
+from projections.verification.archives import IMPORTED_ID_MAX
+from tests.api.cli.conftest import Tallybook
+from tests.conftest import Administrator
+from tests.desks import open_arena
+from tests.poison import poison
+
+LOG_TABLES = ("tournament", "event", "block", "idempotency")
+
+
+@pytest.fixture
+def other_dsn(administrator: Administrator, dsn: str) -> Iterator[str]:
+    """The address of another migrated database."""
+    name = dsn.partition("/test_")[2].partition("?")[0]
+    administrator.copy("tallybook_template", f"other_{name}")
+    yield dsn.replace(f"/test_{name}?", f"/other_{name}?")
+    administrator.drop(f"other_{name}")
+
+
+@pytest.fixture
+def other(other_dsn: str) -> Tallybook:
+    return Tallybook(other_dsn)
+
+
+@pytest.fixture
+async def other_owner(other_dsn: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(other_dsn, server_settings={"search_path": "tallybook"})
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def slug(tallybook: Tallybook, desk: Desk) -> str:
+    """A tournament with something of everything: names in any script, keys, a voided competition, a closed ranking."""
+    slug = await tallybook.done("tournament", "create", "Cup")
+    for name in ("Zoë 🏆", 'Q"uote\\', "\u2028Line"):
+        await tallybook.done("competitor", "add", slug, name)
+    zoe, quote, _ = [str(one["id"]) for one in await tallybook.json("competitor", "list", slug)]
+    await tallybook.done("ranking", "create", slug, "Season")
+    await tallybook.done("unity", "add", slug, "Season", "fouls", "--sort", "ASC")
+    match = await tallybook.done("competition", "add", slug, zoe, quote, "--result", "2:1")
+    await tallybook.done("points", "add", slug, "Season", f"{zoe}=3", f"{quote}=0", "--competition", match)
+    await tallybook.done("points", "add", slug, "Season", f"{quote}=-7", "--unity", "fouls")
+    await tallybook.done("void", slug, match)
+    await register(desk, slug, CompetitorId(await desk.new_id()), key="one")
+    await tallybook.done("ranking", "create", slug, "Closed", zoe)
+    await tallybook.done("ranking", "close", slug, "Closed")
+    return slug
+
+
+async def register(desk: Desk, slug: str, competitor_id: CompetitorId, key: str) -> CompetitorId:
+    """The id under which Eve is registered by the request of this key."""
+    async with desk.database.connection() as connection:
+        tournament_id = await log.tournament_named(connection, slug)
+    assert tournament_id is not None
+    async with desk.live_pool.pinned(tournament_id) as live:
+        command = RegisterCompetitor(competitor_id=competitor_id, name="Eve")
+        receipt = await desk.submit(
+            live, command, actor=OPERATOR, idempotency_key=key, fingerprint=sha256(key.encode()).digest()
+        )
+    registered: CompetitorId = receipt.event.competitor_id  # type: ignore[union-attr]
+    return registered
+
+
+@pytest.fixture
+async def exported(tallybook: Tallybook, slug: str, tmp_path: Path) -> Path:
+    file = tmp_path / "cup.archive"
+    assert await tallybook.done("tournament", "export", slug, "--output", str(file)) == ""
+    return file
+
+
+async def stored(owner: asyncpg.Connection) -> dict[str, list[tuple[Any, ...]]]:
+    """All rows of the log."""
+    return {table: sorted(map(tuple, await owner.fetch(f"SELECT t::text FROM {table} AS t"))) for table in LOG_TABLES}
+
+
+async def is_empty(owner: asyncpg.Connection) -> bool:
+    tables = (*LOG_TABLES, "append_lock", "refusal")
+    return [await owner.fetchval(f"SELECT count(*) FROM {table}") for table in tables] == [0] * len(tables)
+
+
+# ── As it was ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_every_stored_field_arrives_and_verify_with_digests_noted_before_finds_nothing(
+    tallybook: Tallybook,
+    other: Tallybook,
+    owner: asyncpg.Connection,
+    other_owner: asyncpg.Connection,
+    slug: str,
+    exported: Path,
+    tmp_path: Path,
+) -> None:
+    notes = tmp_path / "digests"
+    await tallybook.done("digests", "--output", str(notes))
+    entered = await other.json("tournament", "import", str(exported))
+    (noted,) = [json.loads(line) for line in notes.read_text().splitlines()]
+    assert entered == {
+        "id": noted["tournament"],
+        "slug": slug,
+        "name": "Cup",
+        "sequence": noted["sequence"],
+        "digest": noted["digest"],
+    }
+    assert await stored(other_owner) == await stored(owner)
+    async with open_database(other.dsn, name="test") as database:
+        await Worker(database).catch_up()
+    report = await other.json("verify", "--digests", str(notes))
+    assert (report["differences_count"], [head["digests"] for head in report["heads"]]) == (0, [1])
+    for question in (["standings", slug, "Season"], ["competition", "list", slug], ["ranking", "list", slug]):
+        assert await other.json(*question) == await tallybook.json(*question)
+
+
+async def test_an_archive_of_what_came_by_archive_is_the_same(other: Tallybook, exported: Path, tmp_path: Path) -> None:
+    assert await other.done("tournament", "import", str(exported)) == "cup"
+    again = tmp_path / "again.archive"
+    await other.done("tournament", "export", "cup", "--output", str(again))
+    assert bytes_of(again) == bytes_of(exported)
+    assert (await other.done("tournament", "export", "cup")).encode() + b"\n" == bytes_of(exported)
+
+
+async def test_the_log_goes_on_where_it_was_and_knows_its_keys(
+    other: Tallybook, desk: Desk, other_owner: asyncpg.Connection, slug: str, exported: Path
+) -> None:
+    await other.done("tournament", "import", str(exported))
+    listed = await other.json("competitor", "list", slug)
+    async with open_database(other.dsn, name="test") as database, open_desk(database) as other_desk:
+        new_id = CompetitorId(await other_desk.new_id())
+        assert await register(other_desk, slug, new_id, key="one") == listed[-1]["id"]
+        assert await register(other_desk, slug, new_id, key="two") == new_id
+    assert new_id == max(await ids(other_owner))
+    assert len(await other.json("competitor", "list", slug)) == len(listed) + 1
+    assert (await other("verify")).code == 0
+
+
+async def ids(owner: asyncpg.Connection) -> list[int]:
+    """All ids that blocks created."""
+    return [row[0] for row in await owner.fetch("SELECT unnest(created) FROM block")]
+
+
+async def test_what_was_set_aside_stays_set_aside_and_a_stopped_tournament_stays_where_it_is(
+    tallybook: Tallybook,
+    other: Tallybook,
+    owner: asyncpg.Connection,
+    other_owner: asyncpg.Connection,
+    database: Database,
+    tmp_path: Path,
+) -> None:
+    arena = await open_arena(database)
+    slug, file = str(await log.slug_of(owner, arena.tournament_id)), tmp_path / "arena.archive"
+    poisoned = await poison(owner, arena, "unknown unity")
+    await tallybook.done("tournament", "export", slug, "--output", str(file))
+    (reason,) = await other.refused("tournament", "import", str(file))
+    assert f"{slug} at sequence {poisoned}: event.body: names" in reason
+    assert await is_empty(other_owner)
+
+    await tallybook.done("set-aside", slug, str(poisoned))
+    await tallybook.done("tournament", "export", slug, "--output", str(file))
+    await other.done("tournament", "import", str(file))
+    assert f"set aside: {slug}: event {poisoned} (PointsAdded)" in await other.done("verify", slug)
+    assert await other.json("standings", slug, str(arena.ranking_id)) == await tallybook.json(
+        "standings", slug, str(arena.ranking_id)
+    )
+
+
+# ── What is refused ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_changed_byte_anywhere_is_refused_and_its_line_named(exported: Path) -> None:
+    content = bytes_of(exported)
+    for position in range(len(content)):
+        changed = bytearray(content)
+        changed[position] ^= 1
+        number = content.count(b"\n", 0, position) + 1
+        with pytest.raises(LogDisproved, match=rf"^Line {number} of the archive is not what was written\."):
+            list(archive.read(io.BytesIO(changed)))
+
+
+async def test_a_changed_archive_changes_nothing(
+    other: Tallybook, other_owner: asyncpg.Connection, exported: Path
+) -> None:
+    content = bytes_of(exported)
+    lines = content.splitlines(keepends=True)
+    last = f"Line {len(lines)} of the archive is not what was written."
+    fourth = "Line 4 of the archive is not what was written."
+    broken = {
+        "a changed byte": (content[:-20] + b"x" + content[-19:], last),
+        "a lost line": (b"".join(lines[:3] + lines[4:]), fourth),
+        "lines in another order": (b"".join([*lines[:3], lines[4], lines[3], *lines[5:]]), fourth),
+        "half a line": (content[:-30], last),
+        "a lost end": (b"".join(lines[:4]), "The archive ends with event 3; it was written up to event 14."),
+        "nothing": (b"", "The file is not an archive of a tournament."),
+        "something else": (b"name\nAnn\n", "Line 1 of the archive is not what was written. Is it an archive at all?"),
+    }
+    for what, (text, reason) in broken.items():
+        exported.write_bytes(text)  # noqa: ASYNC240
+        assert await other.refused("tournament", "import", str(exported)) == [reason], what
+        assert await is_empty(other_owner), what
+    (reason,) = await other.refused("tournament", "import", "nowhere")
+    assert reason == "The file cannot be read: No such file or directory."
+
+
+def bytes_of(file: Path) -> bytes:
+    return file.read_bytes()
+
+
+def forged(file: Path, line: int, forge: Callable[[dict[str, Any]], None]) -> None:
+    """Changes what a line says, and makes all sums anew."""
+    parts = [json.loads(text.partition(b" ")[2]) for text in file.read_bytes().splitlines()]
+    forge(parts[line - 1])
+    before, out = "0" * 64, b""
+    for part in parts:
+        text = msgspec.json.encode(part)
+        before = sha256(before.encode() + text).hexdigest()
+        out += before.encode() + b" " + text + b"\n"
+    file.write_bytes(out)
+
+
+@pytest.mark.parametrize(
+    ("line", "forge", "reason"),
+    [
+        (1, lambda m: m.update(name="Bowl"), "tournament.name: is 'Bowl', not 'Cup'"),
+        (1, lambda m: m.update(format="tallybook archive 9"), "the archive is 'tallybook archive 9'"),
+        (1, lambda m: m.update(more=1), "Line 1 of the archive cannot be read"),
+        (
+            3,
+            lambda b: b["events"][5].__setitem__(0, b["events"][5][0].replace("Zo", "Ze")),
+            "Line 3 of the archive: its",
+        ),
+        (3, lambda b: b.update(created=[b["created"][0] + 1]), "block.created: is"),
+        (3, lambda b: b.update(structure_sequence=2), "block.structure_sequence: is 2"),
+        (3, lambda b: b["keys"].append(["x", "00", 2]), "idempotency: 2 keys are remembered; the events have 1"),
+    ],
+)
+async def test_what_does_not_follow_from_the_log_is_refused_though_all_sums_are_right(
+    other: Tallybook,
+    other_owner: asyncpg.Connection,
+    exported: Path,
+    line: int,
+    forge: Callable[[dict[str, Any]], None],
+    reason: str,
+) -> None:
+    forged(exported, line, forge)
+    (said,) = await other.refused("tournament", "import", str(exported))
+    assert reason in said
+    assert await is_empty(other_owner)
+
+
+async def test_what_is_here_already_is_refused(
+    tallybook: Tallybook, other: Tallybook, other_owner: asyncpg.Connection, slug: str, exported: Path
+) -> None:
+    (reason,) = await tallybook.refused("tournament", "import", str(exported))
+    assert reason.endswith("is in this database already.")
+    await other_owner.execute("SELECT setval('resource_id', 1000)")
+    await other.done("tournament", "create", "Cup")
+    (reason,) = await other.refused("tournament", "import", str(exported))
+    assert reason == "Another tournament of this database has the slug 'cup', which cannot change."
+    assert await other_owner.fetchval("SELECT count(*) FROM event") == 1
+
+
+@pytest.mark.parametrize("only_in_tables", [False, True])
+async def test_an_id_that_is_taken_is_refused_and_named(
+    tallybook: Tallybook,
+    other: Tallybook,
+    other_owner: asyncpg.Connection,
+    slug: str,
+    exported: Path,
+    only_in_tables: bool,
+) -> None:
+    competitors = await tallybook.json("competitor", "list", slug)
+    taken = competitors[1]["id"]
+    await other_owner.execute("SELECT setval('resource_id', 1000)")
+    bowl = await other.done("tournament", "create", "Bowl")
+    async with open_database(other.dsn, name="test") as database, open_desk(database) as desk:
+        await register(desk, bowl, CompetitorId(taken), key="it")
+        if only_in_tables:
+            await Worker(database).catch_up()
+    if only_in_tables:  # as a block that was written before `created` was kept
+        await other_owner.execute("ALTER TABLE block DISABLE TRIGGER append_only")
+        await other_owner.execute("UPDATE block SET created = NULL")
+    assert await other.refused("tournament", "import", str(exported)) == [
+        f"Ids of the archive are taken in this database: {taken}."
+    ]
+
+
+@pytest.mark.parametrize(("new_id", "refused"), [(IMPORTED_ID_MAX, False), (IMPORTED_ID_MAX + 1, True)])
+async def test_ids_must_be_less_than_two_to_the_53_and_new_ones_come_after(
+    tallybook: Tallybook,
+    other: Tallybook,
+    other_owner: asyncpg.Connection,
+    desk: Desk,
+    slug: str,
+    tmp_path: Path,
+    new_id: int,
+    refused: bool,
+) -> None:
+    file = tmp_path / "large.archive"
+    await register(desk, slug, CompetitorId(new_id), key="large")
+    await tallybook.done("tournament", "export", slug, "--output", str(file))
+    if refused:
+        (reason,) = await other.refused("tournament", "import", str(file))
+        assert reason.endswith(f"brings the id {new_id}; ids must be less than 2^53.")
+        assert await is_empty(other_owner)
+    else:
+        await other.done("tournament", "import", str(file))
+        assert await other_owner.fetchval("SELECT nextval('resource_id')") == new_id + 1
+
+
+async def test_ids_that_are_ahead_stay_ahead(other: Tallybook, other_owner: asyncpg.Connection, exported: Path) -> None:
+    await other_owner.execute("SELECT setval('resource_id', 123456)")
+    await other.done("tournament", "import", str(exported))
+    assert await other_owner.fetchval("SELECT nextval('resource_id')") == 123457
+
+
+async def test_a_log_that_does_not_make_its_digests_is_not_exported(
+    tallybook: Tallybook, owner: asyncpg.Connection, slug: str, tmp_path: Path
+) -> None:
+    await owner.execute("ALTER TABLE event DISABLE TRIGGER append_only")
+    await owner.execute("UPDATE event SET body = replace(body, 'Zo', 'Ze') WHERE sequence = 2")
+    file = tmp_path / "cup.archive"
+    (reason,) = await tallybook.refused("tournament", "export", slug, "--output", str(file))
+    assert reason == "The events from 2 to 2 of cup do not make their digest; `tallybook verify cup` says more."
+    assert os.listdir(tmp_path) == []
+
+
+async def test_only_the_owner_may_import(owner: asyncpg.Connection) -> None:
+    right = "SELECT has_function_privilege($1, 'import_block'::regproc, 'EXECUTE')"
+    assert [await owner.fetchval(right, role) for role in ("public", "tallybook_service")] == [False, False]
+
+
+# ── Where a new database begins to count ────────────────────────────────────────────────────────────────
+
+
+async def test_a_new_database_begins_to_count_at_a_random_multiple_of_two_to_the_20(cluster: str, dsn: str) -> None:
+    name = dsn.partition("/test_")[2].partition("?")[0]
+    connection = await asyncpg.connect(cluster)
+    begins = []
+    for number in range(2):
+        await connection.execute(f"CREATE DATABASE new_{name}_{number} TEMPLATE template0")
+        new = Tallybook(dsn.replace(f"/test_{name}?", f"/new_{name}_{number}?"))
+        await new.done("migrate")
+        begins.append((await new.json("tournament", "create", "Cup"))["id"])
+        await connection.execute(f"DROP DATABASE new_{name}_{number} WITH (FORCE)")
+    await connection.close()
+    assert begins[0] != begins[1]
+    for begin in begins:
+        assert 2**20 <= begin < 2**52
+        assert begin % 2**20 == 0

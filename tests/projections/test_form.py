@@ -1,0 +1,64 @@
+"""Forms, against what the events of a log say."""
+
+from collections import defaultdict
+from datetime import datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.domain import events
+from engine.domain.events import Points, Recorded
+from engine.domain.terms import CompetitionId, CompetitorId, UnityId
+from projections.board.board import Revisions, fold
+from projections.board.form import CompetitionSum, forms, looked_at
+from projections.past.history import finished
+from tests.histories import board_of, logs, unhurried
+
+
+def recounted(log: list[Recorded], unity_id: UnityId) -> dict[CompetitorId, list[CompetitionSum]]:
+    """All sums of each competitor, oldest first, by what was added, changed and voided."""
+    started: dict[CompetitionId, tuple[datetime, int]] = {}
+    voided: set[CompetitionId] = set()
+    sums: dict[CompetitorId, dict[CompetitionId, int]] = defaultdict(lambda: defaultdict(int))
+    for recorded in log:
+        event = recorded.event
+        match event:
+            case events.CompetitionAdded():
+                started[event.competition_id] = event.started_at or recorded.recorded_at, recorded.sequence
+            case events.CompetitionChanged() if event.started_at is not None:
+                started[event.competition_id] = event.started_at, started[event.competition_id][1]
+            case events.CompetitionVoided():
+                voided.add(event.competition_id)
+            case events.CompetitionUnvoided():
+                voided.remove(event.competition_id)
+        if isinstance(event, Points) and event.competition_id is not None:
+            for delta in event.deltas:
+                if delta.unity_id == unity_id:
+                    sums[delta.competitor_id][event.competition_id] += delta.amount
+    return {
+        competitor_id: [
+            CompetitionSum(c, its[c]) for c in sorted(its, key=lambda c: started[c]) if c not in voided
+        ]
+        for competitor_id, its in sums.items()
+    }  # fmt: skip
+
+
+@unhurried
+@given(logs(), st.data())
+def test_a_form_is_the_end_of_a_recount_whatever_is_folded_once_it_has_begun(
+    log: list[Recorded], data: st.DataObject
+) -> None:
+    moment = data.draw(st.integers(len(log) // 2, len(log)))
+    last = data.draw(st.integers(1, 4))
+    for ranking_id in board_of(log[:moment]).rankings:
+        for unity_id in board_of(log[:moment]).rankings[ranking_id].unities:
+            board = board_of(log[:moment])
+            unity = board.rankings[ranking_id].unities[unity_id]
+            everybody = list(board.competitors)
+            whole = recounted(log[:moment], unity_id)
+            assert looked_at(unity, everybody) >= sum(map(len, whole.values()))
+            steps = forms(board, unity, everybody, last)
+            next(steps)
+            for recorded in log[moment:]:
+                fold(board, Revisions(), recorded)
+            assert finished(steps) == {c: whole.get(c, [])[-last:] for c in everybody}
