@@ -18,9 +18,9 @@ from api.interface.declarations import Operation
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *points.OPERATIONS,
+    *classifications.OPERATIONS,
     *rankings.OPERATIONS,
     *standings.OPERATIONS,
-    *classifications.OPERATIONS,
     *form.OPERATIONS,
     *competitor_standings.OPERATIONS,
     *history.OPERATIONS,

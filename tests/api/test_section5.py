@@ -62,7 +62,7 @@ ACCEPTED: dict[str, Callable[[Season], Form]] = {
     "PUT rankings/{ranking_id}/participants.json": lambda s: {"add": s.ids[0], "remove": s.ids[1]},
     "PUT rankings/{ranking_id}/information.json": lambda _: {"name": "Season 2026"},
     "PUT rankings/{ranking_id}/unities/{unity_id}.json": lambda _: {"sort": "ASC"},
-    "PUT rankings/{ranking_id}/classification.json": lambda s: {"criteria": f'[{{"unity":{s.unity_id}}}]'},
+    "PUT rankings/{ranking_id}/classification.json": lambda s: {"criteria": json.dumps([{"unity": s.unity_id}])},
     "POST competitions.json": lambda _: {"group_id": 1},
     "POST competitors.json": lambda _: {"name": "Dan"},
     "PUT competitors/{competitor_id}.json": lambda _: {"name": "Dan"},

@@ -100,7 +100,12 @@ def test_every_function_that_reads_or_writes_tables_is_told_its_tournament_first
     touching = [
         function for function in made if re.search(r"\b(FROM|INTO|UPDATE) (event|block|append_lock)\b", function.source)
     ]
-    assert {function.name for function in touching} == {"append_block", "open_tournament", "refuse_keys"}
+    assert {function.name for function in touching} == {
+        "append_block",
+        "import_block",
+        "open_tournament",
+        "refuse_keys",
+    }
     assert {function.arguments.split(",")[0] for function in touching} == {"p_tournament_id bigint"}
 
 

@@ -107,7 +107,7 @@ def test_help_is_shown(command: str) -> None:
 
 
 def test_wrong_usage_is_told() -> None:
-    ended = said("standings", "zoë", "första", PYTHONIOENCODING="ascii")
+    ended = said("standings", "zoë", "1", "--at-sequence", "första", PYTHONIOENCODING="ascii")
     assert (ended.code, ended.out) == (2, "")
     assert "Traceback" not in ended.err
     assert r"f\u00f6rsta" in ended.err
