@@ -1,99 +1,69 @@
-"""What a tournament takes in memory: a million competitors, all in one ranking, each with points; and competitions.
+"""What a tournament takes in memory once it is loaded: the difference between two sizes of it, by tracemalloc.
 
-    PYTHONPATH=. python -m benchmarks.trials.memory [MEMBERS]
-
-Folds events into a board, and prints what the process takes more after each kind, in bytes a member, beside what the
-service counts with.
+The tables are up to date, so it is loaded as a process loads it that has not seen it before. `loaded` counts the
+live as the design defines it (head, board), `answered` also the pieces of answers that are kept with it after every
+kind of answer was asked for. Figures: bytes of each tournament, loaded and answered.
 """
 
-import asyncio
-import random
-import resource
-import sys
-from datetime import UTC, datetime
-from typing import Final
+import gc
+import tracemalloc
 
-from engine.domain.events import (
-    CompetitionAdded,
-    CompetitorRegistered,
-    Delta,
-    Event,
-    ParticipantsChanged,
-    PointsAdded,
-    RankingCreated,
-    Recorded,
-)
-from engine.domain.terms import OPERATOR, PARTICIPANTS_MAX, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
-from engine.process.turns import Turn
-from projections.board.board import Board, Revisions, fold
-from projections.live.orders import made_in_turns
-from projections.tables.sizes import board_bytes
+import uvloop
+from msgspec import Struct
 
-SEED: Final = 20
-FIRST_ID: Final = 2**51
-RANKING: Final = RankingId(1)
-UNITY: Final = UnityId(2)
+from api.interface.declarations import Read
+from api.interface.operations import OPERATIONS
+from api.interface.paging import PER_PAGE_MAX, PageQuestion
+from api.interface.rankings import RankingQuestion, RankingsQuestion
+from api.interface.rendering import whole
+from api.interface.standings import STANDINGS, render_standings
+from benchmarks.trials import say, told
+from benchmarks.world import Tournament
+from engine.database.pool import Database, open_database
+from projections.live.tournament import LiveTournament, load
 
 
-def main() -> None:
-    members = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    board, draw = Board(), random.Random(SEED)
-    ids = [CompetitorId(FIRST_ID + n) for n in range(members)]
-    last, counted = _taken(), board_bytes(board)
+class Settings(Struct, frozen=True, kw_only=True):
+    """Tournaments by names of one's own."""
 
-    def tell(what: str) -> None:
-        nonlocal last, counted
-        now, counts = _taken(), board_bytes(board)
-        print(
-            f"{what:>12}  {(now - last) / members:6.0f} bytes a member, counted as {(counts - counted) / members:4.0f}"
-        )
-        last, counted = now, counts
-
-    for n, competitor_id in enumerate(ids):
-        _fold(board, CompetitorRegistered(competitor_id=competitor_id, name=f"Competitor {n}", color=f"{n % 4096:06x}"))
-    tell("competitor")
-    _fold(
-        board,
-        RankingCreated(
-            ranking_id=RANKING, name="Board", participants=(ids[0],), main_unity_id=UNITY, main_unity_name="Points"
-        ),
-    )
-    for start in range(0, members, PARTICIPANTS_MAX):
-        _fold(board, ParticipantsChanged(ranking_id=RANKING, added=tuple(ids[start : start + PARTICIPANTS_MAX])))
-    tell("enrolment")
-    for competitor_id in ids:
-        delta = Delta(competitor_id, UNITY, draw.randrange(1_000_000))
-        _fold(board, PointsAdded(ranking_id=RANKING, deltas=(delta,)))
-    tell("total")
-    ranking = board.rankings[RANKING]
-    order = asyncio.run(made_in_turns(ranking.participants, ranking.unities[UNITY], turn=Turn()))
-    tell("order")
-    for n in range(members):
-        opponents = ids[n], ids[draw.randrange(members)]
-        _fold(
-            board,
-            CompetitionAdded(
-                competition_id=CompetitionId(FIRST_ID + members + n),
-                group_id=n // 10,
-                location="Stadium",
-                participants=opponents,
-                result="2-1",
-            ),
-        )
-    tell("competition")
-    print(f"{'order alone':>12}  {order.size_bytes / members:6.0f} bytes a member, as it counts itself")
-    print(f"At most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB in all.")
+    database: str
+    tournaments: dict[str, Tournament]
 
 
-def _fold(board: Board, event: Event) -> None:
-    fold(board, Revisions(), Recorded(Sequence(1), datetime.now(UTC), OPERATOR, None, event))
+async def run(settings: Settings) -> None:
+    figures: dict[str, float] = {}
+    async with open_database(settings.database, name="bench") as database:
+        for tournament in settings.tournaments.values():
+            await _measured(database, tournament)  # caches of the driver and of imports are filled
+        tracemalloc.start()
+        for name, tournament in settings.tournaments.items():
+            loaded, answered = await _measured(database, tournament)
+            figures |= {f"{name}_loaded": loaded, f"{name}_answered": answered}
+    say(**figures)
 
 
-def _taken() -> int:
-    """Bytes that the process has in memory."""
-    with open("/proc/self/statm", encoding="ascii") as statm:
-        return int(statm.read().split()[1]) * resource.getpagesize()
+async def _measured(database: Database, tournament: Tournament) -> tuple[int, int]:
+    before = _traced_bytes()
+    async with database.connection() as connection:
+        live = await load(connection, tournament.tournament_id)
+    loaded = _traced_bytes() - before
+    _answer_everything(live, tournament)
+    return loaded, _traced_bytes() - before
+
+
+def _answer_everything(live: LiveTournament, tournament: Tournament) -> None:
+    whole(render_standings(live, STANDINGS, RankingQuestion(tournament.ranking_id)))
+    page = PageQuestion(1, PER_PAGE_MAX)
+    asked = {"rankings.json": RankingsQuestion(), "competitors.json": page, "competitions.json": page}
+    for operation in OPERATIONS:
+        if isinstance(operation, Read) and operation.path in asked:
+            whole(operation.render(live, operation.answer, asked[operation.path]))
+
+
+def _traced_bytes() -> int:
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
 
 
 if __name__ == "__main__":
-    main()
+    uvloop.run(run(told(Settings)))
