@@ -54,7 +54,9 @@ class Enrolment(Collection[CompetitorId]):
         return (CompetitorId(competitor_id) for competitor_id in self._places if competitor_id > 0)
 
     def __contains__(self, competitor_id: object) -> bool:
-        return self.place(cast(CompetitorId, competitor_id)) is not None
+        # Without a call of `place`, which would take as long as all the rest, for each delta that is judged.
+        place = self._place_of.get(competitor_id)  # type: ignore[call-overload]
+        return place is not None and self._places[place] > 0
 
     def __eq__(self, other: object) -> bool:
         """Whether lists, places and those who have left are the same."""
