@@ -7,10 +7,11 @@ DATA_DIR ?= tallybook-data
 EXAMPLES ?= 500
 COUNT ?= 200
 
-.PHONY: demo test fuzz campaign bench million docs faults mutants lock clean
+.PHONY: demo test long fuzz campaign bench million docs wheel typescript vendor screenshots faults mutants lock clean
 
+# LIVE=1 plays the season slowly while the service runs: its board moves.
 demo: $(VENV)/.installed
-	$(BIN)/tallybook demo --port $(PORT) --data-dir $(DATA_DIR)
+	$(BIN)/tallybook demo --port $(PORT) --data-dir $(DATA_DIR) $(if $(LIVE),--live)
 
 test: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
@@ -18,7 +19,12 @@ test: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/deptry .
+	$(BIN)/deptry --config clients/python/pyproject.toml clients/python
 	$(BIN)/pytest -n auto --dist worksteal
+
+# The tests that `make test` leaves out because they take long: services that are killed, faults, thousands of competitors.
+long: $(VENV)/.installed-dev
+	$(BIN)/pytest -n auto --dist worksteal -m long
 
 # A thousand random clean histories, none of which may raise an alarm; `make test` has some of them.
 campaign: $(VENV)/.installed-dev
@@ -27,7 +33,8 @@ campaign: $(VENV)/.installed-dev
 # Requests made up from the OpenAPI document, with all checks of schemathesis: so many for each operation; and all
 # examples of hostile text in every field.
 fuzz: $(VENV)/.installed-dev
-	TALLYBOOK_TEST_EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/api/test_fuzz.py tests/api/test_openapi.py -k "test_fuzz or as_it_is_described"
+	TALLYBOOK_TEST_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -m "" tests/api/test_fuzz.py tests/api/test_openapi.py \
+	    -k "test_fuzz or as_it_is_described"
 
 # A leaderboard from the first competitor to the last proof: imported, enrolled, scored, killed, compared, verified. A
 # million competitors and scores take a while; COMPETITORS=10000 SCORES=10000 a minute. `make test` has a small share.
@@ -39,9 +46,32 @@ million: $(VENV)/.installed
 bench: $(VENV)/.installed .venv-bench/.installed
 	.venv-bench/bin/python -m benchmarks.bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
-# Writes the table of operations in docs/INTERFACE.md anew, from their declarations.
+# Writes anew what is made from the code: the table of operations in docs/INTERFACE.md, the examples of the page at /docs,
+# which it runs in a shell with curl, the manual page, and the list of what the wheel holds and runs with.
 docs: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.api.documented
+	$(BIN)/python -m tests.wheel.manual
+	$(BIN)/python -m tests.wheel.sbom
+
+# Builds the wheel into dist/. From one commit it is always the same, to the byte, whoever builds it, and when.
+wheel: $(VENV)/.installed
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build --target wheel --clean
+
+# Generates the client for TypeScript from a running service, has tsc look at it, and makes a round trip. It needs npm.
+typescript: $(VENV)/.installed-dev
+	@command -v npm > /dev/null || { echo "make typescript needs node 20 or later, with npm, and finds none."; exit 1; }
+	npm --prefix clients/typescript ci --ignore-scripts --no-audit --no-fund
+	$(BIN)/pytest tests/api/clients/test_typescript.py
+
+# Fetches the libraries of the pages anew, at the versions that the vendor.json files name, and writes their checksums.
+# It needs npm, which runs nothing of them.
+vendor: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.api.web.vendored
+
+# Takes the pictures of docs/BOARD.md. It needs a Chromium.
+screenshots: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.api.web.screenshots
+	$(BIN)/python -m tests.api.web.console_screenshots
 
 # The campaign against faults, hours; SEEDS=100 a tenth of it, MINUTES=5 of soak, CASES=1,11,simulation some of it.
 faults: $(VENV)/.installed-dev
@@ -64,14 +94,16 @@ mutants: $(VENV)/.installed-dev
 # What running needs, and what installs the project itself. Everything comes from the lock, by hash; the project is then
 # installed without asking any index.
 $(VENV)/.installed: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tallybook needs Python 3.11 or later; name one: make PYTHON=python3.13")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
-# What the checks need, on top.
-$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
+# What the checks need, on top, and the client, which they try.
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock clients/python/pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable clients/python
 	touch $@
 
 # Resolves the newest versions that pyproject.toml allows, for every platform, with hashes and without addresses.
@@ -84,4 +116,4 @@ lock:
 	$(COMPILE) -c requirements-dev.lock -o benchmarks/requirements.lock benchmarks/requirements.txt
 
 clean:
-	rm -rf $(VENV) .venv-bench .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .mutants
+	rm -rf $(VENV) .venv-bench dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .mutants

@@ -34,6 +34,7 @@ from benchmarks.questions import (
     any_size,
     appends,
     catching_up,
+    classifications,
     growth,
     large_requests,
     latency,
@@ -41,6 +42,7 @@ from benchmarks.questions import (
     long_log,
     memory,
     reads,
+    streams,
     verifying,
     zipf,
 )
@@ -63,6 +65,8 @@ QUESTIONS: Final = (
     verifying,
     any_size,
     leaderboards,
+    classifications,
+    streams,
 )
 """Modules with NUMBERS (of questions), NEEDS (commands) and `measure`."""
 NUMBERS: Final = frozenset(row.number for row in ROWS)

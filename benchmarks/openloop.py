@@ -86,7 +86,8 @@ def _answer_bytes(received: bytes) -> int:
 
 
 class Driver:
-    """Sends what is due over the first free connection, and keeps what was late and how long answers took."""
+    """Sends what is due over the connection that has been free for longest, and keeps what was late and how long
+    answers took. So each is used again and again: a server may hang up on one that never asks anything."""
 
     def __init__(self, settings: Settings) -> None:
         self.latencies: list[float] = []
@@ -95,7 +96,7 @@ class Driver:
         self._requests = list(stored(Path(settings.requests)))
         self._rate = settings.rate
         self._count = round(settings.rate * settings.seconds)
-        self._free = [Connection(settings.host, settings.port) for _ in range(settings.connections)]
+        self._free = deque(Connection(settings.host, settings.port) for _ in range(settings.connections))
         self._busy: set[Connection] = set()
         self._waiting: deque[int] = deque()  # numbers of requests that found all connections busy
 
@@ -107,7 +108,7 @@ class Driver:
             while number < self._count and (late := perf_counter() - start - number / self._rate) >= 0:
                 if self._free:
                     self.lateness.append(late)
-                    self._send(self._free.pop(), start, number)
+                    self._send(self._free.popleft(), start, number)
                 else:
                     self._waiting.append(number)
                 number += 1

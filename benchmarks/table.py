@@ -87,6 +87,12 @@ ROWS: Final = (
     Row(key="20a", question="leaderboard of a million, points / redis with AOF always", must=1.5, aim=3),
     Row(key="20b", question="the same, five lines around a member / redis", must=0.7, aim=1),
     Row(key="20c", question="the same, top ten / redis", must=0.7, aim=1),
+    Row(key="21a", question="classification by totals, 20 competitors / plain standings", must=1.5, at_most=True),
+    Row(key="21b", question="the same, 1,000 competitors / plain standings", must=1.5, at_most=True),
+    Row(key="21c", question="the same, 100,000 competitors / plain standings", must=1.5, at_most=True),
+    Row(key="21d", question="any classification: longest stall of others beside it", must=20, at_most=True, unit="ms"),
+    Row(key="22a", question="add.json with 100 listeners / without", must=0.9),
+    Row(key="22b", question="memory per listener", must=20, at_most=True, unit="KiB"),
 )
 
 

@@ -1,23 +1,31 @@
--- The classification of a ranking by a chain of criteria, and what it is counted from: what each competitor got in each
--- competition.
+-- The classification of a ranking by a chain of criteria.
 --
 -- Oldest code that runs on it: 0004
--- Adds only. Running code goes on: it writes tables of its own version of the fold, without these rows and with no
--- criteria, and newer code makes those anew.
+-- Adds only. Running code goes on: it writes tables of its own version of the fold, with no criteria, and newer code makes
+-- those anew.
 
 ALTER TABLE ranking ADD COLUMN criteria json NOT NULL DEFAULT '[]';
 COMMENT ON COLUMN ranking.criteria IS
     'The chain of criteria of its classification: objects with unity_id, best and among. Empty: the main unity alone.';
 
-CREATE TABLE competition_sum (
-    tournament_id  bigint NOT NULL,
-    unity_id       bigint NOT NULL,
-    competitor_id  bigint NOT NULL,
-    competition_id bigint NOT NULL,
-    sum            bigint NOT NULL,
-    PRIMARY KEY (tournament_id, unity_id, competitor_id, competition_id)
-) WITH (fillfactor = 70);
-COMMENT ON TABLE competition_sum IS
+-- Read from the log each time: only some classifications need them.
+CREATE VIEW competition_sum AS
+SELECT tournament_id, ranking_id, unity_id, competitor_id, competition_id, sum(amount) AS sum
+FROM (
+    SELECT
+        e.tournament_id,
+        (e.body::json ->> 'ranking_id')::bigint AS ranking_id,
+        (d.delta ->> 1)::bigint AS unity_id,
+        (d.delta ->> 0)::bigint AS competitor_id,
+        (e.body::json ->> 'competition_id')::bigint AS competition_id,
+        (d.delta ->> 2)::bigint AS amount
+    FROM event AS e
+    CROSS JOIN LATERAL json_array_elements(e.body::json -> 'deltas') AS d (delta)
+    WHERE e.kind IN ('PointsAdded', 'PointsReversed') AND strpos(e.body, '"competition_id":') > 0
+        AND (e.tournament_id, e.sequence) NOT IN (SELECT tournament_id, sequence FROM set_aside)
+) AS given
+GROUP BY tournament_id, ranking_id, unity_id, competitor_id, competition_id;
+COMMENT ON VIEW competition_sum IS
     'Sum of the deltas that name a competition, of one competitor in one unity; of voided competitions too.';
 
 -- The lines of a ranking's classification, in no order. The rule stands in projections/board/classification.py; a test
@@ -40,6 +48,7 @@ DECLARE
     v_sort     text;
     v_ids      bigint[];
     v_among    bigint[];
+    v_sums     competition_sum[];
     v_part     record;
     v_next     jsonb;
 BEGIN
@@ -55,6 +64,13 @@ BEGIN
     FROM ranking AS r
     WHERE r.tournament_id = p_tournament_id AND r.ranking_id = p_ranking_id;
     v_count := jsonb_array_length(v_criteria);
+    IF v_criteria @? '$[*] ? (@.best != null || @.among != null)' THEN
+        v_sums := ARRAY(
+            SELECT cs
+            FROM competition_sum AS cs
+            WHERE cs.tournament_id = p_tournament_id AND cs.ranking_id = p_ranking_id
+        );
+    END IF;
     SELECT jsonb_build_array(
         jsonb_build_object('ids', jsonb_agg(e.competitor_id ORDER BY e.number), 'above', 0, 'reached', 0,
                            'found', '[]'::jsonb)
@@ -110,19 +126,23 @@ BEGIN
                 FROM unnest(v_ids) WITH ORDINALITY AS g (id, n)
                 LEFT JOIN total AS t
                     ON t.tournament_id = p_tournament_id AND t.unity_id = v_unity AND t.competitor_id = g.id
-                LEFT JOIN LATERAL (
+                LEFT JOIN (
                     SELECT
+                        o.competitor_id,
                         sum(o.sum) AS total,
                         sum(o.sum) FILTER (WHERE o.counts AND o.place <= coalesce(v_best, o.place)) AS kept
                     FROM (
                         SELECT
+                            c.competitor_id,
                             c.sum,
                             c.counts,
                             row_number() OVER (
-                                PARTITION BY c.counts ORDER BY CASE v_sort WHEN 'DESC' THEN -c.sum ELSE c.sum END
+                                PARTITION BY c.competitor_id, c.counts
+                                ORDER BY CASE v_sort WHEN 'DESC' THEN -c.sum ELSE c.sum END
                             ) AS place
                         FROM (
                             SELECT
+                                cs.competitor_id,
                                 cs.sum,
                                 NOT EXISTS (
                                     SELECT FROM competition AS voided
@@ -136,12 +156,12 @@ BEGIN
                                         AND p.competition_id = cs.competition_id
                                         AND p.competitor_id = ANY (v_among)
                                 ) > 1) AS counts
-                            FROM competition_sum AS cs
-                            WHERE cs.tournament_id = p_tournament_id AND cs.unity_id = v_unity
-                                AND cs.competitor_id = g.id
+                            FROM unnest(v_sums) AS cs
+                            WHERE cs.unity_id = v_unity AND cs.competitor_id = ANY (v_ids)
                         ) AS c
                     ) AS o
-                ) AS s ON v_best IS NOT NULL OR v_among IS NOT NULL
+                    GROUP BY o.competitor_id
+                ) AS s ON s.competitor_id = g.id AND (v_best IS NOT NULL OR v_among IS NOT NULL)
             ) AS v
             GROUP BY v.value
             WINDOW better AS (ORDER BY CASE v_sort WHEN 'DESC' THEN -v.value ELSE v.value END)
@@ -200,5 +220,4 @@ JOIN tournament AS t ON t.tournament_id = r.tournament_id
 CROSS JOIN LATERAL classified(r.tournament_id, r.ranking_id) AS l
 JOIN competitor AS c ON c.tournament_id = r.tournament_id AND c.competitor_id = l.competitor_id;
 
-GRANT SELECT, INSERT, UPDATE, DELETE ON competition_sum TO tallybook_service;
-GRANT SELECT ON classification TO tallybook_service;
+GRANT SELECT ON competition_sum, classification TO tallybook_service;

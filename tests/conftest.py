@@ -3,6 +3,10 @@
 The cluster is the embedded one, as `tallybook serve` would start it, with its durability on. A migrated database is
 the template; each test works on a copy. Nothing is mocked: what the tests say holds for the real thing.
 
+Where TALLYBOOK_TEST_DISTRIBUTED names a database, these databases are distributed ones on its cluster: it has the
+extension citus, knows its nodes, and its address leads to the coordinator's unix socket (`?host=<directory>&port=…`),
+as a superuser that every node lets in. A test that makes a server of its own does so all the same.
+
 The data directories lie in memory where the machine has enough of it: to make and drop thousands of databases on a disk
 takes longer than all that is tested in them. Tests kill processes and not machines, and what a process has written
 outlives it there as well.
@@ -11,10 +15,11 @@ outlives it there as well.
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from itertools import count
 from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
@@ -22,23 +27,36 @@ import pytest
 from hypothesis import settings
 
 from api.desk.desk import Desk, open_desk
+from engine.database.distribution import NODE_SETTINGS
 from engine.database.embedded import embedded_postgres
-from engine.database.migrator import migrate
-from engine.database.pool import Database, open_database
+from engine.database.migrator import migrate, migrate_and_distribute
+from engine.database.pool import SERVICE_ROLE, Database, open_database
 from engine.domain.terms import OPERATOR, TournamentId
-from tests.tournaments import open_new_tournament
+from tests.tournaments import COUNT_FROM_ONE, open_new_tournament
 
 # A busy machine is no failure: the timeout of a test bounds its time, not a deadline for each example.
-settings.register_profile("unhurried", deadline=None, max_examples=40)
+settings.register_profile("unhurried", deadline=None, max_examples=25)
 settings.load_profile("unhurried")
 
-_TEMPLATE = "tallybook_template"
-_COUNT_FROM_ONE = "SELECT setval('tallybook.resource_id', 1, false)"
-"""A new database begins to count at a random number, and a test that failed should fail in the same way again."""
+EMPTY = f"tallybook_template_{os.getpid()}"
+"""The database that most tests have a copy of: migrated, and nothing in it."""
 _IN_MEMORY = Path("/dev/shm")
 _MEMORY_BYTES_MIN = 8 * 2**30
 _TEMPORARY = "PYTEST_DEBUG_TEMPROOT"  # where pytest makes its temporary directories
+_DISTRIBUTED = "TALLYBOOK_TEST_DISTRIBUTED"
+_SHARDS = 4
+_DROPS_MAX = 50
+_NODES = "SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' ORDER BY groupid"
 _numbers = count(1)
+_T = TypeVar("_T")
+
+only_plain = pytest.mark.skipif(_DISTRIBUTED in os.environ, reason="it is about a plain database")
+only_together = pytest.mark.skipif(
+    _DISTRIBUTED in os.environ, reason="on a distributed database each tournament has a commit of its own"
+)
+only_distributed = pytest.mark.skipif(
+    _DISTRIBUTED not in os.environ, reason=f"the tests on a distributed database did not run: {_DISTRIBUTED} names none"
+)
 
 
 def pytest_configure() -> None:
@@ -69,32 +87,134 @@ class Administrator:
         self._loop = asyncio.get_running_loop()
 
     def copy(self, template: str, name: str) -> None:
-        self._execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY {self._strategy}")
+        self.run(self.everywhere(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY {self._strategy}"))
 
     def drop(self, name: str) -> None:
-        self._execute(f"DROP DATABASE {name} WITH (FORCE)")
+        self.run(self.everywhere(f"DROP DATABASE {name} WITH (FORCE)"))
 
-    def _execute(self, statement: str) -> None:
-        asyncio.run_coroutine_threadsafe(self._sessions.execute(statement), self._loop).result()
+    def make_template(self, name: str, fill: Callable[[str], Coroutine[Any, Any, _T]]) -> _T:
+        """Makes a template of what `fill` does with an empty database, of which it is told the address. Returns what
+        `fill` does."""
+        self.copy(EMPTY, name)
+        filled = self.run(fill(_with_database(self.dsn, name)))
+        self.run(self.seal(name))
+        return filled
+
+    def run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """What `work` returns, done in the thread of the cluster."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def everywhere(self, statement: str) -> None:
+        """Executes it on each node, of which there is one."""
+        await self._sessions.execute(statement)
+
+    async def seal(self, name: str) -> None:
+        """Lets nobody connect to the database of this name any more: while somebody is, it cannot be copied."""
+        await self.everywhere(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        await self.everywhere(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+
+
+class DistributedAdministrator(Administrator):
+    """As an Administrator, of a database on each node of a cluster: a copy of all of them is another one as a whole."""
+
+    def __init__(self, dsn: str, addresses: list[tuple[str, int]], nodes: list[asyncpg.Connection]) -> None:
+        """`addresses` and `nodes`: those of the coordinator, then those of the others."""
+        super().__init__(dsn, nodes[0], in_memory=False)
+        self._addresses = addresses
+        self._nodes = nodes
+
+    def copy(self, template: str, name: str) -> None:
+        super().copy(template, name)
+        self.run(self.everywhere("".join(_role_settings(name))))  # a copy of a database does not have them
+
+    def address(self, name: str, *, node: int = 0) -> str:
+        """That of a database on a node; 0 is the coordinator."""
+        return _with_database(_at(self.dsn, *self._addresses[node]), name)
+
+    def drop(self, name: str) -> None:
+        self.run(self.drop_everywhere(name))
+
+    async def drop_everywhere(self, name: str) -> None:
+        """Citus has a process of its own in each database, which may be about to start."""
+        for attempt in count(1):
+            try:
+                await self.everywhere(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+                return
+            except asyncpg.ObjectInUseError:
+                if attempt == _DROPS_MAX:
+                    raise
+                await asyncio.sleep(0.1)
+
+    async def everywhere(self, statement: str) -> None:
+        await asyncio.gather(*(self._at(place, statement) for place in range(len(self._nodes))))
+
+    async def _at(self, place: int, statement: str) -> None:
+        if self._nodes[place].is_closed():  # a test has killed the node
+            self._nodes[place] = await asyncpg.connect(_at(self.dsn, *self._addresses[place]))
+        await self._nodes[place].execute(statement)
+
+    async def make_empty(self, name: str) -> None:
+        """Makes the template of this name, a distributed database with nothing in it."""
+        await self.everywhere(f"CREATE DATABASE {name}")
+        dsn = _with_database(self.dsn, name)
+        await self.join(name)
+        await migrate_and_distribute(dsn, shards=_SHARDS)
+        session = await asyncpg.connect(dsn)
+        await session.execute(COUNT_FROM_ONE)
+        await session.close()
+        await self.seal(name)
+
+    async def join(self, name: str, *, nodes_max: int | None = None) -> None:
+        """Makes one cluster of the empty databases of this name: the coordinator, and so many other nodes."""
+        for address in self._addresses:
+            session = await asyncpg.connect(_with_database(_at(self.dsn, *address), name))
+            await session.execute("CREATE EXTENSION citus")
+            await session.close()
+        session = await asyncpg.connect(_with_database(self.dsn, name))
+        coordinator, *workers = self._addresses
+        await session.execute("SELECT citus_set_coordinator_host($1, $2)", *coordinator)
+        for worker in workers[:nodes_max]:
+            await session.execute("SELECT citus_add_node($1, $2)", *worker)
+        await session.close()
+
+
+async def _distributed(dsn: str, ready: "Future[Administrator]", done: threading.Event) -> None:
+    """Administers the cluster that the database at `dsn` is of, until it is done."""
+    coordinator = await asyncpg.connect(dsn)
+    addresses = [(host, port) for host, port in await coordinator.fetch(_NODES)]
+    await coordinator.close()
+    nodes = [await asyncpg.connect(_at(dsn, *address)) for address in addresses]
+    administrator = DistributedAdministrator(dsn, addresses, nodes)
+    try:
+        await administrator.make_empty(EMPTY)
+        ready.set_result(administrator)
+        await asyncio.to_thread(done.wait)
+    finally:
+        await administrator.drop_everywhere(EMPTY)
+        for node in nodes:
+            await node.close()
 
 
 @pytest.fixture(scope="session")
 def administrator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Administrator]:
-    """The administrator of a running PostgreSQL, whose database `tallybook_template` is migrated."""
+    """The administrator of a running PostgreSQL, whose database EMPTY is migrated."""
     ready: Future[Administrator] = Future()
     done = threading.Event()
 
     async def run(data_dir: Path) -> None:
         try:
+            if _DISTRIBUTED in os.environ:
+                await _distributed(os.environ[_DISTRIBUTED], ready, done)
+                return
             async with (
                 embedded_postgres(data_dir, settings={"max_connections": "300", "max_wal_size": "256MB"}) as cluster,
                 asyncpg.create_pool(cluster.dsn, min_size=1, max_size=2) as sessions,
             ):
-                await sessions.execute(f"CREATE DATABASE {_TEMPLATE}")
-                await migrate(_with_database(cluster.dsn, _TEMPLATE))
+                await sessions.execute(f"CREATE DATABASE {EMPTY}")
+                await migrate(_with_database(cluster.dsn, EMPTY))
                 # PostgreSQL keeps a file of what each new session reads of the catalog; now the copies have it, too.
-                session = await asyncpg.connect(_with_database(cluster.dsn, _TEMPLATE))
-                await session.execute(_COUNT_FROM_ONE)
+                session = await asyncpg.connect(_with_database(cluster.dsn, EMPTY))
+                await session.execute(COUNT_FROM_ONE)
                 await session.close()
                 in_memory = data_dir.is_relative_to(_IN_MEMORY)
                 ready.set_result(Administrator(cluster.dsn, sessions, in_memory=in_memory))
@@ -119,10 +239,16 @@ def cluster(administrator: Administrator) -> str:
 
 
 @pytest.fixture
-def dsn(administrator: Administrator) -> Iterator[str]:
-    """The address of a database that is migrated and empty."""
-    name = f"test_{next(_numbers)}"
-    administrator.copy(_TEMPLATE, name)
+def template() -> str:
+    """The name of the database that `dsn` is a copy of. Tests of a folder may have another one."""
+    return EMPTY
+
+
+@pytest.fixture
+def dsn(administrator: Administrator, template: str) -> Iterator[str]:
+    """The address of a database that is migrated, and empty unless `template` is another one."""
+    name = f"test_{os.getpid()}_{next(_numbers)}"
+    administrator.copy(template, name)
     yield _with_database(administrator.dsn, name)
     administrator.drop(name)
 
@@ -130,7 +256,10 @@ def dsn(administrator: Administrator) -> Iterator[str]:
 @pytest.fixture
 async def owner(dsn: str) -> AsyncIterator[asyncpg.Connection]:
     """A connection with the owner's rights, for looking behind the service's back."""
-    connection = await asyncpg.connect(dsn, server_settings={"search_path": "tallybook"})
+    settings = {"search_path": "tallybook"}
+    if _DISTRIBUTED in os.environ:
+        settings["citus.enable_unsafe_triggers"] = "on"  # or none could be disabled or dropped
+    connection = await asyncpg.connect(dsn, server_settings=settings)
     yield connection
     await connection.close()
 
@@ -151,6 +280,22 @@ async def desk(database: Database) -> AsyncIterator[Desk]:
 async def tournament_id(database: Database) -> TournamentId:
     """A tournament in which nothing has happened but its opening."""
     return await open_new_tournament(database, actor=OPERATOR)
+
+
+def _role_settings(database: str) -> Iterator[str]:
+    yield "SET citus.enable_alter_role_propagation = off;"
+    for name, value in NODE_SETTINGS.items():
+        yield f"ALTER ROLE {SERVICE_ROLE} IN DATABASE {database} SET {name} = '{value}';"
+
+
+def _at(dsn: str, host: str, port: int) -> str:
+    login = urlsplit(dsn).netloc.rpartition("@")[0]
+    return urlunsplit(urlsplit(dsn)._replace(netloc=f"{login}@{host}:{port}", query=""))
+
+
+def database_of(dsn: str) -> str:
+    """The name of the database that an address leads to."""
+    return urlsplit(dsn).path[1:]
 
 
 def _with_database(dsn: str, name: str) -> str:

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from api.desk.desk import Desk, open_desk
 from api.desk.docket import Receipt
+from engine.database.distribution import has_shards
 from engine.database.pool import Database, open_database
 from engine.domain.commands import AddPoints, Command
 from engine.domain.events import CompetitorRegistered, Delta, Event, RankingCreated
@@ -46,16 +47,27 @@ async def until(condition: Callable[[], Awaitable[_T] | _T], seconds: float = 10
 
 
 async def waiting_for_locks(owner: asyncpg.Connection, query: str = "") -> list[int]:
-    """The sessions in the database that wait for a lock with a statement that contains `query`."""
-    rows = await owner.fetch(
-        """
-        SELECT pid
-        FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock' AND strpos(query, $1) > 0
-        """,
-        query,
-    )
+    """The sessions in the database that wait for a lock with a statement that contains `query`; of a distributed one,
+    those for which a node waits."""
+    rows = await owner.fetch(_WAITING_ANYWHERE if await has_shards(owner) else _WAITING, query)
     return [row["pid"] for row in rows]
+
+
+async def end_session(owner: asyncpg.Connection, pid: int) -> None:
+    """Ends one of the sessions that `waiting_for_locks` found. Citus has a function for its wider numbers."""
+    await owner.execute(f"SELECT pg_terminate_backend({int(pid)})")
+
+
+_WAITING = """
+    SELECT pid
+    FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND strpos(query, $1) > 0
+"""
+_WAITING_ANYWHERE = """
+    SELECT DISTINCT global_pid AS pid
+    FROM citus_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND strpos(query, $1) > 0
+"""
 
 
 async def until_commits_wait(owner: asyncpg.Connection, probe: asyncpg.Connection) -> None:

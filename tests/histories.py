@@ -19,7 +19,7 @@ from msgspec import UNSET
 from engine.domain import commands, events
 from engine.domain.commands import Command
 from engine.domain.errors import Refusal
-from engine.domain.events import Criterion, Delta, Event, Recorded, Result
+from engine.domain.events import Criterion, Delta, Event, Points, Recorded, Result
 from engine.domain.judging import SCORE_PARTICIPANTS_MAX, State, decide
 from engine.domain.terms import (
     BEST_MAX,
@@ -32,9 +32,11 @@ from engine.domain.terms import (
     Sequence,
     Sort,
 )
-from projections.board.board import Board, Ranking, Revisions, Unity, fold
+from projections.board.board import Board, Ranking, Revisions, Unity, fold, give_sums
+from projections.board.competition_sums import CompetitionSums
 from projections.board.enrolment import Enrolment, Totals
 from projections.board.parts import parts_of, take_part
+from projections.board.publication import NextRevealSearch
 
 _T = TypeVar("_T")
 
@@ -153,6 +155,10 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
     events.CompetitionUnvoided: st.builds(events.CompetitionUnvoided, competition_id=ids),
     events.RankingClosed: st.builds(events.RankingClosed, ranking_id=ids),
     events.RankingReopened: st.builds(events.RankingReopened, ranking_id=ids),
+    events.TournamentPublished: st.builds(events.TournamentPublished),
+    events.TournamentUnpublished: st.builds(events.TournamentUnpublished),
+    events.PublicationFrozen: st.builds(events.PublicationFrozen, at=ids),
+    events.PublicationRevealed: st.builds(events.PublicationRevealed, to=_perhaps(ids)),
     events.EventSetAside: st.builds(
         events.EventSetAside,
         sequence=st.integers(1, events.SET_ASIDE_MAX),
@@ -167,6 +173,7 @@ def any_event() -> st.SearchStrategy[Event]:
 
 # ── Commands of a small world ───────────────────────────────────────────────────────────────────────────
 
+COMMANDS_MAX: Final = 40
 NOBODY: Final = 999_999
 """An id that nothing has."""
 
@@ -381,6 +388,17 @@ def _reopen_ranking(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     return commands.ReopenRanking(ranking_id=_one_of(draw, closed or board.rankings))
 
 
+def _change_publication(draw: _Draw, board: Board, _next_id: _NextId) -> commands.ChangePublication:
+    said = draw(
+        st.fixed_dictionaries({"published": st.booleans()})
+        | st.fixed_dictionaries({"freeze": st.just("now") | st.integers(1, COMMANDS_MAX)})
+        | st.fixed_dictionaries({"reveal": st.sampled_from(["next", "all"]) | st.integers(1, COMMANDS_MAX)})
+    )
+    held = board.publication.frozen_at
+    last = draw(_perhaps(st.integers((held or 0) + 1, (held or 0) + 3)))
+    return commands.ChangePublication(**said, head=Sequence(COMMANDS_MAX), next_reveal=commands.NextReveal(held, last))
+
+
 _NO_LIST: Final = Enrolment([NOBODY])
 _NO_RANKING: Final = Ranking(
     number=1,
@@ -419,6 +437,7 @@ _ASKED: Final[list[_Ask]] = [
     *[_add_points_to_rankings] * 2,
     _unvoid_competition,
     _close_ranking,
+    *[_change_publication] * 4,
 ]
 _FIRST: Final[list[_Ask]] = [_register_competitor, _register_competitor, _register_competitor, _create_ranking]
 
@@ -426,14 +445,12 @@ _FIRST: Final[list[_Ask]] = [_register_competitor, _register_competitor, _regist
 @st.composite
 def commands_for(draw: _Draw, board: Board) -> Command:
     """A command that could be asked of a tournament with this `board`, accepted or not; what it creates is new, and
-    what it voids had given no points."""
+    what it voids had given no points. Its log has COMMANDS_MAX events."""
     next_id = count(ID_MAX // 2).__next__
     return draw(st.sampled_from(_ASKED))(draw, board, next_id)
 
 
 # ── Histories ───────────────────────────────────────────────────────────────────────────────────────────
-
-COMMANDS_MAX: Final = 40
 
 
 @st.composite
@@ -446,14 +463,27 @@ def histories(draw: _Draw, commands_max: int = COMMANDS_MAX) -> list[Event]:
         command = ask(draw, board, next_id)
         if isinstance(command, commands.VoidCompetition | commands.UnvoidCompetition):
             command = msgspec.structs.replace(command, unreversed=unreversed_of(history, command.competition_id))
+        elif isinstance(command, commands.ChangePublication):
+            command = _judged_at(command, board, history)
         try:
             decided = decide(board, command)
         except Refusal:
             continue
         for event in decided:
-            fold_events(board, event)
+            recorded = Recorded(Sequence(len(history) + 2), _OPENED_AT, ActorId(0), None, event)
+            fold(board, Revisions(), recorded)
             history.append(event)
     return history
+
+
+def _judged_at(command: commands.ChangePublication, board: Board, history: list[Event]) -> Command:
+    """The command with what the desk fills in, at the head of a history that begins at sequence 2."""
+    head = Sequence(len(history) + 1)
+    search = NextRevealSearch(board.publication.frozen_at)
+    for sequence, event in enumerate(history, start=2):
+        if sequence > (board.publication.frozen_at or head) and not search.over:
+            search.take([Recorded(Sequence(sequence), _OPENED_AT, ActorId(0), None, event)])
+    return msgspec.structs.replace(command, head=head, next_reveal=search.found)
 
 
 def unreversed_of(history: list[Event], competition_id: CompetitionId) -> commands.UnreversedPoints:
@@ -502,6 +532,7 @@ def judged_by(state: State) -> object:
             )
             for ranking_id, ranking in state.rankings.items()
         },
+        state.publication,
     )
 
 
@@ -510,6 +541,17 @@ def board_of(log: Iterable[Recorded]) -> Board:
     board = Board()
     for recorded in log:
         fold(board, Revisions(), recorded)
+    return board
+
+
+def with_sums(board: Board, history: Iterable[Event]) -> Board:
+    """Gives all rankings of `board` their sums of competitions, as if somebody had asked for them after `history`."""
+    sums = {ranking_id: CompetitionSums() for ranking_id in board.rankings}
+    for event in history:
+        if isinstance(event, Points):
+            sums[event.ranking_id].count(event)
+    for ranking_id, its in sums.items():
+        give_sums(board, ranking_id, its)
     return board
 
 

@@ -63,9 +63,9 @@ class Proxy:
 
     def __init__(self, dsn: str, socket_directory: str) -> None:
         parts = urlsplit(dsn)
-        (server_directory,) = parse_qs(parts.query)["host"]
+        server = parse_qs(parts.query)
         self.dsn = urlunsplit(parts._replace(query=f"host={quote(socket_directory)}&port=5432"))
-        self.server_path = str(Path(server_directory, _SOCKET))
+        self.server_path = str(Path(server["host"][0], f".s.PGSQL.{server['port'][0]}"))
         self.forwarded = 0
         self.refusing = False
         self.refused = 0

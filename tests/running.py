@@ -1,13 +1,14 @@
 """Tallybook as its users have it: a command with arguments, an environment, two streams, signals and an exit code.
 
-`said` runs a command to its end, `started` one that goes on until it is told to stop. Standard input is what it is
-under systemd and cron, /dev/null; the environment has none of the caller's TALLYBOOK_ variables.
+`said` runs a command to its end, `started` one that goes on until it is told to stop. Standard input is a file, or else
+/dev/null, as under systemd and cron; the environment has none of the caller's TALLYBOOK_ variables.
 """
 
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -44,18 +45,19 @@ def environment(**variables: str) -> dict[str, str]:
     return inherited | {"COLUMNS": "300"} | variables
 
 
-def said(*arguments: str, cwd: Path | None = None, **variables: str) -> Said:
+def said(*arguments: str, cwd: Path | None = None, stdin: Path = Path(os.devnull), **variables: str) -> Said:
     """What the command says, run to its end."""
-    done = subprocess.run(
-        [TALLYBOOK, *arguments],
-        check=False,
-        cwd=cwd,
-        env=environment(**variables),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=COMMAND_SECONDS_MAX,
-    )
+    with stdin.open("rb") as given:
+        done = subprocess.run(
+            [TALLYBOOK, *arguments],
+            check=False,
+            cwd=cwd,
+            env=environment(**variables),
+            stdin=given,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_SECONDS_MAX,
+        )
     return Said(done.returncode, done.stdout, done.stderr)
 
 
@@ -121,6 +123,12 @@ class Running:
         """Its exit code, after SIGTERM."""
         self.send(signal.SIGTERM)
         return await self.ended()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @contextmanager

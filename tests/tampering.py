@@ -24,12 +24,11 @@ from tests.desks import Arena, open_arena, record
 
 @asynccontextmanager
 async def unguarded(owner: asyncpg.Connection) -> AsyncIterator[asyncpg.Connection]:
-    """The owner's connection, with no trigger in its way."""
-    await owner.execute("SET session_replication_role = replica")
-    try:
+    """The owner's connection in a transaction, with no trigger in its way, on no node."""
+    async with owner.transaction():
+        await owner.execute("SET LOCAL citus.propagate_set_commands = 'local'")  # without Citus, it means nothing
+        await owner.execute("SET LOCAL session_replication_role = replica")
         yield owner
-    finally:
-        await owner.execute("SET session_replication_role = origin")
 
 
 async def tamper(owner: asyncpg.Connection, statement: str, *arguments: object) -> None:
@@ -143,7 +142,7 @@ async def chain_anew(owner: asyncpg.Connection, tournament_id: TournamentId) -> 
 async def forget_what_was_made(owner: asyncpg.Connection, tournament_id: TournamentId) -> None:
     """Removes tables, checkpoint and snapshots: a worker will make them anew from the forged log."""
     for table in (
-        *("checkpoint", "snapshot", "competitor", "competition", "participant"),
-        *("ranking", "enrolment", "unity", "total", "competition_sum"),
+        *("checkpoint", "snapshot", "publication", "competitor", "competition", "participant"),
+        *("ranking", "enrolment", "unity", "total"),
     ):
         await owner.execute(f"DELETE FROM {table} WHERE tournament_id = $1", tournament_id)

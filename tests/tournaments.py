@@ -1,11 +1,14 @@
 """Tournaments to test with."""
 
 from itertools import count
+from typing import Final
 
 from engine.database.pool import Database
 from engine.domain.terms import ActorId, TournamentId
 from engine.log import log
 
+COUNT_FROM_ONE: Final = "SELECT setval('tallybook.resource_id', 1, false)"
+"""A new database begins to count at a random number, and a test that failed should fail in the same way again."""
 _numbers = count(1)
 
 

@@ -1,25 +1,28 @@
 """Commands that prove that the log is what it was, and that everything made from it follows from it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated
 
-import prometheus_client
 from cyclopts import Parameter
 from cyclopts.validators import Number
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from api.cli import printing
-from api.cli.times import time_text
+from api.cli.metrics import LogLevelText, Port, shown_metrics
 from api.cli.where import HERE, Json, Slug, Where, database_at, known, located
+from api.http.times import timestamp
+from api.service import systemd
 from api.service.lifecycle import stop_on_signals
 from engine.database.pool import Database, open_database, unavailable
-from engine.domain.errors import LogDisproved, StartupRefused, Unacceptable
+from engine.domain.errors import LogDisproved, Unacceptable, Unreadable
 from engine.domain.terms import Sequence
+from engine.process.telemetry import log_to
 from projections.verification import all_tournaments, proof, stored_log, witness
 from projections.verification.all_tournaments import PARALLEL_MAX, Plan, Report
+from projections.verification.check_proof import NOT_PROVEN, checked
 from projections.verification.continuous import verify_continuously
 
 FOUND_NONE = "No difference was found."
@@ -35,8 +38,9 @@ async def verify(
     parallel: Annotated[int, Parameter(validator=Number(gte=1, lte=PARALLEL_MAX))] = 2,
     forever: Annotated[bool, Flag] = False,
     share: Annotated[float, Parameter(validator=Number(gt=0, lte=1))] = 0.1,
-    metrics_port: Annotated[int | None, Parameter(validator=Number(gte=0, lte=65_535))] = None,
+    metrics_port: Port | None = None,
     metrics_host: str = "127.0.0.1",
+    log_level: LogLevelText = "info",
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -64,6 +68,7 @@ async def verify(
     plan = Plan(slug=slug, digests=digests, state=state, parallel=parallel)
     async with _database(where, parallel) as database:
         if forever:
+            log_to(level=log_level)
             await _verified_continuously(database, plan, share, metrics_host, metrics_port)
             return
         report = await _verified(database, plan, as_json=json)
@@ -76,7 +81,7 @@ async def verify(
     printing.say(FOUND_NONE)
 
 
-async def digests(slug: str | None = None, /, *, output: Path, where: Where = HERE) -> None:
+async def digests(slug: str | None = None, /, *, output: Path, json: Json = False, where: Where = HERE) -> None:
     """
     Parameters
     ----------
@@ -93,7 +98,7 @@ async def digests(slug: str | None = None, /, *, output: Path, where: Where = HE
         await asyncio.to_thread(witness.append, output, notes)
     except OSError as error:
         raise Unacceptable(f"{output} cannot be written: {error.strerror}.") from error
-    printing.say(f"{_count(len(notes), 'digest')} noted in {output}")
+    printing.done(f"{_count(len(notes), 'digest')} noted in {output}", notes, as_json=json)
 
 
 async def prove(slug: Slug, sequence: int, /, *, to: int | None = None, where: Where = HERE) -> None:
@@ -110,6 +115,25 @@ async def prove(slug: Slug, sequence: int, /, *, to: int | None = None, where: W
             upto = None if to is None else Sequence(to)
             proven = await proof.prove(connection, tournament_id, slug, Sequence(sequence), upto)
     printing.json(proven)
+
+
+async def check_proof(
+    proof: Annotated[
+        str, Parameter(help="File that `tallybook prove` wrote; - means standard input.", allow_leading_hyphen=True)
+    ],
+    trusted: Annotated[
+        str,
+        Parameter(help="The digest that you know and trust, or a file of digests, from `tallybook digests`."),
+    ],
+    /,
+) -> None:
+    try:
+        event = checked(proof, trusted)
+    except OSError as error:
+        raise Unreadable(f"{error.filename} cannot be read: {error.strerror}.") from error
+    except NOT_PROVEN as error:
+        raise LogDisproved(f"NOT proven: {error or repr(error)}.") from error
+    printing.json(event)
 
 
 @asynccontextmanager
@@ -167,7 +191,7 @@ def _print(report: Report) -> None:
     printing.rows(rows, columns, as_json=False)
     for head in report.heads:
         for aside in head.set_aside:
-            at = time_text(aside.at)
+            at = timestamp(aside.at)
             printing.line(f"set aside: {head.slug}: event {aside.sequence} ({aside.kind}), by event {aside.by} at {at}")
     for sentence in report.checked:
         printing.line(f"checked: {sentence}")
@@ -185,27 +209,11 @@ def _count(number: int, noun: str) -> str:
 
 
 async def _verified_continuously(database: Database, plan: Plan, share: float, host: str, port: int | None) -> None:
-    with _metrics(host, port), stop_on_signals() as stop:
+    with shown_metrics(host, port), stop_on_signals() as stop:
         printing.say("Verifying until stopped. Stop with Ctrl-C.")
-        count = await verify_continuously(database, plan, share=share, stop=stop)
+        systemd.tell(systemd.IS_READY)
+        async with systemd.watched():
+            count = await verify_continuously(database, plan, share=share, stop=stop)
     if count:
         raise LogDisproved(f"{_count(count, 'difference')} found.")
     printing.say(FOUND_NONE)
-
-
-@contextmanager
-def _metrics(host: str, port: int | None) -> Iterator[None]:
-    if port is None:
-        yield
-        return
-    try:
-        server, thread = prometheus_client.start_http_server(port, host)
-    except (OSError, OverflowError) as error:
-        raise StartupRefused(f"Cannot serve metrics on {host}, port {port}: {error}; choose another.") from error
-    printing.say(f"Metrics on http://{host}:{server.server_port}/metrics")
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

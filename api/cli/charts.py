@@ -7,19 +7,24 @@ day is that of the competition, not of the record: a season entered in one eveni
 
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
-from itertools import cycle, groupby
+from itertools import chain, cycle, groupby, repeat
 from pathlib import Path
 from typing import Any, Final
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from api.cli.names import cut_apart
+from engine.domain.events import COLOR_DEFAULT
 from engine.domain.terms import CompetitorId
+from projections.board.board import Competitor
 from projections.past.series import SeriesPoint
 
-COLORED_MAX: Final = 20
-"""Competitors whose lines have a color, and a name at the end. The others are grey."""
-LABEL_CHARACTERS_MAX: Final = 28
+LABELLED_MAX: Final = 20
+"""Competitors who have a name at the end of their line, and a color. The others are grey."""
+LABEL_CELLS_MAX: Final = 28
+CONTRAST_MIN: Final = 3.0
+"""Of a line against the white ground, as WCAG 2 reckons it (1.4.11): lighter colors are darkened so far."""
 LABEL_HEIGHT: Final = 1 / 25
 """Height of a label, as a fraction of its panel's."""
 TICKS: Final = 8
@@ -32,23 +37,27 @@ _STYLE: Final[Any] = {
     "axes.spines.right": False,
     "text.parse_math": False,  # a name with dollar signs is a name
 }
-# Ten hues, as far apart as possible; then the same again, dashed.
+# For who has chosen no color: ten hues, as far apart as possible.
 _COLORS: Final = (
     "#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2", "#7f7f00", "#34495e",
 )  # fmt: skip
-_DASHES: Final[tuple[Any, ...]] = ("-", (0, (4, 1.5)))
+# A color that several have is dashed more finely each time.
+_DASHES: Final[tuple[Any, ...]] = ("-", (0, (4, 1.5)), (0, (2, 1)), (0, (1, 1)))
 _GREY: Final = "#c8ccd0"
 
 
-def draw(title: str, points: Items[SeriesPoint], names: Mapping[CompetitorId, str], file: Path) -> None:
+def draw(title: str, points: Items[SeriesPoint], competitors: Mapping[CompetitorId, Competitor], file: Path) -> None:
     """Writes the picture of `points`, at least one, as SVG. Raises OSError."""
     with mpl.rc_context(_STYLE):
         points = _by_day(points)
+        named = list(points[-1].lines)[:LABELLED_MAX]
+        names = cut_apart({one: competitors[one].name for one in named}, LABEL_CELLS_MAX)
+        styles = _styles([competitors[one].color for one in named])
         figure = Figure(figsize=(10, 10), layout="constrained")
         figure.suptitle(title, x=0.01, ha="left", fontsize=11)
         above, below = figure.subplots(2, 1, sharex=True)
-        _panel(above, points, names, "position")
-        _panel(below, points, names, "total")
+        _panel(above, points, names, styles, "position")
+        _panel(below, points, names, styles, "total")
         _dates(below, points)
         figure.savefig(file, format="svg", metadata={"Date": None})
 
@@ -59,12 +68,38 @@ def _by_day(points: Items[SeriesPoint]) -> Items[SeriesPoint]:
     return days if len(days) >= DAYS_MIN else points
 
 
-def _panel(axes: Any, points: Items[SeriesPoint], names: Mapping[CompetitorId, str], what: str) -> None:
+def _styles(chosen: Items[str]) -> list[tuple[str, Any]]:
+    """Color and dashes of each line: the color that was chosen, as dark as it must be, or a hue of ours."""
+    hues = cycle(_COLORS)
+    colors = [next(hues) if color == COLOR_DEFAULT else seen_on_white(color) for color in chosen]
+    before = [colors[:place].count(color) for place, color in enumerate(colors)]
+    return [(color, _DASHES[min(count, len(_DASHES) - 1)]) for color, count in zip(colors, before, strict=True)]
+
+
+def seen_on_white(color: str) -> str:
+    """The color, of the form RRGGBB, as #rrggbb, darkened until it has CONTRAST_MIN against white."""
+    channels = [int(color[at : at + 2], 16) for at in (0, 2, 4)]
+    while 1.05 / (_luminance(channels) + 0.05) < CONTRAST_MIN:
+        channels = [channel * 31 // 32 for channel in channels]
+    return "#{:02x}{:02x}{:02x}".format(*channels)
+
+
+def _luminance(channels: Items[int]) -> float:
+    """Relative luminance, as WCAG 2 defines it."""
+    shares = [c / 255 for c in channels]
+    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _panel(
+    axes: Any,
+    points: Items[SeriesPoint],
+    names: Mapping[CompetitorId, str],
+    styles: Items[tuple[str, Any]],
+    what: str,
+) -> None:
     ends = list(points[-1].lines.values())
-    styles = [(color, dashes) for dashes in _DASHES for color in _COLORS]
-    drawn = list(zip(ends[:COLORED_MAX], styles, strict=False)) + list(
-        zip(ends[COLORED_MAX:], cycle([(_GREY, "-")]), strict=False)
-    )
+    drawn = list(zip(ends, chain(styles, repeat((_GREY, "-"))), strict=False))
     x = range(len(points))
     for line, (color, dashes) in reversed(drawn):
         values = [
@@ -77,15 +112,14 @@ def _panel(axes: Any, points: Items[SeriesPoint], names: Mapping[CompetitorId, s
     axes.margins(x=0.01)
     axes.yaxis.get_major_locator().set_params(integer=True)
     if what == "position":
-        axes.set_ylim(max(line.position for point in points for line in point.lines.values()) + 0.6, 0.4)
+        places = [line.position for point in points for line in point.lines.values()]
+        axes.set_ylim(max(places) + 0.6, min(places) - 0.6)
     bottom, top = axes.get_ylim()
-    named = [(getattr(line, what), line, color) for line, (color, _) in drawn[:COLORED_MAX]]
+    named = [(getattr(line, what), line, color) for line, (color, _) in drawn[:LABELLED_MAX]]
     heights = _apart([(value - bottom) / (top - bottom) for value, *_ in named], LABEL_HEIGHT)
     for (value, line, color), height in zip(named, heights, strict=True):
-        name = names[line.competitor_id]
-        text = name if len(name) <= LABEL_CHARACTERS_MAX else name[: LABEL_CHARACTERS_MAX - 1] + "…"
         axes.annotate(
-            f"{line.position}  {text}" if what == "position" else f"{line.total}  {text}",
+            f"{getattr(line, what)}  {names[line.competitor_id]}",
             xy=(len(points) - 1, value),
             xytext=(1.04, height),
             textcoords="axes fraction",

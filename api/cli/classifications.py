@@ -1,28 +1,35 @@
 """Commands about the classification of a ranking."""
 
 import re
-from datetime import datetime
 from typing import Final
 
-from rich.table import Table
-from rich.text import Text
-
 from api.cli import printing
-from api.cli.explanation_text import criterion_text
+from api.cli.explanation_text import criteria_text
+from api.cli.lines import (
+    AroundText,
+    SinceSequence,
+    SinceTime,
+    TagText,
+    TopLines,
+    board_after,
+    sequence_of,
+    told,
+    window_of,
+)
 from api.cli.names import Names, RankingText
-from api.cli.past import PastSequence, PastTime, moment_of
-from api.cli.times import time_text
+from api.cli.past import PastSequence, PastTime
+from api.cli.standings_text import columns_of_place, place
+from api.cli.times import plain
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
-from api.interface.classifications import classification_shape, classified_lines
+from api.interface.classifications import ClassificationShape, answer_classification, criterion_text
 from api.interface.lookup import ranking_of
+from api.interface.questions import TableQuestion
 from engine.domain.commands import DeclareClassification
 from engine.domain.errors import Unacceptable
 from engine.domain.events import Criterion
-from engine.domain.terms import OPERATOR, RankingId
-from engine.process.turns import in_turns
+from engine.domain.terms import OPERATOR, CompetitorId, RankingId
 from projections.board.board import Board
-from projections.board.classification import Classified, in_force
-from projections.past.past import Past
+from projections.board.classification import in_force
 
 
 async def show_classification(
@@ -30,8 +37,13 @@ async def show_classification(
     ranking: RankingText,
     /,
     *,
+    tag: TagText = None,
+    top: TopLines = None,
+    around: AroundText = None,
     at_sequence: PastSequence = None,
     at_time: PastTime = None,
+    since: SinceSequence = None,
+    since_time: SinceTime = None,
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -41,42 +53,50 @@ async def show_classification(
     at_sequence
         As it was after the event with this sequence.
     at_time
-        As it was at this time in UTC: yyyy-mm-dd HH:ii:ss.
+        As it was at this time: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.
     """
-    moment = moment_of(at_sequence, at_time)
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        past, sequence, board = Past(desk.database), live.head.sequence, live.board
-        ranking_id = Names(board).ranking(ranking)
-        ranking_of(board, ranking_id)
-        if moment is None:
-            recorded_at: datetime = await past.recorded_at(live.tournament_id, sequence)
-        else:
-            then = await past.at(live.tournament_id, ranking_id, moment, sequence)
-            board, sequence, recorded_at = then.board, then.sequence, then.recorded_at
-        lines = await classified_lines(board, ranking_id)
-        classified = await in_turns(lines.run(0, len(lines)))
-    if json:
-        printing.json(classification_shape(board, ranking_id, sequence, recorded_at, len(lines), classified))
-        return
-    if moment is not None:
-        printing.say(f"After event {sequence}, recorded at {time_text(recorded_at)} UTC:")
-    _print(board, ranking_id, classified)
-
-
-def _print(board: Board, ranking_id: RankingId, classified: list[Classified]) -> None:
-    ranking = board.rankings[ranking_id]
-    names = [criterion_text(ranking, criterion) for criterion in in_force(ranking)]
-    table = Table("position", "competitor", *names, "decided by", title=Text(ranking.name))
-    for line in classified:
-        decided_by = "" if line.decided_by is None else names[line.decided_by]
-        name = board.competitors[line.competitor_id].name
-        table.add_row(
-            *(str(line.position), printing.cell(name), *map(printing.cell, line.values), printing.cell(decided_by))
+        names = Names(live.board)
+        ranking_id = names.ranking(ranking)
+        ranking_of(live.board, ranking_id)
+        question = TableQuestion(
+            ranking_id=ranking_id,
+            tag=tag,
+            at_sequence=sequence_of(at_sequence),
+            at_time=at_time,
+            since=sequence_of(since),
+            since_time=since_time,
+            **window_of(names, top, around),
         )
-    printing.data().print(table, markup=False)
+        shown = await told(desk, live, answer_classification, question, ClassificationShape)
+        board = live.board if json else await board_after(desk, live, shown.sequence)
+    if json:
+        printing.json(shown)
+        return
+    if question.moment is not None:
+        printing.say(f"After event {shown.sequence}, recorded at {plain(shown.recorded_at)} UTC:")
+    _print(board, question, shown)
 
 
-async def declare_classification(slug: Slug, ranking: RankingText, /, *criteria: str, where: Where = HERE) -> None:
+def _print(board: Board, question: TableQuestion, shown: ClassificationShape) -> None:
+    """`board`: as of the moment that is shown."""
+    ranking = board.rankings[question.ranking_id]
+    names = [criterion_text(ranking, criterion) for criterion in in_force(ranking)]
+    lines = [
+        [
+            *place(line),
+            board.competitors[CompetitorId(line.competitor_id)].name,
+            *line.values,
+            None if line.decided_by is None else names[line.decided_by],
+        ]
+        for line in shown.standings
+    ]
+    printing.table([*columns_of_place(question), "competitor", *names, "decided by"], lines, title=ranking.name)
+
+
+async def declare_classification(
+    slug: Slug, ranking: RankingText, /, *criteria: str, json: Json = False, where: Where = HERE
+) -> None:
     """
     Parameters
     ----------
@@ -89,9 +109,9 @@ async def declare_classification(slug: Slug, ranking: RankingText, /, *criteria:
         names = Names(live.board)
         ranking_id = names.ranking(ranking)
         chain = tuple([_criterion(names, ranking_id, text) for text in criteria])
-        await desk.submit(live, DeclareClassification(ranking_id=ranking_id, criteria=chain), actor=OPERATOR)
-        said = [criterion_text(live.board.rankings[ranking_id], criterion) for criterion in chain]
-    printing.say(f"ranking {ranking_id} is classified by {'; '.join(said) or 'its main unity'}")
+        receipt = await desk.submit(live, DeclareClassification(ranking_id=ranking_id, criteria=chain), actor=OPERATOR)
+        said = criteria_text(live.board.rankings[ranking_id], chain)
+    printing.recorded(receipt.sequence, as_json=json, sentence=f"ranking {ranking_id} is classified by {said}")
 
 
 _BEHIND: Final = re.compile(r":(?:best=([0-9]{1,9})|among=(tied))\Z")

@@ -7,10 +7,7 @@ and what there is one of for each of them, in their order: points, and with more
 A score of two numbers, such as 2:1, gives points as `Scoring` says, in unities that have no column.
 """
 
-import csv
-import io
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from api.cli.files import csv_rows, read_text
 from api.cli.imports import IMPORT_LINES_MAX
 from api.cli.names import Names
 from api.interface.fields import FieldMisread, begin_of_time
@@ -27,7 +25,6 @@ from engine.domain.events import Delta, Result
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId, RankingId, UnityId
 from projections.board.board import Board
 
-STDIN: Final = Path("-")
 NEEDED: Final = ("date", "participants", "score")
 OPTIONAL: Final = ("group", "location")
 _SCORE: Final = re.compile(r"\s*([0-9]{1,9})\s*[:–-]\s*([0-9]{1,9})\s*")  # noqa: RUF001 - a dash is one, too
@@ -75,26 +72,15 @@ class Scoring(Struct, frozen=True, kw_only=True):
 
 def read(path: Path) -> tuple[list[str], list[Line]]:
     """The columns of the file, or of standard input for `-`, and its lines. Raises Unreadable."""
-    try:
-        content = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
-        text = content.decode("utf-8-sig")
-    except OSError as error:
-        raise Unreadable(f"The file cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise Unreadable(f"The file is not UTF-8 (at byte {error.start}); save it as UTF-8.") from error
-    first, _, _ = text.partition("\n")
-    delimiter = ";" if first.count(";") > first.count(",") else ","
-    rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
-    try:
-        columns = [column.strip() for column in next(rows, [])]
-        if len(set(columns)) < len(columns) or not {*NEEDED} <= {*columns}:
-            raise Unreadable(
-                "The first line must name the columns, each once: date, participants and score, then any of group, "
-                "location, and unities of the ranking."
-            )
-        numbered = [(rows.line_num, row) for row in rows if row]
-    except csv.Error as error:
-        raise Unreadable(f"The file is not CSV: {error} (line {rows.line_num}).") from error
+    rows = csv_rows(read_text(path))
+    _, first = next(rows, (1, []))
+    columns = [column.strip() for column in first]
+    if len(set(columns)) < len(columns) or not {*NEEDED} <= {*columns}:
+        raise Unreadable(
+            "The first line must name the columns, each once: date, participants and score, then any of group, "
+            "location, and unities of the ranking."
+        )
+    numbered = list(rows)
     if len(numbered) > IMPORT_LINES_MAX:
         raise Unreadable(f"The file has {len(numbered)} competitions; import at most {IMPORT_LINES_MAX} at a time.")
     wrong = [number for number, row in numbered if len(row) != len(columns)]
@@ -147,10 +133,12 @@ class Reader:
         group = line.fields.get("group", "").strip() or "1"
         if not _GROUP.fullmatch(group):
             faults.append(Fault("group", f"{group!r} is not a whole number"))
-        participants = tuple(self._participants(line.fields["participants"], faults))
+        named = _parts(line.fields["participants"])
+        participants = tuple(self._participants(named, faults))
         score = line.fields["score"].strip()
         goals = _goals(score, participants)
-        deltas = [*self._column_deltas(line, participants, faults), *self._score_deltas(goals, participants, faults)]
+        deltas = [*self._column_deltas(line, participants, len(named), faults)]
+        deltas += self._score_deltas(goals, participants, faults)
         result = _result(score, participants, faults)
         if faults:
             raise Unacceptable("This line cannot be read.", faults)
@@ -165,20 +153,21 @@ class Reader:
             deltas=tuple(deltas),
         )
 
-    def _participants(self, field: str, faults: list[Fault]) -> Iterator[CompetitorId]:
-        for name in _parts(field):
+    def _participants(self, named: list[str], faults: list[Fault]) -> Iterator[CompetitorId]:
+        for name in named:
             try:
                 yield self._names.competitor(name)
             except (NotFound, Unacceptable) as refusal:
                 faults.append(Fault("participants", refusal.message))
 
     def _column_deltas(
-        self, line: Line, participants: tuple[CompetitorId, ...], faults: list[Fault]
+        self, line: Line, participants: tuple[CompetitorId, ...], named: int, faults: list[Fault]
     ) -> Iterator[Delta]:
-        """Nobody gets points from an empty field, and who has nothing between two `|` gets none."""
+        """Nobody gets points from an empty field, and who has nothing between two `|` gets none. `named`: how many
+        participants the line names, those that nobody knows included."""
         for unity_id, column in self._columns.items():
             parts = _parts(line.fields[column])
-            if parts and len(parts) != len(_parts(line.fields["participants"])):
+            if parts and len(parts) != named:
                 faults.append(Fault(column, "must have points for each participant, separated by |"))
                 continue
             for competitor_id, points in zip(participants, parts, strict=False):

@@ -14,7 +14,7 @@ from api.cli.competition_files import Reader, Scoring, read
 from api.cli.competition_imports import play_competitions
 from api.cli.names import CompetitionText, CompetitorTexts, Names, RankingText
 from api.cli.progress import progress
-from api.cli.times import begin, time_text
+from api.cli.times import begin
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.interface.lookup import competitor_of
 from api.service.lifecycle import stop_on_signals
@@ -26,7 +26,7 @@ from projections.board.board import Board, Competition
 from projections.board.selection import CompetitionFilter
 
 StartedAt = Annotated[datetime | None, Parameter(converter=begin, accepts_keys=False)]
-File = Annotated[Path, Parameter(help="A CSV file; - means standard input.", allow_leading_hyphen=True)]
+CompetitionsFile = Annotated[Path, Parameter(help="A CSV file; - means standard input.", allow_leading_hyphen=True)]
 
 
 async def add_competition(
@@ -47,7 +47,7 @@ async def add_competition(
     group
         Number of the group of competitions that it belongs to, such as a round.
     started_at
-        When it starts, in UTC: yyyy-mm-dd HH:ii:ss. Without it, now.
+        When it starts: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows. Without it, now.
     location
         Where it takes place.
     result
@@ -77,7 +77,7 @@ async def add_competition(
 async def import_competitions(
     slug: Slug,
     ranking: RankingText,
-    file: File,
+    file: CompetitionsFile,
     /,
     *,
     win: int = 3,
@@ -203,12 +203,12 @@ def _row(board: Board, competition_id: CompetitionId, competition: Competition) 
     return {
         "id": competition_id,
         "group_id": competition.group_id,
-        "started_at": time_text(competition.started_at),
+        "started_at": competition.started_at,
         "location": competition.location,
         "participants": {str(i): board.competitors[i].name for i in competition.participants},
         "result": competition.result,
         "winner": competition.winner_id,
-        "voided_at": time_text(competition.voided_at),
+        "voided_at": competition.voided_at,
     }
 
 

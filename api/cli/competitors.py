@@ -16,6 +16,10 @@ from api.service.lifecycle import stop_on_signals
 from engine.domain.commands import RegisterCompetitor
 from engine.domain.terms import OPERATOR, CompetitorId
 
+CompetitorsFile = Annotated[
+    Path, Parameter(help="A .csv or .ndjson file; - means standard input, of either form.", allow_leading_hyphen=True)
+]
+
 
 async def add_competitor(
     slug: Slug,
@@ -57,7 +61,7 @@ async def add_competitor(
         printing.line(str(competitor_id))
 
 
-async def import_competitors(slug: Slug, file: Path, /, *, json: Json = False, where: Where = HERE) -> None:
+async def import_competitors(slug: Slug, file: CompetitorsFile, /, *, json: Json = False, where: Where = HERE) -> None:
     with ExitStack() as listening:  # outlasts the desk: signals are heard while it closes, too
         try:
             async with desk_at(where) as desk, tournament_at(desk, slug) as live:

@@ -4,6 +4,8 @@ Four points for a win, two for a draw; one for scoring four tries or more, one f
 table was Ireland 20, France 15, England 14, Scotland 12, Italy 11, Wales 4.
 """
 
+import asyncio
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any, Final
@@ -11,12 +13,21 @@ from typing import Any, Final
 from msgspec import Struct
 
 from api.desk.desk import Desk
-from engine.domain.commands import AddCompetition, AddPoints, AddUnity, Command, CreateRanking, RegisterCompetitor
+from engine.domain.commands import (
+    AddCompetition,
+    AddPoints,
+    AddUnity,
+    ChangePublication,
+    Command,
+    CreateRanking,
+    RegisterCompetitor,
+)
 from engine.domain.events import Delta
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, UnityId
 from projections.live.tournament import LiveTournament
 
 TOURNAMENT_NAME: Final = "Six Nations 2024"
+LIVE_TOURNAMENT_NAME: Final = "Six Nations 2024, live"
 LOSING_BONUS_MARGIN_MAX: Final = 7
 
 TEAMS: Final = {
@@ -78,41 +89,51 @@ def _result_points(won_by: int) -> int:
     return 1 if won_by >= -LOSING_BONUS_MARGIN_MAX else 0
 
 
-async def play(desk: Desk, live: LiveTournament) -> RankingId:
-    """Registers the teams, plays the season, and returns the id of its ranking.
+class Season:
+    """The season in one tournament: `begin` it, play its matches in their order, `publish` it at any time but always at
+    the same.
 
-    Each step has an idempotency key, so nothing that an earlier call did is done again, even if that call was cut off.
+    Each step has an idempotency key, its number. So nothing that an earlier call did is done again, even if that call
+    was cut off, if all calls do the same in the same order.
     """
-    numbers = count(1)
 
-    async def do(command: Command) -> Any:
-        key = f"{TOURNAMENT_NAME}, step {next(numbers)}".replace(" ", "_")
-        receipt = await desk.submit(live, command, actor=OPERATOR, idempotency_key=key, fingerprint=key.encode())
-        return receipt.event
+    ranking_id: RankingId
 
-    teams: dict[str, CompetitorId] = {}
-    for name, color in TEAMS.items():
-        competitor_id = CompetitorId(await desk.new_id())
-        registered = await do(RegisterCompetitor(competitor_id=competitor_id, name=name, color=color))
-        teams[name] = registered.competitor_id
-    created = await do(
-        CreateRanking(
-            ranking_id=RankingId(await desk.new_id()),
-            main_unity_id=UnityId(await desk.new_id()),
-            name="Championship",
-            main_unity_name="points",
-            participants=tuple(teams.values()),
+    def __init__(self, desk: Desk, live: LiveTournament) -> None:
+        self._desk = desk
+        self._live = live
+        self._numbers = count(1)
+        self._teams: dict[str, CompetitorId] = {}
+        self._unity_ids: tuple[UnityId, UnityId]  # points, points difference
+
+    async def begin(self) -> None:
+        """Registers the teams, and creates their ranking."""
+        for name, color in TEAMS.items():
+            competitor_id = CompetitorId(await self._desk.new_id())
+            registered = await self._do(RegisterCompetitor(competitor_id=competitor_id, name=name, color=color))
+            self._teams[name] = registered.competitor_id
+        created = await self._do(
+            CreateRanking(
+                ranking_id=RankingId(await self._desk.new_id()),
+                main_unity_id=UnityId(await self._desk.new_id()),
+                name="Championship",
+                main_unity_name="points",
+                participants=tuple(self._teams.values()),
+            )
         )
-    )
-    ranking_id: RankingId = created.ranking_id
-    added = await do(AddUnity(ranking_id=ranking_id, unity_id=UnityId(await desk.new_id()), name="points difference"))
-    points, difference = created.main_unity_id, added.unity_id
-    for match in MATCHES:
-        home, away = teams[match.home], teams[match.away]
+        self.ranking_id = created.ranking_id
+        difference_id = UnityId(await self._desk.new_id())
+        added = await self._do(AddUnity(ranking_id=self.ranking_id, unity_id=difference_id, name="points difference"))
+        self._unity_ids = created.main_unity_id, added.unity_id
+
+    async def play(self, match: Match) -> None:
+        """Records the match, and adds its points."""
+        home, away = self._teams[match.home], self._teams[match.away]
+        points, difference = self._unity_ids
         margin = match.home_points - match.away_points
-        played = await do(
+        played = await self._do(
             AddCompetition(
-                competition_id=CompetitionId(await desk.new_id()),
+                competition_id=CompetitionId(await self._desk.new_id()),
                 group_id=match.round,
                 started_at=datetime.fromisoformat(match.kick_off).replace(tzinfo=UTC),
                 location=match.stadium,
@@ -121,7 +142,45 @@ async def play(desk: Desk, live: LiveTournament) -> RankingId:
                 winner_id=None if margin == 0 else home if margin > 0 else away,
             )
         )
-        deltas = [Delta(teams[name], points, gained) for name, gained in table_points(match).items()]
+        deltas = [Delta(self._teams[name], points, gained) for name, gained in table_points(match).items()]
         deltas += [Delta(home, difference, margin), Delta(away, difference, -margin)]
-        await do(AddPoints(ranking_id=ranking_id, deltas=tuple(deltas), competition_id=played.competition_id))
-    return ranking_id
+        await self._do(
+            AddPoints(ranking_id=self.ranking_id, deltas=tuple(deltas), competition_id=played.competition_id)
+        )
+
+    async def publish(self) -> None:
+        """Shows it to everybody."""
+        await self._do(ChangePublication(published=True))
+
+    async def _do(self, command: Command) -> Any:
+        key = f"{TOURNAMENT_NAME}, step {next(self._numbers)}".replace(" ", "_")
+        receipt = await self._desk.submit(
+            self._live, command, actor=OPERATOR, idempotency_key=key, fingerprint=key.encode()
+        )
+        return receipt.event
+
+
+async def play(desk: Desk, live: LiveTournament) -> RankingId:
+    """Plays the whole season, then publishes it. Returns the id of its ranking."""
+    season = Season(desk, live)
+    await season.begin()
+    for match in MATCHES:
+        await season.play(match)
+    await season.publish()
+    return season.ranking_id
+
+
+async def open_season(desk: Desk, live: LiveTournament) -> Season:
+    """A season of which nothing has been played yet, for everybody to see."""
+    season = Season(desk, live)
+    await season.begin()
+    await season.publish()
+    return season
+
+
+async def play_slowly(season: Season, *, pause_seconds: float) -> AsyncIterator[Match]:
+    """Plays the matches of an open season, with a pause before each. Yields each when it was played."""
+    for match in MATCHES:
+        await asyncio.sleep(pause_seconds)
+        await season.play(match)
+        yield match

@@ -3,17 +3,31 @@
 Everybody is called by the name they have today, so that a competitor has one name throughout.
 """
 
+from collections.abc import Collection
 from collections.abc import Sequence as Items
-from itertools import pairwise
+from itertools import groupby, pairwise
+from typing import Final
+
+import msgspec
 
 from api.cli.names import competition_name
-from api.interface.rendering import timestamp
+from api.http.times import timestamp
+from api.interface.classifications import criterion_text
 from engine.domain.events import Criterion
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Ranking
-from projections.board.classification import Classified, in_force
-from projections.past.explanation import Cause, Overtaking, Step
+from projections.past.explanation import Cause, Neighbours, Overtaking, Place, Step
 from projections.past.past import DatedPlace, Explanation
+
+STEPS_TOLD_MAX: Final = 100
+"""Steps that are told one by one; of more, those in which only others moved are told together."""
+OVERTAKINGS_TOLD_MAX: Final = 10
+"""Overtakings of one step that are told one by one."""
+_TOGETHER: Final = (
+    "Events in which only others moved are told together; --from and --to, --top or --around make it few enough to be "
+    "told one by one."
+)
+_OF_LIST: Final = (Cause.LIST, Cause.SORT)
 
 
 class ExplanationText:
@@ -25,8 +39,8 @@ class ExplanationText:
         self._unity = self._ranking.unities[unity_id]
         self._competitor_id = competitor_id
 
-    def text(self, explanation: Explanation) -> str:
-        """The whole explanation, in lines."""
+    def text(self, explanation: Explanation, *, of_others: str = "") -> str:
+        """The whole explanation, in lines. `of_others`: of which others it tells, if not of all."""
         name = self._name(self._competitor_id)
         lines = [
             f"{name} in {self._ranking.name}: {self._unity.name}",
@@ -34,32 +48,42 @@ class ExplanationText:
             f"{_after(explanation.start)}, {name} {_stood(explanation.start)}.",
             f"{_after(explanation.end)}, {name} {_stood(explanation.end)}.",
         ]
-        if not explanation.steps:
-            return "\n".join([*lines, "Nothing in between changed that position or total."])
-        lines += ["", *self._summary(explanation), ""]
-        for step in explanation.steps:
-            head = f"{timestamp(step.recorded.recorded_at)}  event {step.recorded.sequence}"
-            lines += [head, *(f"    {sentence}" for sentence in self._step(step))]
-        return "\n".join(lines)
+        if of_others:
+            lines.append(f"Of the others, only {of_others} are told of.")
+        if explanation.steps:
+            lines += ["", *self._summary(explanation), ""]
+        else:
+            lines.append("Nothing in between changed that position or total.")
+        runs = _runs(explanation.steps)
+        if len(runs) < len(explanation.steps):
+            lines += [_TOGETHER, ""]
+        for run in runs:
+            first, last = run[0].recorded, run[-1].recorded
+            events = f"event {first.sequence}" if len(run) == 1 else f"events {first.sequence} to {last.sequence}"
+            sentences = self._step(run[0]) if len(run) == 1 else self._together(run)
+            lines += [f"{timestamp(first.recorded_at)}  {events}", *(f"    {sentence}" for sentence in sentences)]
+        return "\n".join([*lines, *self._classification(explanation.neighbours)])
 
-    def classification(self, ranking: Ranking, neighbours: Items[Classified]) -> str:
-        """Why the competitor stands where they stand in the classification of `ranking`. `neighbours` are their line
-        and those next to it, in order. The values among the tied are not told: those of a line are of the last run over
-        its block, which need not be the run that parted it from its neighbour."""
-        hers = next(n for n, line in enumerate(neighbours) if line.competitor_id == self._competitor_id)
-        name = self._name(self._competitor_id)
-        sentences = [f"In the classification, {name} stands {ordinal(neighbours[hers].position)}."]
-        for above, below in pairwise(neighbours):
+    def _classification(self, neighbours: Neighbours | None) -> list[str]:
+        """What parts the competitor from the neighbours in the classification. The values among the tied are not told:
+        those of a line are of the last run over its block, which need not be the run that parted it from another."""
+        if neighbours is None or neighbours.lines == []:
+            return []
+        if neighbours.lines is None:
+            return ["", "What decides the classification would take too long to find out."]
+        hers = next(line for line in neighbours.lines if line.competitor_id == self._competitor_id)
+        sentences = ["", f"In the classification, {self._name(hers.competitor_id)} stands {ordinal(hers.position)}."]
+        for above, below in pairwise(neighbours.lines):
             one, other = self._name(above.competitor_id), self._name(below.competitor_id)
             if below.decided_by is None:
                 sentences.append(f"{one} and {other} are equal in every criterion.")
                 continue
-            criterion = in_force(ranking)[below.decided_by]
-            by = criterion_text(ranking, criterion)
+            criterion = neighbours.criteria[below.decided_by]
+            by = criterion_text(self._ranking, criterion)
             if criterion.among is None:
                 by += f", {above.values[below.decided_by]} to {below.values[below.decided_by]}"
             sentences.append(f"{one} stands above {other} by {by}.")
-        return "\n".join(sentences)
+        return sentences
 
     def _summary(self, explanation: Explanation) -> list[str]:
         """All steps taken together."""
@@ -75,15 +99,32 @@ class ExplanationText:
 
     def _step(self, step: Step) -> list[str]:
         sentences = []
-        if step.cause in (Cause.LIST, Cause.SORT):
+        if step.cause in _OF_LIST:
             sentences.append(self._list_sentence(step))
         elif step.delta is not None:
             sentences.append(
-                f"{step.delta:+} {self._cause(step)}. Total {step.before.total} → {step.after.total}, {_moved(step)}."
+                f"{step.delta:+} {self._cause(step)}. Total {step.before.total} → {step.after.total}, "
+                f"{_moved(step.before, step.after)}."
             )
         else:
-            sentences.append(f"Others moved {self._cause(step)}: {_moved(step)}.")
-        return sentences + [self._overtaking(overtaking) for overtaking in step.overtakings]
+            sentences.append(f"Others moved {self._cause(step)}: {_moved(step.before, step.after)}.")
+        return sentences + self._overtakings(step)
+
+    def _overtakings(self, step: Step) -> list[str]:
+        """A sentence each; if there are many, for some: who passed before who drew level, the nearest totals first."""
+        if len(step.overtakings) <= OVERTAKINGS_TOLD_MAX:
+            return [self._overtaking(one) for one in step.overtakings]
+        nearest = sorted(step.overtakings, key=lambda one: (one.level, abs(one.who_total - one.whom_total)))
+        told = [self._overtaking(one) for one in nearest[:OVERTAKINGS_TOLD_MAX]]
+        return [*told, f"And {len(nearest) - len(told):,} more."]
+
+    def _together(self, run: Items[Step]) -> list[str]:
+        """Steps in which only others moved, one after the other."""
+        passing = [o for step in run for o in step.overtakings if not o.level]
+        passes = sum(o.who == self._competitor_id for o in passing)
+        name, moved = self._name(self._competitor_id), _moved(run[0].before, run[-1].after)
+        counted = f"{name} was passed {_times(len(passing) - passes, 'time')} and passed {_times(passes, 'time')}"
+        return [f"Others moved in {len(run):,} of these events: {moved}. {counted}."]
 
     def _list_sentence(self, step: Step) -> str:
         name = self._name(self._competitor_id)
@@ -92,7 +133,7 @@ class ExplanationText:
         if step.before.position is None:
             return f"{name} came into the list: {ordinal(step.after.position)} with {step.after.total}."
         changed = "Which totals are better" if step.cause is Cause.SORT else "The list of competitors"
-        return f"{changed} changed: {_moved(step)}."
+        return f"{changed} changed: {_moved(step.before, step.after)}."
 
     def _cause(self, step: Step) -> str:
         reason = "" if step.reason is None else f" ({step.reason})"
@@ -124,11 +165,9 @@ class ExplanationText:
         return self._board.competitors[competitor_id].name
 
 
-def criterion_text(ranking: Ranking, criterion: Criterion) -> str:
-    """A criterion in words: "points", "points, best 18", "goals among the tied"."""
-    name = ranking.unities[criterion.unity_id].name
-    best = "" if criterion.best is None else f", best {criterion.best}"
-    return f"{name}{best}{' among the tied' if criterion.among else ''}"
+def criteria_text(ranking: Ranking, criteria: Items[Criterion]) -> str:
+    """A chain of criteria in words: "points; goals among the tied". None at all: the main unity alone decides."""
+    return "; ".join([criterion_text(ranking, criterion) for criterion in criteria]) or "its main unity"
 
 
 def ordinal(number: int) -> str:
@@ -149,12 +188,34 @@ def _stood(stand: DatedPlace) -> str:
     return f"stood {ordinal(stand.place.position)} with {stand.place.total}"
 
 
-def _moved(step: Step) -> str:
-    before, after = step.before.position, step.after.position
+def only_with(explanation: Explanation, competitor_id: CompetitorId, others: Collection[int]) -> Explanation:
+    """The explanation of this competitor, without what happened between her and all but these others."""
+    steps = []
+    for step in explanation.steps:
+        overtakings = [o for o in step.overtakings if (o.whom if o.who == competitor_id else o.who) in others]
+        if step.delta is not None or step.cause in _OF_LIST or overtakings:
+            steps.append(msgspec.structs.replace(step, overtakings=overtakings))
+    return msgspec.structs.replace(explanation, steps=steps)
+
+
+def _runs(steps: Items[Step]) -> list[Items[Step]]:
+    """The steps, each by itself; if there are many, those together that follow each other and in which only others
+    moved."""
+    if len(steps) <= STEPS_TOLD_MAX:
+        return [[step] for step in steps]
+    runs: list[Items[Step]] = []
+    for are_others, run in groupby(steps, key=lambda step: step.delta is None and step.cause not in _OF_LIST):
+        together = list(run)
+        runs += [together] if are_others else [[step] for step in together]
+    return runs
+
+
+def _moved(place_before: Place, place_after: Place) -> str:
+    before, after = place_before.position, place_after.position
     if before is None or after is None:
         return "not in the list" if after is None else f"now {ordinal(after)}"
     return f"still {ordinal(after)}" if before == after else f"{ordinal(before)} → {ordinal(after)}"
 
 
 def _times(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -4,8 +4,6 @@ Everybody is called by the name they have today, so that a competitor has one na
 share a name.
 """
 
-import csv
-import io
 from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Items
 from functools import lru_cache
@@ -14,21 +12,24 @@ from typing import Final, Literal
 import msgspec
 from rich.cells import cell_len, set_cell_size
 
+from api.cli.explanation_text import criteria_text
+from api.cli.names import cut_apart
+from api.http.times import timestamp
+from api.interface.cells import csv_text, harmless
 from api.interface.history import line_shape
-from api.interface.rendering import timestamp
 from engine.domain.terms import RankingId, Sequence
 from projections.board.board import Board
-from projections.past.history import HistoryLine
+from projections.past.history import AnyLine, DeclarationLine, HistoryLine
 
 Format = Literal["table", "csv", "ndjson"]
 NAME_CELLS_MAX: Final = 32
-"""Width of a name in a table. The rest is cut, so that a row stays one line."""
+"""Width of a name in a table. The rest is cut where names stay apart, so that a row stays short."""
 
 
 class HistoryText:
     """One way to write history: `header` comes first, then `rows` of each portion of lines."""
 
-    def __init__(self, header: str, rows: Callable[[Items[HistoryLine]], str]) -> None:
+    def __init__(self, header: str, rows: Callable[[Items[AnyLine]], str]) -> None:
         self.header = header
         self.rows = rows
 
@@ -47,7 +48,7 @@ def history_text(format_: Format, board: Board, ranking_id: RankingId, last: Seq
 # ── Lines of JSON ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _ndjson(lines: Items[HistoryLine]) -> str:
+def _ndjson(lines: Items[AnyLine]) -> str:
     return _encode_lines([line_shape(line) for line in lines]).decode()
 
 
@@ -71,49 +72,40 @@ CSV_COLUMNS: Final = (
     "position_after",
     "reverses",
     "reason",
+    "criteria",
 )
-_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - full width
-
-
-def harmless(text: str) -> str:
-    """`text` as a cell that no spreadsheet takes for a formula: an apostrophe is put before what begins like one.
-
-    Source: OWASP, CSV Injection. Leading blanks are ignored, because some programs trim them.
-    """
-    return f"'{text}" if text.lstrip(" \u00a0").startswith(_FORMULA_STARTS) else text
 
 
 def _csv(board: Board, ranking_id: RankingId) -> HistoryText:
     competitors = {competitor_id: harmless(c.name) for competitor_id, c in board.competitors.items()}
     unities = {unity_id: harmless(u.name) for unity_id, u in board.rankings[ranking_id].unities.items()}
 
-    def write(rows: Iterable[Iterable[object]]) -> str:
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\r\n").writerows(rows)  # line ends of RFC 4180
-        return text.getvalue()
-
-    def rows(lines: Items[HistoryLine]) -> str:
-        return write(
-            (
-                line.sequence,
-                _time(line.recorded_at),
-                line.actor,
-                line.competitor_id,
-                competitors[line.competitor_id],
-                line.unity_id,
-                unities[line.unity_id],
-                line.competition_id,
-                line.delta,
-                line.total,
-                line.position_before,
-                line.position_after,
-                line.reverses,
-                None if line.reason is None else harmless(line.reason),
-            )
-            for line in lines
+    def row(line: AnyLine) -> Iterable[object]:
+        if isinstance(line, DeclarationLine):
+            criteria = harmless(criteria_text(board.rankings[ranking_id], line.criteria))
+            return line.sequence, _time(line.recorded_at), line.actor, *[None] * 11, criteria
+        return (
+            line.sequence,
+            _time(line.recorded_at),
+            line.actor,
+            line.competitor_id,
+            competitors[line.competitor_id],
+            line.unity_id,
+            unities[line.unity_id],
+            line.competition_id,
+            line.delta,
+            line.total,
+            line.position_before,
+            line.position_after,
+            line.reverses,
+            None if line.reason is None else harmless(line.reason),
+            None,
         )
 
-    return HistoryText(write([CSV_COLUMNS]), rows)
+    def rows(lines: Items[AnyLine]) -> str:
+        return csv_text(map(row, lines))
+
+    return HistoryText(csv_text([CSV_COLUMNS]), rows)
 
 
 _time: Final = lru_cache(maxsize=64)(timestamp)
@@ -126,9 +118,9 @@ _time: Final = lru_cache(maxsize=64)(timestamp)
 def _table(board: Board, ranking_id: RankingId, last: Sequence) -> HistoryText:
     """Fixes the width of each column before the first row is known, because rows are written as they come."""
     ranking = board.rankings[ranking_id]
-    unities = {unity_id: _cut(unity.name) for unity_id, unity in ranking.unities.items()}
+    unities = cut_apart({unity_id: unity.name for unity_id, unity in ranking.unities.items()}, NAME_CELLS_MAX)
     named = {c for unity in ranking.unities.values() for c in unity.totals}.union(ranking.participants)
-    names = {competitor_id: _cut(board.competitors[competitor_id].name) for competitor_id in named}
+    names = cut_apart({one: board.competitors[one].name for one in named}, NAME_CELLS_MAX)
     widths = (
         max(len("sequence"), len(str(last))),
         len("yyyy-mm-dd HH:ii:ss"),
@@ -143,9 +135,14 @@ def _table(board: Board, ranking_id: RankingId, last: Sequence) -> HistoryText:
     padded_names = {competitor_id: set_cell_size(name, widths[2]) for competitor_id, name in names.items()}
     padded_unities = {unity_id: set_cell_size(name, widths[3]) for unity_id, name in unities.items()}
 
-    def row(line: HistoryLine) -> str:
+    blank = " " * (sum(widths[2:7]) + 2 * len(widths[2:7]))
+
+    def row(line: AnyLine) -> str:
+        if isinstance(line, DeclarationLine):
+            why = f"classified by {criteria_text(ranking, line.criteria)}"
+            return f"{line.sequence:>{widths[0]}}  {_time(line.recorded_at)}  {blank}{why}\n"
         positions = f"{_place(line.position_before)} → {_place(line.position_after)}"
-        name = padded_names.get(line.competitor_id) or _cut(board.competitors[line.competitor_id].name)
+        name = padded_names.get(line.competitor_id) or board.competitors[line.competitor_id].name
         return (
             f"{line.sequence:>{widths[0]}}  {_time(line.recorded_at)}  {name}  {padded_unities[line.unity_id]}  "
             f"{line.delta:>+{widths[4]}}  {line.total:>{widths[5]}}  {positions:>{widths[6]}}  {_why(line)}\n"
@@ -158,10 +155,6 @@ def _table(board: Board, ranking_id: RankingId, last: Sequence) -> HistoryText:
         for n, (title, width) in enumerate(zip(titles, widths, strict=True))
     )
     return HistoryText(f"{header.rstrip()}\n", lambda lines: "".join(map(row, lines)))
-
-
-def _cut(name: str) -> str:
-    return name if cell_len(name) <= NAME_CELLS_MAX else set_cell_size(name, NAME_CELLS_MAX - 1).rstrip() + "…"
 
 
 def _place(position: int | None) -> str:

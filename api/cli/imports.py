@@ -1,8 +1,8 @@
 """Registers competitors from a file. The file is judged as a whole, registered in its order, and nobody twice.
 
 CSV has a header whose first column is `name`; `tags` (separated by `|`), `color` and `parent` are optional. NDJSON has
-the same names; `tags` is an array or has the same form. A parent is the name or id of a competitor of the tournament or
-of an earlier line.
+the same names; `tags` is an array or has the same form. Standard input is NDJSON if it begins with a brace, else CSV. A
+parent is the name or id of a competitor of the tournament or of an earlier line.
 
 Each line is a request with an idempotency key, so an import that was cut off goes on when the same command runs again.
 The key is made from what the line says, and from how many lines before it say the same. It is not made from the bytes
@@ -13,8 +13,6 @@ already, and it can be corrected. Doubles could not.
 """
 
 import asyncio
-import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,6 +24,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from api.cli.files import STDIN, csv_rows, read_text
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
 from api.http.forms import fingerprint
@@ -265,20 +264,15 @@ def _windows(commands: Iterable[_Command]) -> Iterator[list[_Command]]:
 
 
 def read(path: Path) -> dict[int, ImportLine]:
-    """The competitors of a CSV or NDJSON file, by line number. The suffix says which it is.
-
-    Raises Unreadable, naming every wrong line.
+    """The competitors of a CSV or NDJSON file, by line number. The suffix says which it is; of standard input, the
+    first character. Raises Unreadable, naming every wrong line.
     """
     readers = {".csv": _read_csv, ".ndjson": _read_ndjson}
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
-        raise Unreadable("The file must be .csv or .ndjson.")
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise Unreadable(f"The file cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise Unreadable(f"The file is not UTF-8 (at byte {error.start}); save it as UTF-8.") from error
+    if path != STDIN and path.suffix.lower() not in readers:
+        raise Unreadable("The file must be .csv or .ndjson, or - for standard input.")
+    text = read_text(path)
+    form = path.suffix.lower() if path != STDIN else ".ndjson" if text.lstrip().startswith("{") else ".csv"
+    reader = readers[form]
     lines: dict[int, ImportLine] = {}
     faults: list[Fault] = []
     for number, row in reader(text):
@@ -300,18 +294,13 @@ _Row = bytes | dict[str, str] | None
 
 
 def _read_csv(text: str) -> Iterator[tuple[int, _Row]]:
-    # The csv module gets lines as they are in the file. A quoted field may hold line ends, and str.splitlines would
-    # also break at characters that end no line.
-    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        columns = next(rows, [])
-        if columns[:1] != ["name"] or len(set(columns)) < len(columns) or {*columns} - {*ImportLine.__struct_fields__}:
-            raise Unreadable("The first line must name the columns: name, then any of tags, color, parent.")
-        for row in rows:
-            if row:
-                yield rows.line_num, dict(zip(columns, row, strict=True)) if len(row) == len(columns) else None
-    except csv.Error as error:
-        raise Unreadable(f"The file is not CSV: {error} (line {rows.line_num}).") from error
+    rows = csv_rows(text)
+    _, first = next(rows, (1, []))
+    columns = [column.strip() for column in first]
+    if columns[:1] != ["name"] or len(set(columns)) < len(columns) or {*columns} - {*ImportLine.__struct_fields__}:
+        raise Unreadable("The first line must name the columns: name, then any of tags, color, parent.")
+    for number, row in rows:
+        yield number, dict(zip(columns, row, strict=True)) if len(row) == len(columns) else None
 
 
 def _read_ndjson(text: str) -> Iterator[tuple[int, _Row]]:

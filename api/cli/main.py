@@ -4,7 +4,7 @@ The tree names each command's function by its path and imports it when somebody 
 imports none. A command's help therefore stands here. The function's docstring has the help of its parameters.
 
 Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 refused with a reason, 2 wrong
-usage, 3 disproved (`verify` or `prove` found a difference), 130 interrupted.
+usage, 3 disproved (`verify`, `prove` or `check-proof` found a difference), 130 interrupted.
 """
 
 import sys
@@ -38,7 +38,7 @@ app = App(
     config=cyclopts.config.Env("TALLYBOOK_", command=False),
     result_action="return_value",
 )
-tournament = App(name="tournament", help="Create, list, export and import tournaments.")
+tournament = App(name="tournament", help="Create, list, publish, export and import tournaments.")
 competitor = App(name="competitor", help="Register, import and list competitors.")
 unity = App(name="unity", help="Add unities to rankings.")
 ranking = App(name="ranking", help="Create, rename, close, reopen and list rankings.")
@@ -47,7 +47,8 @@ classification = App(name="classification", help="Show and declare how rankings 
 points = App(name="points", help="Add points.")
 competition = App(name="competition", help="Add, import and list competitions, and record their results.")
 token = App(name="token", help="Create, list and revoke tokens.")
-for part in (tournament, competitor, ranking, participants, unity, competition, points, classification, token):
+webhook = App(name="webhook", help="Add, list, resume and remove webhooks.")
+for part in (tournament, competitor, ranking, participants, unity, competition, points, classification, token, webhook):
     app.command(part)
 
 
@@ -85,6 +86,21 @@ _command(
     owns the schema.
     """,
 )
+_command(
+    tournament,
+    "api.cli.publication:publish_tournament",
+    name="publish",
+    help="""
+    Let the public see a tournament: names, colours, tags, rankings and the points that everybody got, with their
+    reasons. Everything that has happened becomes visible, unless `tallybook freeze` held it back before.
+    """,
+)
+_command(
+    tournament,
+    "api.cli.publication:unpublish_tournament",
+    name="unpublish",
+    help="Take a tournament away from the public again.",
+)
 
 
 # ── Competitors ─────────────────────────────────────────────────────────────────────────────────────────
@@ -97,8 +113,8 @@ _command(
     help="""
     Register the competitors of a .csv or .ndjson FILE, in the order of the file.
 
-    Columns: name, then optionally tags (separated by |), color and parent (a name or an id). If any line is wrong, the
-    command names every wrong line and registers nobody.
+    Columns: name, then optionally tags (separated by |), color and parent (a name or an id). CSV has commas or
+    semicolons. If any line is wrong, the command names every wrong line and registers nobody.
 
     If the import is interrupted, by Ctrl-C, a kill or a lost database, those registered stay registered. Run the same
     command again: it registers the others, and nobody twice.
@@ -173,7 +189,8 @@ _command(
     "api.cli.competitions:import_competitions",
     name="import",
     help="""
-    Play the competitions of a CSV FILE, in the order of the file: add each, with the points that it gives in RANKING.
+    Play the competitions of a CSV FILE (with commas or semicolons), in the order of the file: add each, with the points
+    that it gives in RANKING.
 
     Columns: date (UTC), participants (names or ids, separated by |) and score; then optionally group, location, and
     unities of the ranking by id or name, with the points of each participant, separated by |.
@@ -210,7 +227,7 @@ _command(
     classification,
     "api.cli.classifications:show_classification",
     name="show",
-    help="Show the classification of a ranking, now or at a past moment.",
+    help="Show the classification of a ranking, now or at a past moment, and how it has moved.",
 )
 _command(
     classification,
@@ -242,17 +259,70 @@ _command(
 )
 
 
+# ── Webhooks ────────────────────────────────────────────────────────────────────────────────────────────
+
+_command(
+    webhook,
+    "api.cli.webhooks:add_webhook",
+    name="add",
+    help="""
+    Have a URL told of the events of a tournament, one after the other, as they are committed.
+
+    Each is a signed POST that names the event; docs/WEBHOOKS.md says how a receiver verifies it. The secret is shown
+    only once. Workers send them.
+    """,
+)
+_command(
+    webhook,
+    "api.cli.webhooks:list_webhooks",
+    name="list",
+    help="List the webhooks of a tournament, or all: how far each was told, and what it fails at.",
+)
+_command(
+    webhook,
+    "api.cli.webhooks:remove_webhook",
+    name="remove",
+    help="Remove a webhook. Nothing more is sent to it.",
+)
+_command(
+    webhook,
+    "api.cli.webhooks:resume_webhook",
+    name="resume",
+    help="""
+    Have a webhook go on that is parked, or that its receiver switched off. One that waits to send an event again sends
+    it at once.
+    """,
+)
+_command(
+    webhook,
+    "api.cli.webhooks:rotate_secret",
+    name="rotate",
+    help="Give a webhook a new secret, which is shown only once. For a day, messages are signed with both.",
+)
+
+
 # ── The past ────────────────────────────────────────────────────────────────────────────────────────────
 
 _command(
     app,
     "api.cli.past:standings",
-    help="Show the standings of a ranking, now or at a past moment.",
+    help="Show the standings of a ranking, now or at a past moment, and how they have moved.",
+)
+_command(
+    app,
+    "api.cli.past:form",
+    help="Show what each competitor of a ranking got in their last competitions, in the order of the standings.",
 )
 _command(
     app,
     "api.cli.past:history",
-    help="List every delta of a ranking: its time, its cause, and the total and position it led to.",
+    help="List every delta of a ranking: its time, its cause, and the total and position it led to; and every "
+    "declaration of its classification.",
+)
+_command(
+    app,
+    "api.cli.follow:follow",
+    help="Print the events of a tournament: those there are, then each as it is committed.",
 )
 _command(
     app,
@@ -290,6 +360,24 @@ _command(
 )
 
 
+# ── What the public sees ────────────────────────────────────────────────────────────────────────────────
+
+_command(
+    app,
+    "api.cli.publication:freeze",
+    help="""
+    Hold what the public sees of a tournament: for it, nothing happens any more until `tallybook reveal`.
+
+    What it has seen stays seen. A tournament that is not published yet can be frozen at any event it has not seen.
+    """,
+)
+_command(
+    app,
+    "api.cli.publication:reveal",
+    help="Move on what a freeze holds back from the public: to an event, through the next competition, or for good.",
+)
+
+
 # ── Proofs and repairs ──────────────────────────────────────────────────────────────────────────────────
 
 _command(
@@ -317,9 +405,19 @@ _command(
     help="""
     Print a proof, as JSON, that an event is in the log.
 
-    docs/audit/check_proof.py checks the proof without the database. The proof leads to the digest of the head, and
-    takes 67 bytes for each block in between. If the log itself does not verify, the command prints nothing and the exit
-    code is 3.
+    `tallybook check-proof` checks the proof without the database. The proof leads to the digest of the head, and takes
+    67 bytes for each block in between. If the log itself does not verify, the command prints nothing and the exit code
+    is 3.
+    """,
+)
+_command(
+    app,
+    "api.cli.audit:check_proof",
+    help="""
+    Check a proof of `tallybook prove`, without a database, and print the proven event as JSON.
+
+    Proven is: the log that had the digest holds this event. If that is not proven, the exit code is 3.
+    check_proof.py, in the folder projections/verification, does the same for those who would rather read what they run.
     """,
 )
 _command(
@@ -360,6 +458,17 @@ _command(
     "api.cli.service:demo",
     help="Play a season of rugby, print its table and some requests to try, and serve.",
 )
+_command(
+    app,
+    "api.cli.completion:completion",
+    help="""
+    Print a script that has a shell complete commands and options. Where it goes:
+
+    - bash: `tallybook completion bash > ~/.local/share/bash-completion/completions/tallybook`
+    - zsh: `tallybook completion zsh > "${fpath[1]}/_cyclopts_tallybook"`
+    - fish: `tallybook completion fish > ~/.config/fish/completions/tallybook.fish`
+    """,
+)
 
 
 # ── Running one ─────────────────────────────────────────────────────────────────────────────────────────
@@ -371,7 +480,7 @@ def main() -> None:
     try:
         _, parts, _ = app.parse_commands()
         if iscoroutinefunction(parts[-1].default_command):  # a command, and not --help, which logs nothing
-            import_module("engine.process.telemetry").log_json()
+            import_module("engine.process.telemetry").log_to()
         app(exit_on_error=False)
     except cyclopts.CycloptsError:
         sys.exit(2)

@@ -7,12 +7,13 @@ A competition has no name of its own. Its participants name it, if they are one 
 with a hyphen or a dash between them.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Annotated, Final, TypeVar
 
 from cyclopts import Parameter
+from rich.cells import cell_len, set_cell_size
 
 from api.http.forms import parse_id
 from api.interface.lookup import ranking_of
@@ -75,10 +76,6 @@ class Names:
                 return unity_id
         raise NotFound(f"Ranking {ranking_id} has no unity {text if number else repr(text)}.")
 
-    def unity_name(self, ranking_id: RankingId, text: str) -> str:
-        """The name of the unity. Raises as `unity`."""
-        return ranking_of(self._board, ranking_id).unities[self.unity(ranking_id, text)].name
-
     def unity_or_main(self, ranking_id: RankingId, text: str | None) -> UnityId:
         """None: the main one. Raises as `unity`."""
         return next(iter(ranking_of(self._board, ranking_id).unities)) if text is None else self.unity(ranking_id, text)
@@ -92,6 +89,16 @@ class Names:
         return _ids_by_name(
             (i, name) for i, c in self._board.competitions.items() if (name := competition_name(self._board, c))
         )
+
+
+def cut_apart(names: Mapping[_K, str], cells_max: int) -> dict[_K, str]:
+    """The names, those wider than `cells_max` cut. One that would look like another name then stays whole."""
+    cut = {
+        name: name if cell_len(name) <= cells_max else set_cell_size(name, cells_max - 1).rstrip() + "…"
+        for name in names.values()
+    }
+    alike = Counter(cut.values())
+    return {key: cut[name] if alike[cut[name]] == 1 else name for key, name in names.items()}
 
 
 def competition_name(board: Board, competition: Competition) -> str:

@@ -10,29 +10,54 @@ from cyclopts import Group, Parameter
 from cyclopts.validators import Number, mutually_exclusive
 
 from api.cli import printing
-from api.cli.explanation_text import ExplanationText
+from api.cli.explanation_text import ExplanationText, only_with
 from api.cli.history_text import Format, history_text
+from api.cli.lines import (
+    CHART_LINES_MAX,
+    AroundText,
+    ChartedLines,
+    SinceSequence,
+    SinceTime,
+    TagText,
+    TopLines,
+    board_after,
+    sequence_of,
+    told,
+    window_of,
+)
 from api.cli.names import CompetitorText, Names, OneUnityText, RankingText, UnityText
 from api.cli.progress import progress
-from api.cli.standings_text import print_standings, print_standings_json
-from api.cli.times import begin, end, time_text
+from api.cli.standings_text import print_standings
+from api.cli.times import begin, end, plain
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.cli.writing import written_to
-from api.interface.classifications import classified_lines
+from api.interface.form import LAST_DEFAULT, LAST_MAX, FormQuestion, FormShape, answer_form
 from api.interface.history import explanation_shape
 from api.interface.lookup import ranking_of, refuse_unknown
-from api.interface.rendering import View
-from api.interface.standings import PastView
+from api.interface.questions import TableQuestion
+from api.interface.standings import PastRankingShape, answer_standings
 from engine.domain.errors import NotFound, Unacceptable
-from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence
-from engine.process.turns import in_turns
+from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board
-from projections.board.classification import Classified
 from projections.past.history import Filter
-from projections.past.past import AtSequence, AtTime, Moment, Past, Range
+from projections.past.past import Past, Range
 
 _MOMENT: Final = Group("Moment", validator=mutually_exclusive)
 _FROM_ONE: Final = Number(gte=1)
+_OTHERS: Final = Group("Others", validator=mutually_exclusive)
+TopOthers = Annotated[
+    int | None,
+    Parameter(group=_OTHERS, validator=_FROM_ONE, help="Of others, tell only of those who stand so high at the end."),
+]
+AroundOther = Annotated[
+    str | None,
+    Parameter(
+        group=_OTHERS,
+        help="Of others, tell only of the competitor with this id or name, and of the five above and the five below at "
+        "the end.",
+    ),
+]
+_FORM: Final = Group("Form", validator=mutually_exclusive)
 PastSequence = Annotated[int | None, Parameter(group=_MOMENT, validator=_FROM_ONE)]
 PastTime = Annotated[datetime | None, Parameter(group=_MOMENT, converter=end, accepts_keys=False)]
 Since = Annotated[datetime | None, Parameter(converter=begin, accepts_keys=False)]
@@ -46,8 +71,13 @@ async def standings(
     /,
     *,
     unity: OneUnityText = None,
+    tag: TagText = None,
+    top: TopLines = None,
+    around: AroundText = None,
     at_sequence: PastSequence = None,
     at_time: PastTime = None,
+    since: SinceSequence = None,
+    since_time: SinceTime = None,
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -57,32 +87,85 @@ async def standings(
     at_sequence
         As it was after the event with this sequence.
     at_time
-        As it was at this time in UTC: yyyy-mm-dd HH:ii:ss.
+        As it was at this time: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.
     """
-    moment = moment_of(at_sequence, at_time)
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
-        past, head, ranking_id = Past(desk.database), live.head.sequence, Names(live.board).ranking(ranking)
+        names = Names(live.board)
+        ranking_id = names.ranking(ranking)
         ranking_of(live.board, ranking_id)
-        if moment is None:
-            view: View = live
-            recorded_at = await past.recorded_at(live.tournament_id, head)
-        else:
-            then = await past.at(live.tournament_id, ranking_id, moment, head)
-            view, recorded_at = PastView(live.tournament_id, then), then.recorded_at
-        only = None if unity is None else Names(view.board).unity_name(ranking_id, unity)
+        is_window = (unity, tag, top, around) != (None, None, None, None)
+        question = TableQuestion(
+            ranking_id=ranking_id,
+            unity_id=None if unity is None else names.unity(ranking_id, unity),
+            tag=tag,
+            at_sequence=sequence_of(at_sequence),
+            at_time=at_time,
+            since=sequence_of(since),
+            since_time=since_time,
+            **(window_of(names, top, around) if is_window else {}),
+        )
+        shown = await told(desk, live, answer_standings, question, PastRankingShape)
     if json:
-        print_standings_json(view, ranking_id, only, recorded_at)
+        printing.json(shown)
         return
-    if moment is not None:
-        printing.say(f"After event {view.head.sequence}, recorded at {time_text(recorded_at)} UTC:")
-    print_standings(view.board, ranking_id, only)
+    if question.moment is not None:
+        printing.say(f"After event {shown.sequence}, recorded at {plain(shown.recorded_at)} UTC:")
+    print_standings(shown, question)
 
 
-def moment_of(at_sequence: int | None, at_time: datetime | None) -> Moment | None:
-    """The moment that the options name; None: now."""
-    if at_sequence is not None:
-        return AtSequence(Sequence(at_sequence))
-    return None if at_time is None else AtTime(at_time)
+async def form(
+    slug: Slug,
+    ranking: RankingText,
+    /,
+    *,
+    last: Annotated[int, Parameter(validator=Number(gte=1, lte=LAST_MAX))] = LAST_DEFAULT,
+    unity: UnityText = None,
+    top: TopLines = None,
+    around: AroundText = None,
+    at_sequence: PastSequence = None,
+    at_time: PastTime = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    last
+        So many competitions of each competitor.
+    at_sequence
+        As it was after the event with this sequence.
+    at_time
+        As it was at this time: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.
+    """
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        names = Names(live.board)
+        ranking_id = names.ranking(ranking)
+        question = FormQuestion(
+            ranking_id=ranking_id,
+            unity_id=names.unity_or_main(ranking_id, unity),
+            last=last,
+            at_sequence=sequence_of(at_sequence),
+            at_time=at_time,
+            **window_of(names, top, around),
+        )
+        shown = await told(desk, live, answer_form, question, FormShape)
+        board = live.board if json else await board_after(desk, live, shown.sequence)
+    if json:
+        printing.json(shown)
+        return
+    if question.moment is not None:
+        printing.say(f"After event {shown.sequence}, recorded at {plain(shown.recorded_at)} UTC:")
+    _print_form(board, ranking_id, shown)
+
+
+def _print_form(board: Board, ranking_id: RankingId, shown: FormShape) -> None:
+    ranking = board.rankings[ranking_id]
+    title = f"{ranking.name}: {ranking.unities[UnityId(shown.unity_id)].name}"
+    lines = [
+        (board.competitors[CompetitorId(one.competitor_id)].name, [competition.sum for competition in one.competitions])
+        for one in shown.competitors
+    ]
+    printing.table(("competitor", "last competitions, the newest last"), lines, title=title)
 
 
 async def history(
@@ -98,7 +181,8 @@ async def history(
     to_sequence: Count = None,
     from_time: Since = None,
     to_time: Until = None,
-    format: Format = "table",  # noqa: A002 - the name of the option
+    format: Annotated[Format, Parameter(group=_FORM)] = "table",  # noqa: A002 - the name of the option
+    json: Annotated[bool, Parameter(negative="", group=_FORM, help="Print one JSON object per line: ndjson.")] = False,
     output: Path | None = None,
     where: Where = HERE,
 ) -> None:
@@ -116,9 +200,9 @@ async def history(
     to_sequence
         Only up to the event with this sequence.
     from_time
-        Only from this time on, in UTC: yyyy-mm-dd HH:ii:ss.
+        Only from this time on: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.
     to_time
-        Only up to this time, in UTC.
+        Only up to this time, written in the same way.
     format
         A table for people, CSV for spreadsheets, or one JSON object per line for programs.
     output
@@ -143,7 +227,7 @@ async def history(
         )
         past, head = Past(desk.database), live.head.sequence
         span = await past.span(live.tournament_id, head, bounds)
-        text = history_text(format, live.board, ranking_id, head)
+        text = history_text("ndjson" if json else format, live.board, ranking_id, head)
         total, on_terminal = max(0, span.last - span.first + 1), output is None and sys.stdout.isatty()
         with (
             written_to(output) as write,
@@ -165,6 +249,8 @@ async def explain(
     unity: UnityText = None,
     from_: Annotated[int, Parameter(name="--from", validator=Number(gte=0))] = 0,
     to: Count = None,
+    top: TopOthers = None,
+    around: AroundOther = None,
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -187,34 +273,39 @@ async def explain(
             raise NotFound(
                 f"There is nothing to explain from event {from_} to event {last}; --from must not be greater than --to."
             )
-        past = Past(desk.database)
-        explanation = await past.explanation(
+        explanation = await Past(desk.database).explanation(
             live.tournament_id, ranking_id, unity_id, competitor_id, start=Sequence(from_), end=last, head=head
         )
-        board = live.board
-        if last < head and not json:
-            board = await past.board_after(live.tournament_id, last, head)
-        neighbours = [] if json else await _neighbours(board, ranking_id, competitor_id)
+        of_others = ""
+        if (top, around) != (None, None):
+            at_end = TableQuestion(
+                ranking_id=ranking_id,
+                unity_id=unity_id,
+                at_sequence=None if last == head else last,
+                **window_of(names, top, around),
+            )
+            shown = await told(desk, live, answer_standings, at_end, PastRankingShape)
+            others = {line.competitor_id for line in shown.unities[0].competitors_ranking}
+            explanation = only_with(explanation, competitor_id, others)
+            of_others = f"the first {len(others)}" if around is None else f"the {len(others)} around {around.strip()}"
     if json:
         printing.json(explanation_shape(explanation, unity_id, competitor_id))
     else:
         text = ExplanationText(live.board, ranking_id, unity_id, competitor_id)
-        printing.line(text.text(explanation))
-        if neighbours:
-            printing.line(f"\n{text.classification(board.rankings[ranking_id], neighbours)}")
-
-
-async def _neighbours(board: Board, ranking_id: RankingId, competitor_id: CompetitorId) -> list[Classified]:
-    """The line of a competitor in the classification that was declared, with those above and below; none if none was
-    declared, or they are not in the list."""
-    ranking = board.rankings.get(ranking_id)
-    if ranking is None or not ranking.criteria:
-        return []
-    return await in_turns((await classified_lines(board, ranking_id)).around(competitor_id, 1)) or []
+        printing.line(text.text(explanation, of_others=of_others))
 
 
 async def chart(
-    slug: Slug, ranking: RankingText, /, *, output: Path, unity: UnityText = None, where: Where = HERE
+    slug: Slug,
+    ranking: RankingText,
+    /,
+    *,
+    output: Path,
+    unity: UnityText = None,
+    top: ChartedLines = None,
+    around: AroundText = None,
+    json: Json = False,
+    where: Where = HERE,
 ) -> None:
     """
     Parameters
@@ -234,16 +325,23 @@ async def chart(
         unity_id = names.unity_or_main(ranking_id, unity)
         drawn = ranking_of(live.board, ranking_id)
         title = f"{drawn.name}: {drawn.unities[unity_id].name}"
-        called = {competitor_id: competitor.name for competitor_id, competitor in live.board.competitors.items()}
-        points, head = [], live.head.sequence
+        window = window_of(names, top or CHART_LINES_MAX, around)
+        question = TableQuestion(ranking_id=ranking_id, unity_id=unity_id, **window)
+        shown = await told(desk, live, answer_standings, question, PastRankingShape)
+        only = [CompetitorId(line.competitor_id) for line in shown.unities[0].competitors_ranking]
+        if len(only) < len(drawn.participants):
+            which = f"the first {len(only)}" if around is None else f"{len(only)}"
+            title += f" ({which} of {len(drawn.participants):,})"
+        points, head, past = [], live.head.sequence, Past(desk.database)
         with progress("reading", total=head) as advance:
-            async for reached, series in Past(desk.database).series(live.tournament_id, ranking_id, unity_id, head):
+            async for reached, series in past.series(live.tournament_id, ranking_id, unity_id, head, only):
                 points = series.points if reached == head else []
                 advance(reached)
     if not points:
         raise NotFound(f"No points have been given in {title} yet; there is nothing to draw.")
     try:
-        charts.draw(title, points, called, output)
+        charts.draw(title, points, live.board.competitors, output)
     except OSError as error:
         raise Unacceptable(f"{output} cannot be written: {error.strerror}.") from error
-    printing.say(f"{output}: {len(points[-1].lines)} competitors")
+    facts = {"file": str(output), "competitors": len(points[-1].lines)}
+    printing.done(f"{output}: {len(points[-1].lines)} competitors", facts, as_json=json)

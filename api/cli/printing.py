@@ -9,15 +9,19 @@ import io
 import json as stdlib_json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Items
+from datetime import datetime
 from functools import cache
 from typing import Final
 
 import msgspec
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from api.http.times import instant, timestamp
 from engine.domain.errors import Refusal, TallybookError
 
 PIPED_COLUMNS: Final = 200
@@ -75,12 +79,69 @@ def json(value: object) -> None:
 def rows(values: Items[Mapping[str, object]], columns: Items[str], *, as_json: bool) -> None:
     """A table of `columns`, or an array of objects."""
     if as_json:
-        json(values)
+        json([{key: instant(of) if isinstance(of, datetime) else of for key, of in value.items()} for value in values])
+    else:
+        table(columns, [[value[column] for column in columns] for value in values])
+
+
+def table(columns: Items[str], lines: Iterable[Items[object]], *, title: str = "") -> None:
+    """A table that is as wide as the terminal at most. Long cells are broken between words, and nothing is cut. If a
+    word is too wide for that, each line is told as a paragraph, with a column on each of its lines."""
+    console, texts = data(), [list(map(cell, line)) for line in lines]
+    cells = list(zip(columns, *texts, strict=True))
+    fewest = [max(cell_len(word) for text in one for word in (text.split() or [""])) for one in cells]
+    widths = _widths(fewest, [max(map(cell_len, one)) for one in cells], console.width - _BORDERS * len(cells) - 1)
+    if widths is None:
+        _paragraphs(columns, texts, title)
         return
-    table = Table(*columns)
-    for value in values:
-        table.add_row(*(cell(value[column]) for column in columns))
-    data().print(table, markup=False)
+    shown = Table(title=Text(title) if title else None)
+    for column, width in zip(columns, widths, strict=True):
+        shown.add_column(_broken(column, width), width=width)
+    for text in texts:
+        shown.add_row(*map(_broken, text, widths))
+    console.print(shown, markup=False)
+
+
+_BORDERS: Final = 3
+"""What a column takes beside its text: a blank on both sides, and a line."""
+
+
+def _widths(fewest: Items[int], most: Items[int], available: int) -> list[int] | None:
+    """The width of each column: what it needs for its longest word, and as fair a share of the rest as it can use.
+    None: there is not enough for the words."""
+    left = available - sum(fewest)
+    if left < 0:
+        return None
+    widths = list(fewest)
+    wanting = sorted(range(len(widths)), key=lambda n: most[n] - fewest[n])
+    for place, n in enumerate(wanting):
+        share = min(most[n] - fewest[n], left // (len(wanting) - place))
+        widths[n] += share
+        left -= share
+    return widths
+
+
+def _broken(text: str, width: int) -> str:
+    """The text, broken between words. Rich would do it, too, but cuts a line that ends in wide letters."""
+    if cell_len(text) <= width:
+        return text
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".lstrip()
+        if cell_len(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return "\n".join(lines)
+
+
+def _paragraphs(columns: Items[str], lines: Iterable[Items[str]], title: str) -> None:
+    width = max(map(cell_len, columns))
+    paragraphs = [title] if title else []
+    for cells in lines:
+        told = [(set_cell_size(column, width), text) for column, text in zip(columns, cells, strict=True) if text]
+        paragraphs.append("\n".join([f"{column}  {text}" for column, text in told]))
+    line("\n\n".join(paragraphs))
 
 
 def refused(error: TallybookError) -> None:
@@ -91,12 +152,17 @@ def refused(error: TallybookError) -> None:
             say(f"  {fault.field}: {fault.message}")
 
 
-def recorded(sequence: int, *, as_json: bool) -> None:
-    """The event that a change was recorded as; of several, the first."""
+def recorded(sequence: int, *, as_json: bool, sentence: str = "") -> None:
+    """The event that a change was recorded as; of several, the first. `sentence`: what to say instead."""
+    done(sentence or f"recorded as event {sequence}", {"sequence": sequence}, as_json=as_json)
+
+
+def done(sentence: str, facts: object, *, as_json: bool) -> None:
+    """What was done, as a sentence, or as JSON."""
     if as_json:
-        json({"sequence": sequence})
+        json(facts)
     else:
-        say(f"recorded as event {sequence}")
+        say(sentence)
 
 
 def listening(address: str) -> None:
@@ -107,6 +173,8 @@ def cell(value: object) -> str:
     match value:
         case None:
             text = ""
+        case datetime():
+            text = timestamp(value)
         case list():
             text = ", ".join(map(str, value))
         case dict():

@@ -8,7 +8,6 @@ from cyclopts import Parameter
 
 from api.cli import printing
 from api.cli.names import CompetitorTexts, Names, RankingText, UnityText
-from api.cli.times import time_text
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from engine.domain.commands import (
     AddPoints,
@@ -69,11 +68,13 @@ async def create_ranking(
         printing.line(str(ranking_id))
 
 
-async def rename_ranking(slug: Slug, ranking: RankingText, name: NewName, /, *, where: Where = HERE) -> None:
+async def rename_ranking(
+    slug: Slug, ranking: RankingText, name: NewName, /, *, json: Json = False, where: Where = HERE
+) -> None:
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         ranking_id = Names(live.board).ranking(ranking)
-        await desk.submit(live, ChangeRankingInformation(ranking_id=ranking_id, name=name), actor=OPERATOR)
-    printing.say(f"ranking {ranking_id} is named {name.strip()}")
+        receipt = await desk.submit(live, ChangeRankingInformation(ranking_id=ranking_id, name=name), actor=OPERATOR)
+    printing.recorded(receipt.sequence, as_json=json, sentence=f"ranking {ranking_id} is named {name.strip()}")
 
 
 async def add_participants(
@@ -145,18 +146,18 @@ async def add_points(
     printing.recorded(receipt.sequence, as_json=json)
 
 
-async def close_ranking(slug: Slug, ranking: RankingText, /, *, where: Where = HERE) -> None:
+async def close_ranking(slug: Slug, ranking: RankingText, /, *, json: Json = False, where: Where = HERE) -> None:
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         ranking_id = Names(live.board).ranking(ranking)
-        await desk.submit(live, CloseRanking(ranking_id=ranking_id), actor=OPERATOR)
-    printing.say(f"ranking {ranking_id} is closed")
+        receipt = await desk.submit(live, CloseRanking(ranking_id=ranking_id), actor=OPERATOR)
+    printing.recorded(receipt.sequence, as_json=json, sentence=f"ranking {ranking_id} is closed")
 
 
-async def reopen_ranking(slug: Slug, ranking: RankingText, /, *, where: Where = HERE) -> None:
+async def reopen_ranking(slug: Slug, ranking: RankingText, /, *, json: Json = False, where: Where = HERE) -> None:
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         ranking_id = Names(live.board).ranking(ranking)
-        await desk.submit(live, ReopenRanking(ranking_id=ranking_id), actor=OPERATOR)
-    printing.say(f"ranking {ranking_id} is open")
+        receipt = await desk.submit(live, ReopenRanking(ranking_id=ranking_id), actor=OPERATOR)
+    printing.recorded(receipt.sequence, as_json=json, sentence=f"ranking {ranking_id} is open")
 
 
 async def list_rankings(slug: Slug, /, *, json: Json = False, where: Where = HERE) -> None:
@@ -171,7 +172,7 @@ def _row(ranking_id: RankingId, ranking: Ranking) -> dict[str, object]:
         "name": ranking.name,
         "unities": {str(unity_id): unity.name for unity_id, unity in ranking.unities.items()},
         "competitors": len(ranking.participants),
-        "closed_at": time_text(ranking.closed_at),
+        "closed_at": ranking.closed_at,
     }
 
 

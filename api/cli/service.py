@@ -1,5 +1,6 @@
 """Commands that run the service: `serve`, `worker`, `migrate` and `demo`."""
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,25 +12,35 @@ from slugify import slugify
 
 from api.cli import demo as six_nations
 from api.cli import printing
+from api.cli.lines import told
+from api.cli.metrics import LogLevelText, Port, shown_metrics
 from api.cli.standings_text import print_standings
 from api.cli.tokens import make_token
 from api.cli.tournaments import open_tournament
-from api.cli.where import HERE, Where, address, find, located
-from api.desk.desk import open_desk
+from api.cli.where import HERE, Json, Where, address, find, located
+from api.desk.desk import Desk, open_desk
 from api.http.auth import Scope
 from api.http.settings import PROXIES_MAX, REQUESTS_PER_SECOND_MAX, Settings
+from api.interface.questions import TableQuestion
+from api.interface.standings import PastRankingShape, answer_standings
+from api.service import systemd
 from api.service.lifecycle import stop_on_signals
-from api.service.supervisor import PROCESSES_MAX, SideTask, run_service
+from api.service.supervisor import PROCESSES_MAX, SideTask, refuse_unless_free, run_service
 from api.service.worker_process import work
-from engine.database.migrator import migrate as apply_migrations
+from engine.database import migrator
+from engine.database.distribution import SHARDS_MAX
 from engine.database.pool import open_database
-from engine.domain.terms import RankingId
-from projections.live.tournament import LiveTournament
+from engine.domain.errors import TallybookError
+from engine.domain.terms import TournamentId
+from engine.process.telemetry import LogLevel, log_to
+from projections.board.board import Board
 from projections.verification.witness import keep_noting
 
-PORT_MAX: Final = 65_535
 NOTE_SECONDS: Final = 60.0
-Port = Annotated[int, Parameter(validator=Number(gte=0, lte=PORT_MAX))]
+LIVE_PAUSE_SECONDS: Final = 4.0
+LIVE_CONNECTIONS_MAX: Final = 4
+SHARDS: Final = 32
+"""Citus moves whole shards, so these bound how many nodes the tournaments can be spread over."""
 
 
 async def serve(
@@ -43,6 +54,7 @@ async def serve(
     proxies: Annotated[int, Parameter(validator=Number(gte=0, lte=PROXIES_MAX))] = 0,
     digests_to: Path | None = None,
     every: Annotated[float, Parameter(validator=Number(gt=0))] = NOTE_SECONDS,
+    log_level: LogLevelText = "info",
     where: Where = HERE,
 ) -> None:
     """
@@ -78,26 +90,97 @@ async def serve(
             processes=processes,
             worker=not no_worker,
             settings=settings,
+            log_level=log_level,
             side_task=noting,
         )
 
 
-async def worker(*, where: Where = HERE) -> None:
+async def worker(
+    *,
+    metrics_port: Port | None = None,
+    metrics_host: str = "127.0.0.1",
+    log_level: LogLevelText = "info",
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    metrics_port
+        Port of the metrics, for Prometheus; 0 means any free port. Without it, none.
+    metrics_host
+        Address of the metrics.
+    """
+    ready = asyncio.Event()
+
+    def on_ready() -> None:
+        printing.say("Keeping the tables. Stop with Ctrl-C.")
+        systemd.tell(systemd.IS_READY)
+        ready.set()
+
     async with located(where, joinable=True) as dsn:
-        with stop_on_signals() as stop:
-            await work(dsn, stop, on_ready=lambda: printing.say("Keeping the tables. Stop with Ctrl-C."))
+        log_to(level=log_level)
+        with shown_metrics(metrics_host, metrics_port), stop_on_signals() as stop:
+            async with systemd.watched(ready.is_set):
+                await work(dsn, stop, on_ready=on_ready)
 
 
-async def migrate(*, where: Where = HERE) -> None:
-    async with address(where, creates=True) as dsn:
-        applied = await apply_migrations(dsn)
+async def migrate(
+    *,
+    distribute: Annotated[bool, Parameter(negative="")] = False,
+    shards: Annotated[int, Parameter(validator=Number(gte=1, lte=SHARDS_MAX))] = SHARDS,
+    status: Annotated[bool, Parameter(negative="")] = False,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    distribute
+        Distribute the tables of tournaments over the nodes of a Citus cluster, at the address of its coordinator. Stop
+        the service before. Can be repeated.
+    shards
+        Parts in which the tables are distributed, when that is done for the first time.
+    status
+        Change nothing: show what is missing, and whether the database is plain or distributed.
+    """
+    async with address(where, creates=not status) as dsn:
+        if status:
+            missing, form = await migrator.status(dsn)
+            if json:
+                printing.json({"missing": list(map(_called, missing)), "form": form})
+                return
+            for migration in missing:
+                printing.say(f"lacks {_called(migration)}")
+            printing.line(f"form: {form}")
+            return
+        distributed: list[str] = []
+        if distribute:
+            applied, distributed = await migrator.migrate_and_distribute(dsn, shards=shards)
+        else:
+            applied = await migrator.migrate(dsn)
+    if json:
+        printing.json({"applied": list(map(_called, applied)), "distributed": distributed})
+        return
     for migration in applied:
-        printing.say(f"applied {migration.number:04} {migration.name}")
-    if not applied:
+        printing.say(f"applied {_called(migration)}")
+    for table in distributed:
+        printing.say(f"distributed {table}")
+    if not applied and not distributed:
         printing.say("nothing to do")
 
 
-async def demo(*, host: str = "127.0.0.1", port: Port = 8080, where: Where = HERE) -> None:
+def _called(migration: migrator.Migration) -> str:
+    return f"{migration.number:04} {migration.name}"
+
+
+async def demo(
+    *,
+    host: str = "127.0.0.1",
+    port: Port = 8080,
+    live: Annotated[bool, Parameter(negative="")] = False,
+    log_level: LogLevelText = "info",
+    where: Where = HERE,
+) -> None:
     """
     Parameters
     ----------
@@ -105,20 +188,64 @@ async def demo(*, host: str = "127.0.0.1", port: Port = 8080, where: Where = HER
         Address to listen on.
     port
         Port to listen on; 0 means any free port.
+    live
+        Serve at once, and play the season slowly in a new tournament: its board moves.
     """
+    refuse_unless_free(host, port)  # before a season is played for nothing
     async with located(where, joinable=True, creates=True) as dsn:
         async with open_database(dsn, name="tallybook demo") as database, open_desk(database, ids_reserved=1) as desk:
-            slug = slugify(six_nations.TOURNAMENT_NAME)
-            tournament_id = await find(database, slug)
-            if tournament_id is None:
-                printing.say(f"Playing {six_nations.TOURNAMENT_NAME}: {len(six_nations.MATCHES)} matches …")
-                tournament_id = (await open_tournament(desk, six_nations.TOURNAMENT_NAME)).tournament_id
-            async with desk.live_pool.pinned(tournament_id) as live:
-                ranking_id = await six_nations.play(desk, live)
-                print_standings(live.board, ranking_id)
+            tournament_id, slug = await (_opened_season(desk) if live else _played_season(desk))
+            async with desk.live_pool.pinned(tournament_id) as tournament:
+                board = tournament.board
             token = await make_token(database, "demo", Scope.ADMIN, [tournament_id], expires_in_days=7)
-            say = partial(_say_what_to_try, token[1], slug, ranking_id, live)
-        await _serve(dsn, host=host, port=port, processes=1, worker=True, settings=Settings(), on_ready=say)
+        await _serve(
+            dsn,
+            host=host,
+            port=port,
+            processes=1,
+            worker=True,
+            settings=Settings(),
+            log_level=log_level,
+            side_task=partial(_play_slowly, dsn, tournament_id) if live else None,
+            on_ready=partial(_say_what_to_try, token[1], slug, board, live=live),
+        )
+
+
+async def _played_season(desk: Desk) -> tuple[TournamentId, str]:
+    """Plays the season, unless it has been played, and prints its table. Returns its tournament, and the slug."""
+    slug = slugify(six_nations.TOURNAMENT_NAME)
+    tournament_id = await find(desk.database, slug)
+    if tournament_id is None:
+        printing.say(f"Playing {six_nations.TOURNAMENT_NAME}: {len(six_nations.MATCHES)} matches …")
+        tournament_id = (await open_tournament(desk, six_nations.TOURNAMENT_NAME)).tournament_id
+    async with desk.live_pool.pinned(tournament_id) as live:
+        question = TableQuestion(ranking_id=await six_nations.play(desk, live))
+        print_standings(await told(desk, live, answer_standings, question, PastRankingShape), question)
+    return tournament_id, slug
+
+
+async def _opened_season(desk: Desk) -> tuple[TournamentId, str]:
+    """Opens a season that is still to be played. Returns its tournament, and the slug."""
+    opened = await open_tournament(desk, six_nations.LIVE_TOURNAMENT_NAME)
+    async with desk.live_pool.pinned(opened.tournament_id) as live:
+        await six_nations.open_season(desk, live)
+    return opened.tournament_id, opened.slug
+
+
+async def _play_slowly(dsn: str, tournament_id: TournamentId) -> None:
+    """Plays an open season while the service runs, and says the results."""
+    try:
+        async with (
+            open_database(dsn, name="tallybook demo", connections_max=LIVE_CONNECTIONS_MAX) as database,
+            open_desk(database, ids_reserved=1) as desk,
+            desk.live_pool.pinned(tournament_id) as live,
+        ):
+            season = await six_nations.open_season(desk, live)  # it is open: this finds its ids
+            async for match in six_nations.play_slowly(season, pause_seconds=LIVE_PAUSE_SECONDS):
+                printing.say(f"  {match.home} {match.home_points}, {match.away} {match.away_points}")
+            printing.say("The season is over.")
+    except TallybookError as error:
+        printing.say(f"The season was broken off: {error.message}")
 
 
 async def _serve(
@@ -129,11 +256,13 @@ async def _serve(
     processes: int,
     worker: bool,
     settings: Settings,
+    log_level: LogLevel,
     side_task: SideTask | None = None,
     on_ready: Callable[[str], None] = printing.listening,
 ) -> None:
     async with open_database(dsn, name="tallybook serve", connections_max=1):
         printing.say("The database is ready; starting.")
+    log_to(level=log_level)
     with stop_on_signals() as stop:
         await run_service(
             dsn,
@@ -142,23 +271,30 @@ async def _serve(
             processes=processes,
             worker=worker,
             settings=settings,
+            log_level=log_level,
             side_task=side_task,
             stop=stop,
             on_ready=on_ready,
         )
 
 
-def _say_what_to_try(token: str, slug: str, ranking_id: RankingId, live: LiveTournament, address: str) -> None:
-    """Prints three requests to try."""
-    ranking = live.board.rankings[ranking_id]
+def _say_what_to_try(token: str, slug: str, board: Board, address: str, *, live: bool) -> None:
+    """Prints the address of the board, three requests to try, and where there are more."""
+    ranking_id, ranking = next(iter(board.rankings.items()))
     competitor_id, unity_id = next(iter(ranking.participants)), next(iter(ranking.unities))
     at = f"{address}/tournament/{slug}"
     bearer = f"-H 'Authorization: Bearer {token}'"
     delta = f'[{{"competitor_id":{competitor_id},"unities":[{{"unity_id":{unity_id},"delta":"5"}}]}}]'
+    printing.say(f"\nThe board, for everybody:\n\n  {address}/board/{slug}")
+    if live:
+        printing.say(
+            f"\nThe season begins. There is a match every {LIVE_PAUSE_SECONDS:.0f} seconds: open it, and watch."
+        )
     printing.say(f"\nA token for a week:\n\n  {token}\n\nTry:\n")
     printing.say(f"  curl {bearer} {at}/rankings.json")
     printing.say(f"  curl {bearer} '{at}/competitions.json?per_page=3'")
     printing.say(
         f"  curl {bearer} -X PUT --data-urlencode 'participants_delta={delta}' {at}/rankings/{ranking_id}/add.json\n"
     )
+    printing.say(f"What else can be asked, with examples:\n\n  {address}/docs\n")
     printing.listening(address)

@@ -6,8 +6,8 @@ from cyclopts import Parameter
 
 from api.cli import printing
 from api.cli.progress import progress
-from api.cli.times import time_text
 from api.cli.where import HERE, Json, Slug, Where, database_at, known
+from api.http.times import instant, timestamp
 from engine.domain.terms import Sequence
 from projections.verification.setting_aside import Findings, Unfoldable, set_aside
 
@@ -49,7 +49,7 @@ def _row(found: Findings, *, done: bool) -> dict[str, object]:
         "kind": event.kind,
         "body": event.body,
         "actor": event.actor,
-        "recorded_at": time_text(event.recorded_at),
+        "recorded_at": instant(event.recorded_at),
         "digest": event.digest.hex(),
         "reason": found.first.reason,
         "next": None if found.second is None else found.second.event.sequence,
@@ -73,7 +73,7 @@ def _tell(slug: str, found: Findings, *, done: bool) -> None:
 def _tell_of(unfoldable: Unfoldable) -> None:
     event = unfoldable.event
     printing.line(f"  {_shown(event.kind)} {_shown(event.body)}")
-    printing.line(f"  recorded at {time_text(event.recorded_at)} for token {event.actor}")
+    printing.line(f"  recorded at {timestamp(event.recorded_at)} for token {event.actor}")
     printing.line(f"  {_shown(unfoldable.reason)}")
 
 

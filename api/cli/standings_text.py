@@ -1,60 +1,80 @@
 """Standings, and two states of them compared, as tables and JSON."""
 
 from collections.abc import Sequence as Items
-from datetime import datetime
+from typing import Final
 
-from rich.table import Table
-from rich.text import Text
+import msgspec
+from msgspec import UNSET, Struct
 
 from api.cli import printing
-from api.interface.rendering import View
-from api.interface.standings import standings_shape
-from api.interface.voiding import ComparedRankingShape, MoveShape
-from engine.domain.terms import RankingId
-from projections.board.board import Board
-from projections.board.standing import standings
+from api.interface.classifications import ClassificationLineShape
+from api.interface.questions import TableQuestion
+from api.interface.standings import PastRankingShape, StandingShape
+from api.interface.voiding import ClassificationMoveShape, ComparedRankingShape, StandingMoveShape
 
 
-def print_standings(board: Board, ranking_id: RankingId, only: str | None = None) -> None:
-    """Prints a table for each unity of the ranking, or for the one named `only`."""
-    ranking = board.rankings[ranking_id]
-    for unity in ranking.unities.values():
-        if only in (None, unity.name):
-            table = Table("position", "competitor", "total", title=Text(f"{ranking.name}: {unity.name}"))
-            for standing in standings(ranking.participants, unity.totals, unity.sort):
-                name = board.competitors[standing.competitor_id].name
-                table.add_row(str(standing.position), printing.cell(name), str(standing.total))
-            printing.data().print(table, markup=False)
+class _Named(Struct):
+    """A competitor, as standings embed it."""
+
+    id: int
+    name: str
 
 
-def print_standings_json(view: View, ranking_id: RankingId, only: str | None, recorded_at: datetime) -> None:
-    """Prints what the interface answers a change of the ranking with, plus the last event's sequence and time."""
-    printing.json(standings_shape(view, ranking_id, recorded_at, only))
+def print_standings(ranking: PastRankingShape, question: TableQuestion) -> None:
+    """Prints a table for each unity of the answer to `question`."""
+    name_of = {competitor.id: competitor.name for competitor in _NAMES.decode(ranking.competitors)}
+    for unity in ranking.unities:
+        lines = [[*place(line), name_of[line.competitor_id], line.total] for line in unity.competitors_ranking]
+        columns = [*columns_of_place(question), "competitor", "total"]
+        printing.table(columns, lines, title=f"{ranking.name}: {unity.name}")
+
+
+_NAMES: Final = msgspec.json.Decoder(list[_Named])
+
+
+def columns_of_place(question: TableQuestion) -> list[str]:
+    """The heads of what `place` tells of a line of the answer to `question`."""
+    overall = [] if question.tag is None else ["overall"]
+    return ["position", *overall, *([] if question.compared_with is None else ["moved"])]
+
+
+def place(line: StandingShape | ClassificationLineShape) -> list[str]:
+    """Where a line stands, in a sub-table and in the whole, and how it has moved, as far as that was asked for."""
+    overall = [] if line.overall is UNSET else [str(line.overall)]
+    return [str(line.position), *overall, *([] if line.moved is UNSET else [moved_text(line.moved)])]
+
+
+def moved_text(moved: int | None) -> str:
+    """Places gained or lost, as a sign and a word; None: the competitor is new in the table."""
+    if moved is None:
+        return "new"
+    if moved == 0:
+        return "= same"
+    return f"▲ {moved} up" if moved > 0 else f"▼ {-moved} down"
 
 
 def print_comparison(rankings: Items[ComparedRankingShape]) -> None:
-    """Prints a table for each unity. A mark shows how many positions a competitor moves."""
+    """Prints a table for each unity, and for the classification if one is declared. A mark shows how many positions a
+    competitor moves."""
     for ranking in rankings:
         for unity in ranking.unities:
-            table = Table(
-                "position", "was", "", "competitor", "total", "was", title=Text(f"{ranking.name}: {unity.name}")
-            )
-            for move in unity.moves:
-                table.add_row(
-                    printing.cell(move.position_after),
-                    printing.cell(move.position_before),
-                    _moved(move),
-                    printing.cell(move.name),
-                    printing.cell(move.total_after),
-                    printing.cell(move.total_before),
-                )
-            printing.data().print(table, markup=False)
+            lines = [[*_moved(move), move.name, move.total_after, move.total_before] for move in unity.moves]
+            columns = [*_MOVED, "competitor", "total", "was"]
+            printing.table(columns, lines, title=f"{ranking.name}: {unity.name}")
+        if ranking.classification is not UNSET:
+            places = [[*_moved(place), place.name] for place in ranking.classification]
+            printing.table([*_MOVED, "competitor"], places, title=f"{ranking.name}: classification")
     if not rankings:
         printing.say("no ranking changes")
 
 
-def _moved(move: MoveShape) -> str:
-    if move.position_before is None or move.position_after is None:
-        return "" if move.position_before == move.position_after else "in" if move.position_before is None else "out"
-    up = move.position_before - move.position_after
-    return "" if up == 0 else f"▲ {up}" if up > 0 else f"▼ {-up}"
+_MOVED: Final = ("position", "was", "")
+
+
+def _moved(move: StandingMoveShape | ClassificationMoveShape) -> tuple[int | None, int | None, str]:
+    """The position, the one before, and what lies between them."""
+    after, before = move.position_after, move.position_before
+    if before is None or after is None:
+        return after, before, "" if before == after else "in" if before is None else "out"
+    up = before - after
+    return after, before, "" if up == 0 else f"▲ {up}" if up > 0 else f"▼ {-up}"

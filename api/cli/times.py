@@ -5,13 +5,13 @@ from datetime import datetime
 
 from cyclopts import Token
 
+from api.http.times import timestamp
 from api.interface.fields import FORM_OF_TIMES, FieldMisread, begin_of_time, end_of_time
-from api.interface.rendering import timestamp_or_none
 
 
-def time_text(value: datetime | None) -> str | None:
-    """`value` as answers show it, in UTC."""
-    return timestamp_or_none(value)
+def plain(answered: str) -> str:
+    """The time of an answer as commands show it to people: in UTC, to the second."""
+    return timestamp(datetime.fromisoformat(answered))
 
 
 def begin(_: type, tokens: tuple[Token, ...]) -> datetime:

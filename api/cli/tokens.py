@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from api.cli import printing
-from api.cli.times import time_text
 from api.cli.where import HERE, Json, Where, database_at, known, writing_to
 from api.http import auth
 from api.http.auth import Scope, Token
+from api.http.times import instant_or_none
 from engine.database.pool import Database
 from engine.domain.errors import NotFound
 from engine.domain.terms import ActorId, TournamentId
@@ -47,7 +47,7 @@ async def create_token(
                 "token": text,
                 "scope": scope,
                 "tournaments": tournament,
-                "expires_at": time_text(token.expires_at),
+                "expires_at": instant_or_none(token.expires_at),
             }
         )
     else:
@@ -63,11 +63,11 @@ async def list_tokens(*, json: Json = False, where: Where = HERE) -> None:
     printing.rows(rows, columns, as_json=json)
 
 
-async def revoke_token(token_id: int, /, *, where: Where = HERE) -> None:
+async def revoke_token(token_id: int, /, *, json: Json = False, where: Where = HERE) -> None:
     async with database_at(where) as database, database.connection() as connection:
         if not await auth.revoke(connection, ActorId(token_id)):
             raise NotFound(f"There is no token {token_id} in use; `tallybook token list` shows all tokens.")
-    printing.say(f"token {token_id} is revoked")
+    printing.done(f"token {token_id} is revoked", {"id": token_id}, as_json=json)
 
 
 async def make_token(
@@ -91,7 +91,7 @@ def _row(token: Token, slugs: Mapping[TournamentId, str]) -> dict[str, object]:
         "name": token.name,
         "scope": token.scope.text,
         "tournaments": bound,
-        "created_at": time_text(token.created_at),
-        "expires_at": time_text(token.expires_at),
-        "revoked_at": time_text(token.revoked_at),
+        "created_at": token.created_at,
+        "expires_at": token.expires_at,
+        "revoked_at": token.revoked_at,
     }

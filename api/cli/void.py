@@ -1,5 +1,6 @@
 """Commands about what counts: `void`, `unvoid`, and `what-if`."""
 
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -12,14 +13,18 @@ from api.cli.standings_text import print_comparison
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.desk.desk import Desk
 from api.interface.lookup import ranking_of, refuse_unknown
-from api.interface.voiding import ComparedRankingShape, compared
+from api.interface.voiding import ComparedRankingShape, compared, foreseen_comparisons
 from engine.domain.commands import UnvoidCompetition, VoidCompetition
-from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
 from engine.log import log
-from projections.board.board import Board, fold_all
+from engine.process.turns import in_turns
+from projections.board.board import Board, fold_all, give_sums
+from projections.board.classification import Counted, lacks_sums
+from projections.board.competition_sums import CompetitionSums, counting
 from projections.live.tournament import LiveTournament
-from projections.past.comparison import foreseen, without
+from projections.past.comparison import ClassifiedMove, Comparison, classified_move_steps, without
 from projections.past.history import Filter
+from projections.past.past import Past
 
 DryRun = Annotated[bool, Parameter(negative="", help="Show what would change, and change nothing.")]
 Texts = Annotated[list[str] | None, Parameter(negative="")]
@@ -50,7 +55,8 @@ async def _change(
         command = kind(competition_id=Names(live.board).competition(competition))
         if dry_run:
             decided = await desk.preview(live, command)
-            _show(compared(live.board, foreseen(live.board, decided)), json=json)
+            read = partial(Past(desk.database).competition_sums, live.tournament_id)
+            _show(compared(live.board, await foreseen_comparisons(live, decided, read)), json=json)
             return
         receipt = await desk.submit(live, command, actor=OPERATOR)
     printing.recorded(receipt.sequence, as_json=json)
@@ -93,16 +99,30 @@ async def what_if(
             refuse_unknown(live.board, ranking_id, Filter(competition_id=competition_id))
         for competitor_id in competitors:
             refuse_unknown(live.board, ranking_id, Filter(competitor_id=competitor_id))
-        other = await _replayed(desk, live, competitions, competitors)
-        rankings = compared(live.board, {ranking_id: other.rankings[ranking_id]}, only)
+        other, sums = await _replayed(desk, live, ranking_id, competitions, competitors)
+        if lacks_sums(live.board.rankings[ranking_id]):
+            past, head = Past(desk.database), live.head.sequence
+            give_sums(live.board, ranking_id, await past.competition_sums(live.tournament_id, ranking_id, head))
+            give_sums(other, ranking_id, sums)
+        before, after = live.board.rankings[ranking_id], other.rankings[ranking_id]
+        classified_moves: list[ClassifiedMove] | None = None
+        if before.criteria and only is None:
+            counts = Counted(live.board, before), Counted(other, after)
+            classified_moves = await in_turns(classified_move_steps(before, after, *counts))
+        rankings = compared(live.board, {ranking_id: Comparison(before, after, classified_moves)}, only)
     _show(rankings, json=json)
 
 
 async def _replayed(
-    desk: Desk, live: LiveTournament, competitions: set[CompetitionId], competitors: set[CompetitorId]
-) -> Board:
-    """The board of the log up to the live's head, without these. Raises LogForked and LogUnreadable."""
-    board, head = Board(), log.beginning(live.tournament_id)
+    desk: Desk,
+    live: LiveTournament,
+    ranking_id: RankingId,
+    competitions: set[CompetitionId],
+    competitors: set[CompetitorId],
+) -> tuple[Board, CompetitionSums]:
+    """The board of the log up to the live's head, and the ranking's sums of competitions, without these. Raises
+    LogForked and LogUnreadable."""
+    board, sums, head = Board(), CompetitionSums(), log.beginning(live.tournament_id)
     with progress("replaying", total=live.head.sequence) as advance:
         while head.sequence < live.head.sequence:
             async with desk.database.connection() as connection:
@@ -114,6 +134,7 @@ async def _replayed(
                 and (event := without(recorded.event, competitions, competitors)) is not None
             ]
             fold_all(live.tournament_id, board, left)
+            await in_turns(counting(sums, ranking_id, left))
             head = tail.head
             advance(head.sequence)
-    return board
+    return board, sums

@@ -38,7 +38,7 @@ class Where:
 
 HERE: Final = Where()
 Slug = Annotated[str, Parameter(help="Slug of the tournament.")]
-Json = Annotated[bool, Parameter(negative="", help="Print JSON instead of a table.")]
+Json = Annotated[bool, Parameter(negative="", help="Print JSON, for programs.")]
 
 
 @asynccontextmanager

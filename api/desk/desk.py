@@ -7,8 +7,8 @@ group commit.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import aclosing, asynccontextmanager, closing
 from typing import Final
 
 import msgspec
@@ -17,7 +17,7 @@ from api.desk.conditions import Condition
 from api.desk.docket import Case, Docket, Means, Receipt
 from api.desk.remembered import IDS_RESERVED, Ids, Refusals
 from engine.database.pool import Database
-from engine.domain.commands import Command, UnvoidCompetition, VoidCompetition
+from engine.domain.commands import ChangePublication, Command, UnvoidCompetition, VoidCompetition
 from engine.domain.errors import QueueFull, ShuttingDown, TallybookError
 from engine.domain.events import Event
 from engine.domain.judging import decide
@@ -26,6 +26,7 @@ from engine.log.appender import Appender
 from engine.process import telemetry
 from engine.process.background import background
 from engine.process.telemetry import WAITING_REQUESTS
+from projections.board.publication import NextRevealSearch
 from projections.live.pool import LIVE_BYTES_MAX, LivePool, open_live_pool
 from projections.live.tournament import LiveTournament
 from projections.live.unreversed import UnreversedPointsFollower
@@ -96,7 +97,10 @@ class Desk:
         self._under_way[case] = self._loop.time() + SUBMIT_SECONDS_MAX
         if unreversed is not None:
             live.pins += 1
-            self._means.tasks.create_task(self._put_followed(live, case, unreversed))
+            self._means.tasks.create_task(self._put_after(live, case, unreversed.look_up(self.live_pool)))
+        elif isinstance(command, ChangePublication) and command.reveal == "next":
+            live.pins += 1
+            self._means.tasks.create_task(self._put_after(live, case, self._look_up_next(live, case, command)))
         else:
             self._docket(live).put(case)
         try:
@@ -104,16 +108,29 @@ class Desk:
         finally:
             del self._under_way[case]
 
-    async def _put_followed(self, live: LiveTournament, case: Case, unreversed: UnreversedPointsFollower) -> None:
-        """Looks up the points that the case is judged against, then puts it on its docket; unpins `live`."""
+    async def _put_after(self, live: LiveTournament, case: Case, looking_up: Coroutine[None, None, None]) -> None:
+        """Looks up in the log what the case is judged against, then puts it on its docket; unpins `live`."""
         try:
-            await unreversed.look_up(self.live_pool)
+            await looking_up
         except TallybookError as error:
             case.fail(error)
         else:
             self._docket(live).put(case)
         finally:
             self.live_pool.unpin(live)
+
+    async def _look_up_next(self, live: LiveTournament, case: Case, command: ChangePublication) -> None:
+        """Gives the case the next competition to reveal, as the log has it now. Raises as `LivePool.make_current`."""
+        await self.live_pool.make_current(live)
+        held = live.board.publication.frozen_at
+        search = NextRevealSearch(held)
+        if held is not None:
+            async with aclosing(self.live_pool.slices(live, held)) as slices:
+                async for events in slices:
+                    search.take(events)
+                    if search.over:
+                        break
+        case.command = msgspec.structs.replace(command, next_reveal=search.found)
 
     async def preview(self, live: LiveTournament, command: VoidCompetition | UnvoidCompetition) -> tuple[Event, ...]:
         """Returns what `command` would lead to now; nothing is recorded. Raises a Refusal as `submit` does."""

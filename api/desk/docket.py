@@ -15,6 +15,7 @@ changed is answered as it was then.
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Sequence as Items
 from typing import Final, TypeVar, assert_never
 
 import msgspec
@@ -24,7 +25,7 @@ from msgspec import Struct
 from api.desk.conditions import Condition
 from api.desk.remembered import Ids, Refusals
 from engine.database.pool import Database
-from engine.domain.commands import Command
+from engine.domain.commands import ChangePublication, Command
 from engine.domain.errors import (
     Conflict,
     DatabaseUnavailable,
@@ -63,6 +64,7 @@ from engine.log.log import (
     Request,
     UnconfirmedCommit,
 )
+from engine.process import tracing
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 from projections.live.unreversed import UnreversedPointsFollower
@@ -117,7 +119,7 @@ class Case:
     the client was told that it was not applied, so it must never be. `condition`: what the client demands of the
     resource, beyond what the command is judged against. `unreversed`: the points that the command
     reverses by voiding or unvoiding their competition, kept current until the case is settled, which may be later than
-    its answer.
+    its answer. `span`: that of the request, if it is traced.
     """
 
     __slots__ = (
@@ -133,6 +135,7 @@ class Case:
         "receipt",
         "refusals",
         "sent",
+        "span",
         "unreversed",
         "withdrawn",
     )
@@ -158,11 +161,13 @@ class Case:
         self.sent = False
         self.condition = condition
         self.exact = condition is not None and condition.exact
-        self.alone = unreversed is not None or self.exact
+        freezes = isinstance(command, ChangePublication) and command.freeze is not None
+        self.alone = unreversed is not None or self.exact or freezes
         self.withdrawn = False
         self.receipt = receipt
         self.refusals = refusals
         self.unreversed = unreversed
+        self.span = None if tracing.spans is None else tracing.spans.current_request()
 
     def judge(self, live: LiveTournament) -> None:
         """Sets what the command leads to by the state of `live`. Raises a Refusal, and IdTaken."""
@@ -171,6 +176,8 @@ class Case:
         command = self.command
         if self.unreversed is not None:
             command = msgspec.structs.replace(command, unreversed=self.unreversed.now())
+        elif isinstance(command, ChangePublication):
+            command = msgspec.structs.replace(command, head=live.head.sequence)
         self.events = decide(live.board, command)
 
     def succeed(self, receipt: Receipt) -> None:
@@ -267,7 +274,7 @@ class Docket:
         self._sent_last = len(taken)
         return self._block(taken, self.live.head)
 
-    def _block(self, cases: Iterable[Case], judged_at: Head) -> Block:
+    def _block(self, cases: Items[Case], judged_at: Head) -> Block:
         known_at = self._means.refusals.known_at
         return Block(
             tournament_id=self.tournament_id,
@@ -286,6 +293,7 @@ class Docket:
                     for case in cases
                 ]
             ),
+            spans=() if tracing.spans is None else tuple([case.span for case in cases if case.span is not None]),
         )
 
     def _judge(self, case: Case) -> bool:

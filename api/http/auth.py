@@ -55,6 +55,16 @@ _BY_HASH: Final = """
     FROM token
     WHERE hash = $1
 """
+_GOOD: Final = """
+    SELECT token_id, name, scope, tournament_ids, created_at, expires_at, revoked_at
+    FROM token
+    WHERE token_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
+"""
+_GOOD_AMONG: Final = """
+    SELECT token_id
+    FROM token
+    WHERE token_id = ANY($1::bigint[]) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())
+"""
 _REVOKE: Final = "UPDATE token SET revoked_at = now() WHERE token_id = $1 AND revoked_at IS NULL RETURNING token_id"
 
 
@@ -116,6 +126,17 @@ async def listed(connection: Connection) -> list[Token]:
 async def revoke(connection: Connection, token_id: ActorId) -> bool:
     """Ends a token, within 5 seconds everywhere. False: there is no such token, or it was revoked already."""
     return 0 < token_id <= ID_MAX and await connection.fetchval(_REVOKE, token_id) is not None
+
+
+async def good_token(connection: Connection, token_id: ActorId) -> Token | None:
+    """The token, if it has not ended."""
+    row = await connection.fetchrow(_GOOD, token_id)
+    return None if row is None else _token(row)
+
+
+async def good_among(connection: Connection, token_ids: Iterable[ActorId]) -> set[ActorId]:
+    """Those of the tokens that have not ended."""
+    return {row["token_id"] for row in await connection.fetch(_GOOD_AMONG, list(token_ids))}
 
 
 def well_formed(text: str) -> bool:

@@ -113,7 +113,8 @@ class Connections(Server):
 
 
 class Connection(RequestHandler):
-    """aiohttp's handler, which gives up on a client that takes too long."""
+    """aiohttp's handler, which gives up on a client that takes too long. `on_end` is called when the connection ends,
+    with the reason if it was we who ended it, else with "client_gone"."""
 
     __slots__ = (
         "_awaited",
@@ -123,11 +124,13 @@ class Connection(RequestHandler):
         "_ignored_bytes",
         "_unread_bytes",
         "has_asked_nothing",
+        "on_end",
     )
 
     def __init__(self, connections: Connections, **settings: Any) -> None:
         super().__init__(connections, **settings)
         self.has_asked_nothing = True
+        self.on_end: Callable[[str], None] | None = None
         self._connections = connections
         self._awaited = False  # whether it stands in `unheard`
         self._head_bytes = 0
@@ -152,6 +155,8 @@ class Connection(RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._connections.unheard.pop(self, None)
+        if self.on_end is not None:
+            self.on_end("client_gone")
         self._is_read()
         self._let_go()
         super().connection_lost(exc)
@@ -270,6 +275,8 @@ class Connection(RequestHandler):
         """Closes the connection, and counts it under `reason`. `at_once`: what has not been sent is thrown away."""
         CONNECTIONS_ENDED.labels(reason).inc()
         self._connections.unheard.pop(self, None)
+        if self.on_end is not None:
+            self.on_end(reason)
         self._is_read()
         if at_once and self.transport is not None:
             self.transport.abort()

@@ -7,13 +7,16 @@ text of a form each JSON value stands for, is the operations' affair (`api/inter
 import re
 import struct
 from collections.abc import Iterable, Mapping
+from functools import cache
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from engine.domain.errors import BodyTooLarge, Fault, Unacceptable, Unreadable
+from engine.domain.errors import BodyTooLarge, Fault, NotFound, Unacceptable, Unreadable
 from engine.domain.terms import ID_MAX
+
+PathIds = Mapping[str, Any]
 
 BODY_BYTES_MAX: Final = 1_048_576
 FORM_FIELDS_MAX: Final = 2_048
@@ -61,8 +64,7 @@ class JsonObjects:
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = frozenset(names)
-        fields = [(name, msgspec.Raw, msgspec.Raw(b"")) for name in self._names]
-        self._decoder = msgspec.json.Decoder(msgspec.defstruct("Fields", fields))
+        self._decoder = _decoder_of(self._names)
 
     def read_body(self, body: bytes) -> dict[str, bytes]:
         """The fields of an application/json `body` in UTF-8; none if it is empty.
@@ -120,6 +122,12 @@ class JsonObjects:
         return fields
 
 
+@cache  # to define a structure takes longer than all else that a service begins with
+def _decoder_of(names: frozenset[str]) -> msgspec.json.Decoder[Any]:
+    fields = [(name, msgspec.Raw, msgspec.Raw(b"")) for name in names]
+    return msgspec.json.Decoder(msgspec.defstruct("Fields", fields))
+
+
 _TEXT: Final = msgspec.json.Decoder(str)
 _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _KEY: Final = re.compile(rb"\s*+[{,]\s*+(%b)\s*+:\s*+" % _STRING)
@@ -147,6 +155,18 @@ def parse_id(text: str) -> int | None:
         return None
     number = int(text)
     return number if number <= ID_MAX else None
+
+
+def path_ids(parameters: Mapping[str, str]) -> PathIds:
+    """The ids among the parameters of a path, by name. Raises NotFound for a text that cannot be an id."""
+    ids: dict[str, int] = {}
+    for name, text in parameters.items():
+        if name != "tournament":
+            number = parse_id(text)
+            if number is None:
+                raise NotFound.of(name.removesuffix("_id"), repr(text[:40]))
+            ids[name] = number
+    return ids
 
 
 # ── Text ────────────────────────────────────────────────────────────────────────────────────────────────

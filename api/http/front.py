@@ -6,6 +6,7 @@ unknown outcome, and logged with its traceback.
 
 import re
 import time
+from collections.abc import Callable, Coroutine
 from functools import cache, partial
 from itertools import count
 from secrets import token_hex
@@ -30,10 +31,23 @@ _REQUEST_ID: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _logger = structlog.get_logger()
 
 
-class Front:
-    """The front of one process: its HTTP server calls `answer` for every request. The canonical lines go to `lines`."""
+async def _nothing() -> None:
+    pass
 
-    def __init__(self, router: Router, lines: Lines, outgoing: Outgoing) -> None:
+
+class Front:
+    """The front of one process: its HTTP server calls `answer` for every request. The canonical lines go to `lines`.
+    `beside` must run beside it, until it is cancelled."""
+
+    def __init__(
+        self,
+        router: Router,
+        lines: Lines,
+        outgoing: Outgoing,
+        *,
+        beside: Callable[[], Coroutine[None, None, None]] = _nothing,
+    ) -> None:
+        self.beside = beside
         self.outgoing = outgoing
         self._router = router
         self._lines = lines
@@ -87,7 +101,9 @@ class Front:
 
     def _note(self, incoming: IncomingRequest, status: int, started_at: float) -> None:
         seconds = time.perf_counter() - started_at
-        observe(_figures(_method(incoming.request.method), incoming.path, status), seconds)
+        observe(_figures(method_label(incoming.request.method), incoming.path, status), seconds)
+        if incoming.routine and status == 200:
+            return
         self._lines.event(
             "request",
             request_id=incoming.request_id,
@@ -115,7 +131,7 @@ def _problem(incoming: IncomingRequest, error: TallybookError) -> Reply:
     return reply
 
 
-def _method(method: str) -> str:
+def method_label(method: str) -> str:
     """The method as a label. Clients can invent methods, and each would be another series of figures."""
     return method if method in METHODS else "other"
 

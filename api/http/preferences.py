@@ -1,5 +1,5 @@
-"""What a client would like an answer to be: the headers Prefer (RFC 7240) and Accept-Encoding (RFC 9110, section
-12.5.3).
+"""What a client would like an answer to be: the headers Prefer (RFC 7240), Accept and Accept-Encoding (RFC 9110,
+sections 12.5.1 and 12.5.3).
 
 Pure. A preference is never a reason to refuse: one that nobody here knows is passed over, and a header that cannot be
 read counts as none.
@@ -7,6 +7,7 @@ read counts as none.
 
 import re
 from collections.abc import Iterable, Mapping
+from collections.abc import Sequence as Items
 from functools import lru_cache
 from typing import Final
 
@@ -25,6 +26,11 @@ _CODING: Final = re.compile(
     rf"[ \t]*+(?:({_TOKEN})(?:[ \t]*+;[ \t]*+[qQ]=({_QUALITY}))?+)?+[ \t]*+(?:,|\Z)"  # `*` is a token too
 )
 """An item of Accept-Encoding, as _ITEM is one of Prefer."""
+_RANGE: Final = re.compile(
+    rf"[ \t]*+(?:({_TOKEN}/{_TOKEN})((?:[ \t]*+;(?:[ \t]*+{_PARAMETER})?+)*+))?+[ \t]*+(?:,|\Z)"  # `*` is a token too
+)
+"""An item of Accept."""
+_QUALITY_OF_RANGE: Final = re.compile(rf";[ \t]*+[qQ]=({_QUALITY})[ \t]*+(?:;|\Z)")
 ENCODINGS_KEPT_MAX: Final = 100
 ENCODINGS_KEPT_CHARACTERS_MAX: Final = 200
 """A process remembers what this many values of Accept-Encoding of up to this many characters accept. It reads longer
@@ -55,6 +61,36 @@ def parse_preferences(values: Iterable[str]) -> Mapping[str, str]:
 def prefers_minimal(values: Iterable[str]) -> bool:
     """Whether the values of Prefer ask for `return=minimal`: for no more than what the client cannot know."""
     return parse_preferences(values).get("return", "").lower() == "minimal"
+
+
+def accepted_type(values: Iterable[str], types: Items[str]) -> str | None:
+    """That of the media types that the values of Accept like best, of several the first; None: they take none of them.
+    The first, without values and if they cannot be read as one list.
+
+    A type has the quality that is given for it, else for `type/*`, else for `*/*`. Of what is named more than once, the
+    first counts.
+    """
+    text = ",".join(values)
+    qualities: dict[str, float] = {}
+    position = 0
+    while position < len(text):
+        item = _RANGE.match(text, position)
+        if item is None:
+            return types[0]
+        name, parameters = item.groups()
+        if name:
+            quality = _QUALITY_OF_RANGE.search(parameters or "")
+            qualities.setdefault(name.lower(), float(quality[1]) if quality else 1.0)
+        position = item.end()
+    if not qualities:
+        return types[0]
+    best, best_quality = None, 0.0
+    for one in types:
+        ranges = (one, f"{one.partition('/')[0]}/*", "*/*")
+        quality_of = next((qualities[range_] for range_ in ranges if range_ in qualities), 0.0)
+        if quality_of > best_quality:
+            best, best_quality = one, quality_of
+    return best
 
 
 class Encodings(Struct, frozen=True):

@@ -22,12 +22,14 @@ STATUSES: Final[dict[type[TallybookError], int]] = {
     errors.Forbidden: 403,
     errors.NotFound: 404,
     errors.MethodNotAllowed: 405,
+    errors.NotAcceptable: 406,
     errors.Conflict: 409,
     errors.PreconditionFailed: 412,
     errors.Unacceptable: 422,
     errors.KeyReused: 422,
     errors.OutcomeUnknown: 500,
     errors.QueueFull: 503,
+    errors.ListenersFull: 503,
     errors.TooMuchWork: 503,
     errors.Overtaken: 503,
     errors.DatabaseUnavailable: 503,
@@ -44,6 +46,7 @@ OF_JUDGED_QUESTIONS: Final = (422,)
 OF_PREVIEWS: Final = (409, 422)
 OF_CHANGES: Final = (409, 413, 415, 422)
 OF_CONDITIONAL_CHANGES: Final = (412,)
+OF_STREAMS: Final = (406, 409)
 DEFECT_MESSAGE: Final = "Something went wrong that should not have; it is not known whether this was applied."
 
 

@@ -80,10 +80,7 @@ class Reply(web.StreamResponse):
                 content += "Transfer-Encoding: chunked\r\n"
             elif not self.closing:
                 self.closing, connection = True, "Connection: close\r\n"  # which marks the end of the answer
-        head = (
-            f"HTTP/1.1 {_STATUSES[self.code]}\r\n{content}{self.headers_sent}{connection}"
-            f"X-Request-Id: {self.request_id}\r\nDate: {_date(int(time.time()))}\r\n\r\n"
-        ).encode()
+        head = self.head(content, connection)
         transport = request.transport
         try:
             if transport is None or transport.is_closing():
@@ -104,6 +101,13 @@ class Reply(web.StreamResponse):
             assert isinstance(request.protocol, Connection)
             await request.protocol.linger()
         return request.writer
+
+    def head(self, content: str, connection: str) -> bytes:
+        """The head of the answer, with these lines about its content and about its connection."""
+        return (
+            f"HTTP/1.1 {_STATUSES[self.code]}\r\n{content}{self.headers_sent}{connection}"
+            f"X-Request-Id: {self.request_id}\r\nDate: {_date(int(time.time()))}\r\n\r\n"
+        ).encode()
 
     def _leave_unread(self, request: web.BaseRequest) -> None:
         """Leaves a short rest of a refused request's body to aiohttp, which reads it so that the connection can take

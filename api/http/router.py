@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from aiohttp import web
@@ -10,6 +10,9 @@ from msgspec import Struct
 
 from api.http.reply import Reply
 from engine.domain.errors import MethodNotAllowed, NotFound
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
 
 PATHS_KEPT_MAX: Final = 10_000
 PATH_KEPT_CHARACTERS_MAX: Final = 300
@@ -21,10 +24,12 @@ class IncomingRequest:
     """A request that is being answered, as the operations see it.
 
     `path` is the template that its path matches, "none" before it is found; `parameters` are the variable parts of the
-    path, by name; `facts` are what its canonical line adds to what every line says.
+    path, by name; `facts` are what its canonical line adds to what every line says. One that is `routine` has no line
+    if all is well. `span` is set while it is traced.
     """
 
-    __slots__ = ("facts", "parameters", "path", "request", "request_id")
+    __slots__ = ("facts", "parameters", "path", "request", "request_id", "routine", "span")
+    span: "Span"
 
     def __init__(self, request: web.BaseRequest, request_id: str) -> None:
         self.request = request
@@ -32,6 +37,7 @@ class IncomingRequest:
         self.path = "none"
         self.parameters: Mapping[str, str] = {}
         self.facts: dict[str, object] = {}
+        self.routine = False
 
 
 Handler = Callable[[IncomingRequest], Awaitable[Reply]]
@@ -54,12 +60,13 @@ class Router:
         self._found: dict[tuple[str, str], Found] = {}
 
     def add(self, method: str, path: str, handler: Handler) -> None:
-        """Has `handler` answer `method` at the template `path`. A handler of GET answers HEAD as well."""
+        """Has `handler` answer `method` at the template `path`. A handler of GET answers HEAD as well. A part {name...}
+        may hold slashes."""
         handlers = self._handlers.setdefault(path, {})
         handlers[method] = handler
         if method == "GET":
             handlers["HEAD"] = handler
-        self._patterns[path] = re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path)))
+        self._patterns[path] = re.compile(re.sub(r"\\{(\w+)(\\\.)*\\}", _part, re.escape(path)))
 
     def resolve(self, method: str, path: str) -> Found:
         """Finds what answers `path`, percent-encoded as it was sent. Raises NotFound and MethodNotAllowed."""
@@ -82,3 +89,7 @@ class Router:
                     template, handlers[method], {name: unquote(text) for name, text in match.groupdict().items()}
                 )
         raise NotFound("There is nothing at this address.")
+
+
+def _part(named: re.Match[str]) -> str:
+    return f"(?P<{named[1]}>{'.+' if named[2] else '[^/]+'})"

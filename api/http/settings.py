@@ -6,9 +6,12 @@ from msgspec import Struct
 
 from api.http.outgoing import UNSENT_BYTES_MAX
 
-CLIENT_CONNECTIONS_MAX: Final = 10_000
+CLIENT_CONNECTIONS_MAX: Final = 12_000
 """Connections of one process, if it may have so many files open. Beyond them, a client that has asked nothing yet gives
 way."""
+UNACCEPTED_MAX: Final = 4_096
+"""Connections that may wait until a process accepts them. Linux lets no more wait unless it is told to
+(net.core.somaxconn), and has all others try again after a second."""
 FAILURES_AT_ONCE_MAX: Final = 60
 """Failed authentications by one address before it has to wait."""
 REQUESTS_PER_SECOND_MAX: Final = 1_000_000

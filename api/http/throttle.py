@@ -84,6 +84,12 @@ def requests(per_second: int) -> Throttle:
     return Throttle(message, at_once=per_second, per_second=per_second)
 
 
+def visits(per_second: int) -> Throttle:
+    """The throttle of the requests without a token, by address."""
+    message = f"Your address may send {per_second} requests a second without a token; wait before you send another."
+    return Throttle(message, at_once=per_second, per_second=per_second)
+
+
 def address_of(request: web.BaseRequest, *, proxies: int) -> str:
     """The address of the client that sent a request; of an IPv6 address only its first 64 bits, in hexadecimal.
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Generator
 from collections.abc import Sequence as Items
-from datetime import datetime
 from typing import Annotated, Final, Literal, Protocol
 
 import msgspec
@@ -11,31 +10,35 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from api.desk.conditions import own_tag
 from api.http.forms import unacceptable
 from api.http.outgoing import Long
+from api.http.times import instant
 from api.interface.declarations import Operation, Recall, RecallContext, Write
-from api.interface.fields import FROM_1, TIME_END, Field, FieldMisread, json_text
+from api.interface.fields import Field, FieldMisread, json_text
 from api.interface.points import decoded_array
-from api.interface.rendering import (
-    DIGEST_CHARACTERS,
-    Answer,
-    TaggedBody,
-    View,
-    encode,
-    tagged_body,
-    timestamp,
-    timestamp_or_none,
+from api.interface.questions import (
+    TABLE_FIELDS,
+    PositionThen,
+    TableLineShape,
+    TableQuestion,
+    tagged_ids,
+    tagged_now,
+    tagged_then,
+    then_of,
+    with_moved,
 )
-from api.interface.standings import MOMENT_FIELDS, PastWindow, recorded_at_head
+from api.interface.rendering import DIGEST_CHARACTERS, Answer, Instant, TaggedBody, View, encode, tagged_body
+from api.interface.standings import recorded_at_head
 from api.interface.windows import WINDOW_FIELDS
 from engine.domain.commands import DeclareClassification
-from engine.domain.errors import Fault, Unreadable
 from engine.domain.events import Criterion
 from engine.domain.terms import BEST_MAX, CRITERIA_MAX, ID_MAX, CompetitorId, RankingId, Sequence, UnityId
-from engine.process.turns import Turn, in_turns
-from projections.board.board import Board
-from projections.board.classification import Classified, Counted, in_force
-from projections.board.classified_lines import ClassifiedLines, leading
-from projections.live.orders import made_in_turns
-from projections.past.past import AtSequence, AtTime, Moment
+from engine.process.turns import in_turns
+from projections.board.board import Board, Ranking, give_sums
+from projections.board.classification import Classified, in_force, lacks_sums
+from projections.board.classified_lines import ClassifiedLines
+from projections.board.selection import Selection
+from projections.board.sub_table import SubTable
+from projections.past.explanation import Neighbours
+from projections.past.past import PastBoard
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -45,37 +48,46 @@ class CriterionShape(Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
     unity: Annotated[int, Meta(ge=1, le=ID_MAX)]
     best: Annotated[int, Meta(ge=1, le=BEST_MAX)] | None = None
-    among: Literal["tied"] | None = None
+    among: Annotated[Literal["tied"], Meta(extra_json_schema={"type": "string"})] | None = None
 
 
 Criteria = list[CriterionShape]
 """What criteria holds."""
 
 
-class ClassifiedShape(Struct, frozen=True, gc=False):
+class ClassificationLineShape(TableLineShape, frozen=True, gc=False):
     """One competitor's line. `values` are as the criteria, null where they were not needed. `decided_by`: the number of
-    the criterion, from 0, that parts it from the line above in the whole table. `moved`, if it was asked for: places
-    gained since then, negative if lost; null for who was not in the ranking then."""
+    the criterion, from 0, that parts it from the line above in the whole table. `overall`, in a sub-table only: the
+    position in the whole table. `moved`, if it was asked for: places gained since then, negative if lost; null for who
+    was not in this table then."""
 
-    competitor_id: int
-    position: int
     values: list[int | None]
     decided_by: int | None
+    overall: int | UnsetType = UNSET
     moved: int | None | UnsetType = UNSET
 
 
-class DeclaredShape(Struct, kw_only=True):
+class DeclarationShape(Struct, kw_only=True):
     criteria: Criteria
 
 
 class ClassificationShape(Struct, kw_only=True):
-    """`criteria` are those in force: the declared ones, or the main unity alone. `lines`: how many there are in all."""
+    """`criteria` are those in force: the declared ones, or the main unity alone. `lines`: how many there are in all; of
+    a sub-table, how many it has."""
 
     criteria: Criteria
     sequence: int
-    recorded_at: str
+    recorded_at: Instant
     lines: int
-    standings: list[ClassifiedShape]
+    standings: list[ClassificationLineShape]
+
+
+class NeighboursShape(Struct, kw_only=True):
+    """A competitor's line by the declared criteria, and those above and below it; none if the competitor was not in the
+    ranking. Null: more sums of competitions would have to be looked at than an answer may."""
+
+    criteria: Criteria
+    standings: list[ClassificationLineShape] | None
 
 
 # ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -96,113 +108,124 @@ def _criteria(text: str) -> tuple[Criterion, ...]:
 # ── Rendering ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-class ClassificationQuestion(PastWindow, frozen=True, kw_only=True):
-    """Raises Unreadable for two moments to compare with, and as PastWindow."""
-
-    since: Sequence | None = None
-    since_time: datetime | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.since is not None and self.since_time is not None:
-            faults = [Fault(name, "is one moment too many") for name in ("since", "since_time")]
-            raise Unreadable("The query names two moments to compare with; send since or since_time.", faults)
-
-    @property
-    def compared_with(self) -> Moment | None:
-        if self.since is not None:
-            return AtSequence(self.since)
-        return None if self.since_time is None else AtTime(self.since_time)
-
-
 class OfDeclaration(Protocol):
     @property
     def criteria(self) -> Items[Criterion]: ...
 
 
 def render_declared(_view: View, answer: Answer, event: OfDeclaration) -> bytes:
-    return answer.body(encode(DeclaredShape(criteria=_shapes(event.criteria))))
+    return answer.body(encode(DeclarationShape(criteria=criteria_shape(event.criteria))))
 
 
-def _shapes(criteria: Items[Criterion]) -> Criteria:
+def criterion_text(ranking: Ranking, criterion: Criterion) -> str:
+    """A criterion in words: "points", "goals among the tied, best 18"."""
+    name, best = ranking.unities[criterion.unity_id].name, criterion.best
+    return f"{name}{' among the tied' if criterion.among else ''}{'' if best is None else f', best {best}'}"
+
+
+def criteria_shape(criteria: Items[Criterion]) -> Criteria:
     return [CriterionShape(one.unity_id, one.best, one.among) for one in criteria]
 
 
-async def answer_classification(
-    context: RecallContext, answer: Answer, question: ClassificationQuestion
-) -> TaggedBody | Long:
+async def answer_classification(context: RecallContext, answer: Answer, question: TableQuestion) -> TaggedBody | Long:
     """A window of the classification, as it is now or was at a moment; without a window the first lines.
 
-    Raises NotFound if there was no such moment, Unacceptable if the window names who was not enrolled, and TooMuchWork.
+    Raises NotFound if there was no such moment, Unacceptable if the window names who was not enrolled, or too many have
+    the tag, and TooMuchWork.
     """
     live, ranking_id, moment = context.live, question.ranking_id, question.moment
     if moment is not None:
         then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence)
-        lines = await classified_lines(then.board, ranking_id)
-        found = await in_turns(_window(question, lines))
-        shape = classification_shape(then.board, ranking_id, then.sequence, then.recorded_at, len(lines), found)
+        selection = await tagged_then(then.board, question, context.turns)
+        lines = await lines_then(context, then, ranking_id)
+        shape = _shape(then.board, ranking_id, then.sequence, len(lines))
+        shape.recorded_at = instant(then.recorded_at)
+        await _fill(shape, question, lines, selection)
         await _compare(context, question, live.head.sequence, shape)
         return tagged_body(answer.body(encode(shape)))
-    async with live.classifications.lines(ranking_id) as lines:
-        head, ranking = live.head, live.board.rankings[ranking_id]
-        shape = classification_shape(live.board, ranking_id, head.sequence, None, len(lines), [])
-        shape.standings = _lines(await in_turns(_window(question, lines)))
-    shape.recorded_at = timestamp(await recorded_at_head(context, head))
+    selection = await tagged_now(context, question)
+    async with live.classifications.lines(ranking_id, context.read_sums) as lines:
+        head, tag = live.head, own_tag(live.board.rankings[ranking_id])
+        shape = _shape(live.board, ranking_id, head.sequence, len(lines))
+        await _fill(shape, question, lines, selection)
+    shape.recorded_at = instant(await recorded_at_head(context, head))
     await _compare(context, question, head.sequence, shape)
     tagged = tagged_body(answer.body(encode(shape)))
-    return TaggedBody(tagged.body, f"{own_tag(ranking)}-{tagged.etag[:DIGEST_CHARACTERS]}")
+    return TaggedBody(tagged.body, f"{tag}-{tagged.etag[:DIGEST_CHARACTERS]}")
 
 
-async def _compare(
-    context: RecallContext, question: ClassificationQuestion, head: Sequence, shape: ClassificationShape
+async def _fill(
+    shape: ClassificationShape, question: TableQuestion, lines: ClassifiedLines, selection: Selection | None
 ) -> None:
-    """Adds to each line how it has moved, if that was asked for. Raises NotFound if there was no such ranking then."""
-    moment = question.compared_with
-    if moment is None:
+    """Adds the lines that are asked for, as they are when this is called. Raises Unacceptable and TooMuchWork."""
+    if selection is None:
+        shape.standings = _lines(await in_turns(_window(question, lines)))
         return
-    context.log_is_read = True
-    then = await context.past.at(context.live.tournament_id, question.ranking_id, moment, head)
-    lines = await classified_lines(then.board, question.ranking_id)
-    known = await in_turns(lines.of([CompetitorId(line.competitor_id) for line in shape.standings]))
+    table = await _sub_table(lines, selection)
+    shape.lines = len(table)
     shape.standings = [
-        msgspec.structs.replace(line, moved=None if before is None else before.position - line.position)
-        for line in shape.standings
-        for before in [known[CompetitorId(line.competitor_id)]]
+        ClassificationLineShape(line.competitor_id, sub.position, list(line.values), line.decided_by, line.position)
+        for sub in question.lines(table)
+        for line in [sub.whole]
     ]
 
 
-async def classified_lines(board: Board, ranking_id: RankingId) -> ClassifiedLines:
-    """The lines of a board that nobody folds meanwhile."""
-    ranking = board.rankings[ranking_id]
-    criteria = in_force(ranking)
-    unities = [ranking.unities[criterion.unity_id] for criterion in criteria[: leading(criteria)]]
-    order = await made_in_turns(ranking.participants, *unities, turn=Turn()) if unities else None
-    return ClassifiedLines(Counted(board, ranking), criteria, ranking.participants, order, {})
+async def _sub_table(lines: ClassifiedLines, selection: Selection) -> SubTable[Classified]:
+    """The sub-table of those selected, as it is when this is called. Raises Unacceptable and TooMuchWork."""
+    table: SubTable[Classified] = SubTable()
+    table.append(await in_turns(lines.among(tagged_ids(selection))))
+    return table
 
 
-def classification_shape(
-    board: Board,
-    ranking_id: RankingId,
-    sequence: Sequence,
-    recorded_at: datetime | None,
-    count: int,
-    lines: Items[Classified],
-) -> ClassificationShape:
-    """These lines of `count`, after the event `sequence`; `recorded_at` None: not known yet."""
+async def _compare(context: RecallContext, question: TableQuestion, head: Sequence, shape: ClassificationShape) -> None:
+    """Adds to each line how it has moved, if that was asked for. Raises as `then_of`, Unacceptable and TooMuchWork."""
+    then = await then_of(context, question, head)
+    if then is None:
+        return
+    context.log_is_read = True
+    selection = await tagged_then(then.board, question, context.turns)
+    lines = await lines_then(context, then, question.ranking_id)
+    if selection is None:
+        known = await in_turns(lines.of([CompetitorId(line.competitor_id) for line in shape.standings]))
+        positions = {line.competitor_id: line.position for line in known.values() if line is not None}
+        position_then: PositionThen = positions.get
+    else:
+        position_then = (await _sub_table(lines, selection)).position
+    shape.standings = await with_moved(shape.standings, position_then)
+
+
+async def lines_then(context: RecallContext, then: PastBoard, ranking_id: RankingId) -> ClassifiedLines:
+    """The lines of a board of the past. Raises what reading the log raises."""
+    if lacks_sums(then.board.rankings[ranking_id]):
+        give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence))
+    return await in_turns(ClassifiedLines.in_steps(then.board, then.board.rankings[ranking_id]))
+
+
+def _shape(board: Board, ranking_id: RankingId, sequence: Sequence, count: int) -> ClassificationShape:
+    """The classification with `count` lines after the event `sequence`, without these, and when that was recorded."""
     return ClassificationShape(
-        criteria=_shapes(in_force(board.rankings[ranking_id])),
+        criteria=criteria_shape(in_force(board.rankings[ranking_id])),
         sequence=sequence,
-        recorded_at=timestamp_or_none(recorded_at) or "",
+        recorded_at="",
         lines=count,
-        standings=_lines(lines),
+        standings=[],
     )
 
 
-def _lines(lines: Items[Classified]) -> list[ClassifiedShape]:
-    return [ClassifiedShape(line.competitor_id, line.position, list(line.values), line.decided_by) for line in lines]
+def neighbours_shape(neighbours: Neighbours) -> NeighboursShape:
+    lines = neighbours.lines
+    return NeighboursShape(
+        criteria=criteria_shape(neighbours.criteria), standings=None if lines is None else _lines(lines)
+    )
 
 
-def _window(question: ClassificationQuestion, lines: ClassifiedLines) -> Generator[None, None, list[Classified]]:
+def _lines(lines: Items[Classified]) -> list[ClassificationLineShape]:
+    return [
+        ClassificationLineShape(line.competitor_id, line.position, list(line.values), line.decided_by) for line in lines
+    ]
+
+
+def _window(question: TableQuestion, lines: ClassifiedLines) -> Generator[None, None, list[Classified]]:
     """The lines that are asked for. Raises Unacceptable and TooMuchWork."""
     found: list[Classified] | None
     if question.competitors is not None:
@@ -226,27 +249,24 @@ _ABOUT: Final = (
     "competitions count) and among (tied: only what the tied got among themselves); [] takes the declaration back"
 )
 
-_SINCE: Final = (
-    Field("since", FROM_1, "adds moved to each line: places gained since after this event, by the criteria then"),
-    Field("since_time", TIME_END, "the same since after all events of this time in UTC"),
-)
-
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Recall(
         "rankings/{ranking_id}/classification.json",
         "Show the classification of a ranking or a window of it, now or at one moment of the past",
-        question=ClassificationQuestion,
+        operation_id="showClassification",
+        question=TableQuestion,
         answer=Answer("classification", ClassificationShape),
         render=answer_classification,
-        fields=(*MOMENT_FIELDS, *_SINCE, *[field for field in WINDOW_FIELDS if field.name != "unity"]),
+        fields=(*TABLE_FIELDS, *[field for field in WINDOW_FIELDS if field.name != "unity"]),
         judged=True,
     ),
     Write(
         "PUT",
         "rankings/{ranking_id}/classification.json",
         "Declare by which criteria a ranking is classified",
+        operation_id="declareClassification",
         command=DeclareClassification,
-        answer=Answer("classification", DeclaredShape),
+        answer=Answer("classification", DeclarationShape),
         render=render_declared,
         fields=(
             Field("criteria", json_text(_criteria, {"$ref": "#/components/schemas/Criteria"}), _ABOUT, required=True),

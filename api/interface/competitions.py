@@ -8,6 +8,7 @@ from typing import Final, Protocol
 from msgspec import Raw, Struct
 
 from api.http.outgoing import Later, regrouped
+from api.http.times import timestamp, timestamp_or_none
 from api.interface import paging
 from api.interface.competitors import CompetitorPieces, RawCompetitor, competitor_pieces
 from api.interface.declarations import Many, Operation, Read, Write
@@ -18,6 +19,7 @@ from api.interface.rendering import (
     Answer,
     TaggedBody,
     Taking,
+    Timestamp,
     View,
     cut,
     encode,
@@ -27,8 +29,6 @@ from api.interface.rendering import (
     resource,
     short,
     tagged_body,
-    timestamp,
-    timestamp_or_none,
 )
 from engine.domain.commands import AddCompetition, AddCompetitions, ChangeCompetition
 from engine.domain.errors import Fault, Unreadable
@@ -46,8 +46,8 @@ class ParticipantShape(Struct, kw_only=True):
     competitor: RawCompetitor
     winner: bool
     result: str | None
-    created_at: str
-    updated_at: str
+    created_at: Timestamp
+    updated_at: Timestamp
 
 
 class CompetitionShape(Struct, kw_only=True):
@@ -55,14 +55,14 @@ class CompetitionShape(Struct, kw_only=True):
 
     id: int
     group_id: int
-    started_at: str
+    started_at: Timestamp
     location: str
     participants: list[ParticipantShape]
     result: str | dict[int, str] | None
     has_result: bool
-    created_at: str
-    updated_at: str
-    voided_at: str | None
+    created_at: Timestamp
+    updated_at: Timestamp
+    voided_at: Timestamp | None
 
 
 class NewCompetitionsShape(Struct):
@@ -258,7 +258,9 @@ def _competition(pieces: CompetitorPieces, competition_id: CompetitionId, compet
 
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
-_STARTED_AT: Final = Field("started_at", MOMENT, "UTC, yyyy-mm-dd HH:ii:ss; when it was created, if it is not said")
+_STARTED_AT: Final = Field(
+    "started_at", MOMENT, "to the second, in UTC unless an offset follows; when it was created, if it is not said"
+)
 _LOCATION: Final = Field("location", SHORT, "where")
 _RESULT: Final = Field(
     "result",
@@ -272,6 +274,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Read(
         "competitions.json",
         "List the competitions",
+        operation_id="listCompetitions",
         question=CompetitionsQuestion,
         answer=Answer("competitions", CompetitionsShape),
         render=list_competitions,
@@ -280,8 +283,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("group_id", INTEGER, "only of this group"),
             Field("competitor", ID, "only in which this one takes part", argument="competitor_id"),
             Field("has_result", BOOLEAN, "only with a result, or only without"),
-            Field("from", TIME_BEGIN, "only that start at this time or later, UTC", argument="since"),
-            Field("to", TIME_END, "only that start at this time or before, UTC", argument="until"),
+            Field("from", TIME_BEGIN, "only that start at this time or later", argument="since"),
+            Field("to", TIME_END, "only that start at this time or before", argument="until"),
         ),
         find=find_competitions,
         judged=True,
@@ -289,6 +292,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Read(
         "competitions/{competition_id}.json",
         "Show a competition",
+        operation_id="showCompetition",
         question=CompetitionQuestion,
         answer=Answer("competition", CompetitionShape),
         render=show_competition,
@@ -297,6 +301,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "POST",
         "competitions.json",
         "Add a competition, or several",
+        operation_id="addCompetition",
         command=AddCompetition,
         answer=Answer("competition", CompetitionShape, "added"),
         render=render_competition,
@@ -319,6 +324,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "PUT",
         "competitions/{competition_id}.json",
         "Change a competition; what is absent stays as it is",
+        operation_id="changeCompetition",
         command=ChangeCompetition,
         answer=Answer("competition", CompetitionShape),
         render=render_competition,

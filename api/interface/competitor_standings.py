@@ -161,6 +161,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Read(
         "competitors/{competitor_id}/standings.json",
         "Show the standings of a competitor in every ranking they are in",
+        operation_id="showCompetitorStandings",
         question=CompetitorStandingsQuestion,
         answer=Answer("rankings", CompetitorStandingsShape),
         render=show_competitor_standings,

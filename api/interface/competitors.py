@@ -7,6 +7,7 @@ from typing import Annotated, Final, Protocol
 from msgspec import Meta, Raw, Struct
 
 from api.http.outgoing import Later, Part, joined
+from api.http.times import timestamp
 from api.interface import paging
 from api.interface.declarations import Many, Operation, Read, Write
 from api.interface.fields import COLOR, ID, NAME, PHRASE, TAGS, Field, Fields
@@ -17,6 +18,7 @@ from api.interface.rendering import (
     Answer,
     TaggedBody,
     Taking,
+    Timestamp,
     View,
     cut,
     encode,
@@ -25,7 +27,6 @@ from api.interface.rendering import (
     resource,
     short,
     tagged_body,
-    timestamp,
 )
 from engine.domain.commands import ChangeCompetitor, RegisterCompetitor, RegisterCompetitors
 from engine.domain.terms import TAGS_MAX, CompetitorId, RankingId
@@ -52,8 +53,8 @@ class CompetitorShape(Struct, kw_only=True):
     level: int
     lft: int
     rgt: int
-    created_at: str
-    updated_at: str
+    created_at: Timestamp
+    updated_at: Timestamp
 
 
 RawCompetitor = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/components/schemas/Competitor"})]
@@ -189,8 +190,7 @@ class CompetitorPieces:
     def __init__(self, held: HeldBoard, kept: SmallPieces[CompetitorId]) -> None:
         self.held = held
         self._kept = kept
-        if held.stamp > kept.stamp:
-            kept.renew(held.stamp)
+        kept.renew(held.stamp)
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -268,6 +268,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Read(
         "competitors.json",
         "List the competitors",
+        operation_id="listCompetitors",
         question=CompetitorsQuestion,
         answer=Answer("competitors", CompetitorsShape),
         render=list_competitors,
@@ -283,6 +284,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Read(
         "competitors/{competitor_id}.json",
         "Show a competitor",
+        operation_id="showCompetitor",
         question=CompetitorQuestion,
         answer=Answer("competitor", CompetitorShape),
         render=show_competitor,
@@ -291,6 +293,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "POST",
         "competitors.json",
         "Register a competitor, or several",
+        operation_id="registerCompetitor",
         command=RegisterCompetitor,
         answer=Answer("competitor", CompetitorShape, "added"),
         render=render_competitor,
@@ -302,6 +305,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "PUT",
         "competitors/{competitor_id}.json",
         "Change a competitor; what is absent stays as it is",
+        operation_id="changeCompetitor",
         command=ChangeCompetitor,
         answer=Answer("competitor", CompetitorShape),
         render=render_competitor,

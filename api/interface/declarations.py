@@ -16,12 +16,16 @@ from api.interface.fields import Fields, items_field
 from api.interface.rendering import Answer, TaggedBody, View
 from engine.domain.commands import Command, UnvoidCompetition, VoidCompetition
 from engine.domain.events import Event
+from engine.domain.terms import RankingId, Sequence
+from engine.log.log import Head
 from engine.process.turns import Turns
+from projections.board.competition_sums import CompetitionSums
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
 
 TOURNAMENT: Final = "/tournament/{tournament}/"
-"""All operations are below this path. `path`, in the rows, is what follows it."""
+"""All operations are below this path. `path`, in the rows, is what follows it. `operation_id` is what clients that are
+generated from the document call an operation."""
 
 
 class Read(Struct, frozen=True):
@@ -32,6 +36,7 @@ class Read(Struct, frozen=True):
 
     path: str
     summary: str
+    operation_id: str
     question: Callable[..., Any]
     answer: Answer
     render: Callable[[View, Answer, Any], TaggedBody | Later]
@@ -43,13 +48,22 @@ class Read(Struct, frozen=True):
 class RecallContext(Struct):
     """What a Recall is answered from. `live` is current: it knows the head, and what exists by now. `turns` are for
     work that takes long. `begin` begins a long answer when there is room for it. `log_is_read`: what is read of the log
-    must still be there when the answer is made; False: nothing was read."""
+    must still be there when the answer is made; False: nothing was read. `log_head`: the head of the log that is read,
+    if it is not the live's, which may stand at an earlier event than any block ends with."""
 
     live: LiveTournament
     past: Past
     turns: Turns
     begin: Callable[[Later], Awaitable[Long]]
     log_is_read: bool = True
+    log_head: Head | None = None
+
+    async def read_sums(self, ranking_id: RankingId, sequence: Sequence) -> CompetitionSums:
+        """Reads what the competitors of a ranking got in each competition up to an event. Raises as `Past`."""
+        tournament_id, head = self.live.tournament_id, self.log_head or self.live.head
+        sums = await self.past.competition_sums(tournament_id, ranking_id, sequence)
+        await self.past.refuse_replaced(tournament_id, head)  # or its slices may be of two histories
+        return sums
 
 
 class Recall(Struct, frozen=True):
@@ -58,6 +72,7 @@ class Recall(Struct, frozen=True):
 
     path: str
     summary: str
+    operation_id: str
     question: Callable[..., Any]
     answer: Answer
     render: Callable[[RecallContext, Answer, Any], Awaitable[TaggedBody | Long]]
@@ -83,6 +98,7 @@ class Write(Struct, frozen=True):
     method: str
     path: str
     summary: str
+    operation_id: str
     command: Callable[..., Command]
     answer: Answer
     render: Callable[[View, Answer, Any], bytes | Later]
@@ -116,9 +132,29 @@ class Preview(Struct, frozen=True):
 
     path: str
     summary: str
+    operation_id: str
     command: type[VoidCompetition | UnvoidCompetition]
     answer: Answer
     fields: Fields = ()
+
+
+class Stream(Struct, frozen=True):
+    """Goes on answering: what has happened in the tournament, and then what happens. It is no envelope, and has no end.
+    `fields` are those of its query."""
+
+    path: str
+    summary: str
+    operation_id: str
+    fields: Fields = ()
+
+
+class Issue(Struct, frozen=True):
+    """Gives the token that asks something of its own, which is no event: nothing of it is in the log."""
+
+    path: str
+    summary: str
+    operation_id: str
+    answer: Answer
 
 
 Operation = Read | Recall | Write | Preview

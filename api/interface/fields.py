@@ -11,7 +11,7 @@ same in either form of body.
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -32,6 +32,8 @@ from engine.domain.terms import (
 _T = TypeVar("_T")
 Schema = Mapping[str, Any]
 """JSON Schema."""
+EMPTY: Final[Schema] = {"type": "string", "maxLength": 0}
+"""Of an empty field of a form, which counts as absent."""
 
 
 class FieldMisread(ValueError):
@@ -296,6 +298,7 @@ NAME: Final = FieldType(
         "minLength": 1,
         "maxLength": NAME_CHARACTERS_MAX,
         "pattern": rf"^[^\s{_NO_CONTROL}]([^{_NO_CONTROL}]*[^\s{_NO_CONTROL}])?$",
+        "examples": ["Ana"],
     },
 )
 _SHORT: Final[Schema] = {"type": "string", "maxLength": NAME_CHARACTERS_MAX, "pattern": f"^[^{_NO_CONTROL}]*$"}
@@ -326,7 +329,7 @@ DESCRIPTION: Final = FieldType(
         "pattern": r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$",
     },
 )
-COLOR: Final = FieldType(str, {"type": "string", "pattern": "^[0-9a-fA-F]{6}$"})
+COLOR: Final = FieldType(str, {"type": "string", "pattern": "^[0-9a-fA-F]{6}$", "examples": ["c0ffee"]})
 
 
 def _phrase(text: str) -> str:
@@ -345,7 +348,7 @@ def _sort(text: str) -> Sort:
     return Sort(text)
 
 
-SORT: Final = FieldType(_sort, {"enum": [*map(str, Sort)]})
+SORT: Final = FieldType(_sort, {"type": "string", "enum": [*map(str, Sort)]})
 
 
 def one_of(*words: str) -> FieldType:
@@ -356,7 +359,7 @@ def one_of(*words: str) -> FieldType:
             raise misread(text, " or ".join(words))
         return text
 
-    return FieldType(read, {"enum": [*words]})
+    return FieldType(read, {"type": "string", "enum": [*words]})
 
 
 def _boolean(text: str) -> bool:
@@ -365,7 +368,16 @@ def _boolean(text: str) -> bool:
     return text == "true"
 
 
-BOOLEAN: Final = FieldType(_boolean, {"type": "boolean"})
+def _of_boolean(value: bytes) -> str:
+    return value.decode() if value in (b"true", b"false") else _of_string(value)
+
+
+BOOLEAN: Final = FieldType(
+    _boolean,
+    {"type": "boolean"},
+    _of_boolean,
+    {"anyOf": [{"type": "boolean"}, {"type": "string", "enum": ["true", "false"]}]},
+)
 
 
 # ── Kinds: numbers ──────────────────────────────────────────────────────────────────────────────────────
@@ -432,6 +444,24 @@ FROM_0: Final = FieldType(_from_0, {"type": "integer", "minimum": 0, "maximum": 
 FROM_1: Final = FieldType(_from_1, _ID_SCHEMA)
 
 
+def number_or(*words: str) -> FieldType:
+    """A number from 1 up, or one of these words."""
+
+    def read(text: str) -> int | str:
+        try:
+            return text if text in words else _from_1(text)
+        except FieldMisread:
+            raise misread(text, f"{', '.join(words)} or a whole number from 1 up") from None
+
+    def of_json(value: bytes) -> str:
+        return _of_string(value) if value.startswith(b'"') else _of_number(value)
+
+    number: Schema = {"type": "integer", "minimum": 1, "maximum": ID_MAX}
+    word: Schema = {"type": "string", "enum": [*words]}
+    text: Schema = {"anyOf": [word, {"type": "string", "pattern": _ID_PATTERN}]}
+    return FieldType(read, {"anyOf": [word, number]}, of_json, {"anyOf": [number, text]})
+
+
 def count(default: int, most: int) -> FieldType:
     """How many are asked for. A number above `most` means `most`; `default` is what the question has if none is."""
     return FieldType(
@@ -440,8 +470,9 @@ def count(default: int, most: int) -> FieldType:
     )
 
 
-def number_up_to(least: int, most: int) -> FieldType:
-    """A number within these bounds. A number above `most` is refused."""
+def number_up_to(least: int, most: int, default: int | None = None) -> FieldType:
+    """A number within these bounds. A number above `most` is refused. `default` is what the question has if none is
+    given; None: nothing."""
 
     def read(text: str) -> int:
         number = _number(text, least)
@@ -449,7 +480,8 @@ def number_up_to(least: int, most: int) -> FieldType:
             raise misread(text, f"at most {most}")
         return number
 
-    return FieldType(read, {"type": "integer", "minimum": least, "maximum": most})
+    bounds: Schema = {"type": "integer", "minimum": least, "maximum": most}
+    return FieldType(read, bounds if default is None else {**bounds, "default": default})
 
 
 # ── Kinds: lists ────────────────────────────────────────────────────────────────────────────────────────
@@ -490,7 +522,7 @@ def ids_up_to(most: int) -> FieldType:
             raise FieldMisread("must name each id once")
         return ids
 
-    return FieldType(read, {"type": "string", "pattern": "^[1-9][0-9]{0,17}$"})
+    return FieldType(read, {"type": "array", "items": _ID_SCHEMA, "minItems": 1, "maxItems": most, "uniqueItems": True})
 
 
 def _of_list(items_max: int, kind: type[list[str]] | type[list[str | int]], what: str) -> Callable[[bytes], str]:
@@ -513,7 +545,11 @@ def _of_list(items_max: int, kind: type[list[str]] | type[list[str | int]], what
 
 
 _TAGS_SCHEMA: Final[Schema] = {"type": "string", "pattern": rf"^[^,\s{_NO_CONTROL}]{{1,50}}$"}
-_IDS_SCHEMA: Final[Schema] = {"type": "string", "pattern": "^[1-9][0-9]{0,17}(,[1-9][0-9]{0,17})*$"}
+_IDS_SCHEMA: Final[Schema] = {
+    "type": "string",
+    "pattern": "^[1-9][0-9]{0,17}(,[1-9][0-9]{0,17})*$",
+    "examples": ["7,8"],
+}
 TAGS: Final = FieldType(
     _tags,
     _TAGS_SCHEMA,
@@ -566,30 +602,32 @@ def _json_schema(field: Field) -> Schema:
     schema = field.type.json_schema or field.type.schema
     if field.required:
         return {**schema, "description": field.about}
-    return {"anyOf": [schema, {"const": ""}, {"type": "null"}], "description": field.about}  # either: as absent
+    return {"anyOf": [schema, {"type": "null"}, EMPTY], "description": field.about}  # either: as absent
 
 
 # ── Kinds: times ────────────────────────────────────────────────────────────────────────────────────────
-# A time in a query is as exact as it is written: 12:30:00 is the whole of that second. Answers show an event with the
-# second that it was recorded in. So a query for the time that an answer shows includes that event.
+# A time in a query is as exact as it is written: 12:30:00 is the whole of that second. So a query for the time that an
+# answer shows, however exact that is, includes that event. A time without a zone is in UTC, as those are that answers
+# show without one.
 
 SECOND: Final = timedelta(seconds=1)
 _TICK: Final = timedelta(microseconds=1)
-_MOMENT: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2}) ([0-9]{2}):([0-9]{2}):([0-9]{2})")
 _TIME: Final = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[ T]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?)?Z?", re.ASCII
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[ T]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?)?"
+    r"(?:Z|([+-])([0-9]{2}):([0-5][0-9]))?",
+    re.ASCII | re.IGNORECASE,
 )
-FORM_OF_TIMES: Final = "a time in UTC of the form yyyy-mm-dd HH:ii:ss"
+FORM_OF_TIMES: Final = "a time of the form yyyy-mm-dd HH:ii:ss, in UTC unless an offset such as +02:00 follows"
 _DATE_PATTERN: Final = "(19|20)[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])"
-_CLOCK_PATTERN: Final = " ([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+_CLOCK_PATTERN: Final = r"[ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
+_ZONE_PATTERN: Final = "(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?"
 
 
 def _moment(text: str) -> datetime:
-    if written := _MOMENT.fullmatch(text):
-        year, month, day, hour, minute, second = map(int, written.groups())
-        with suppress(ValueError):  # the 30th of February, 24 o'clock
-            return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
-    raise misread(text, FORM_OF_TIMES)
+    begin, length = _time(text)
+    if length > SECOND:
+        raise misread(text, FORM_OF_TIMES)
+    return begin
 
 
 def begin_of_time(text: str) -> datetime:
@@ -611,19 +649,31 @@ def end_of_time(text: str) -> datetime:
 def _time(text: str) -> tuple[datetime, timedelta]:
     """When the time in `text` begins, and how long it lasts."""
     if written := _TIME.fullmatch(text):
-        year, month, day, hour, minute, second, fraction = written.groups()
-        with suppress(ValueError):
+        year, month, day, hour, minute, second, fraction, sign, hours, minutes = written.groups()
+        with suppress(ValueError, OverflowError):  # the 30th of February, 24 o'clock, before the year 1
+            east = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
             begin = datetime(
                 int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0),
-                int((fraction or "0").ljust(6, "0")), tzinfo=UTC,
-            )  # fmt: skip
+                int((fraction or "0").ljust(6, "0")), tzinfo=timezone(-east if sign == "-" else east),
+            ).astimezone(UTC)  # fmt: skip
             if fraction:
                 return begin, timedelta(microseconds=10 ** (6 - len(fraction)))
             return begin, SECOND if second else timedelta(minutes=1) if hour else timedelta(days=1)
     raise misread(text, FORM_OF_TIMES)
 
 
-MOMENT: Final = FieldType(_moment, {"type": "string", "pattern": f"^{_DATE_PATTERN}{_CLOCK_PATTERN}$"})
-_TIME_SCHEMA: Final[Schema] = {"type": "string", "pattern": f"^{_DATE_PATTERN}({_CLOCK_PATTERN})?$"}
+MOMENT: Final = FieldType(
+    _moment,
+    {
+        "type": "string",
+        "pattern": f"^{_DATE_PATTERN}{_CLOCK_PATTERN}{_ZONE_PATTERN}$",
+        "examples": ["2026-05-02 17:00:00", "2026-05-02T17:00:00Z", "2026-05-02T19:00:00+02:00"],
+    },
+)
+_TIME_SCHEMA: Final[Schema] = {
+    "type": "string",
+    "pattern": f"^{_DATE_PATTERN}({_CLOCK_PATTERN})?{_ZONE_PATTERN}$",
+    "examples": ["2026-05-02", "2026-05-02 17:04:11", "2026-05-02T19:04:11+02:00"],
+}
 TIME_BEGIN: Final = FieldType(begin_of_time, _TIME_SCHEMA)
 TIME_END: Final = FieldType(end_of_time, _TIME_SCHEMA)

@@ -6,16 +6,18 @@ from typing import Final
 
 from msgspec import Struct
 
+from api.http.times import instant
 from api.interface.declarations import Operation, Recall, RecallContext
 from api.interface.fields import Field, number_up_to
 from api.interface.lookup import unity_of
-from api.interface.rendering import Answer, TaggedBody, encode, tagged_body, timestamp
-from api.interface.standings import MOMENT_FIELDS, PastWindow, recorded_at_head
+from api.interface.questions import MOMENT_FIELDS, PastWindow
+from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
+from api.interface.standings import recorded_at_head
 from api.interface.windows import WINDOW_FIELDS
 from engine.domain.errors import Unacceptable
 from engine.domain.terms import Sequence, UnityId
 from engine.process.turns import Turn, in_turns
-from projections.board.board import Board
+from projections.board.board import Board, give_sums
 from projections.board.form import CompetitionSum, forms, looked_at
 from projections.board.order import OrderedLines
 from projections.live.orders import made_in_turns
@@ -47,7 +49,7 @@ class FormShape(Struct, kw_only=True):
     unity_id: int
     version: int
     sequence: int
-    recorded_at: str
+    recorded_at: Instant
     lines: int
     competitors: list[CompetitorFormShape]
 
@@ -65,6 +67,9 @@ async def answer_form(context: RecallContext, answer: Answer, question: FormQues
     if moment is None:
         unity_id = unity_of(live.board, ranking_id, question.unity_id)
         order = await live.orders.of(ranking_id, unity_id)
+        while live.board.rankings[ranking_id].competition_sums is None:
+            await live.followed_sums.follow(ranking_id, context.read_sums)
+            order = await live.orders.of(ranking_id, unity_id)
         head = live.head
         shape = await _form(live.board, question, unity_id, order)
         return _answered(answer, shape, head.sequence, await recorded_at_head(context, head))
@@ -72,6 +77,7 @@ async def answer_form(context: RecallContext, answer: Answer, question: FormQues
         unity_of(live.board, ranking_id, moment.unity_id)
     then = await context.past.at(live.tournament_id, ranking_id, moment, live.head.sequence)
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
+    give_sums(then.board, ranking_id, await context.read_sums(ranking_id, then.sequence))
     ranking = then.board.rankings[ranking_id]
     order = await made_in_turns(ranking.participants, ranking.unities[unity_id], turn=Turn())
     shape = await _form(then.board, question, unity_id, order)
@@ -80,18 +86,20 @@ async def answer_form(context: RecallContext, answer: Answer, question: FormQues
 
 async def _form(board: Board, question: FormQuestion, unity_id: UnityId, order: OrderedLines) -> FormShape:
     """The form without its moment. It takes hold of all it shows before it gives way to others. Raises Unacceptable."""
-    unity = board.rankings[question.ranking_id].unities[unity_id]
+    ranking = board.rankings[question.ranking_id]
+    unity, sums = ranking.unities[unity_id], ranking.competition_sums
+    assert sums is not None
     shape = FormShape(
         unity_id=unity_id, version=unity.version, sequence=0, recorded_at="", lines=len(order), competitors=[]
     )
     competitor_ids = [line.competitor_id for line in question.lines(order)]
-    count = looked_at(unity, competitor_ids)
+    count = looked_at(sums, unity_id, competitor_ids)
     if count > FORM_SUMS_MAX:
         raise Unacceptable(
             f"The competitors of this window have {count:,} sums of competitions, and one answer looks at no more than "
             f"{FORM_SUMS_MAX:,}; ask for fewer lines."
         )
-    found = await in_turns(forms(board, unity, competitor_ids, question.last))
+    found = await in_turns(forms(board, sums, unity_id, competitor_ids, question.last))
     shape.competitors = [CompetitorFormShape(c, _shapes(found[c])) for c in competitor_ids]
     return shape
 
@@ -101,7 +109,7 @@ def _shapes(sums: Iterable[CompetitionSum]) -> list[CompetitionSumShape]:
 
 
 def _answered(answer: Answer, shape: FormShape, sequence: Sequence, recorded_at: datetime) -> TaggedBody:
-    shape.sequence, shape.recorded_at = sequence, timestamp(recorded_at)
+    shape.sequence, shape.recorded_at = sequence, instant(recorded_at)
     return tagged_body(answer.body(encode(shape)))
 
 
@@ -109,11 +117,12 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Recall(
         "rankings/{ranking_id}/form.json",
         "Show what competitors got in their last competitions, now or at one moment of the past",
+        operation_id="showForm",
         question=FormQuestion,
         answer=Answer("form", FormShape),
         render=answer_form,
         fields=(
-            Field("last", number_up_to(1, LAST_MAX), f"so many competitions of each; without it, {LAST_DEFAULT}"),
+            Field("last", number_up_to(1, LAST_MAX, LAST_DEFAULT), "so many competitions of each"),
             *MOMENT_FIELDS,
             *WINDOW_FIELDS,
         ),

@@ -4,26 +4,34 @@ GET   token ─► scope ─► tournament ─► query ─► live tournament, 
                                                     └─► the log, for questions about the past ─► bytes
 POST  token ─► scope ─► tournament ─► body ─► form ─► command ─► desk ─► bytes
 PUT
+GET …/events   token, ticket or session ─► tournament ─► query ─► live tournament, made current ─► stream
+
+The console does what it does through `perform`, `preview` and `visited`: the same rows and rules, for the token that
+somebody has signed in with.
 """
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final, assert_never
 
 from aiohttp import web
 
 from api.desk.conditions import Condition, parse_if_match
 from api.desk.desk import Desk
+from api.desk.docket import Receipt
 from api.desk.remembered import Slugs
-from api.http.auth import Guard, Scope, Token
+from api.http.auth import Guard, Scope, Token, good_token
 from api.http.body import Bodies
 from api.http.compression import Compression
-from api.http.forms import Form, fingerprint, parse_id
+from api.http.cookies import refuse_foreign, session_text
+from api.http.forms import Form, PathIds, fingerprint, path_ids
 from api.http.outgoing import Later, Long, Outgoing
 from api.http.preferences import prefers_minimal
 from api.http.reply import Reply, header
 from api.http.router import Handler, IncomingRequest, Router
+from api.http.sessions import Opener, Session, open_session, session_digest
 from api.http.throttle import Throttle, address_of
 from api.interface.declarations import (
     TOURNAMENT,
@@ -39,21 +47,35 @@ from api.interface.declarations import (
 from api.interface.fields import ITEMS, FormReader, ItemsReader, read_query
 from api.interface.lookup import ranking_of
 from api.interface.operations import OPERATIONS
+from api.interface.public_view import PublicViews
 from api.interface.rendering import TaggedBody
-from api.interface.voiding import render_preview
-from engine.domain.commands import Command
-from engine.domain.errors import Forbidden, NotFound, Unauthenticated, Unreadable
+from api.interface.stream import (
+    EVENTS,
+    TICKETS,
+    StreamQuestion,
+    answer_ticket,
+    first_after,
+    format_of,
+    refuse_unknown_ranking,
+    start_of,
+)
+from api.interface.tournaments import NO_TOURNAMENT, SLUG_CHARACTERS_LOGGED, pin_named
+from api.interface.voiding import answer_preview
+from api.stream.followers import Streams
+from api.stream.frames import WHOLE_LOG, reset
+from api.stream.listeners import STREAM_HEADERS, Asked, StreamReply
+from api.stream.tickets import create_ticket, use_ticket
+from engine.domain.commands import Command, UnvoidCompetition, VoidCompetition
+from engine.domain.errors import Forbidden, HistoryReplaced, NotFound, Unauthenticated, Unreadable
 from engine.domain.terms import TournamentId
 from engine.process.turns import in_turns
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
 
-PathIds = Mapping[str, Any]
-
 QUERIES_KEPT_MAX: Final = 1_000
 QUERY_KEPT_CHARACTERS_MAX: Final = 50
-SLUG_CHARACTERS_LOGGED: Final = 100
-_NO_TOURNAMENT: Final = "There is no such tournament; see the slug in its address."
+SESSIONS_KNOWN_MAX: Final = 10_000
+"""Sessions that a process knows at once. Beyond them it forgets all of them, which are then like any new one."""
 _MINIMAL_APPLIED: Final = header("Preference-Applied", "return=minimal")
 _IDEMPOTENCY_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
@@ -67,6 +89,7 @@ class Handlers:
         guard: Guard,
         outgoing: Outgoing,
         compression: Compression,
+        streams: Streams,
         *,
         failures: Throttle,
         requests: Throttle | None = None,
@@ -80,12 +103,17 @@ class Handlers:
         self._proxies = proxies
         self._outgoing = outgoing
         self._compression = compression
+        self._streams = streams
         self._past = Past(desk.database, outgoing.turns)
         self._slugs = Slugs(desk.database)
+        self._sessions_known: set[bytes] = set()  # the digests of those that were open when they were last looked up
+        self.public_views = PublicViews(desk, self._slugs, outgoing)
 
     def add_to(self, router: Router) -> None:
         for operation in OPERATIONS:
             router.add(method_of(operation), TOURNAMENT + operation.path, self._handler(operation))
+        router.add("GET", TOURNAMENT + EVENTS.path, self._follow)
+        router.add("POST", TOURNAMENT + TICKETS.path, self._issue_ticket)
 
     def _handler(self, operation: Operation) -> Handler:
         match operation:
@@ -105,14 +133,40 @@ class Handlers:
 
         Raises Unauthenticated, Forbidden, TooManyRequests and DatabaseUnavailable.
         """
-        authorization = incoming.request.headers.get("Authorization")
+        token = await self.token_of(incoming, incoming.request.headers.get("Authorization"))
+        refuse_beyond_scope(token, scope)
+        return token
+
+    async def token_of(self, incoming: IncomingRequest, authorization: str | None) -> Token:
+        """Returns the good token in an Authorization header, and counts the request. Raises Unauthenticated,
+        TooManyRequests and DatabaseUnavailable."""
         token = self._guard.kept(authorization) or await self._looked_up(incoming.request, authorization)
+        self._count(incoming, token)
+        return token
+
+    def _count(self, incoming: IncomingRequest, token: Token) -> None:
+        """Notes whose request it is. Raises TooManyRequests."""
         incoming.facts["actor"] = token.token_id
         if self._requests is not None:
             self._requests.take(token.token_id)
-        if token.scope < scope:
-            raise Forbidden(f"This needs a token of scope {scope.text}; this token's is {token.scope.text}.")
-        return token
+
+    async def session_of(self, incoming: IncomingRequest, text: str) -> tuple[Session, Token]:
+        """Returns the open session of this text with its token, and counts the request. Raises Unauthenticated,
+        TooManyRequests and DatabaseUnavailable."""
+        address, digest = address_of(incoming.request, proxies=self._proxies), session_digest(text)
+        if digest not in self._sessions_known:  # or the failures of others at its address would hold it up
+            self._failures.refuse(address)
+        async with self._desk.database.connection() as connection:
+            found = await open_session(connection, text)
+        if found is None:
+            self._sessions_known.discard(digest)
+            self._failures.count(address)
+            raise Unauthenticated(_NO_SESSION)
+        if len(self._sessions_known) >= SESSIONS_KNOWN_MAX:
+            self._sessions_known.clear()
+        self._sessions_known.add(digest)
+        self._count(incoming, found[1])
+        return found
 
     async def _looked_up(self, request: web.BaseRequest, authorization: str | None) -> Token:
         """Looks up a token that is not known, or no longer. If it was good a moment ago, the failures of others at its
@@ -134,30 +188,17 @@ class Handlers:
         incoming.facts["tournament"] = slug[:SLUG_CHARACTERS_LOGGED]
         tournament_id = await self._slugs.tournament_id(slug)
         if tournament_id is None or not token.allows(tournament_id):
-            raise NotFound(_NO_TOURNAMENT)
+            raise NotFound(NO_TOURNAMENT)
         return tournament_id
 
     async def _pin(self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId) -> LiveTournament:
-        """Pins the live of the tournament, once it is sure to be that of the path. The caller must unpin it.
+        """Pins the live of the tournament, as `pin_named`. Raises as that and as `_tournament`."""
 
-        After a restore a slug can mean another tournament than before, and an id can belong to another one. So the slug
-        of the live decides: it is from the same moment as its log. Raises as `_tournament`, `LivePool.pin` and
-        `LivePool.make_current`.
-        """
+        async def again(_: str) -> TournamentId:
+            return await self._tournament(incoming, token)
+
         slug = incoming.parameters["tournament"]
-        live = await self._desk.live_pool.pin(tournament_id)
-        if live.slug == slug:
-            return live
-        try:
-            self._slugs.forget(slug)
-            await self._desk.live_pool.make_current(live)
-        finally:
-            self._desk.live_pool.unpin(live)
-        live = await self._desk.live_pool.pin(await self._tournament(incoming, token))
-        if live.slug == slug:
-            return live
-        self._desk.live_pool.unpin(live)
-        raise NotFound(_NO_TOURNAMENT)
+        return await pin_named(self._desk.live_pool, self._slugs, slug, tournament_id, again)
 
     @asynccontextmanager
     async def _pinned(
@@ -186,7 +227,7 @@ class Handlers:
             token = await self.authenticated(incoming, scope_of(operation))
             tournament_id = await self._tournament(incoming, token)
             read = arguments(incoming.request)
-            question = operation.question(**_ids(incoming.parameters), **read)
+            question = operation.question(**path_ids(incoming.parameters), **read)
             live = await self._pin(incoming, token, tournament_id)
             try:
                 await self._desk.live_pool.make_current(live)
@@ -206,18 +247,26 @@ class Handlers:
             token = await self.authenticated(incoming, scope_of(operation))
             tournament_id = await self._tournament(incoming, token)
             arguments = _read_query(incoming.request, operation)
-            question = operation.question(**_ids(incoming.parameters), **arguments)
-            async with self._pinned(incoming, token, tournament_id) as live:
-                await self._desk.live_pool.make_current(live)
-                ranking_of(live.board, question.ranking_id)
-                head = live.head
-                context = RecallContext(live, self._past, self._outgoing.turns, self._outgoing.begun)
+            question = operation.question(**path_ids(incoming.parameters), **arguments)
+            async with self._recalled(incoming, token, tournament_id) as context:
+                ranking_of(context.live.board, question.ranking_id)
                 answer = await operation.render(context, operation.answer, question)
-                if context.log_is_read:
-                    await self._past.refuse_replaced(tournament_id, head)  # or its slices may be of two histories
             return await self._compression.reply(incoming.request, answer.body, etag=answer.etag)
 
         return handle
+
+    @asynccontextmanager
+    async def _recalled(
+        self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId
+    ) -> AsyncIterator[RecallContext]:
+        """What questions about the past are answered from. What was read of the log is checked at the end."""
+        async with self._pinned(incoming, token, tournament_id) as live:
+            await self._desk.live_pool.make_current(live)
+            head = live.head
+            context = RecallContext(live, self._past, self._outgoing.turns, self._outgoing.begun)
+            yield context
+            if context.log_is_read:
+                await self._past.refuse_replaced(tournament_id, head)  # or its slices may be of two histories
 
     def _write_handler(self, operation: Write) -> Handler:
         form_reader = FormReader(operation.takes)
@@ -233,7 +282,7 @@ class Handlers:
             _refuse_query(request)
             key = _idempotency_key(request)
             form = await self._bodies.form(request, form_of_json)
-            ids = _ids(incoming.parameters)
+            ids = path_ids(incoming.parameters)
             condition = _condition(request, ids)
             minimal = "Prefer" in request.headers and prefers_minimal(request.headers.getall("Prefer"))
             many = operation.many if form.get(ITEMS) else None
@@ -282,27 +331,139 @@ class Handlers:
             token = await self.authenticated(incoming, scope_of(operation))
             tournament_id = await self._tournament(incoming, token)
             arguments = _read_query(incoming.request, operation)
-            command = operation.command(**_ids(incoming.parameters), **arguments)
+            command = operation.command(**path_ids(incoming.parameters), **arguments)
             async with self._pinned(incoming, token, tournament_id) as live:
-                decided = await self._desk.preview(live, command)
-                body = render_preview(live, operation.answer, decided)
+                body = await self._previewed(live, operation, command)
                 if isinstance(body, Long):
                     await self._outgoing.begun(lambda: body)  # it has begun, and is only to be counted
             return await self._compression.reply(incoming.request, body)
 
         return handle
 
+    async def _previewed(
+        self, live: LiveTournament, operation: Preview, command: VoidCompetition | UnvoidCompetition
+    ) -> bytes | Long:
+        decided = await self._desk.preview(live, command)
+        read = partial(self._past.competition_sums, live.tournament_id)
+        return await answer_preview(live, operation.answer, decided, read)
 
-def _ids(parameters: Mapping[str, str]) -> PathIds:
-    """The ids among the parameters of a path, by name. Raises NotFound for a text that cannot be an id."""
-    ids = {}
-    for name, text in parameters.items():
-        if name != "tournament":
-            number = parse_id(text)
-            if number is None:
-                raise NotFound.of(name.removesuffix("_id"), repr(text[:40]))
-            ids[name] = number
-    return ids
+    # ── For who has signed in ───────────────────────────────────────────────────────────────────────────
+
+    @asynccontextmanager
+    async def visited(self, incoming: IncomingRequest, token: Token) -> AsyncIterator[RecallContext]:
+        """What the pages about the tournament of the path are made from, for the holder of this token. Raises NotFound
+        if the token is not for it, HistoryReplaced, DatabaseUnavailable, and TournamentStopped."""
+        tournament_id = await self._tournament(incoming, token)
+        async with self._recalled(incoming, token, tournament_id) as context:
+            yield context
+            context.log_is_read = True  # a page is made of several things, some of them read from the log
+
+    async def perform(
+        self, incoming: IncomingRequest, operation: Write, token: Token, form: Form, *, key: str, if_match: str | None
+    ) -> Receipt:
+        """Does what the operation does with this form, for the holder of this token. The ids and the tournament are
+        those of the path. `key` and `if_match` are what the headers Idempotency-Key and If-Match would say. Raises as
+        the operation does."""
+        refuse_beyond_scope(token, operation.scope)
+        tournament_id = await self._tournament(incoming, token)
+        _refuse_odd_key(key)
+        ids = path_ids(incoming.parameters)
+        condition = None if if_match is None else parse_if_match([if_match], ids)
+        (command,) = await self._commands(operation, ids, [FormReader(operation.fields).read(form)])
+        path = (TOURNAMENT + operation.path).format(**incoming.parameters)
+        async with self._pinned(incoming, token, tournament_id) as live:
+            receipt = await self._desk.submit(
+                live,
+                command,
+                actor=token.token_id,
+                idempotency_key=key,
+                fingerprint=fingerprint(operation.method, path, form),
+                condition=condition,
+            )
+        incoming.facts["sequence"] = receipt.last_sequence
+        if receipt.replayed:
+            incoming.facts["replayed"] = True
+        return receipt
+
+    async def preview(self, incoming: IncomingRequest, operation: Preview, token: Token) -> bytes | None:
+        """The body that answers the operation; None: it is a long one. Raises as the operation does."""
+        refuse_beyond_scope(token, scope_of(operation))
+        tournament_id = await self._tournament(incoming, token)
+        command = operation.command(**path_ids(incoming.parameters))
+        async with self._pinned(incoming, token, tournament_id) as live:
+            body = await self._previewed(live, operation, command)
+        return body if isinstance(body, bytes) else None
+
+    # ── Streams ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _follow(self, incoming: IncomingRequest) -> Reply:
+        request = incoming.request
+        opener, token = await self._opener(incoming)
+        tournament_id = await self._tournament(incoming, token)
+        question = StreamQuestion(**read_query(_query(request), EVENTS.fields))
+        form = format_of(request)
+        start = start_of(request, question)
+        async with self._pinned(incoming, token, tournament_id) as live:
+            await self._desk.live_pool.make_current(live)
+            refuse_unknown_ranking(live, question)
+            self._streams.refuse_more(tournament_id, WHOLE_LOG, opener)
+            head = live.head
+            after = await first_after(self._desk.database, live, start, head.sequence)
+            if live.dropped:
+                raise HistoryReplaced
+            if after is None or request.method == "HEAD":
+                body = b"" if after is not None else reset(form, live.head, WHOLE_LOG)
+                return Reply(body, media_type=form, headers=STREAM_HEADERS)
+            asked = Asked(form=form, after=after, end=head, opener=opener, wanted=question.wanted, speed=question.speed)
+            return StreamReply(self._streams, live, asked, incoming.facts)
+
+    async def _opener(self, incoming: IncomingRequest) -> tuple[Opener, Token]:
+        """What opens the stream: the token of the request, the one that asked for its ticket, or the session of a page
+        of ours. Raises as `authenticated`, and Forbidden if a session is used by another page."""
+        request = incoming.request
+        ticket, session = request.query.get("ticket"), session_text(request)
+        if "Authorization" in request.headers or (ticket is None and session is None):
+            token = await self.authenticated(incoming, Scope.READ)
+            return Opener(token.token_id), token
+        if ticket is None and session is not None:
+            refuse_foreign(request, proxies=self._proxies)
+            opened, token = await self.session_of(incoming, session)
+            return Opener(token.token_id, opened.session_id), token
+        address = address_of(request, proxies=self._proxies)
+        self._failures.refuse(address)
+        found = await self._token_of_ticket(incoming.parameters["tournament"], ticket or "")
+        if found is None:
+            self._failures.count(address)
+            raise Unauthenticated(_NO_TICKET)
+        self._count(incoming, found)
+        return Opener(found.token_id), found
+
+    async def _token_of_ticket(self, slug: str, ticket: str) -> Token | None:
+        tournament_id = await self._slugs.tournament_id(slug)
+        if tournament_id is None:
+            return None
+        async with self._desk.database.connection() as connection:
+            token_id = await use_ticket(connection, tournament_id, ticket)
+            return None if token_id is None else await good_token(connection, token_id)
+
+    async def _issue_ticket(self, incoming: IncomingRequest) -> Reply:
+        token = await self.authenticated(incoming, Scope.READ)
+        tournament_id = await self._tournament(incoming, token)
+        _refuse_query(incoming.request)
+        _NO_FIELDS.read(await self._bodies.form(incoming.request, _form_of_no_fields))
+        async with self._desk.database.connection() as connection:
+            text, expires_at = await create_ticket(connection, tournament_id, token.token_id)
+        return Reply(answer_ticket(TICKETS.answer, text, expires_at), headers=_NOT_STORED)
+
+
+_NO_FIELDS: Final = FormReader(())
+_NOT_STORED: Final = header("Cache-Control", "no-store")
+_NO_SESSION: Final = "You are not signed in, or no longer; sign in with your token."
+_NO_TICKET: Final = "This ticket was used, has expired, or never was; get a new one for each connection."
+
+
+def _form_of_no_fields(body: bytes) -> Form:
+    return _NO_FIELDS.form_of(_NO_FIELDS.json_objects.read_body(body))
 
 
 def _refuse_query(request: web.BaseRequest) -> None:
@@ -317,13 +478,23 @@ def _query(request: web.BaseRequest) -> list[tuple[str, str]]:
     return list(request.query.items()) if request.query_string else []
 
 
+def refuse_beyond_scope(token: Token, scope: Scope) -> None:
+    """Raises Forbidden if the token does not reach as far."""
+    if token.scope < scope:
+        raise Forbidden(f"This needs a token of scope {scope.text}; this token's is {token.scope.text}.")
+
+
 def _idempotency_key(request: web.BaseRequest) -> str | None:
     if "Idempotency-Key" not in request.headers:
         return None
     keys = request.headers.getall("Idempotency-Key")
+    _refuse_odd_key(*keys)
+    return keys[0]
+
+
+def _refuse_odd_key(*keys: str) -> None:
     if len(keys) > 1 or not _IDEMPOTENCY_KEY.fullmatch(keys[0]):
         raise Unreadable("Idempotency-Key must be one value of 1 to 255 visible ASCII characters.")
-    return keys[0]
 
 
 def _condition(request: web.BaseRequest, ids: PathIds) -> Condition | None:

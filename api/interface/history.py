@@ -4,16 +4,18 @@ import re
 from datetime import datetime
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
+from api.http.times import instant, instant_or_none
+from api.interface.classifications import Criteria, NeighboursShape, criteria_shape, neighbours_shape
 from api.interface.declarations import Operation, Recall, RecallContext
 from api.interface.fields import FROM_0, FROM_1, ID, TIME_BEGIN, TIME_END, Field, FieldType, count, misread
 from api.interface.lookup import refuse_unknown, unity_of
-from api.interface.rendering import Answer, TaggedBody, encode, tagged_body, timestamp, timestamp_or_none
+from api.interface.rendering import Answer, Instant, TaggedBody, encode, tagged_body
 from engine.domain.errors import Fault, Unreadable
 from engine.domain.terms import ID_MAX, ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.past.explanation import Overtaking, Step
-from projections.past.history import Filter, HistoryLine
+from projections.past.history import AnyLine, DeclarationLine, Filter
 from projections.past.past import Cursor, DatedPlace, Explanation, Range
 
 LINES_DEFAULT: Final = 100
@@ -27,28 +29,30 @@ STEPS_MAX: Final = 200
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class LineShape(Struct, kw_only=True):
-    """A line of history: one delta."""
+class HistoryLineShape(Struct, kw_only=True):
+    """A line of history: one delta. If it has `criteria`, it is one declaration of the classification, and all that is
+    said of a delta is null; none in them: the declaration before was taken back."""
 
     sequence: int
-    recorded_at: str
+    recorded_at: Instant
     actor: int
-    competitor_id: int
-    unity_id: int
+    competitor_id: int | None
+    unity_id: int | None
     competition_id: int | None
-    delta: int
-    total: int
+    delta: int | None
+    total: int | None
     position_before: int | None
     position_after: int | None
     reverses: int | None
     reason: str | None
+    criteria: Criteria | UnsetType = UNSET
 
 
-class PlaceShape(Struct, kw_only=True):
+class ExplanationPlaceShape(Struct, kw_only=True):
     """Where a competitor stood after an event; before the first one, `sequence` is 0."""
 
     sequence: int
-    recorded_at: str | None
+    recorded_at: Instant | None
     position: int | None
     total: int
 
@@ -63,11 +67,11 @@ class OvertakingShape(Struct, kw_only=True):
     whom_total: int
 
 
-class StepShape(Struct, kw_only=True):
+class ExplanationStepShape(Struct, kw_only=True):
     """An event that changed something for a competitor. `delta` null: it gave the competitor nothing, others moved."""
 
     sequence: int
-    recorded_at: str
+    recorded_at: Instant
     actor: int
     cause: str
     competition_id: int | None
@@ -81,13 +85,15 @@ class StepShape(Struct, kw_only=True):
 
 
 class ExplanationShape(Struct, kw_only=True):
-    """`next`: what to send as `from` for the rest; null: there is none."""
+    """`classification`: where the competitor stood in it after the event `to`; null: none was declared. `next`: what to
+    send as `from` for the rest; null: there is none."""
 
     competitor_id: int
     unity_id: int
-    start: PlaceShape = field(name="from")
-    end: PlaceShape = field(name="to")
-    steps: list[StepShape]
+    start: ExplanationPlaceShape = field(name="from")
+    end: ExplanationPlaceShape = field(name="to")
+    steps: list[ExplanationStepShape]
+    classification: NeighboursShape | None
     next: int | None
 
 
@@ -130,10 +136,27 @@ async def answer_history(context: RecallContext, answer: Answer, question: Histo
     return tagged_body(b'%b%b,"next":%b}' % (answer.before, lines, following))
 
 
-def line_shape(line: HistoryLine) -> LineShape:
-    return LineShape(
+def line_shape(line: AnyLine) -> HistoryLineShape:
+    recorded_at = instant(line.recorded_at)
+    if isinstance(line, DeclarationLine):
+        return HistoryLineShape(
+            sequence=line.sequence,
+            recorded_at=recorded_at,
+            actor=line.actor,
+            competitor_id=None,
+            unity_id=None,
+            competition_id=None,
+            delta=None,
+            total=None,
+            position_before=None,
+            position_after=None,
+            reverses=None,
+            reason=None,
+            criteria=criteria_shape(line.criteria),
+        )
+    return HistoryLineShape(
         sequence=line.sequence,
-        recorded_at=timestamp(line.recorded_at),
+        recorded_at=recorded_at,
         actor=line.actor,
         competitor_id=line.competitor_id,
         unity_id=line.unity_id,
@@ -210,23 +233,24 @@ def explanation_shape(explanation: Explanation, unity_id: UnityId, competitor_id
         start=_place(explanation.start),
         end=_place(explanation.end),
         steps=[_step(step) for step in explanation.steps],
+        classification=None if explanation.neighbours is None else neighbours_shape(explanation.neighbours),
         next=explanation.next,
     )
 
 
-def _place(stand: DatedPlace) -> PlaceShape:
-    return PlaceShape(
+def _place(stand: DatedPlace) -> ExplanationPlaceShape:
+    return ExplanationPlaceShape(
         sequence=stand.sequence,
-        recorded_at=timestamp_or_none(stand.recorded_at),
+        recorded_at=instant_or_none(stand.recorded_at),
         position=stand.place.position,
         total=stand.place.total,
     )
 
 
-def _step(step: Step) -> StepShape:
-    return StepShape(
+def _step(step: Step) -> ExplanationStepShape:
+    return ExplanationStepShape(
         sequence=step.recorded.sequence,
-        recorded_at=timestamp(step.recorded.recorded_at),
+        recorded_at=instant(step.recorded.recorded_at),
         actor=step.recorded.actor,
         cause=step.cause.value,
         competition_id=step.competition_id,
@@ -255,9 +279,10 @@ def _overtaking(overtaking: Overtaking) -> OvertakingShape:
 OPERATIONS: Final[tuple[Operation, ...]] = (
     Recall(
         "rankings/{ranking_id}/history.json",
-        "List the deltas of a ranking, with totals and positions",
+        "List the deltas of a ranking, with totals and positions, and the declarations of its classification",
+        operation_id="listHistory",
         question=HistoryQuestion,
-        answer=Answer("history", list[LineShape], more={"next": str | None}),
+        answer=Answer("history", list[HistoryLineShape], more={"next": str | None}),
         render=answer_history,
         fields=(
             Field("unity", ID, "only in this one", argument="unity_id"),
@@ -266,8 +291,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             Field("actor", FROM_0, "only by this token; 0: by the operator"),
             Field("from_sequence", FROM_1, "only from this event on", argument="first"),
             Field("to_sequence", FROM_1, "only up to this event", argument="last"),
-            Field("from_time", TIME_BEGIN, "only from this time on, UTC", argument="since"),
-            Field("to_time", TIME_END, "only up to this time, UTC", argument="until"),
+            Field("from_time", TIME_BEGIN, "only from this time on", argument="since"),
+            Field("to_time", TIME_END, "only up to this time", argument="until"),
             Field("after", _CURSOR, "go on after this: what was given as next"),
             Field("limit", count(LINES_DEFAULT, LINES_MAX), "lines"),
         ),
@@ -275,6 +300,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Recall(
         "rankings/{ranking_id}/explain.json",
         "Explain why a competitor has this position and total",
+        operation_id="explain",
         question=ExplainQuestion,
         answer=Answer("explanation", ExplanationShape),
         render=answer_explanation,

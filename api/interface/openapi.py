@@ -4,6 +4,7 @@ It is made from the declarations of the operations, the shapes of their answers,
 operations have in common is written here.
 """
 
+from collections.abc import Iterable
 from functools import cache
 from http import HTTPStatus
 from importlib.metadata import version
@@ -16,12 +17,27 @@ from api.http import problems
 from api.http.reply import JSON
 from api.interface.classifications import Criteria
 from api.interface.competitors import CompetitorShape
-from api.interface.declarations import TOURNAMENT, Operation, Preview, Read, Recall, Write, method_of, name_of, scope_of
-from api.interface.fields import FROM_1, SHORT, Field, Fields, Schema, items_field, json_object_of
-from api.interface.operations import OPERATIONS
+from api.interface.declarations import (
+    TOURNAMENT,
+    Issue,
+    Operation,
+    Preview,
+    Read,
+    Recall,
+    Stream,
+    Write,
+    method_of,
+    name_of,
+    scope_of,
+)
+from api.interface.fields import EMPTY, FROM_1, SHORT, Field, Fields, items_field, json_object_of
+from api.interface.operations import OPERATIONS, STREAMS
 from api.interface.points import DELTA_SCHEMA, Deltas, RankingsDeltas
+from api.interface.public import PUBLIC, PUBLIC_READS, PublicRead
+from api.interface.public_stream import PUBLIC_EVENTS
 from api.interface.rankings import BriefRankingShape
 from api.interface.rendering import Answer
+from api.stream.frames import StreamFormat
 from engine.domain.terms import ITEMS_MAX
 
 Document = dict[str, Any]
@@ -30,7 +46,26 @@ SCHEMAS: Final = "#/components/schemas/"
 INDEXED: Final = r"\[[1-9][0-9]{0,17}\]$"
 """What follows the name of a field that is sent as several, each with an id."""
 
-_STATUSES: Final = (*problems.ALWAYS, *problems.OF_CHANGES, *problems.OF_CONDITIONAL_CHANGES)
+_ABOUT: Final = (
+    "Event-sourced rankings of tournaments. Times are in UTC. Those of the form `yyyy-mm-dd HH:ii:ss` have no zone: "
+    "append `Z` before you hand them to a program that would take them for local time, such as JavaScript. Every time "
+    "that is sent may have `Z` or an offset such as `+02:00`."
+)
+RESOURCES: Final = {
+    "competitors": "Who takes part: somebody, or a team.",
+    "competitions": "Matches and races, with their results; which of them count.",
+    "rankings": "Tables of competitors, with one or more unities: scoring columns such as points.",
+    "points": "Deltas: signed integers, each credited to one competitor in one unity.",
+    "standings": "Who stands where, now or at any moment of the past.",
+    "history": "Every delta, and why a total is what it is.",
+    "stream": "The events of a tournament as they are committed.",
+    "public": "What everybody sees of a published tournament, up to its public end.",
+    "publication": "What the public sees.",
+    "service": "The service itself.",
+}
+"""What operations are about: the tags of the document, in the order in which a reader needs them."""
+
+_STATUSES: Final = (*problems.ALWAYS, *problems.OF_CHANGES, *problems.OF_CONDITIONAL_CHANGES, *problems.OF_STREAMS)
 
 
 @cache
@@ -44,27 +79,41 @@ def described() -> Document:
     answers = {name_of(operation): _answer(operation) for operation in OPERATIONS}
     of_items = {name_of(o): _answer_to_items(o) for o in OPERATIONS if isinstance(o, Write) and o.many}
     types = [*answers.values(), *of_items.values()]
+    types += [
+        _body_of(_answer_name(stream.operation_id), stream.answer) for stream in STREAMS if isinstance(stream, Issue)
+    ]
+    public = {read.path: _body_of(_answer_name(read.operation_id), read.answer) for read in PUBLIC_READS}
+    types += public.values()
     types += CompetitorShape, BriefRankingShape, problems.Problem, Criteria, RankingsDeltas, Deltas
     references, schemas = msgspec.json.schema_components(types, ref_template=SCHEMAS + "{name}")
     schemas["Deltas"] = references[-1]
-    schemas["Deltas"] |= {"minItems": 1}
+    schemas["Deltas"] |= {"minItems": 1, "examples": [_DELTAS_EXAMPLE]}
     schemas["RankingsDeltas"] = references[-2]
     schemas["RankingsDeltas"] |= {"minItems": 1}
     schemas["Criteria"] = references[-3]
+    schemas |= {name: _minimal(names) for names, name in _MINIMAL.items()}
     schemas["RankingLines"]["properties"]["participants_delta"] = {"$ref": f"{SCHEMAS}Deltas"}
     schemas["UnityLine"]["properties"]["delta"] = DELTA_SCHEMA
     paths: dict[str, Document] = {}
     for operation in OPERATIONS:
         described = _described(operation, answers[name_of(operation)].__name__)
         paths.setdefault(TOURNAMENT + operation.path, {})[method_of(operation).lower()] = described
+    for stream in STREAMS:
+        method, described = _of_stream(stream) if isinstance(stream, Stream) else _of_issue(stream)
+        paths[TOURNAMENT + stream.path] = {method: described}
+    for read in PUBLIC_READS:
+        paths[PUBLIC + read.path] = {"get": _of_public(read, public[read.path].__name__)}
+    paths[PUBLIC + PUBLIC_EVENTS.path] = {"get": _of_public_stream(PUBLIC_EVENTS)}
     document = {
         "openapi": "3.1.0",
         "info": {
             "title": "Tallybook",
             "version": version("tallybook"),
-            "description": "Event-sourced rankings of tournaments.",
+            "description": _ABOUT,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
+        "servers": [{"url": "/", "description": "where this document is"}],
+        "tags": [{"name": name, "description": about} for name, about in RESOURCES.items()],
         "security": [{"token": []}],
         "paths": paths | _open_paths(),
         "components": {
@@ -79,15 +128,33 @@ def described() -> Document:
     return shown
 
 
+def resource_of(path: str) -> str:
+    """What the operations at this path of a tournament are about."""
+    last = path.rsplit("/", maxsplit=1)[-1].removesuffix(".json")
+    return _RESOURCE_BY_END.get(last) or path.split("/", maxsplit=1)[0].removesuffix(".json")
+
+
+_RESOURCE_BY_END: Final = {
+    "add": "points",
+    "standings": "standings",
+    "classification": "standings",
+    "form": "standings",
+    "history": "history",
+    "explain": "history",
+    "events": "stream",
+    "tickets": "stream",
+}
+
+
 def _answer(operation: Operation) -> Any:
     """The type of the whole body of a 200."""
-    return _body_of(_id_of(operation), operation.answer)
+    return _body_of(_answer_name(operation.operation_id), operation.answer)
 
 
 def _answer_to_items(operation: Write) -> Any:
     """The type of the whole body of a 200 to `items`."""
     assert operation.many
-    return _body_of(f"{_id_of(operation)}Items", operation.many.answer)
+    return _body_of(_answer_name(operation.operation_id, "ToItems"), operation.many.answer)
 
 
 def _body_of(name: str, answer: Answer) -> Any:
@@ -96,9 +163,9 @@ def _body_of(name: str, answer: Answer) -> Any:
     )
 
 
-def _id_of(operation: Operation) -> str:
-    words = name_of(operation).replace(".json", "").replace("{", "").replace("}", "").replace("/", " ")
-    return "".join(word.capitalize() for word in words.replace("_id", "").split())
+def _answer_name(operation_id: str, more: str = "") -> str:
+    """What the whole body of a 200 is called."""
+    return f"{operation_id[0].upper()}{operation_id[1:]}Answer{more}"
 
 
 def _without_suffix(value: Any) -> Any:
@@ -116,20 +183,21 @@ def _described(operation: Operation, answer: str) -> Document:
     responses: Document = {"200": done}
     statuses = [*problems.ALWAYS]
     parameters = _of_path(operation.path)
-    described: Document = {"operationId": answer, "summary": operation.summary}
+    described: Document = {"operationId": operation.operation_id, "summary": operation.summary}
+    described["tags"] = [resource_of(operation.path)]
     if isinstance(operation, Write):
         done["headers"] = _HEADERS_OF_CHANGES
-        shapes = [{"$ref": SCHEMAS + answer}, _minimal(operation, dict.fromkeys(operation.new_ids, FROM_1.schema))]
+        shapes = [answer, _MINIMAL[tuple(operation.new_ids)]]
         if operation.many:
-            ids = {"type": "array", "items": FROM_1.schema, "minItems": 1, "maxItems": ITEMS_MAX}
-            shapes += {"$ref": f"{SCHEMAS}{answer}Items"}, _minimal(operation, {"ids": ids})
-        content[JSON] = {"schema": {"oneOf": shapes}}
+            shapes += f"{answer}ToItems", _MINIMAL["ids",]
+        content[JSON] = {"schema": {"oneOf": [{"$ref": SCHEMAS + shape} for shape in shapes]}}
         statuses += problems.OF_CHANGES
         parameters += _IDEMPOTENCY_KEY, _PREFER
         if "{" in operation.path:
             statuses += problems.OF_CONDITIONAL_CHANGES
             parameters.append(_IF_MATCH)
-        described["requestBody"] = _body(operation)
+        if operation.fields:
+            described["requestBody"] = _body(operation)
     else:
         statuses += problems.OF_PREVIEWS if isinstance(operation, Preview) else ()
         statuses += problems.OF_JUDGED_QUESTIONS if isinstance(operation, Read | Recall) and operation.judged else ()
@@ -137,11 +205,77 @@ def _described(operation: Operation, answer: str) -> Document:
     if isinstance(operation, Read | Recall):
         done["headers"] = _ETAG
         responses["304"] = _UNCHANGED
-    responses |= {str(status): {"$ref": f"#/components/responses/E{status}"} for status in sorted(statuses)}
+    responses |= _refusals(sorted(statuses))
     described["description"] = f"Needs a token of scope {scope_of(operation).text}."
     return described | {"parameters": parameters, "responses": responses}
 
 
+def _of_stream(stream: Stream) -> tuple[str, Document]:
+    event: Document = {"type": "string", "description": "Events one after the other; docs/INTERFACE.md has their form."}
+    content = {form.value: {"schema": event} for form in StreamFormat}
+    statuses = sorted({*problems.ALWAYS, *problems.OF_STREAMS})
+    return "get", {
+        "operationId": stream.operation_id,
+        "tags": [resource_of(stream.path)],
+        "summary": stream.summary,
+        "description": "Needs a token of scope read, or a ticket.",
+        "parameters": [*_of_path(stream.path), _LAST_EVENT_ID, *map(_of_query, stream.fields)],
+        "responses": {"200": {"description": "ok", "content": content}} | _refusals(statuses),
+    }
+
+
+def _of_public(read: PublicRead, answer: str) -> Document:
+    content: Document = {JSON: {"schema": {"$ref": SCHEMAS + answer}}}
+    done: Document = {"description": read.answer.message, "content": content, "headers": _ETAG}
+    statuses = {*problems.ALWAYS, *problems.OF_JUDGED_QUESTIONS} - _OF_TOKENS
+    return {
+        "operationId": read.operation_id,
+        "tags": ["public"],
+        "summary": read.summary,
+        "description": _FOR_ALL,
+        "security": [],
+        "parameters": [*_of_path(read.path), *map(_of_query, read.fields)],
+        "responses": {"200": done, "304": _UNCHANGED} | _refusals(sorted(statuses)),
+    }
+
+
+def _of_public_stream(stream: Stream) -> Document:
+    _, described = _of_stream(stream)
+    responses = {status: its for status, its in described["responses"].items() if int(status) not in _OF_TOKENS}
+    own = {"tags": ["public"], "description": _FOR_ALL, "security": []}
+    return described | own | {"responses": responses}
+
+
+_FOR_ALL: Final = "Needs no token; 404 unless the tournament is published."
+_OF_TOKENS: Final = frozenset({401, 403})
+
+
+def _of_issue(issue: Issue) -> tuple[str, Document]:
+    done: Document = {
+        "description": issue.answer.message,
+        "content": {JSON: {"schema": {"$ref": SCHEMAS + _answer_name(issue.operation_id)}}},
+    }
+    return "post", {
+        "operationId": issue.operation_id,
+        "tags": [resource_of(issue.path)],
+        "summary": issue.summary,
+        "description": "Needs a token of scope read.",
+        "parameters": _of_path(issue.path),
+        "responses": {"200": done} | _refusals(sorted({*problems.ALWAYS, *problems.OF_CHANGES} - {409})),
+    }
+
+
+def _refusals(statuses: Iterable[int]) -> Document:
+    return {str(status): {"$ref": f"#/components/responses/E{status}"} for status in statuses}
+
+
+_LAST_EVENT_ID: Final[Document] = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "required": False,
+    "description": "Goes on after this event; it counts before `after`.",
+    "schema": {"type": "string", "pattern": "^[1-9][0-9]{0,17}-[0-9a-f]{8}$"},
+}
 _ETAG: Final[Document] = {"ETag": {"schema": {"type": "string"}}}
 _UNCHANGED: Final[Document] = {"description": "As it was: If-None-Match names its ETag."}
 _IF_MATCH: Final[Document] = {
@@ -170,14 +304,26 @@ _PREFER: Final[Document] = {
 }
 _HEADERS_OF_CHANGES: Final[Document] = {
     "Tallybook-Sequence": {"description": "The event that it became, the last of several.", "schema": FROM_1.schema},
-    "Idempotency-Replayed": {"description": "This was done before.", "schema": {"const": "true"}},
-    "Preference-Applied": {"description": "The answer is minimal.", "schema": {"const": "return=minimal"}},
+    "Idempotency-Replayed": {"description": "This was done before.", "schema": {"type": "string", "enum": ["true"]}},
+    "Preference-Applied": {
+        "description": "The answer is minimal.",
+        "schema": {"type": "string", "enum": ["return=minimal"]},
+    },
 }
 
 
-def _minimal(operation: Write, ids: dict[str, Schema]) -> Document:
-    """The schema of the minimal answer with these ids. It allows nothing else, so no whole answer is one."""
-    properties: Document = {"status": {"const": 200}, "message": {"const": operation.answer.message}, **ids}
+_MINIMAL: Final = {(): "Done", ("id",): "Made", ("id", "unity_id"): "MadeRanking", ("ids",): "MadeSeveral"}
+"""What minimal answers are called, by what they name."""
+_IDS: Final[Document] = {"type": "array", "items": FROM_1.schema, "minItems": 1, "maxItems": ITEMS_MAX}
+
+
+_DELTAS_EXAMPLE: Final = [{"competitor_id": 7, "unities": [{"unity_id": 8, "delta": 3}]}]
+
+
+def _minimal(names: Iterable[str]) -> Document:
+    """The schema of a minimal answer that names these. It allows nothing else, so no whole answer is one."""
+    properties: Document = {"status": {"type": "integer"}, "message": {"type": "string"}}
+    properties |= {name: _IDS if name == "ids" else FROM_1.schema for name in names}
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
@@ -191,13 +337,16 @@ def _of_path(path: str) -> list[Document]:
 
 
 def _of_query(field: Field) -> Document:
-    return {
+    schema = field.type.schema
+    described = {
         "name": field.name,
         "in": "query",
         "required": field.required,
         "description": field.about,
-        "schema": field.type.schema,
+        "schema": schema,
     }
+    with_commas = {"style": "form", "explode": False} if schema.get("type") == "array" else {}
+    return described | with_commas
 
 
 def _body(operation: Write) -> Document:
@@ -207,7 +356,7 @@ def _body(operation: Write) -> Document:
         items = (msgspec.structs.replace(items_field(fields), required=True),)
         form, json = {"oneOf": [form, _form(items)]}, {"oneOf": [json, _json(items)]}
     needed = any(field.required for field in fields)
-    return {"required": needed, "content": {FORM: {"schema": form}, JSON: {"schema": json}}}
+    return {"required": needed, "content": {JSON: {"schema": json}, FORM: {"schema": form}}}
 
 
 def _json(fields: Fields) -> Document:
@@ -229,7 +378,7 @@ def _indexed(fields: Fields) -> Document:
 
 
 def _of_form(field: Field) -> Document:
-    schema = field.type.schema if field.required else {"anyOf": [field.type.schema, {"const": ""}]}  # empty: as absent
+    schema = field.type.schema if field.required else {"anyOf": [field.type.schema, EMPTY]}
     return {**schema, "description": field.about}
 
 
@@ -248,20 +397,21 @@ def _refusal(status: int) -> Document:
 
 def _open_paths() -> dict[str, Document]:
     """The paths that are not about a tournament."""
-    ok = {"type": "object", "properties": {"status": {"const": 200}, "message": {"const": "ok"}}}
+    ok = {"type": "object", "properties": {"status": {"type": "integer"}, "message": {"type": "string"}}}
     stopped = {"stopped": {"type": "integer", "description": "tournaments that the operator must repair"}}
     ready = {**ok, "properties": ok["properties"] | stopped}  # type: ignore[operator]
     texts = {
-        "/healthz": ("Is it alive?", JSON, ok, ()),
-        "/readyz": ("Is it ready?", JSON, ready, (503,)),
-        "/openapi.json": ("This document", JSON, {"type": "object"}, ()),
-        "/docs": ("This document, for people", "text/html", {"type": "string"}, ()),
+        "/healthz": ("showHealth", "Is it alive?", JSON, ok, ()),
+        "/readyz": ("showReadiness", "Is it ready?", JSON, ready, (503,)),
+        "/openapi.json": ("showDocument", "This document", JSON, {"type": "object"}, ()),
+        "/docs": ("showDocumentation", "This document, for people, with examples", "text/html", {"type": "string"}, ()),
     }
     tagged = {"/openapi.json", "/docs"}
     return {
         path: {
             "get": {
-                "operationId": path.strip("/").partition(".")[0],
+                "operationId": operation_id,
+                "tags": ["service"],
                 "summary": summary,
                 "security": [],
                 "responses": {
@@ -275,5 +425,5 @@ def _open_paths() -> dict[str, Document]:
                 },
             }
         }
-        for path, (summary, media_type, schema, more) in texts.items()
+        for path, (operation_id, summary, media_type, schema, more) in texts.items()
     }

@@ -10,11 +10,13 @@ from api.interface import (
     form,
     history,
     points,
+    publication,
     rankings,
     standings,
+    stream,
     voiding,
 )
-from api.interface.declarations import Operation
+from api.interface.declarations import Issue, Operation, Stream
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *points.OPERATIONS,
@@ -27,5 +29,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *competitions.OPERATIONS,
     *voiding.OPERATIONS,
     *competitors.OPERATIONS,
+    *publication.OPERATIONS,
 )
 """The router tries them in this order: what is asked for most comes first."""
+STREAMS: Final[tuple[Stream | Issue, ...]] = (stream.EVENTS, stream.TICKETS)
+"""What belongs to streams, which are no answers about a state."""

@@ -11,6 +11,7 @@ from msgspec import Meta, Raw, Struct
 
 from api.http.auth import Scope
 from api.http.outgoing import Later, Part, Taken, joined, regrouped
+from api.http.times import timestamp_or_none
 from api.interface.competitors import RawCompetitors, competitor_pieces, participants_json
 from api.interface.declarations import Operation, Read, Write
 from api.interface.fields import DESCRIPTION, IDS, NAME, SORT, Field, one_of
@@ -20,6 +21,7 @@ from api.interface.rendering import (
     Answer,
     TaggedBody,
     Taking,
+    Timestamp,
     View,
     cut,
     encode,
@@ -29,7 +31,6 @@ from api.interface.rendering import (
     resource,
     short,
     tagged_body,
-    timestamp_or_none,
 )
 from api.interface.standings import STANDINGS, OfRanking, render_standings
 from engine.domain.commands import (
@@ -63,7 +64,7 @@ class BriefRankingShape(Struct, kw_only=True):
     id: int
     name: str
     description: str | None
-    closed_at: str | None
+    closed_at: Timestamp | None
     general: bool
     position: str
     unities: list[ListedUnityShape]
@@ -266,6 +267,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Read(
         "rankings.json",
         "List the rankings",
+        operation_id="listRankings",
         question=RankingsQuestion,
         answer=Answer("rankings", RankingsShape),
         render=list_rankings,
@@ -274,6 +276,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Read(
         "rankings/{ranking_id}.json",
         "Show a ranking, without its standings",
+        operation_id="showRanking",
         question=RankingQuestion,
         answer=Answer("ranking", RawListedRanking),
         render=show_ranking,
@@ -283,6 +286,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "POST",
         "rankings.json",
         "Create a ranking",
+        operation_id="createRanking",
         command=CreateRanking,
         answer=Answer("ranking", ListedRankingShape, "added"),
         render=render_ranking,
@@ -298,6 +302,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "PUT",
         "rankings/{ranking_id}.json",
         "Modify a ranking's information, its list of competitors and the name of its main unity",
+        operation_id="modifyRanking",
         command=ModifyRanking,
         answer=STANDINGS,
         render=render_standings,
@@ -312,6 +317,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "PUT",
         "rankings/{ranking_id}/information.json",
         "Change the name or the description of a ranking of any size; what is absent stays as it is",
+        operation_id="changeRankingInformation",
         command=ChangeRankingInformation,
         answer=STANDINGS,
         render=render_standings,
@@ -321,6 +327,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "PUT",
         "rankings/{ranking_id}/participants.json",
         "Enrol competitors in a ranking, at its end, or remove them from it",
+        operation_id="changeParticipants",
         command=ChangeParticipants,
         answer=STANDINGS,
         render=render_standings,
@@ -333,6 +340,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "POST",
         "rankings/{ranking_id}/unities.json",
         "Add a unity to a ranking",
+        operation_id="addUnity",
         command=AddUnity,
         answer=Answer("unity", ListedUnityShape, "added"),
         render=render_unity,
@@ -346,6 +354,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "PUT",
         "rankings/{ranking_id}/unities/{unity_id}.json",
         "Change the name or the sort of a unity, also of the main one; what is absent stays as it is",
+        operation_id="changeUnity",
         command=ChangeUnity,
         answer=Answer("unity", ListedUnityShape),
         render=render_unity,
@@ -358,6 +367,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "PUT",
         "rankings/{ranking_id}/close.json",
         "Close a ranking: every change of it is refused",
+        operation_id="closeRanking",
         command=CloseRanking,
         answer=STANDINGS,
         render=render_standings,
@@ -367,6 +377,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "PUT",
         "rankings/{ranking_id}/reopen.json",
         "Reopen a closed ranking",
+        operation_id="reopenRanking",
         command=ReopenRanking,
         answer=STANDINGS,
         render=render_standings,

@@ -9,11 +9,10 @@ while it is sent.
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Annotated, Any, Final, Protocol
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from api.desk.conditions import own_tag
 from api.http.outgoing import LONG_BYTES, Later, Long, Part, etag_of
@@ -74,6 +73,10 @@ class Answer(Struct, frozen=True):
         """The whole body, without `more`."""
         return b"%b%b}" % (self.before, payload)
 
+    def payload(self, body: bytes) -> Any:
+        """The payload of a whole body, as this `shape`."""
+        return msgspec.json.decode(msgspec.json.decode(body, type=dict[str, msgspec.Raw])[self.key], type=self.shape)
+
     def minimal(self, ids: Mapping[str, int | list[int]]) -> bytes:
         """The whole body with these `ids` in place of the payload."""
         return encode({"status": 200, "message": self.message, **ids})
@@ -107,13 +110,17 @@ def tagged_body(body: bytes) -> TaggedBody:
     return TaggedBody(body, hashlib.sha256(body).hexdigest()[:32])
 
 
-def timestamp(moment: datetime) -> str:
-    """The time as answers show it: yyyy-mm-dd HH:ii:ss in UTC."""
-    return moment.isoformat(" ", "seconds")[:19]
-
-
-def timestamp_or_none(moment: datetime | None) -> str | None:
-    return None if moment is None else timestamp(moment)
+Timestamp = Annotated[
+    str,
+    Meta(
+        description="UTC, without a zone: yyyy-mm-dd HH:ii:ss",
+        pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$",
+        examples=["2026-05-02 17:04:11"],
+    ),
+]
+"""A time in a shape that is documented elsewhere, or is part of one."""
+Instant = Annotated[str, Meta(examples=["2026-05-02T17:04:11.512340Z"], extra_json_schema={"format": "date-time"})]
+"""A time in a shape that is ours alone: RFC 3339, in UTC, to the µs, as the stream has it."""
 
 
 # ── Long answers ────────────────────────────────────────────────────────────────────────────────────────

@@ -1,15 +1,15 @@
 """A ranking with its standings: the answer to every change of it, and to the question for now or a past moment."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Sequence as Items
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from api.http.forms import parse_id, unacceptable
-from api.http.outgoing import Later, Long, Made, MadeAnew, etag_of, joined
+from api.http.outgoing import Later, Long, Made, MadeAnew, Part, Taken, etag_of, joined
+from api.http.times import instant, timestamp_or_none
 from api.interface.competitors import (
     PIECE_BYTES,
     CompetitorPieces,
@@ -18,13 +18,26 @@ from api.interface.competitors import (
     participants_json,
 )
 from api.interface.declarations import Operation, Recall, RecallContext
-from api.interface.fields import FROM_1, PHRASE, TIME_END, Field, Fields, FieldType, misread
 from api.interface.lookup import unity_of
+from api.interface.questions import (
+    TABLE_FIELDS,
+    PositionThen,
+    TableLineShape,
+    TableQuestion,
+    moved,
+    tagged_ids,
+    tagged_now,
+    tagged_then,
+    then_of,
+    with_moved,
+)
 from api.interface.rendering import (
     LINES_AT_ONCE_MAX,
     Answer,
+    Instant,
     TaggedBody,
     Taking,
+    Timestamp,
     View,
     cut,
     encode,
@@ -32,17 +45,14 @@ from api.interface.rendering import (
     later,
     listed,
     tagged_body,
-    timestamp,
-    timestamp_or_none,
 )
-from api.interface.windows import WINDOW_FIELDS, Window
-from engine.domain.errors import Fault, Unreadable
+from api.interface.windows import WINDOW_FIELDS
 from engine.domain.terms import CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log.log import Head
 from engine.process.turns import Turn, Turns
 from projections.board.board import Board, Ranking, Revisions, Unity
 from projections.board.order import OrderedLines, sorted_in_steps, unpacked
-from projections.board.selection import CompetitorFilter, Selection
+from projections.board.selection import Selection
 from projections.board.sorted_integers import SortedIntegers
 from projections.board.standing import Standing, ordered, placed
 from projections.board.sub_table import SubTable, fill
@@ -50,30 +60,29 @@ from projections.live.cache import RenderCache
 from projections.live.held import HeldBoard
 from projections.live.nested_sets import NestedSets
 from projections.live.orders import made_in_turns
-from projections.past.past import AtSequence, AtTime, AtVersion, Moment, PastBoard
+from projections.past.past import AtVersion, PastBoard
 
 SHORT_LINES_MAX: Final = 2 * LINES_AT_ONCE_MAX
 """Lines of standings in a short answer, of all unities together. A line costs half of what a competitor does."""
 LINES_OF_PORTION: Final = 1_000
 """Lines of a standing that are rendered as one step of a long answer."""
+COMPARED_LINES_OF_PORTION: Final = 200
+"""The same of an answer that compares: it looks up where each competitor stood then."""
 MADE_LINES_MAX: Final = 10_000
 """Lines of a list, and of a unity, whose JSON is kept for all who are answered with it. Of more, each answer makes its
 own, so that what is held while clients read is small beside what they read."""
-
-SUB_TABLE_COMPETITORS_MAX: Final = 100_000
-"""Competitors with the tag of a sub-table. Each takes some 200 bytes while it is made."""
 
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class StandingShape(Struct, frozen=True, gc=False):
-    """One competitor's line in a unity. `overall`, in a sub-table only: the position in the whole standings."""
+class StandingShape(TableLineShape, frozen=True, gc=False):
+    """One competitor's line in a unity. `overall`, in a sub-table only: the position in the whole standings. `moved`,
+    if it was asked for: places gained since then, negative if lost; null for who was not in this table then."""
 
-    competitor_id: int
-    position: int
     total: int
     overall: int | UnsetType = UNSET
+    moved: int | None | UnsetType = UNSET
 
 
 class UnityShape(Struct, kw_only=True):
@@ -92,7 +101,7 @@ class RankingShape(Struct, kw_only=True):
     id: int
     name: str
     description: str | None
-    closed_at: str | None
+    closed_at: Timestamp | None
     competitors: RawCompetitors
     unities: list[UnityShape]
 
@@ -101,7 +110,7 @@ class PastRankingShape(RankingShape, kw_only=True):
     """The same as of the event `sequence`."""
 
     sequence: int
-    recorded_at: str
+    recorded_at: Instant
 
 
 # ── Rendering ───────────────────────────────────────────────────────────────────────────────────────────
@@ -141,31 +150,45 @@ _END: Final = b"]}}"
 """What follows the unities of a RankingShape in the body."""
 
 
-async def answer_standings(context: RecallContext, answer: Answer, question: "StandingsQuestion") -> TaggedBody | Long:
+async def answer_standings(context: RecallContext, answer: Answer, question: TableQuestion) -> TaggedBody | Long:
     """One ranking with its standings or a window of them, as it is now or was at a moment. Raises NotFound if there was
-    no such moment or unity, and Unacceptable if the window names who was not enrolled."""
+    no such moment or unity, and Unacceptable if the window names who was not enrolled, or too many have the tag."""
     live, ranking_id, moment = context.live, question.ranking_id, question.moment
     if moment is None:
-        await live.nested_sets.settle()
-    if moment is None and not question.is_whole:
+        if question.is_whole:
+            return await _whole_now(context, answer, question)
         return await _window_now(context, answer, question)
-    head = live.head
-    if moment is None:
-        unfinished = live.cache.rendered(
-            ("standings without end", ranking_id), head.sequence, lambda: _short(live, answer, ranking_id, b""), len
-        ) or await context.begin(_long(live, answer, ranking_id))
-        head = head if isinstance(unfinished, bytes) else unfinished.head
-        recorded_at = await recorded_at_head(context, head)
-        return _finished(unfinished, ranking_id, live.board, head.sequence, recorded_at, head)
     if isinstance(moment, AtVersion):
         unity_of(live.board, ranking_id, moment.unity_id)
+    head = live.head
+    earlier = await _earlier(context, question, head.sequence) if question.is_whole else None
     then = await context.past.at(live.tournament_id, ranking_id, moment, head.sequence)
     view = PastView(live.tournament_id, then)
     await view.nested_sets.settle()
     if not question.is_whole:
-        return await _window_then(view, context.turns, answer, question, then)
-    unfinished = _short(view, answer, ranking_id, b"") or await context.begin(_long(view, answer, ranking_id))
+        return await _window_then(view, context, answer, question, then)
+    unfinished: bytes | Long = _short(view, answer, ranking_id, b"") if earlier is None else b""
+    if not unfinished:
+        unfinished = await context.begin(_long(view, answer, ranking_id, earlier))
     return _finished(unfinished, ranking_id, then.board, then.sequence, then.recorded_at, head)
+
+
+async def _whole_now(context: RecallContext, answer: Answer, question: TableQuestion) -> TaggedBody | Long:
+    live, ranking_id = context.live, question.ranking_id
+    earlier = await _earlier(context, question, live.head.sequence)
+    await live.nested_sets.settle()
+    head = live.head
+    unfinished: bytes | Long = b""
+    if earlier is None:
+        unfinished = live.cache.rendered(
+            ("standings without end", ranking_id), head.sequence, lambda: _short(live, answer, ranking_id, b""), len
+        )
+    if not unfinished:
+        unfinished = await context.begin(_long(live, answer, ranking_id, earlier))
+        head = unfinished.head
+    recorded_at = await recorded_at_head(context, head)
+    context.log_is_read |= earlier is not None
+    return _finished(unfinished, ranking_id, live.board, head.sequence, recorded_at, head)
 
 
 async def recorded_at_head(context: RecallContext, head: Head) -> datetime:
@@ -196,83 +219,61 @@ def _moment(ranking_id: RankingId, board: Board, sequence: Sequence, recorded_at
         **_fields(ranking_id, board.rankings[ranking_id], b"[]"),
         unities=[],
         sequence=sequence,
-        recorded_at=timestamp(recorded_at),
+        recorded_at=instant(recorded_at),
     )
     return cut(shape, "unities")[1] + b"}"
-
-
-def standings_shape(view: View, ranking_id: RankingId, recorded_at: datetime, only: str | None) -> PastRankingShape:
-    """The standings at the head of `view`, whose event was recorded then. `only`: just the unity of this name."""
-    ranking = view.board.rankings[ranking_id]
-    pieces = competitor_pieces(view)
-    competitors = [pieces[competitor_id] for competitor_id in ranking.participants]
-    return PastRankingShape(
-        **_fields(ranking_id, ranking, b"[%b]" % b",".join(competitors)),
-        unities=[_unity_shape(ranking, unity) for unity in ranking.unities.values() if only in (None, unity.name)],
-        sequence=view.head.sequence,
-        recorded_at=timestamp(recorded_at),
-    )
 
 
 # ── Windows ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _window_now(context: RecallContext, answer: Answer, question: "StandingsQuestion") -> TaggedBody:
+async def _window_now(context: RecallContext, answer: Answer, question: TableQuestion) -> TaggedBody:
     """Made once for all who ask the same while nothing changes."""
     live, ranking_id = context.live, question.ranking_id
-    windows = live.cache.windows
-    if windows.stamp < live.head.sequence:
-        windows.renew(live.head.sequence)
-    known = windows.get(question)
+    windows, key = live.cache.windows, (answer.key, question)  # the public is told the same under another key
+    windows.renew(live.head.sequence)
+    known = windows.get(key)
     if known is not None:
         context.log_is_read = False
         return tagged_body(known)
+    await live.nested_sets.settle()
     unity_id = unity_of(live.board, ranking_id, question.unity_id)
-    selection = None
-    if question.tag is not None:
-        chosen = CompetitorFilter(tag=question.tag)
-        selection = await live.selections.of(chosen, context.turns)
+    selection = await tagged_now(context, question)
     order = await live.orders.of(ranking_id, unity_id)
-    if selection is not None:
-        for _ in selection.steps(0, None):  # what was folded while the order was made
-            pass
     head = live.head
-    unfinished = await _window(live, context.turns, answer, question, unity_id, order, selection)
+    unfinished = await _window(live, context, answer, question, unity_id, order, selection)
     recorded_at = await recorded_at_head(context, head)
+    context.log_is_read |= question.compared_with is not None
     body = unfinished + _moment(ranking_id, live.board, head.sequence, recorded_at)
-    if windows.stamp == head.sequence and windows.get(question) is None:
-        windows.keep(question, body)
+    if windows.stamp == head.sequence:
+        windows.keep(key, body)
     return tagged_body(body)
 
 
 async def _window_then(
-    view: PastView, turns: Turns, answer: Answer, question: "StandingsQuestion", then: PastBoard
+    view: PastView, context: RecallContext, answer: Answer, question: TableQuestion, then: PastBoard
 ) -> TaggedBody:
     ranking_id = question.ranking_id
     unity_id = unity_of(then.board, ranking_id, question.unity_id)
     ranking = then.board.rankings[ranking_id]
-    unity = ranking.unities[unity_id]
-    selection = None
-    if question.tag is not None:
-        selection = Selection(CompetitorFilter(tag=question.tag), then.board)
-        await turns.work(selection.steps(0, None))
-    order = await made_in_turns(ranking.participants, unity, turn=Turn())
-    unfinished = await _window(view, turns, answer, question, unity_id, order, selection)
+    selection = await tagged_then(then.board, question, context.turns)
+    order = await made_in_turns(ranking.participants, ranking.unities[unity_id], turn=Turn())
+    unfinished = await _window(view, context, answer, question, unity_id, order, selection)
     return tagged_body(unfinished + _moment(ranking_id, then.board, then.sequence, then.recorded_at))
 
 
 async def _window(
     view: View,
-    turns: Turns,
+    context: RecallContext,
     answer: Answer,
-    question: "StandingsQuestion",
+    question: TableQuestion,
     unity_id: UnityId,
     order: OrderedLines,
     selection: Selection | None,
 ) -> bytes:
     """The body up to its only unity, with the lines of `order` that `question` asks for, or of the sub-table of those
-    selected. It takes hold of all it shows before it gives way to others. Raises Unacceptable."""
-    ranking_id = question.ranking_id
+    selected. It takes hold of all it shows before it gives way to others. Raises Unacceptable, and as `then_of`."""
+    ranking_id, head = question.ranking_id, context.live.head
     ranking = view.board.rankings[ranking_id]
     unity = ranking.unities[unity_id]
     shape = UnityShape(
@@ -290,12 +291,16 @@ async def _window(
             StandingShape(line.competitor_id, line.position, line.total) for line in question.lines(order)
         ]
     else:
-        table = await _sub_table(order, selection, turns)
+        table = await _sub_table(order, selection, context.turns)
         shape.lines = len(table)
         shape.competitors_ranking = [
             StandingShape(line.whole.competitor_id, line.position, line.whole.total, line.whole.position)
             for line in question.lines(table)
         ]
+    then = await then_of(context, question, head.sequence)
+    if then is not None:
+        position_then = await _positions(then.board, context.turns, question, unity_id)
+        shape.competitors_ranking = await with_moved(shape.competitors_ranking, position_then)
     end = between + encode(shape)
     competitors, turn = [], Turn()
     for line in shape.competitors_ranking:
@@ -307,14 +312,67 @@ async def _window(
 
 async def _sub_table(order: OrderedLines, selection: Selection, turns: Turns) -> SubTable[Standing]:
     """The sub-table of those selected, as it is when this is called. Raises Unacceptable."""
-    if len(selection) > SUB_TABLE_COMPETITORS_MAX:
-        most = f"a sub-table can be asked for of at most {SUB_TABLE_COMPETITORS_MAX:,}"
-        raise unacceptable([Fault("tag", f"is that of {len(selection):,} competitors; {most}")])
     table: SubTable[Standing] = SubTable()
-    filling = fill(table, order, cast("Items[CompetitorId]", selection.run(0, len(selection))))
+    filling = fill(table, order, tagged_ids(selection))
     for _ in filling:
         await turns.work(filling)
     return table
+
+
+# ── Comparison ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _positions(board: Board, turns: Turns, question: TableQuestion, unity_id: UnityId) -> PositionThen:
+    """The positions in the table that a window is cut out of, on a board of the past. Raises Unacceptable."""
+    ranking = board.rankings[question.ranking_id]
+    unity = ranking.unities.get(unity_id)
+    if unity is None:
+        return _nowhere
+    selection = await tagged_then(board, question, turns)
+    order = await made_in_turns(ranking.participants, unity, turn=Turn())
+    if selection is None:
+        return lambda competitor_id: order.position(order.line(competitor_id))
+    return (await _sub_table(order, selection, turns)).position
+
+
+def _nowhere(_: CompetitorId) -> None:
+    """The position of everybody in a unity that there was not yet."""
+
+
+_Line = Callable[[int, int, int], StandingShape]
+"""Makes the line of a competitor with this position and total."""
+
+
+class _Earlier(Struct, frozen=True):
+    """What whole standings are compared with: the order of each unity that there was, after the event `sequence`."""
+
+    sequence: Sequence
+    orders: Mapping[UnityId, OrderedLines]
+    size_bytes: int
+
+    def line(self, unity_id: UnityId) -> _Line:
+        """Makes the lines of this unity."""
+        order = self.orders.get(unity_id)
+
+        def made(competitor_id: int, position: int, total: int) -> StandingShape:
+            then = None if order is None else order.position(order.line(CompetitorId(competitor_id)))
+            return StandingShape(competitor_id, position, total, UNSET, moved(position, then))
+
+        return made
+
+
+async def _earlier(context: RecallContext, question: TableQuestion, head: Sequence) -> _Earlier | None:
+    """None: nothing is compared. Raises as `then_of`."""
+    then = await then_of(context, question, head)
+    if then is None:
+        return None
+    ranking = then.board.rankings[question.ranking_id]
+    orders: dict[UnityId, OrderedLines] = {}
+    size_bytes = ranking.participants.size_bytes
+    for unity_id, unity in ranking.unities.items():
+        order = orders[unity_id] = await made_in_turns(ranking.participants, unity, turn=Turn())
+        size_bytes += order.size_bytes + unity.totals.size_bytes
+    return _Earlier(then.sequence, orders, size_bytes)
 
 
 # ── Short answers ───────────────────────────────────────────────────────────────────────────────────────
@@ -378,20 +436,27 @@ def _unity_shape(ranking: Ranking, unity: Unity) -> UnityShape:
 # ── Long answers ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _long(view: View, answer: Answer, ranking_id: RankingId) -> Later:
-    return later(view, ("standings", ranking_id), lambda view: _take(view, answer, ranking_id))
+def _long(view: View, answer: Answer, ranking_id: RankingId, earlier: _Earlier | None = None) -> Later:
+    """`earlier`: what each line is compared with."""
+    compared = () if earlier is None else (earlier.sequence,)
+    return later(view, ("standings", ranking_id, *compared), lambda view: _take(view, answer, ranking_id, earlier))
 
 
-def _take(view: View, answer: Answer, ranking_id: RankingId) -> Taking:
+def _take(view: View, answer: Answer, ranking_id: RankingId, earlier: _Earlier | None) -> Taking:
     ranking = view.board.rankings[ranking_id]
     pieces = competitor_pieces(view)
     competitors = view.cache.part(
         ("part enrolled", ranking_id), view.revisions.participants, partial(_competitors_part, pieces, ranking)
     )
-    unities = [
-        view.cache.part(("part unity", unity_id), unity.version, partial(_unity_part, ranking, unity))
-        for unity_id, unity in ranking.unities.items()
-    ]
+    parts: tuple[Part, ...] = (*pieces.parts, competitors)
+    if earlier is None:
+        unities = [
+            view.cache.part(("part unity", unity_id), unity.version, partial(_unity_part, ranking, unity))
+            for unity_id, unity in ranking.unities.items()
+        ]
+    else:
+        unities = [_unity_part(ranking, unity, earlier.line(i)) for i, unity in ranking.unities.items()]
+        parts += (Taken(earlier.size_bytes),)
     shape = RankingShape(**_fields(ranking_id, ranking, b"[]"), unities=[])
     before, between, after = cut(shape, "competitors", "unities")
 
@@ -401,7 +466,7 @@ def _take(view: View, answer: Answer, ranking_id: RankingId) -> Taking:
         yield between
         yield from listed(unity.portions() for unity in unities)
 
-    return make, (*pieces.parts, competitors, *unities), after + b"}"
+    return make, (*parts, *unities), after + b"}"
 
 
 def _competitors_part(pieces: CompetitorPieces, ranking: Ranking) -> Made | MadeAnew:
@@ -415,12 +480,14 @@ def _competitors_part(pieces: CompetitorPieces, ranking: Ranking) -> Made | Made
     return Made(portions(), PIECE_BYTES * len(participants))
 
 
-def _unity_part(ranking: Ranking, unity: Unity) -> "Made | _LargeUnity":
-    """The shape of the unity as it is now."""
+def _unity_part(ranking: Ranking, unity: Unity, compared: _Line | None = None) -> "Made | _LargeUnity":
+    """The shape of the unity as it is now. `compared` makes lines that are compared."""
+    line: _Line = StandingShape if compared is None else compared
+    portion = LINES_OF_PORTION if compared is None else COMPARED_LINES_OF_PORTION
     places, column, sort = ranking.participants.places[:], unity.totals.column[:], unity.sort
     shape = UnityShape(name=unity.name, version=unity.version, competitors_ranking=[], general=unity.number == 1)
     if len(ranking.participants) > MADE_LINES_MAX:
-        return _LargeUnity(shape, places, column, sort)
+        return _LargeUnity(shape, places, column, sort, line, portion)
 
     def portions() -> Iterator[bytes]:
         lines = ordered(places, column, sort)
@@ -428,8 +495,8 @@ def _unity_part(ranking: Ranking, unity: Unity) -> "Made | _LargeUnity":
         before, after = cut(shape, "competitors_ranking")
         yield before
         above = None
-        for start in range(0, len(lines), LINES_OF_PORTION):
-            run = placed(StandingShape, lines[start : start + LINES_OF_PORTION], start + 1, above)
+        for start in range(0, len(lines), portion):
+            run = placed(line, lines[start : start + portion], start + 1, above)
             above = run[-1]
             yield (b"," if start else b"") + items_of(run)
         yield after
@@ -442,9 +509,12 @@ class _LargeUnity:
     first. Each answer then makes its own portions, because they would take several times as much memory as the
     order."""
 
-    def __init__(self, shape: UnityShape, places: Items[int], column: Items[int], sort: Sort) -> None:
+    def __init__(
+        self, shape: UnityShape, places: Items[int], column: Items[int], sort: Sort, line: _Line, portion: int
+    ) -> None:
         self.size_bytes = _ORDERED_LINE_BYTES * len(places)
         self._around = cut(shape, "competitors_ranking")
+        self._line, self._portion = line, portion
         self._places, self._sort = places, sort
         self._lines: SortedIntegers | None = None
         self._making = sorted_in_steps(places, column, sort)
@@ -456,9 +526,9 @@ class _LargeUnity:
         before, after = self._around
         yield before
         above = None
-        for start in range(0, len(lines), LINES_OF_PORTION):
-            run = unpacked(lines.run(start, start + LINES_OF_PORTION), self._places, self._sort)
-            shapes = placed(StandingShape, run, start + 1, above)
+        for start in range(0, len(lines), self._portion):
+            run = unpacked(lines.run(start, start + self._portion), self._places, self._sort)
+            shapes = placed(self._line, run, start + 1, above)
             above = shapes[-1]
             yield (b"," if start else b"") + items_of(shapes)
         yield after
@@ -483,58 +553,6 @@ _ORDERED_LINE_BYTES: Final = 40
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-class PastWindow(Window, frozen=True, kw_only=True):
-    """A window of a ranking, now or at a moment. Raises Unreadable if it names more than one moment, and as Window."""
-
-    ranking_id: RankingId
-    at_sequence: Sequence | None = None
-    at_time: datetime | None = None
-    version: AtVersion | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        named = [name for name in ("at_sequence", "at_time", "version") if getattr(self, name) is not None]
-        if len(named) > 1:
-            faults = [Fault(name, "is one moment too many") for name in named]
-            raise Unreadable("The query names more than one moment; send at_sequence, at_time or version.", faults)
-
-    @property
-    def moment(self) -> Moment | None:
-        """None: now."""
-        if self.at_sequence is not None:
-            return AtSequence(self.at_sequence)
-        return self.version if self.at_time is None else AtTime(self.at_time)
-
-
-class StandingsQuestion(PastWindow, frozen=True, kw_only=True):
-    """`tag`: only among the competitors that have it; None: among all."""
-
-    tag: str | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        return self.tag is None and super().is_whole
-
-    @property
-    def _narrowed(self) -> str:
-        return "" if self.tag is None else " that have this tag"
-
-
-def _unity_version(text: str) -> AtVersion:
-    unity, colon, version = text.partition(":")
-    number = parse_id(version)
-    unity_id = parse_id(unity)
-    if not colon or number is None or unity_id is None:
-        raise misread(text, "<unity id>:<version>, two whole numbers from 1 up")
-    return AtVersion(UnityId(unity_id), number)
-
-
-_VERSION: Final = FieldType(_unity_version, {"type": "string", "pattern": "^[1-9][0-9]{0,9}:[1-9][0-9]{0,9}$"})
-MOMENT_FIELDS: Final[Fields] = (
-    Field("at_sequence", FROM_1, "after this event"),
-    Field("at_time", TIME_END, "after all events of this time in UTC"),
-    Field("version", _VERSION, "when a unity had this version"),
-)
 STANDINGS: Final = Answer("ranking", RankingShape)
 """What a change of a ranking is answered with."""
 
@@ -542,16 +560,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Recall(
         "rankings/{ranking_id}/standings.json",
         "Show the standings of a ranking or a window of them, now or at one moment of the past",
-        question=StandingsQuestion,
+        operation_id="showStandings",
+        question=TableQuestion,
         answer=Answer("ranking", PastRankingShape),
         render=answer_standings,
-        fields=(
-            *MOMENT_FIELDS,
-            *WINDOW_FIELDS,
-            Field(
-                "tag", PHRASE, "only among the competitors that have just this tag; positions are counted among them"
-            ),
-        ),
+        fields=(*TABLE_FIELDS, *WINDOW_FIELDS),
         judged=True,
     ),
 )

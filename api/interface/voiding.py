@@ -1,26 +1,43 @@
 """Voiding competitions: the operations, and the comparison of standings before and after that previews show."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Sequence as Items
+from contextlib import ExitStack
+from functools import partial
+from typing import Final, TypeVar
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from api.http.auth import Scope
 from api.http.outgoing import Long, Taken
 from api.interface.competitions import CompetitionShape, render_competition
 from api.interface.declarations import Operation, Preview, Write
-from api.interface.rendering import Answer, View, cut, encode, items_of
+from api.interface.rendering import Answer, cut, encode, items_of
 from engine.domain.commands import UnvoidCompetition, VoidCompetition
 from engine.domain.errors import Unacceptable
 from engine.domain.events import Event, Points
 from engine.domain.terms import CompetitorId, RankingId, UnityId
+from engine.process.turns import in_turns
 from projections.board.board import Board, Competitor, Ranking
-from projections.past.comparison import Move, copied, foreseen, move_steps, moves
+from projections.board.classification import lacks_sums
+from projections.live.followed_sums import ReadSums
+from projections.live.tournament import LiveTournament
+from projections.past.comparison import (
+    ClassifiedMove,
+    Comparison,
+    ForeseenCounts,
+    Move,
+    classified_move_steps,
+    copied,
+    foreseen,
+    move_steps,
+    moves,
+)
 
 PREVIEW_AT_ONCE_MAX: Final = 2_000
 """Lines that are compared and rendered in one go; each takes some microseconds."""
 PREVIEW_LINES_MAX: Final = 400_000
-"""Lines of standings that a preview shows at most."""
+"""Lines of standings, and of classifications, that a preview shows at most."""
 _MOVES_OF_PORTION: Final = 500
 _LINE_BYTES: Final = 60
 
@@ -28,7 +45,7 @@ _LINE_BYTES: Final = 60
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class MoveShape(Struct, kw_only=True):
+class StandingMoveShape(Struct, kw_only=True):
     """Positions and totals are null if the competitor is not in the list."""
 
     competitor_id: int
@@ -42,87 +59,156 @@ class MoveShape(Struct, kw_only=True):
 class ComparedUnityShape(Struct, kw_only=True):
     id: int
     name: str
-    moves: list[MoveShape]
+    moves: list[StandingMoveShape]
+
+
+class ClassificationMoveShape(Struct, kw_only=True):
+    """Positions are null if the competitor is not in the list."""
+
+    competitor_id: int
+    name: str
+    position_before: int | None
+    position_after: int | None
 
 
 class ComparedRankingShape(Struct, kw_only=True):
+    """`classification` is there if criteria are declared: the moves by them."""
+
     id: int
     name: str
     unities: list[ComparedUnityShape]
+    classification: list[ClassificationMoveShape] | UnsetType = UNSET
 
 
 # ── Rendering ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 def compared(
-    board: Board, after: Mapping[RankingId, Ranking], only: UnityId | None = None
+    board: Board, comparisons: Mapping[RankingId, Comparison], only: UnityId | None = None
 ) -> list[ComparedRankingShape]:
-    """The rankings of `board` beside those in `after`, all of which it has; with all their unities, or `only` one."""
+    """All unities of the rankings, or `only` one. `board` has their competitors."""
+    competitor_of = board.competitors.__getitem__
     return [
         ComparedRankingShape(
             id=ranking_id,
-            name=ranking.name,
+            name=comparison.after.name,
             unities=[
                 ComparedUnityShape(
                     id=unity_id,
-                    name=ranking.unities[unity_id].name,
-                    moves=[_move(board.competitors.__getitem__, move) for move in lines],
+                    name=comparison.after.unities[unity_id].name,
+                    moves=[_move(competitor_of, move) for move in lines],
                 )
-                for unity_id, lines in moves(board.rankings[ranking_id], ranking).items()
+                for unity_id, lines in moves(comparison.before, comparison.after).items()
                 if only in (None, unity_id)
             ],
+            classification=UNSET
+            if comparison.classified_moves is None
+            else [_classified_move(competitor_of, move) for move in comparison.classified_moves],
         )
-        for ranking_id, ranking in after.items()
+        for ranking_id, comparison in comparisons.items()
     ]
 
 
-def render_preview(view: View, answer: Answer, decided: Iterable[Event]) -> bytes | Long:
-    """What `decided` would lead to. Raises Unacceptable if that is more than PREVIEW_LINES_MAX."""
-    events, rankings = list(decided), view.board.rankings
-    touched = [rankings[r] for r in {event.ranking_id for event in events if isinstance(event, Points)}]
-    lines = sum([len(ranking.participants) * len(ranking.unities) for ranking in touched])
+async def foreseen_comparisons(
+    live: LiveTournament, decided: Items[Event], read: ReadSums
+) -> dict[RankingId, Comparison]:
+    """The rankings whose points `decided` would change, as they are when this is called, and as they would be then.
+    Raises TooMuchWork, and as `read`."""
+    board, sequence = live.board, live.head.sequence
+    after = foreseen(board, decided)
+    before = {r: copied(board.rankings[r], ranking.participants) for r, ranking in after.items()}
+    found: dict[RankingId, Comparison] = {}
+    with ExitStack() as stack:
+        declared = [r for r, ranking in before.items() if ranking.criteria]
+        lacking = {r for r in declared if lacks_sums(board.rankings[r])}
+        counts = {r: stack.enter_context(live.classifications.counts(r)) for r in declared}  # before others go on
+        for ranking_id, ranking in after.items():
+            classified_moves: list[ClassifiedMove] | None = None
+            if (counted := counts.get(ranking_id)) is not None:
+                if ranking_id in lacking:
+                    counted.give(await read(ranking_id, sequence))
+                then = ForeseenCounts(board, counted, ranking, decided)
+                async with live.classifications.computing(ranking_id):
+                    steps = classified_move_steps(before[ranking_id], ranking, counted, then)
+                    classified_moves = await in_turns(steps)
+            found[ranking_id] = Comparison(before[ranking_id], ranking, classified_moves)
+    return found
+
+
+async def answer_preview(
+    live: LiveTournament, answer: Answer, decided: Iterable[Event], read: ReadSums
+) -> bytes | Long:
+    """What `decided` would lead to. Raises Unacceptable if that is more than PREVIEW_LINES_MAX, and as
+    `foreseen_comparisons`."""
+    events, head, board = list(decided), live.head, live.board
+    touched = [board.rankings[r] for r in {event.ranking_id for event in events if isinstance(event, Points)}]
+    lines = sum([len(one.participants) * (len(one.unities) + bool(one.criteria)) for one in touched])
     if lines > PREVIEW_LINES_MAX:
         raise Unacceptable(
-            f"A preview shows at most {PREVIEW_LINES_MAX:,} lines of standings; this would be {lines:,}."
+            f"A preview shows at most {PREVIEW_LINES_MAX:,} lines of standings and classifications; this would be "
+            f"{lines:,}."
         )
-    after = foreseen(view.board, events)
+    comparisons = await foreseen_comparisons(live, events, read)
     if lines <= PREVIEW_AT_ONCE_MAX:
-        return answer.body(encode(compared(view.board, after)))
-    before = {r: copied(rankings[r], ranking.participants) for r, ranking in after.items()}
-    competitor_of = view.board.competitors.__getitem__  # as they are when a portion is made: a name may be newer
+        return answer.body(encode(compared(board, comparisons)))
+    competitor_of = board.competitors.__getitem__  # as they are when a portion is made: a name may be newer
 
     def make() -> Iterator[bytes]:
         yield answer.before + b"["
-        for n, (ranking_id, ranking) in enumerate(after.items()):
-            opening, closing = cut(ComparedRankingShape(id=ranking_id, name=ranking.name, unities=[]), "unities")
+        for n, (ranking_id, comparison) in enumerate(comparisons.items()):
+            after, classified_moves = comparison.after, comparison.classified_moves
+            shape = ComparedRankingShape(id=ranking_id, name=after.name, unities=[])
+            opening, closing = cut(shape, "unities")
             yield (b"," if n else b"") + opening
-            for m, (unity_id, unity) in enumerate(ranking.unities.items()):
+            for m, (unity_id, unity) in enumerate(after.unities.items()):
                 unity_opening, unity_closing = cut(ComparedUnityShape(id=unity_id, name=unity.name, moves=[]), "moves")
                 yield (b"," if m else b"") + unity_opening
                 lines: list[Move] = []
-                for _ in _moves_into(lines, before[ranking_id], ranking, unity_id):
+                for _ in _moves_into(lines, comparison.before, after, unity_id):
                     yield b""
-                for start in range(0, len(lines), _MOVES_OF_PORTION):
-                    portion = [_move(competitor_of, move) for move in lines[start : start + _MOVES_OF_PORTION]]
-                    yield (b"," if start else b"") + items_of(portion)
+                yield from _in_portions(lines, partial(_move, competitor_of))
                 yield unity_closing
+            if classified_moves is not None:
+                yield b'],"classification":['
+                yield from _in_portions(classified_moves, partial(_classified_move, competitor_of))
             yield closing
 
-    return Long(make, (Taken(2 * _LINE_BYTES * lines),), end=b"]}", etag="", head=view.head)
+    return Long(make, (Taken(2 * _LINE_BYTES * lines),), end=b"]}", etag="", head=head)
 
 
 def _moves_into(lines: list[Move], before: Ranking, after: Ranking, unity_id: UnityId) -> Iterator[None]:
     lines += yield from move_steps(before, after, unity_id)
 
 
-def _move(competitor_of: Callable[[CompetitorId], Competitor], move: Move) -> MoveShape:
-    return MoveShape(
+_M = TypeVar("_M", Move, ClassifiedMove)
+
+
+def _in_portions(lines: Items[_M], shape: Callable[[_M], Struct]) -> Iterator[bytes]:
+    """The JSON of all lines, without the brackets around it."""
+    for start in range(0, len(lines), _MOVES_OF_PORTION):
+        portion = [shape(line) for line in lines[start : start + _MOVES_OF_PORTION]]
+        yield (b"," if start else b"") + items_of(portion)
+
+
+def _move(competitor_of: Callable[[CompetitorId], Competitor], move: Move) -> StandingMoveShape:
+    return StandingMoveShape(
         competitor_id=move.competitor_id,
         name=competitor_of(move.competitor_id).name,
         position_before=None if move.before is None else move.before.position,
         total_before=None if move.before is None else move.before.total,
         position_after=None if move.after is None else move.after.position,
         total_after=None if move.after is None else move.after.total,
+    )
+
+
+def _classified_move(
+    competitor_of: Callable[[CompetitorId], Competitor], move: ClassifiedMove
+) -> ClassificationMoveShape:
+    return ClassificationMoveShape(
+        competitor_id=move.competitor_id,
+        name=competitor_of(move.competitor_id).name,
+        position_before=move.before,
+        position_after=move.after,
     )
 
 
@@ -136,6 +222,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "PUT",
         "competitions/{competition_id}/void.json",
         "Void a competition: all points it gave are taken back",
+        operation_id="voidCompetition",
         command=VoidCompetition,
         answer=_COMPETITION,
         render=render_competition,
@@ -145,6 +232,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         "PUT",
         "competitions/{competition_id}/unvoid.json",
         "Have a voided competition count again",
+        operation_id="unvoidCompetition",
         command=UnvoidCompetition,
         answer=_COMPETITION,
         render=render_competition,
@@ -153,12 +241,14 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Preview(
         "competitions/{competition_id}/void.json",
         "Show what voiding a competition would lead to",
+        operation_id="previewVoidCompetition",
         command=VoidCompetition,
         answer=_COMPARED,
     ),
     Preview(
         "competitions/{competition_id}/unvoid.json",
         "Show what unvoiding a competition would lead to",
+        operation_id="previewUnvoidCompetition",
         command=UnvoidCompetition,
         answer=_COMPARED,
     ),

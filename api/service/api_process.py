@@ -19,11 +19,11 @@ from api.http.connections import refuse_lax_parser
 from api.http.settings import Settings
 from api.service import figures
 from api.service.app import make_front, serving
-from api.service.lifecycle import lifeline, run, say_ready
+from api.service.lifecycle import lifeline, run, say_ready, start_log
 from engine.database.pool import open_database
-from engine.process import failpoints
+from engine.process import failpoints, tracing
 from engine.process.background import background
-from engine.process.telemetry import Lines, log_json
+from engine.process.telemetry import Lines
 
 GC_THRESHOLDS: Final = (10_000, 20, 50)
 """With Python's default of 700 the collector would examine requests under way some hundred times a second. They are
@@ -34,7 +34,7 @@ _logger = structlog.get_logger()
 
 
 def main() -> int:
-    lines = log_json()
+    lines = start_log()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a descriptor for each connection
     _, fd, text = sys.argv[1:]
@@ -51,6 +51,7 @@ def connections_with(descriptors: int, wanted: int) -> int:
 async def _serve(dsn: str, *, fd: int, lines: Lines, settings: Settings) -> None:
     refuse_lax_parser()
     failpoints.arm()
+    tracing.configure()
     async with open_database(dsn, name="tallybook api") as database, open_desk(database) as desk:
         front = make_front(desk, lines, settings)
         async with background() as tasks, serving(front, socket(fileno=fd), connections_max=settings.connections):

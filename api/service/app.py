@@ -18,9 +18,17 @@ from api.http.connections import HEADER_BYTES_MAX, HEADERS_MAX, READ_BYTES, TARG
 from api.http.front import Front
 from api.http.outgoing import Outgoing
 from api.http.router import Router
-from api.http.settings import CLIENT_CONNECTIONS_MAX, Settings
+from api.http.settings import CLIENT_CONNECTIONS_MAX, UNACCEPTED_MAX, Settings
+from api.http.traced_front import TracedFront
+from api.interface import public, public_stream
 from api.interface.handlers import Handlers
 from api.service import health
+from api.stream.followers import LISTENERS_SHARE, Streams
+from api.web.board import BoardHandlers
+from api.web.console.console import ConsoleHandlers
+from api.web.docs import docs
+from api.web.files import static_files
+from engine.process import tracing
 from engine.process.background import background
 from engine.process.telemetry import Lines
 from engine.process.turns import Turns
@@ -36,16 +44,22 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL) -> Front
     router = Router()
     outgoing = Outgoing(Turns(), bytes_max=settings.unsent_bytes)
     compression = Compression(outgoing)
+    listeners_max = max(1, int(settings.connections * LISTENERS_SHARE))
+    streams = Streams(desk.live_pool, desk.database, outgoing.turns, listeners_max=listeners_max)
     handlers = Handlers(
         desk,
         Guard(desk.database),
         outgoing,
         compression,
+        streams,
         failures=throttle.failures(at_once=settings.failures_at_once),
         requests=None if settings.requests_per_second is None else throttle.requests(settings.requests_per_second),
         proxies=settings.proxies,
     )
     handlers.add_to(router)
+    visits = None if settings.requests_per_second is None else throttle.visits(settings.requests_per_second)
+    public.add_to(router, compression, handlers.public_views, visits=visits, proxies=settings.proxies)
+    public_stream.add_to(router, handlers.public_views, streams, desk.database, visits=visits, proxies=settings.proxies)
     health.add_to(
         router,
         compression,
@@ -53,7 +67,13 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL) -> Front
         database=desk.database,
         open_metrics=settings.open_metrics,
     )
-    return Front(router, lines, outgoing)
+    static = static_files()
+    docs.add_to(router, compression, static)
+    BoardHandlers(handlers.public_views, compression, static, visits=visits, proxies=settings.proxies).add_to(router)
+    ConsoleHandlers(handlers, desk.database, static, proxies=settings.proxies).add_to(router)
+    if tracing.spans is None:
+        return Front(router, lines, outgoing, beside=streams.run)
+    return TracedFront(tracing.spans, router, lines, outgoing, beside=streams.run)
 
 
 @asynccontextmanager
@@ -78,10 +98,13 @@ async def serving(
     async with background() as tasks:
         await runner.setup()
         watching = tasks.create_task(connections.watch())
+        streaming = tasks.create_task(front.beside())
         try:
-            await web.SockSite(runner, listener).start()
+            await web.SockSite(runner, listener, backlog=UNACCEPTED_MAX).start()  # it listens anew
             yield
         finally:
+            streaming.cancel()
+            await asyncio.wait([streaming])  # it ends the streams, which would not end by themselves
             await runner.cleanup()
             watching.cancel()
 

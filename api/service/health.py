@@ -1,4 +1,4 @@
-"""Operations that name no tournament: whether the service is alive and ready, its figures, and its documentation."""
+"""Operations that name no tournament: whether the service is alive and ready, its figures, and its description."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -10,7 +10,7 @@ from api.http.auth import Scope
 from api.http.compression import Compression
 from api.http.reply import Reply
 from api.http.router import IncomingRequest, Router
-from api.interface import docs, openapi
+from api.interface import openapi
 from api.interface.rendering import tagged_body
 from api.service import figures
 from engine.database.pool import Database
@@ -21,7 +21,6 @@ HEALTH: Final = "/healthz"
 READINESS: Final = "/readyz"
 METRICS: Final = "/metrics"
 OPENAPI: Final = "/openapi.json"
-DOCUMENTATION: Final = "/docs"
 Authenticate = Callable[[IncomingRequest, Scope], Awaitable[object]]
 """Finds the token of a request. Raises Unauthenticated, Forbidden, TooManyRequests and DatabaseUnavailable."""
 
@@ -31,12 +30,14 @@ def add_to(
 ) -> None:
     """Adds these operations. Only the figures need a token, of scope admin, unless `open_metrics`."""
 
-    async def healthy(_: IncomingRequest) -> Reply:
+    async def healthy(incoming: IncomingRequest) -> Reply:
+        incoming.routine = True
         return Reply(b'{"status":200,"message":"ok"}')
 
-    async def ready(_: IncomingRequest) -> Reply:
+    async def ready(incoming: IncomingRequest) -> Reply:
         """200 even if tournaments are stopped: a balancer must not take the whole service out because of one. 503
         without a database."""
+        incoming.routine = True
         async with database.connection() as connection:
             stopped = await tables.stopped_count(connection)
         return Reply(msgspec.json.encode({"status": 200, "message": "ok", "stopped": stopped}))
@@ -50,15 +51,9 @@ def add_to(
     async def description(incoming: IncomingRequest) -> Reply:
         return await compression.reply(incoming.request, described.body, etag=described.etag)
 
-    async def documentation(incoming: IncomingRequest) -> Reply:
-        return await compression.reply(
-            incoming.request, page.body, etag=page.etag, media_type=docs.MEDIA_TYPE, headers=docs.HEADERS
-        )
-
-    described, page = tagged_body(openapi.document()), tagged_body(docs.page())  # making them takes long
+    described = tagged_body(openapi.document())  # making it takes long
 
     router.add("GET", HEALTH, healthy)
     router.add("GET", READINESS, ready)
     router.add("GET", METRICS, metrics)
     router.add("GET", OPENAPI, description)
-    router.add("GET", DOCUMENTATION, documentation)

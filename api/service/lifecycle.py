@@ -3,9 +3,9 @@
     python -m tallybook_command api FD SETTINGS        api_process.py
     python -m tallybook_command worker                 worker_process.py
 
-The database's address comes in the environment, where other users cannot see it. A process writes `ready` to standard
-output, and works until SIGTERM or until its standard input ends (the process that started it is gone). Then it finishes
-what it has taken, and ends with code 0.
+The database's address comes in the environment, where other users cannot see it; so does the level of the log. A
+process writes `ready` to standard output, and works until SIGTERM or until its standard input ends (the process that
+started it is gone). Then it finishes what it has taken, and ends with code 0.
 """
 
 import asyncio
@@ -14,14 +14,21 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, cast
 
 import uvloop
 
 from engine.domain.errors import StartupRefused
+from engine.process.telemetry import Lines, LogLevel, log_to
 
 DSN_VARIABLE: Final = "TALLYBOOK_DATABASE_URL"
+LOG_LEVEL_VARIABLE: Final = "TALLYBOOK_LOG_LEVEL"
 READY: Final = b"ready\n"
+
+
+def start_log() -> Lines:
+    """Begins the log of a process that `supervisor.py` started."""
+    return log_to(level=cast(LogLevel, os.environ.get(LOG_LEVEL_VARIABLE, "info")))
 
 
 def run(work: Callable[[str], Coroutine[None, None, None]]) -> int:
@@ -40,6 +47,7 @@ def say_ready() -> None:
         os.write(sys.stdout.fileno(), READY)  # without a buffer, which would try again at the exit
     except BrokenPipeError as error:
         raise StartupRefused("The process that started this one is gone, so this one ends too.") from error
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nobody reads the rest: what a library prints would fill a pipe
 
 
 @contextmanager

@@ -18,12 +18,13 @@ import msgspec
 import structlog
 from prometheus_client.multiprocess import mark_process_dead
 
-from api.http.settings import Settings
-from api.service.lifecycle import DSN_VARIABLE, READY
+from api.http.settings import UNACCEPTED_MAX, Settings
+from api.service import systemd
+from api.service.lifecycle import DSN_VARIABLE, LOG_LEVEL_VARIABLE, READY
 from engine.domain.errors import StartupRefused
+from engine.process.telemetry import LogLevel
 
 PROCESSES_MAX: Final = 64
-BACKLOG: Final = 1_024
 READY_SECONDS_MAX: Final = 30.0
 STOP_SECONDS_MAX: Final = 30.0
 RESTART_SECONDS: Final = 1.0
@@ -41,6 +42,7 @@ async def run_service(
     processes: int,
     worker: bool,
     settings: Settings,
+    log_level: LogLevel = "info",
     side_task: SideTask | None = None,
     stop: asyncio.Event,
     on_ready: Callable[[str], None],
@@ -52,8 +54,9 @@ async def run_service(
     """
     with ExitStack() as stack:
         listeners = [stack.enter_context(listener) for listener in _listen(host, port, processes)]
-        environment = os.environ | {
+        environment = systemd.without_systemd(dict(os.environ)) | {
             DSN_VARIABLE: dsn,
+            LOG_LEVEL_VARIABLE: log_level,
             "PROMETHEUS_MULTIPROC_DIR": stack.enter_context(tempfile.TemporaryDirectory(prefix="tallybook-metrics-")),
         }
         children = [
@@ -64,7 +67,9 @@ async def run_service(
         try:
             await asyncio.gather(*(child.start() for child in children))
             on_ready(_address(listeners[0]))
-            await _supervise(children, side_task, stop)
+            systemd.tell(systemd.IS_READY)
+            async with systemd.watched(lambda: all(child.runs for child in children)):
+                await _supervise(children, side_task, stop)
         finally:
             for listener in listeners:
                 listener.close()
@@ -103,6 +108,10 @@ class _Child:
         if said != READY:
             raise StartupRefused(f"A process ({self.kind}) did not start; see its message above.")
 
+    @property
+    def runs(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
     async def keep_running(self) -> None:
         """Starts it again whenever it ends."""
         while True:
@@ -118,7 +127,7 @@ class _Child:
 
     async def stop(self) -> None:
         """Has the process finish what it has taken. Kills it after STOP_SECONDS_MAX."""
-        if self._process is None or self._process.returncode is not None:
+        if self._process is None or not self.runs:
             return
         self._process.terminate()
         try:
@@ -148,26 +157,41 @@ async def _supervise(children: list[_Child], side_task: SideTask | None, stop: a
         await asyncio.gather(*keeping, return_exceptions=True)
 
 
-def _listen(host: str, port: int, processes: int) -> list[socket.socket]:
+def refuse_unless_free(host: str, port: int) -> socket.AddressFamily:
+    """Raises StartupRefused if no service can listen there; else returns the family of the address."""
+    option = "--host"
     try:
         family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        option = "--port"
         with socket.socket(family) as probe:
             # SO_REUSEPORT would let two services share a port, each answering some requests from its own database.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
-        listeners = []
+    except (OSError, UnicodeError) as error:
+        raise _cannot_listen(host, port, error, option) from error
+    return family
+
+
+def _listen(host: str, port: int, processes: int) -> list[socket.socket]:
+    family = refuse_unless_free(host, port)
+    listeners: list[socket.socket] = []
+    try:
         for _ in range(processes):
             listener = socket.socket(family)
             listeners.append(listener)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             listener.bind((host, port))
-            listener.listen(BACKLOG)
+            listener.listen(UNACCEPTED_MAX)
             port = listener.getsockname()[1]
-    except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise StartupRefused(f"Cannot listen on {host}, port {port}: {reason}; choose another with --port.") from error
+    except OSError as error:
+        raise _cannot_listen(host, port, error, "--port") from error
     return listeners
+
+
+def _cannot_listen(host: str, port: int, error: OSError | UnicodeError, option: str) -> StartupRefused:
+    reason = error.strerror if isinstance(error, OSError) else error
+    return StartupRefused(f"Cannot listen on {host}, port {port}: {reason}; choose another with {option}.")
 
 
 def _address(listener: socket.socket) -> str:

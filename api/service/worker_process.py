@@ -1,4 +1,4 @@
-"""A worker: the process that keeps the tables."""
+"""A worker: the process that keeps the tables, and tells webhooks what has happened."""
 
 import asyncio
 import os
@@ -7,17 +7,18 @@ from collections.abc import Callable
 import structlog
 
 from api.service import figures
-from api.service.lifecycle import lifeline, run, say_ready
-from engine.database.pool import open_database
-from engine.process import failpoints
-from engine.process.telemetry import log_json
+from api.service.lifecycle import lifeline, run, say_ready, start_log
+from api.webhooks.deliverer import Deliverer
+from engine.database.pool import Database, open_database
+from engine.process import failpoints, tracing
+from engine.process.background import background
 from projections.tables.worker import Worker
 
 _logger = structlog.get_logger()
 
 
 def main() -> int:
-    log_json()
+    start_log()
     return run(_work)
 
 
@@ -29,8 +30,9 @@ async def _work(dsn: str) -> None:
 async def work(dsn: str, stop: asyncio.Event, *, on_ready: Callable[[], None]) -> None:
     """Runs a worker until `stop` is set. Calls `on_ready` when it begins. Raises what the worker fails with."""
     failpoints.arm()
-    async with open_database(dsn, name="tallybook worker", connections_max=4) as database:
-        working = asyncio.create_task(Worker(database).run())
+    tracing.configure()
+    async with open_database(dsn, name="tallybook worker", connections_max=5) as database:
+        working = asyncio.create_task(_work_on(database))
         stopped = asyncio.create_task(stop.wait())
         watching = asyncio.create_task(figures.watch(database))
         _logger.info("process_started", kind="worker", pid=os.getpid())
@@ -42,3 +44,10 @@ async def work(dsn: str, stop: asyncio.Event, *, on_ready: Callable[[], None]) -
         await asyncio.gather(working, stopped, watching, return_exceptions=True)
         if not working.cancelled() and (error := working.exception()):
             raise error
+
+
+async def _work_on(database: Database) -> None:
+    """Raises what either fails with: a process does not go on with one of them alone."""
+    async with background() as tasks:
+        tasks.create_task(Deliverer(database).run())
+        await Worker(database).run()

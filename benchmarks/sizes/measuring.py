@@ -175,7 +175,8 @@ class Measuring:
         what an operation costs it costs each time, what the machine adds it adds once."""
         try:
             alone, _ = await self._asked(operation, 0)
-            group = 1 if operation.is_undone or alone > ALONE_SECONDS else min(GROUP, operation.times_max // 3)
+            is_alone = operation.is_alone or operation.is_undone or alone > ALONE_SECONDS
+            group = 1 if is_alone else min(GROUP, operation.times_max // 3)
             asked, measured = await self._cost(operation, group, asked=1)
             for _ in range(DOUBTS):
                 if measured.cost_us is None or measured.cost_us <= doubtful_us or asked > operation.times_max / 2:

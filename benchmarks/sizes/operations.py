@@ -59,12 +59,14 @@ class Measured(Struct, frozen=True, kw_only=True):
 
 class Operation(Measured, frozen=True, kw_only=True):
     """`before`: what is sent, and not measured, before each time. `times_max`: how often it may be asked of one world.
-    `is_undone`: every second time undoes what the time before did, so they come one after the other."""
+    `is_undone`: every second time undoes what the time before did, so they come one after the other. `is_alone`: they
+    do so because requests at the same moment would share the work."""
 
     ask: Asking
     before: Asking | None = None
     times_max: int = 1_000_000
     is_undone: bool = False
+    is_alone: bool = False
 
 
 class Command(Measured, frozen=True, kw_only=True):
@@ -105,7 +107,12 @@ def _deltas(competitor_id: CompetitorId, unity_id: UnityId, amount: int) -> list
 
 
 def add(world: World, n: int) -> Ask:
-    deltas = _deltas(_participant(world, n), world.tournament.unity_ids[0], 1_000 * (n % 3 - 1) + 1)
+    return add_to(world, n, 1_000 * (n % 3 - 1) + 1)
+
+
+def add_to(world: World, n: int, amount: int) -> Ask:
+    """So many points for the n-th participant that is asked about."""
+    deltas = _deltas(_participant(world, n), world.tournament.unity_ids[0], amount)
     return put(_ranking(world, "/add"), participants_delta=_json(deltas))
 
 
@@ -204,7 +211,7 @@ def _half(world: World, _n: int) -> str:
 def _long_ago(world: World, _n: int) -> str:
     """When there were half of the points that were added before anything was measured."""
     before = len(world.participants) + len(world.bystanders) + len(world.tournament.competition_ids)
-    before += 2 + len(world.tournament.unity_ids) + len(world.other_rankings)
+    before += 3 + len(world.tournament.unity_ids) + len(world.other_rankings)
     return f"at_sequence={before + (world.size.events + world.size.keys) // 2}"
 
 
@@ -250,6 +257,12 @@ OPERATIONS: Final = (
     ),
     Operation(name="ten competitors", kind=Kind.WINDOW, ask=_window(_some), before=add),
     Operation(name="ten lines from the middle", kind=Kind.WINDOW, ask=_window(_half), before=add),
+    Operation(
+        name="classification, top ten",
+        kind=Kind.WINDOW,
+        ask=lambda world, _n: get(f"{_ranking(world, '/classification')}?top={WINDOW_LINES}"),
+        before=add,
+    ),
     Operation(
         name="top ten after an enrolment",
         kind=Kind.WINDOW,

@@ -17,8 +17,10 @@ from msgspec import Struct
 from benchmarks import world
 from benchmarks.world import Tournament
 from engine.domain.events import (
+    ClassificationDeclared,
     CompetitionAdded,
     CompetitorRegistered,
+    Criterion,
     Delta,
     Event,
     PointsAdded,
@@ -42,6 +44,8 @@ BLOCK_EVENTS: Final = 5_000
 POINTS_BLOCK_EVENTS: Final = 512
 """The most that the product puts into one block."""
 ENROLLED_AT_ONCE: Final = 10_000
+CLASSIFIED_BY: Final = 3
+"""Unities whose totals classify the first ranking, or all if it has fewer."""
 OTHER_PARTICIPANTS: Final = 20
 """Competitors in each ranking but the first."""
 TOURNAMENTS_AT_ONCE: Final = 1_000
@@ -147,8 +151,9 @@ def portions(items: Iterable[_T], size: int) -> Iterator[tuple[_T, ...]]:
         yield portion
 
 
-async def make(connection: asyncpg.Connection, size: Size) -> World:
-    """A new tournament of this size, and the others beside it. `connection` is one of `world.seeding`."""
+async def make(connection: asyncpg.Connection, size: Size, *, scores: bool = True) -> World:
+    """A new tournament of this size, and the others beside it. `connection` is one of `world.seeding`. `scores`: each
+    participant that is enrolled has points."""
     ids = iter(
         await log.next_ids(
             connection,
@@ -174,15 +179,21 @@ async def make(connection: asyncpg.Connection, size: Size) -> World:
         other_unities=tuple(map(UnityId, islice(ids, size.rankings))),
         elsewhere=await _others(connection, size.tournaments, CompetitorId(next(ids))),
     )
-    await _append(connection, tournament, _founding(made))
-    await _append(connection, tournament, _scores(tournament, made.participants[:ENROLLED_AT_ONCE]))
+    await append(connection, tournament, _founding(made))
+    if scores:
+        await append(connection, tournament, _scores(tournament, made.participants[:ENROLLED_AT_ONCE]))
     await _add_points(connection, made)
     return made
 
 
 async def score_all(connection: asyncpg.Connection, made: World) -> None:
     """Gives points to those that the service has enrolled."""
-    await _append(connection, made.tournament, _scores(made.tournament, made.participants[ENROLLED_AT_ONCE:]))
+    await append(connection, made.tournament, _scores(made.tournament, made.participants[ENROLLED_AT_ONCE:]))
+
+
+async def append(connection: asyncpg.Connection, tournament: Tournament, events: Iterable[Event]) -> None:
+    """Appends each event as a request of its own, in blocks of which only the last event is structural."""
+    await world.add_batches(connection, ([world.unjudged(tournament, block)] for block in _blocks(events)))
 
 
 async def _others(connection: asyncpg.Connection, count: int, competitor_id: CompetitorId) -> str:
@@ -202,7 +213,7 @@ async def _others(connection: asyncpg.Connection, count: int, competitor_id: Com
         competitor_ids=(competitor_id,),
         competition_ids=(),
     )
-    await _append(connection, beside, [CompetitorRegistered(competitor_id=competitor_id, name="Somebody Else")])
+    await append(connection, beside, [CompetitorRegistered(competitor_id=competitor_id, name="Somebody Else")])
     return f"{beside.path}/competitors/{competitor_id}.json"
 
 
@@ -234,6 +245,8 @@ def _founding(made: World) -> Iterator[Event]:
     )
     for n, unity_id in enumerate(tournament.unity_ids[1:], start=1):
         yield UnityAdded(ranking_id=tournament.ranking_id, unity_id=unity_id, name=f"column {n}")
+    criteria = tuple([Criterion(unity_id=unity_id) for unity_id in tournament.unity_ids[:CLASSIFIED_BY]])
+    yield ClassificationDeclared(ranking_id=tournament.ranking_id, criteria=criteria)
     for ranking_id, unity_id in zip(made.other_rankings, made.other_unities, strict=True):
         yield RankingCreated(
             ranking_id=ranking_id,
@@ -259,7 +272,7 @@ async def _add_points(connection: asyncpg.Connection, made: World) -> None:
         deltas=(Delta(made.participants[0], tournament.unity_ids[0], 3),),
         competition_id=tournament.competition_ids[0],
     )
-    await _append(connection, tournament, [for_first])
+    await append(connection, tournament, [for_first])
     plain = [world.point_request(tournament, draw) for _ in range(DRAWN)]
     requests = chain(
         islice(cycle(plain), made.size.events),
@@ -271,11 +284,6 @@ async def _add_points(connection: asyncpg.Connection, made: World) -> None:
     await world.add_batches(
         connection, ([world.unjudged(tournament, list(some))] for some in portions(requests, POINTS_BLOCK_EVENTS))
     )
-
-
-async def _append(connection: asyncpg.Connection, tournament: Tournament, events: Iterable[Event]) -> None:
-    """Appends each event as a request of its own, in blocks of which only the last event is structural."""
-    await world.add_batches(connection, ([world.unjudged(tournament, block)] for block in _blocks(events)))
 
 
 def _blocks(events: Iterable[Event]) -> Iterator[list[Request]]:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from benchmarks.trials import Stopwatch, say, told
 from engine.database.pool import open_database
-from engine.process.telemetry import log_json
+from engine.process.telemetry import log_to
 from projections.tables.worker import Worker
 
 
@@ -17,7 +17,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 async def run(settings: Settings) -> None:
-    log_json()
+    log_to()
     stopwatch = Stopwatch()
     async with open_database(settings.database, name="bench", connections_max=4) as database:
         with stopwatch.timing():

@@ -20,6 +20,7 @@ from typing import Final
 import asyncpg
 from msgspec import Struct
 
+from engine.database.distribution import SHARDS_MAX, DatabaseForm, distribute, form_of, refuse_worker_node
 from engine.database.sessions import reason, refuse_shared
 from engine.domain.errors import StartupRefused
 
@@ -133,22 +134,23 @@ def shipped() -> list[Migration]:
 
 
 async def migrate(dsn: str) -> list[Migration]:
-    """Applies what is missing, each file in a transaction of its own, and returns what it applied.
+    """Applies what is missing, each file in a transaction of its own, and returns what it applied. On a distributed
+    database, what a migration has added is distributed, too.
 
     The login must be allowed to create schemas, and roles too unless `tallybook_service` exists. Raises StartupRefused
-    if the database cannot be reached or a right is missing, for an edited file, for a database too new for this code,
-    for a pooler that shares sessions, if the lock is not free within LOCK_SECONDS_MAX, and if a migration fails.
+    if the database cannot be reached or a right is missing, for a worker node of Citus, for an edited file, for a
+    database too new for this code, for a pooler that shares sessions, if the lock is not free within LOCK_SECONDS_MAX,
+    and if a migration fails.
     """
-    try:
-        connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS_MAX)
-    except (*_TROUBLE, ValueError, OverflowError) as error:
-        raise StartupRefused(
-            f"Cannot connect to the database: {reason(error)}. Check its address, and that it is running."
-        ) from error
+    connection = await _connected(dsn)
     try:
         await refuse_shared(connection, another_client(dsn))
+        await refuse_worker_node(connection)
         await _lock(connection)
-        return await _apply_missing(connection)
+        applied = await _apply_missing(connection)
+        if applied and await form_of(connection) is DatabaseForm.MIXED:
+            await distribute(connection, shards=SHARDS_MAX)  # there are some already
+        return applied
     except asyncpg.InsufficientPrivilegeError as error:
         raise StartupRefused(
             f"This login may not migrate the database ({error}); run `tallybook migrate` as its owner."
@@ -163,6 +165,39 @@ async def migrate(dsn: str) -> list[Migration]:
             await connection.close()  # this releases the lock
 
 
+async def migrate_and_distribute(dsn: str, *, shards: int) -> tuple[list[Migration], list[str]]:
+    """Applies what is missing, as `migrate`, and brings the database into the distributed form. Returns what it applied
+    and the names of the tables that it distributed. Can be repeated. Raises StartupRefused."""
+    applied = await migrate(dsn)
+    async with as_owner(dsn) as connection:
+        await _lock(connection)
+        return applied, await distribute(connection, shards=shards)
+
+
+async def status(dsn: str) -> tuple[list[Migration], DatabaseForm]:
+    """The migrations that the database lacks, and its form. Raises StartupRefused."""
+    connection = await _connected(dsn)
+    try:
+        missing = _missing(await _applied(connection))
+        has_tables = await connection.fetchval(_REGISTER_EXISTS)
+        return missing, await form_of(connection) if has_tables else DatabaseForm.PLAIN
+    except _TROUBLE as error:
+        raise StartupRefused(f"The database failed ({reason(error)}).") from error
+    finally:
+        with suppress(*_TROUBLE):
+            await connection.close()
+
+
+async def _connected(dsn: str) -> asyncpg.Connection:
+    """Raises StartupRefused if the database cannot be reached."""
+    try:
+        return await asyncpg.connect(dsn, timeout=CONNECT_SECONDS_MAX)
+    except (*_TROUBLE, ValueError, OverflowError) as error:
+        raise StartupRefused(
+            f"Cannot connect to the database: {reason(error)}. Check its address, and that it is running."
+        ) from error
+
+
 def another_client(dsn: str) -> Callable[[], Awaitable[asyncpg.Connection]]:
     """A function that makes one more connection to the database. Connecting, and each statement on the connection, may
     take CONNECT_SECONDS_MAX."""
@@ -173,17 +208,13 @@ def another_client(dsn: str) -> Callable[[], Awaitable[asyncpg.Connection]]:
 async def as_owner(dsn: str) -> AsyncIterator[asyncpg.Connection]:
     """Yields a connection with all rights of the login, for what the service's role may not do.
 
-    Raises StartupRefused if the database cannot be reached or is not migrated, and within it for a right that the login
-    lacks and for a lost connection.
+    Raises StartupRefused if the database cannot be reached or is not migrated, and for a worker node of Citus; within
+    it for a right that the login lacks and for a lost connection.
     """
-    try:
-        connection = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS_MAX)
-    except (*_TROUBLE, ValueError, OverflowError) as error:
-        raise StartupRefused(
-            f"Cannot connect to the database: {reason(error)}. Check its address, and that it is running."
-        ) from error
+    connection = await _connected(dsn)
     try:
         await refuse_shared(connection, another_client(dsn))
+        await refuse_worker_node(connection)
         await refuse_unmigrated(connection)
         yield connection
     except asyncpg.InsufficientPrivilegeError as error:

@@ -9,6 +9,12 @@ import asyncpg
 import structlog
 from asyncpg import Connection, Pool
 
+from engine.database.distribution import (
+    ServiceConnection,
+    is_distributed,
+    recognize,
+    refuse_half_distributed,
+)
 from engine.database.migrator import CONNECT_SECONDS_MAX, another_client, refuse_unmigrated
 from engine.database.sessions import SessionUnfit, reason, refuse_shared, settle
 from engine.domain.errors import DatabaseUnavailable, StartupRefused
@@ -37,6 +43,13 @@ _SERVICE_SETTINGS: Final = {
     # For each portion that is read of a log, PostgreSQL must not fetch and sort the whole rest. It would if it took the
     # tournament for a short one: it knows only the average length.
     "enable_bitmapscan": "off",
+}
+
+# With one connection to each node, a transaction sees each node as of one moment. Without local execution, a move of a
+# shard under load has lost what was appended meanwhile.
+_DISTRIBUTED_SETTINGS: Final = {
+    "citus.max_adaptive_executor_pool_size": "1",
+    "citus.enable_local_execution": "on",
 }
 
 # The arrays in statements, as asyncpg describes types: PostgreSQL's own, whose OIDs are the same on every server. Of
@@ -81,6 +94,9 @@ DATABASE_TROUBLE: Final = (
     asyncpg.InvalidCatalogNameError,
 )
 
+# Citus sends this with the first statement of a session on a node that has no room for another process of its own.
+_OF_NO_COMMIT: Final = ("could not start maintenance background worker",)
+_NODE_LOST: Final = "could not commit transaction for shard "
 
 _IDENTITY: Final = """
     SELECT pg_postmaster_start_time()::text || ' ' || oid
@@ -119,8 +135,9 @@ class Epoch:
 class Database:
     """The connections of one process, in a pool."""
 
-    def __init__(self, pool: Pool, epoch: Epoch) -> None:
+    def __init__(self, pool: Pool, epoch: Epoch, *, is_distributed: bool = False) -> None:
         self.epoch = epoch
+        self.is_distributed = is_distributed
         self._pool = pool
         self._waiting = 0
 
@@ -151,6 +168,8 @@ class Database:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise asyncio.CancelledError from error
+            if is_of_lost_node(error):
+                raise asyncpg.ConnectionFailureError(str(error)) from error
             raise
 
     @asynccontextmanager
@@ -171,7 +190,8 @@ class Kept:
     takes as long as a small query. As a context it acts as `Database.raw_connection`, with the same connection each
     time; a lost one is replaced. `close` gives it back.
 
-    `warnings`: the last message that the server has sent on it beside its answers, until the list is cleared.
+    `warnings`: the last message that the server has sent on it beside its answers and that may be about a commit, until
+    the list is cleared.
     """
 
     def __init__(self, database: Database) -> None:
@@ -200,7 +220,21 @@ class Kept:
             await self._keeping.aclose()
 
     def _note(self, _connection: object, warning: object) -> None:
-        self.warnings[:] = [warning]
+        if casts_doubt(warning):
+            self.warnings[:] = [warning]
+
+
+def casts_doubt(warning: object) -> bool:
+    """Whether a message that the server sent beside an answer may be about the commit. It is, unless it is known to be
+    about something else: PostgreSQL warns of a commit that its standby did not confirm, Citus of one that a node did
+    not confirm, and translations and versions have other words for that."""
+    return getattr(warning, "message", None) not in _OF_NO_COMMIT
+
+
+def is_of_lost_node(error: BaseException) -> bool:
+    """Whether Citus says that a node was lost while it committed, which has no code of its own: what it was to commit
+    may have been committed."""
+    return type(error) is asyncpg.InternalServerError and str(error).startswith(_NODE_LOST)
 
 
 def is_lost(connection: Connection) -> bool:
@@ -244,6 +278,7 @@ async def open_database(dsn: str, *, name: str, connections_max: int = POOL_CONN
             max_size=connections_max,
             init=settling.settle,
             reset=_keep,
+            connection_class=ServiceConnection,
         )
     try:
         with _starting():
@@ -251,8 +286,10 @@ async def open_database(dsn: str, *, name: str, connections_max: int = POOL_CONN
                 await refuse_shared(connection, another_client(dsn))
                 await refuse_unsound(connection)
                 await refuse_unmigrated(connection)
+                await refuse_half_distributed(connection)
+                distributed = is_distributed(connection)
         settling.is_serving = True
-        yield Database(pool, epoch)
+        yield Database(pool, epoch, is_distributed=distributed)
     finally:
         await _close(pool)
 
@@ -295,6 +332,9 @@ class _Settling:
                 _logger.error("session_refused", reason=self._said)
             raise
         self._said = ""
+        await recognize(connection)
+        if connection.is_distributed:
+            await settle(connection, _DISTRIBUTED_SETTINGS)
         connection.get_settings().register_data_types(_ARRAYS)
         await self._epoch.follow(connection)
 

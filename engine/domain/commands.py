@@ -7,6 +7,7 @@ that creates something brings the new id along, so judging needs no source of id
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -155,6 +156,29 @@ class ReopenRanking(Struct, frozen=True, kw_only=True):
     ranking_id: RankingId
 
 
+class NextReveal(Struct, frozen=True):
+    """`last`: where the next competition that gave points after the event `held` ends. None: there is none."""
+
+    held: Sequence | None
+    last: Sequence | None
+
+
+class ChangePublication(Struct, frozen=True, kw_only=True):
+    """Changes what the public sees, in one of three ways. `published`: whether it sees the tournament at all. `freeze`:
+    at which event that is held; "now": where it is. `reveal`: to which event what is held moves on; "next": through the
+    next competition; "all": it is held no longer.
+
+    `head`: the last sequence of the log that the command is judged against. None: the desk fills it in; likewise
+    `next_reveal` for "next".
+    """
+
+    published: bool | None = None
+    freeze: Sequence | Literal["now"] | None = None
+    reveal: Sequence | Literal["next", "all"] | None = None
+    head: Sequence | None = None
+    next_reveal: NextReveal | None = None
+
+
 Command = (
     RegisterCompetitor
     | RegisterCompetitors
@@ -175,4 +199,5 @@ Command = (
     | UnvoidCompetition
     | CloseRanking
     | ReopenRanking
+    | ChangePublication
 )

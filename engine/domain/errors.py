@@ -15,11 +15,13 @@
     │   ├── NotFound               no such path, tournament, ranking, …
     │   ├── MethodNotAllowed
     │   ├── Conflict               the state of things forbids it: a closed ranking
+    │   ├── NotAcceptable          no form of the answer that the client takes
     │   ├── PreconditionFailed     the resource has changed since the client saw it
     │   └── Unacceptable           readable, but not acceptable
     │       └── KeyReused          the idempotency key belongs to another request
     ├── Unavailable                certainly not applied by this attempt; the same request may succeed later
     │   ├── QueueFull
+    │   ├── ListenersFull          as many listen as may
     │   ├── TooMuchWork            the answer would take more than its bound
     │   ├── Overtaken              judged too often, and overtaken each time
     │   ├── DatabaseUnavailable
@@ -162,6 +164,10 @@ class Conflict(Refusal):
     code = "conflict"
 
 
+class NotAcceptable(Refusal):
+    code = "not_acceptable"
+
+
 class PreconditionFailed(Refusal):
     code = "precondition_failed"
 
@@ -192,6 +198,14 @@ class QueueFull(Unavailable):
 
     def __init__(self) -> None:
         super().__init__("Too many requests are waiting; this attempt changed nothing, try again shortly.")
+
+
+class ListenersFull(Unavailable):
+    code = "listeners_full"
+    retry_after_seconds = 5
+
+    def __init__(self) -> None:
+        super().__init__("As many clients listen here as may; try again later.")
 
 
 class TooMuchWork(Unavailable):

@@ -256,6 +256,37 @@ class RankingReopened(EventBase, frozen=True, kw_only=True):
     ranking_id: RankingId
 
 
+class TournamentPublished(EventBase, frozen=True, kw_only=True):
+    """The public sees the tournament from now on: a log that ends where `projections/board/publication.py` says."""
+
+    tag = "TournamentPublished"
+    structural = True
+
+
+class TournamentUnpublished(EventBase, frozen=True, kw_only=True):
+    tag = "TournamentUnpublished"
+    structural = True
+
+
+class PublicationFrozen(EventBase, frozen=True, kw_only=True):
+    """What the public sees is held at the event `at`. Exact, because what it has seen must not be hidden again, and
+    each event that is appended meanwhile is seen."""
+
+    tag = "PublicationFrozen"
+    structural = True
+    exact = True
+    at: Annotated[Sequence, Meta(ge=1)]
+
+
+class PublicationRevealed(EventBase, frozen=True, kw_only=True):
+    """What the public sees is held at the event `to` from now on, which is later than before. None: it is held no
+    longer."""
+
+    tag = "PublicationRevealed"
+    structural = True
+    to: Annotated[Sequence, Meta(ge=1)] | None = None
+
+
 class EventSetAside(EventBase, frozen=True, kw_only=True):
     """The event `sequence`, before this one, could not be folded. It has no effect, at any moment or for any reader.
     `digest` is the digest, in hexadecimal, of the block that holds it."""
@@ -289,6 +320,10 @@ Event = (
     | CompetitionUnvoided
     | RankingClosed
     | RankingReopened
+    | TournamentPublished
+    | TournamentUnpublished
+    | PublicationFrozen
+    | PublicationRevealed
     | EventSetAside
     | Ignored
 )

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping
 from datetime import datetime
-from typing import Final, Protocol, TypeVar, assert_never
+from typing import Final, Literal, Protocol, TypeVar, assert_never
 
 import msgspec
 from msgspec import UNSET
@@ -39,6 +39,7 @@ from engine.domain.terms import (
     CompetitionId,
     CompetitorId,
     RankingId,
+    Sequence,
     UnityId,
     description_fault,
     name_fault,
@@ -81,6 +82,17 @@ class RankingState(Protocol):
     def unities(self) -> Mapping[UnityId, UnityState]: ...
 
 
+class PublicationState(Protocol):
+    """`frozen_at` is None while what the public sees is not held; `seen` has the last sequence that it has seen of a
+    log with this head."""
+
+    @property
+    def published(self) -> bool: ...
+    @property
+    def frozen_at(self) -> Sequence | None: ...
+    def seen(self, head: Sequence) -> Sequence: ...
+
+
 class State(Protocol):
     """A tournament, as far as decisions look at it."""
 
@@ -90,6 +102,8 @@ class State(Protocol):
     def competitions(self) -> Mapping[CompetitionId, CompetitionState]: ...
     @property
     def rankings(self) -> Mapping[RankingId, RankingState]: ...
+    @property
+    def publication(self) -> PublicationState: ...
 
 
 # ── Judging ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -98,9 +112,9 @@ class State(Protocol):
 def decide(state: State, command: Command) -> tuple[Event, ...]:
     """The events that `command` leads to in `state`: all of them are recorded, or none.
 
-    Raises NotFound if it addresses what does not exist; Conflict if a ranking's being open or closed, or a
-    competition's being voided or not, forbids it; Unacceptable with every fault of its fields, or if a limit would be
-    exceeded; IdTaken if an id that it brings exists already.
+    Raises NotFound if it addresses what does not exist; Conflict if a ranking's being open or closed, a competition's
+    being voided or not, or the tournament's being published or frozen or not, forbids it; Unacceptable with every fault
+    of its fields, or if a limit would be exceeded; IdTaken if an id that it brings exists already.
     """
     match command:
         case commands.AddPoints():
@@ -145,6 +159,8 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
             if existing(state.rankings, "ranking", command.ranking_id).closed_at is None:
                 raise Conflict(f"Ranking {command.ranking_id} is open already.")
             return (events.RankingReopened(ranking_id=command.ranking_id),)
+        case commands.ChangePublication():
+            return (_change_publication(state.publication, command),)
         case _:
             assert_never(command)
 
@@ -501,6 +517,59 @@ def _declare_classification(state: State, command: commands.DeclareClassificatio
     ]
     _refuse_if_any(faults)
     return events.ClassificationDeclared(ranking_id=command.ranking_id, criteria=command.criteria)
+
+
+def _change_publication(publication: PublicationState, command: commands.ChangePublication) -> Event:
+    said = {name: getattr(command, name) for name in ("published", "freeze", "reveal")}
+    named = [name for name, value in said.items() if value is not None]
+    if len(named) != 1:
+        raise _unacceptable([Fault(name, "must be sent alone") for name in named or ["published"]])
+    if command.freeze is not None:
+        return events.PublicationFrozen(at=_frozen_at(publication, command.freeze, command.head))
+    if command.reveal is not None:
+        return events.PublicationRevealed(to=_revealed_to(publication, command))
+    if command.published == publication.published:
+        raise Conflict(f"This tournament is {'published already' if command.published else 'not published'}.")
+    return events.TournamentPublished() if command.published else events.TournamentUnpublished()
+
+
+def _frozen_at(publication: PublicationState, freeze: Sequence | Literal["now"], head: Sequence | None) -> Sequence:
+    if publication.frozen_at is not None:
+        raise Conflict(f"What the public sees is held at event {publication.frozen_at} already; a reveal moves it on.")
+    assert head is not None
+    if freeze == "now":
+        return head
+    seen = publication.seen(head)
+    if freeze < seen:
+        raise _unacceptable([Fault("freeze", f"must be at least {seen}: the public has seen the events up to there")])
+    _refuse_beyond_head("freeze", freeze, head)
+    return freeze
+
+
+def _revealed_to(publication: PublicationState, command: commands.ChangePublication) -> Sequence | None:
+    """Where it is held then; None: nowhere any more."""
+    held, to, found = publication.frozen_at, command.reveal, command.next_reveal
+    if held is None:
+        raise Conflict("Nothing is held back from the public; a freeze does that.")
+    if to == "all" or to is None:
+        return None
+    if to == "next":
+        assert found is not None
+        if found.held != held:
+            raise Conflict(f"Somebody else has just revealed the events up to {held}; look at them, then reveal more.")
+        if found.last is None:
+            raise Conflict(f"No competition has given points after event {held}; reveal all to show the rest.")
+        return found.last
+    if to <= held:
+        raise _unacceptable([Fault("reveal", f"must be more than {held}: what the public sees only grows")])
+    assert command.head is not None
+    _refuse_beyond_head("reveal", to, command.head)
+    return to
+
+
+def _refuse_beyond_head(field: str, sequence: Sequence, head: Sequence) -> None:
+    if sequence > head:
+        raise _unacceptable([Fault(field, f"must be at most {head}: the log of this tournament ends there")])
 
 
 # ── What decisions have in common ───────────────────────────────────────────────────────────────────────

@@ -17,7 +17,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from collections.abc import Sequence as Items
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from functools import partial
 from itertools import islice
 from typing import Final, Protocol
@@ -26,12 +26,12 @@ import asyncpg
 import structlog
 from asyncpg import Connection
 
-from engine.database.pool import DATABASE_TROUBLE, Database, Kept, is_lost
+from engine.database.pool import DATABASE_TROUBLE, Database, Kept, is_lost, is_of_lost_node
 from engine.domain.errors import DatabaseUnavailable, OutcomeUnknown, Rejected, Unavailable
 from engine.domain.terms import TournamentId
 from engine.log import clock, log
 from engine.log.log import Appended, Block, NotAppended, OvertakenBy, UnconfirmedCommit
-from engine.process import failpoints
+from engine.process import failpoints, tracing
 from engine.process.failpoints import Point
 from engine.process.telemetry import APPEND_BLOCKS, APPEND_REQUESTS, APPEND_SECONDS, APPENDS_RESENT, observe
 
@@ -42,6 +42,8 @@ PORTION_MIN: Final = 8
 FLOOD: Final = 128
 """If so many wait, they all go, and after a commit of so many the next one leaves at once: a turn of the event loop
 takes long then, and requests that come meanwhile might find no room."""
+SIDE_BY_SIDE: Final = 4
+"""Blocks that are sent at the same time where the database is distributed: each has a commit of its own there."""
 LANES_MAX: Final = 4
 """Blocks that are sent alone at the same time."""
 APPEND_ATTEMPTS_MAX: Final = 10
@@ -92,7 +94,6 @@ class Appender:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._kept = Kept(database)  # for what is sent together
         self._ready: dict[Source, None] = {}  # in the order they came
         self._something_ready = asyncio.Event()
         self._sent_last = 0  # sources
@@ -105,23 +106,31 @@ class Appender:
 
     async def run(self) -> None:
         """Appends what sources have, for ever."""
-        try:
-            async with asyncio.TaskGroup() as lanes:
-                while True:
-                    await self._something_ready.wait()
-                    batch = self._gather()
-                    if not batch:
-                        continue
-                    for source, block, maybe_applied in await self._append_together(batch):
-                        lanes.create_task(self._append_alone(source, block, maybe_applied))
-                    if sum([len(block.requests) for _, block in batch]) < FLOOD:
-                        await asyncio.sleep(0)  # the answers leave first, and what has come meanwhile goes along next
-        finally:
-            await self._kept.close()
+        async with asyncio.TaskGroup() as lanes:
+            if self._database.is_distributed:
+                for _ in range(SIDE_BY_SIDE):
+                    lanes.create_task(self._append_batches(lanes, 1))
+            else:
+                await self._append_batches(lanes, BATCH_BLOCKS_MAX)
 
-    def _gather(self) -> list[tuple[Source, Block]]:
+    async def _append_batches(self, lanes: asyncio.TaskGroup, blocks_max: int) -> None:
+        kept = Kept(self._database)
+        try:
+            while True:
+                await self._something_ready.wait()
+                batch = self._gather(blocks_max)
+                if not batch:
+                    continue
+                for source, block, maybe_applied in await self._append_together(batch, kept):
+                    lanes.create_task(self._append_alone(source, block, maybe_applied))
+                if sum([len(block.requests) for _, block in batch]) < FLOOD:
+                    await asyncio.sleep(0)  # the answers leave first, and what has come meanwhile goes along next
+        finally:
+            await kept.close()
+
+    def _gather(self, blocks_max: int) -> list[tuple[Source, Block]]:
         """One block each of a portion of the ready sources, in ascending order of tournaments."""
-        count = min(BATCH_BLOCKS_MAX, portion(len(self._ready), self._sent_last))
+        count = min(blocks_max, portion(len(self._ready), self._sent_last))
         sources = list(islice(self._ready, count))
         self._sent_last = len(sources)
         for source in sources:
@@ -131,15 +140,16 @@ class Appender:
         sources.sort(key=lambda source: source.tournament_id)
         return [(source, block) for source in sources if (block := source.next_block())]
 
-    async def _append_together(self, batch: list[tuple[Source, Block]]) -> list[tuple[Source, Block, bool]]:
+    async def _append_together(self, batch: list[tuple[Source, Block]], kept: Kept) -> list[tuple[Source, Block, bool]]:
         """Appends in one commit, without waiting for a lock. Returns the blocks that must be sent alone, and whether
         each may have been applied."""
         blocks = [block for _, block in batch]
         began_at = time.perf_counter()
         try:
             share = UNSEEN_BYTES_MAX // len(blocks)
-            send = partial(log.append, blocks=blocks, wait=False, unseen_bytes=share, warnings=self._kept.warnings)
-            outcomes = await self._send(self._kept, blocks, send)
+            send = partial(log.append, blocks=blocks, wait=False, unseen_bytes=share, warnings=kept.warnings)
+            with _span(blocks):
+                outcomes = await self._send(kept, blocks, send)
         except _SendingFailed as failure:
             _logger.warning("append_failed", blocks=len(blocks), error=repr(failure.error))
             return [(source, block, failure.maybe_applied) for source, block in batch]
@@ -184,7 +194,8 @@ class Appender:
         while True:
             attempts += 1
             try:
-                (outcome,) = await self._send(self._database.raw_connection(), [block], send)
+                with _span([block]):
+                    (outcome,) = await self._send(self._database.raw_connection(), [block], send)
             except _SendingFailed as failure:
                 maybe_applied = maybe_applied or failure.maybe_applied
                 facts = {"tournament_id": block.tournament_id, "attempts": attempts, "error": repr(failure.error)}
@@ -219,6 +230,8 @@ class Appender:
                 except asyncpg.PostgresError as error:
                     # A server that reports an error has rolled back, unless it hung up with it.
                     sent = isinstance(error, _HANGING_UP) or is_lost(connection)
+                    sent = sent or is_of_lost_node(error)
+                    sent = sent or (self._database.is_distributed and isinstance(error, _OF_A_NODE))
                     raise
                 except ValueError:
                     sent = False  # it could not be put on the wire
@@ -231,11 +244,25 @@ class Appender:
             raise _SendingFailed(error, maybe_applied=sent, blames_block=blames_block) from error
 
 
+def _span(blocks: Items[Block]) -> AbstractContextManager[object]:
+    """The span of sending these blocks together."""
+    if tracing.spans is None:
+        return _UNTRACED
+    requests = sum([len(block.requests) for block in blocks])
+    facts = {"tallybook.blocks": len(blocks), "tallybook.requests": requests}
+    return tracing.spans.group_commit([span for block in blocks for span in block.spans], facts)
+
+
+_UNTRACED: Final = nullcontext()
+
+
 _HANGING_UP: Final = (
     asyncpg.PostgresConnectionError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
 )
+# A node may have committed, and the coordinator lost it before it said so, or was told to break off.
+_OF_A_NODE: Final = (asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError)
 
 
 # Errors that the block itself causes, and would cause again.

@@ -11,8 +11,19 @@ Times are UTC, digests 32 bytes. Functions take a connection, and let driver err
 tells them apart, readers use `pool.unavailable`.
 """
 
+import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sized,
+)
 from collections.abc import Sequence as Items
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -23,14 +34,17 @@ from typing import Any, Final
 from uuid import uuid4
 
 import msgspec
-from asyncpg import Connection, InterfaceError
+from asyncpg import Connection, InterfaceError, Record
 from msgspec import Struct, field
 
-from engine.domain.errors import LogForked, LogUnreadable
+from engine.database.distribution import is_coordinator, is_distributed
+from engine.database.pool import casts_doubt
+from engine.domain.errors import DatabaseUnavailable, LogForked, LogUnreadable
 from engine.domain.events import Event, EventSetAside, Ignored, Points, Recorded, TournamentOpened
 from engine.domain.terms import ActorId, CompetitionId, Sequence, TournamentId
 from engine.log import codec, digest
 from engine.process import failpoints
+from engine.process.tracing import RequestSpan
 from engine.process.turns import Turn
 
 # Each column is one text: chr(30) separates blocks, and within a block line feeds separate events. No number, tag or
@@ -80,8 +94,34 @@ _APPEND: Final = """
         ) AS r
     ORDER BY b.n
 """
+# One block alone, which takes less of the server than an array of one. On a distributed database the whole call goes to
+# the node of its tournament: the function is all that is asked, and no argument is a subquery.
+_APPEND_ONE: Final = """
+    SELECT /* append_block */
+        status, first_sequence, last_sequence, recorded_at, previous_digest, digest, answers, unseen
+    FROM append_block(
+        $3::text::bigint,
+        $4::text::uuid,
+        $2,
+        $5::text::bigint,
+        nullif($6::text, '')::bytea,
+        $7::text::boolean,
+        $8::text::boolean,
+        $1,
+        string_to_array(nullif($9::text, ''), chr(10))::bigint[],
+        $10::text::bigint,
+        $17,
+        string_to_array(nullif($11::text, ''), chr(10))::int[],
+        $12::text[],
+        string_to_array(nullif($13::text, ''), chr(10), '')::bytea[],
+        string_to_array($14, chr(10))::bigint[],
+        string_to_array($15, chr(10)),
+        string_to_array($16, chr(10))
+    )
+"""
 _OPEN: Final = "SELECT open_tournament($1, $2, $3, $4, $5, $6, $7)"
 # The head is the last block. The view `head` would find it by way of another table.
+_HEAD: Final = "SELECT last_sequence, digest FROM block WHERE tournament_id = $1 ORDER BY last_sequence DESC LIMIT 1"
 _HEADS: Final = """
     SELECT a.tournament_id, b.last_sequence, b.digest
     FROM unnest($1::bigint[]) AS a (tournament_id)
@@ -105,6 +145,13 @@ _BLOCKS: Final = """
         ORDER BY last_sequence
         LIMIT $3
     ) AS b
+"""
+_BLOCKS_OF_ONE: Final = """
+    SELECT last_sequence, digest, bytes
+    FROM block
+    WHERE tournament_id = $1 AND last_sequence >= $2
+    ORDER BY last_sequence
+    LIMIT $3
 """
 # Statements that read events return `kind` NULL for an event that was set aside; `_POINTS_EVENTS` leaves such events
 # out. The subselect does not depend on the row, so it is executed once, by an index that is usually empty, and an empty
@@ -146,14 +193,50 @@ _EVENTS_MARKING_SET_ASIDE: Final = """
         LIMIT a.upto - a.after
     ) AS e
 """
+# What the view `set_aside` says of tournament $1: each table is told which, or a distributed database would ask all.
+_SET_ASIDE: Final = """
+    SELECT s.sequence, s.set_aside_by
+    FROM (
+        SELECT
+            substring(body FROM '^\\{"sequence":([1-9][0-9]{0,17}),"digest":"[0-9a-f]{64}"\\}$')::bigint AS sequence,
+            substring(body FROM '"digest":"([0-9a-f]{64})"\\}$') AS digest,
+            sequence AS set_aside_by
+        FROM event
+        WHERE tournament_id = $1 AND kind = 'EventSetAside'
+    ) AS s
+    CROSS JOIN LATERAL (
+        SELECT digest
+        FROM block
+        WHERE tournament_id = $1 AND last_sequence >= s.sequence
+        ORDER BY last_sequence
+        LIMIT 1
+    ) AS b
+    WHERE s.sequence < s.set_aside_by AND s.digest = encode(b.digest, 'hex')
+"""
 # For tournament $1. The kind of an event that was set aside is not read: it is a no-op in every reader.
-_COLUMNS: Final = """
+_COLUMNS: Final = f"""
         tournament_id, sequence, recorded_at, actor,
         CASE
-            WHEN sequence IN (SELECT sequence FROM set_aside WHERE tournament_id = $1) THEN NULL
+            WHEN sequence IN (SELECT sequence FROM ({_SET_ASIDE}) AS set_aside) THEN NULL
             ELSE kind
         END AS kind,
-        idempotency_key, body"""
+        idempotency_key, body"""  # noqa: S608 # written down above
+_EVENTS_OF_ONE: Final = """
+    SELECT
+        tournament_id, sequence, recorded_at, actor,
+        CASE WHEN EXISTS (SELECT FROM event WHERE kind = 'EventSetAside' AND tournament_id = $1) THEN NULL ELSE kind END
+            AS kind,
+        idempotency_key, body
+    FROM event
+    WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
+    ORDER BY sequence
+"""
+_EVENTS_OF_ONE_MARKING_SET_ASIDE: Final = f"""
+    SELECT {_COLUMNS}
+    FROM event
+    WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $3
+    ORDER BY sequence
+"""  # noqa: S608 # the columns are written down above
 _EVENT: Final = f"""
     SELECT {_COLUMNS}
     FROM event
@@ -177,6 +260,73 @@ _SLICE: Final = f"""
     WHERE size <= $5 OR sequence = $2 + 1
     ORDER BY sequence
 """  # noqa: S608 # the columns are written down above
+# As _SLICE, of several tournaments one after the other, with the digest of each event's block, and whether the block
+# ends there. Nothing of a tournament, if the block of its event `after` has another digest.
+_STORED: Final = """
+    SELECT a.tournament_id, s.sequence, s.recorded_at, s.actor, s.kind, s.body, b.digest, b.last_sequence = s.sequence
+    FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[]) AS a (tournament_id, after, digest, upto)
+    CROSS JOIN LATERAL (
+        SELECT
+            sequence, recorded_at, actor, body,
+            CASE
+                WHEN sequence IN (SELECT sequence FROM set_aside WHERE tournament_id = a.tournament_id) THEN NULL
+                ELSE kind
+            END AS kind,
+            sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
+        FROM (
+            SELECT sequence, recorded_at, actor, kind, body
+            FROM event
+            WHERE tournament_id = a.tournament_id AND sequence > a.after AND sequence <= a.upto
+            ORDER BY sequence
+            LIMIT $5
+        ) AS e
+    ) AS s
+    CROSS JOIN LATERAL (
+        SELECT last_sequence, digest
+        FROM block
+        WHERE tournament_id = a.tournament_id AND last_sequence >= s.sequence
+        ORDER BY last_sequence
+        LIMIT 1
+    ) AS b
+    WHERE (s.size <= $6 OR s.sequence = a.after + 1) AND (a.after = 0 OR a.digest = (
+        SELECT digest
+        FROM block
+        WHERE tournament_id = a.tournament_id AND last_sequence >= a.after
+        ORDER BY last_sequence
+        LIMIT 1
+    ))
+"""
+_STORED_OF_ONE: Final = f"""
+    SELECT s.sequence, s.recorded_at, s.actor, s.kind, s.body, b.digest, b.last_sequence = s.sequence
+    FROM (
+        SELECT
+            sequence, recorded_at, actor, body,
+            CASE WHEN sequence IN (SELECT sequence FROM ({_SET_ASIDE}) AS set_aside) THEN NULL ELSE kind END AS kind,
+            sum(octet_length(body)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) AS size
+        FROM (
+            SELECT sequence, recorded_at, actor, kind, body
+            FROM event
+            WHERE tournament_id = $1 AND sequence > $2 AND sequence <= $4
+            ORDER BY sequence
+            LIMIT $5
+        ) AS e
+    ) AS s
+    CROSS JOIN LATERAL (
+        SELECT last_sequence, digest
+        FROM block
+        WHERE tournament_id = $1 AND last_sequence >= s.sequence
+        ORDER BY last_sequence
+        LIMIT 1
+    ) AS b
+    WHERE (s.size <= $6 OR s.sequence = $2 + 1) AND ($2 = 0 OR $3 = (
+        SELECT digest
+        FROM block
+        WHERE tournament_id = $1 AND last_sequence >= $2
+        ORDER BY last_sequence
+        LIMIT 1
+    ))
+    ORDER BY s.sequence
+"""  # noqa: S608 # written down above
 # Finds the last sequence at or before the moment by bisection: within one log, the time never decreases.
 _LAST_AT: Final = """
     WITH RECURSIVE search (low, high) AS (
@@ -196,9 +346,16 @@ _LAST_AT: Final = """
     SELECT low FROM search WHERE low = high
 """
 _BLOCK_DIGEST: Final = "SELECT digest FROM block WHERE tournament_id = $1 AND last_sequence = $2"
+_BLOCK_AROUND: Final = """
+    SELECT digest, recorded_at
+    FROM block
+    WHERE tournament_id = $1 AND last_sequence >= $2
+    ORDER BY last_sequence
+    LIMIT 1
+"""
 # By the index `event_competition`, whose words these are. A portion ends after $5 events, or with the one that brings
 # the bodies to $6 bytes.
-_POINTS_EVENTS: Final = """
+_POINTS_EVENTS: Final = f"""
     SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
     FROM (
         SELECT
@@ -208,20 +365,20 @@ _POINTS_EVENTS: Final = """
             SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
             FROM event
             WHERE tournament_id = $1
-                AND rtrim(left(split_part(split_part(body, '"competition_id":', 2), ',', 1), 20), '}') COLLATE "C" = $2
+                AND rtrim(left(split_part(split_part(body, '"competition_id":', 2), ',', 1), 20), '}}') COLLATE "C" = $2
                 AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(body, '"competition_id":') > 0
                 AND sequence > $3 AND sequence <= $4
-                AND sequence NOT IN (SELECT sequence FROM set_aside WHERE tournament_id = $1)
+                AND sequence NOT IN (SELECT sequence FROM ({_SET_ASIDE}) AS set_aside)
             ORDER BY sequence
             LIMIT $5
         ) AS e
     ) AS s
     WHERE size - octet_length(body) < $6
     ORDER BY sequence
-"""
-_SET_ASIDE_SINCE: Final = """
-    SELECT EXISTS (SELECT FROM set_aside WHERE tournament_id = $1 AND sequence <= $2 AND set_aside_by > $2)
-"""
+"""  # noqa: S608 # written down above
+_SET_ASIDE_SINCE: Final = f"""
+    SELECT EXISTS (SELECT FROM ({_SET_ASIDE}) AS set_aside WHERE sequence <= $2 AND set_aside_by > $2)
+"""  # noqa: S608 # written down above
 _REFUSE_KEYS: Final = "SELECT fingerprint, sequence, refusals FROM refuse_keys($1, $2)"
 # The events of one request are in one block, one after the other.
 _REQUEST: Final = f"""
@@ -258,7 +415,21 @@ _TOURNAMENTS: Final = """
     JOIN head AS h ON h.tournament_id = t.tournament_id
     ORDER BY t.tournament_id
 """
+_TOURNAMENTS_AFTER: Final = """
+    SELECT tournament_id, slug, name
+    FROM tournament
+    WHERE tournament_id > $1 AND ($2::bigint[] IS NULL OR tournament_id = ANY($2))
+    ORDER BY tournament_id
+    LIMIT $3
+"""
 _NEXT_IDS: Final = "SELECT nextval('resource_id') AS id FROM generate_series(1, $1)"
+# The ids are in one text, because a node answers another in texts.
+_NEXT_IDS_OF_COORDINATOR: Final = """
+    SELECT success, result
+    FROM run_command_on_coordinator(format(
+        'SELECT string_agg(nextval(''tallybook.resource_id'')::text, '' '') FROM generate_series(1, %s)', $1::bigint
+    ))
+"""
 
 
 # ── Appending ───────────────────────────────────────────────────────────────────────────────────────────
@@ -293,14 +464,16 @@ class Block(Struct, frozen=True, kw_only=True):
 
     All of them were judged against the log up to `judged_at`, whose digest there was `judged_digest` (None: it is not
     compared). Only the last may be structural, so no request depends on what another of the block changes. A request
-    that is exact, or whose first event is, has a block of its own. `append_id`, 128 random bits in hexadecimal digits,
-    stays the same when the block is sent again because the answer was lost.
+    that is exact, or whose first event is, has a block of its own. `spans` are those of the requests that are traced.
+    `append_id`, 128 random bits in hexadecimal digits, stays the same when the block is sent again because the answer
+    was lost.
     """
 
     tournament_id: TournamentId
     judged_at: Sequence
     judged_digest: bytes | None
     requests: tuple[Request, ...]
+    spans: tuple[RequestSpan, ...] = ()
     append_id: str = field(default_factory=_new_append_id)
 
     @property
@@ -372,8 +545,8 @@ async def append(
     `wait`: wait for locks that others hold, up to the session's lock_timeout, instead of answering BUSY. With more than
     one block this can deadlock unless the tournaments ascend. `again`: the blocks may have been sent, and appended,
     before. `unseen_bytes`: how many bytes of what landed after its judging the outcome of each block may hold.
-    `warnings`: a list to which the caller has this connection's server messages noted; if None, the call
-    listens for them itself.
+    `warnings`: a list to which the caller has those of this connection's server messages noted that may be about the
+    commit; if None, the call listens for them itself.
 
     Raises a driver error (nothing was recorded, or, if the connection was lost, the outcome is unknown), ValueError (a
     block cannot be put on the wire) and UnconfirmedCommit (all was recorded, perhaps not for ever).
@@ -409,24 +582,28 @@ async def _append(
     connection: Connection, blocks: Items[Block], *, wait: bool, again: bool, unseen_bytes: int = 0
 ) -> list[Appended | OvertakenBy | NotAppended]:
     failpoints.reached_next(failpoints.Point.APPEND_SENT)
-    columns = map("\x1e".join, zip(*map(_row, blocks), strict=True))
-    rows = await connection.fetch(_APPEND, wait, again, *columns, unseen_bytes)
+    if len(blocks) == 1:
+        rows = await connection.fetch(_APPEND_ONE, wait, again, *_row(blocks[0]), unseen_bytes)
+    else:
+        columns = map("\x1e".join, zip(*map(_part, blocks), strict=True))
+        rows = await connection.fetch(_APPEND, wait, again, *columns, unseen_bytes)
     return [_outcome(block, row) for block, row in zip(blocks, rows, strict=True)]
 
 
 def _refuse_unconfirmed(warnings: list[object]) -> None:
     if warnings:
-        # append_block warns of nothing, so the commit does: "canceling wait for synchronous replication".
+        # "canceling wait for synchronous replication", or of Citus: "failed to commit transaction".
         raise UnconfirmedCommit(str(warnings[0]))
 
 
 @contextmanager
 def _noted(connection: Connection) -> Iterator[list[object]]:
-    """Collects what the server says on the connection beside its answers."""
+    """Collects what the server says on the connection beside its answers, as far as it may be about the commit."""
     warnings: list[object] = []
 
     def note(_connection: object, warning: object) -> None:
-        warnings.append(warning)
+        if casts_doubt(warning):
+            warnings.append(warning)
 
     connection.add_log_listener(note)
     try:
@@ -448,21 +625,32 @@ def recorded_events(block: Block, appended: Appended) -> Iterator[Recorded]:
                 )
 
 
-def _row(block: Block) -> tuple[str, ...]:
+def _part(block: Block) -> list[str]:
     """The block's part of each column of _APPEND."""
+    row = _row(block)
+    keys = row[_KEYS]
+    row[_KEYS] = "" if keys is None else msgspec.json.encode(keys).decode()
+    return row
+
+
+_KEYS: Final = 9
+
+
+def _row(block: Block) -> list[Any]:
+    """What _APPEND_ONE is told of the block: text, but for the idempotency keys at _KEYS, None if there are none."""
     requests = block.requests
     events = [event for request in requests for event in request.events]
     actors = [str(request.actor) for request in requests for _ in request.events]
     kinds, bodies = codec.encode_lines(events)
-    counts = texts = fingerprints = ""
+    counts = fingerprints = ""
     refusals = 0
     keys = [request.idempotency_key for request in requests]
-    if keys.count(None) < len(keys):
+    keyed = keys.count(None) < len(keys)
+    if keyed:
         refusals = min([request.refusals for request in requests if request.idempotency_key is not None])
         counts = "\n".join([str(len(request.events)) for request in requests])
-        texts = msgspec.json.encode(keys).decode()
         fingerprints = "\n".join(map(_fingerprint, requests))
-    return (
+    return [
         str(block.tournament_id),
         block.append_id,
         str(block.judged_at),
@@ -472,12 +660,12 @@ def _row(block: Block) -> tuple[str, ...]:
         "\n".join([str(getattr(event, name)) for event in events for name in event.creates]),
         str(refusals),
         counts,
-        texts,
+        keys if keyed else None,
         fingerprints,
         "\n".join(actors),
         "\n".join(kinds),
         bodies,
-    )
+    ]
 
 
 def _fingerprint(request: Request) -> str:
@@ -535,10 +723,14 @@ def beginning(tournament_id: TournamentId) -> Head:
     return Head(Sequence(0), digest.genesis(tournament_id))
 
 
-async def heads(connection: Connection, tournament_ids: Iterable[TournamentId]) -> dict[TournamentId, Head]:
-    """The head of each tournament that exists, all as of one moment during the call."""
-    rows = await connection.fetch(_HEADS, list(tournament_ids))
-    return {tournament_id: Head(sequence, digest_) for tournament_id, sequence, digest_ in rows}
+async def heads(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Head]:
+    """The head of each tournament that exists, all as of a moment during the call; as of one and the same, unless the
+    database is distributed."""
+    if len(tournament_ids) > 1 and not is_distributed(connection):
+        rows = await connection.fetch(_HEADS, list(tournament_ids))
+        return {tournament_id: Head(sequence, digest_) for tournament_id, sequence, digest_ in rows}
+    found = {tournament_id: await connection.fetchrow(_HEAD, tournament_id) for tournament_id in tournament_ids}
+    return {tournament_id: Head(*row) for tournament_id, row in found.items() if row is not None}
 
 
 async def tail(
@@ -605,25 +797,77 @@ async def tails(
     missing, and LogUnreadable if an event cannot be decoded. If that happens in several tournaments, the error names
     one of them.
     """
+    return await _decoded(after, await _read(connection, after, blocks_max=blocks_max, bytes_max=bytes_max))
+
+
+async def tails_to_head(connection: Connection, tournament_id: TournamentId, after: Head) -> AsyncGenerator[Tail, None]:
+    """All events of one tournament that follow `after`, tail by tail: while one is decoded and used, PostgreSQL reads
+    the next one. Use it `aclosing`, and the connection for nothing else meanwhile. Raises as `tails` does."""
+    reading = asyncio.create_task(_read(connection, {tournament_id: after}))
+    try:
+        while tournament_id in (read := await reading).spans:
+            to = read.spans[tournament_id]
+            reading = asyncio.create_task(_read(connection, {tournament_id: to}))
+            await asyncio.sleep(0)  # it sends its query
+            yield (await _decoded({tournament_id: after}, read)).tails[tournament_id]
+            after = to
+    finally:
+        await asyncio.wait([reading])  # cancelling what PostgreSQL is at would end the transaction
+        if not reading.cancelled():
+            reading.exception()  # retrieved: who has gone does not want it
+
+
+class _Read(Struct, frozen=True):
+    """Rows of events as they were read: how far of each tournament, and which tournaments have more."""
+
+    spans: dict[TournamentId, Head]
+    unread: set[TournamentId]
+    rows: Items[Any]
+
+
+async def _read(
+    connection: Connection,
+    after: Mapping[TournamentId, Head],
+    *,
+    blocks_max: int = TAIL_BLOCKS_MAX,
+    bytes_max: int | None = None,
+) -> _Read:
     bytes_max = TAIL_BYTES_MAX if bytes_max is None else bytes_max
     spans, unread = _spans(after, await _blocks(connection, after, blocks_max), blocks_max, bytes_max)
     if not spans:
-        return Tails({}, unread)
-    upto = [end.sequence for end in spans.values()]
-    asked = list(spans), [after[t].sequence for t in spans], upto
+        return _Read(spans, unread, [])
+    rows = await _rows(connection, {t: (after[t].sequence, end.sequence) for t, end in spans.items()})
+    return _Read(spans, unread, rows)
+
+
+async def _decoded(after: Mapping[TournamentId, Head], read: _Read) -> Tails:
+    """The events that were read."""
+    events: dict[TournamentId, list[Recorded]] = {tournament_id: [] for tournament_id in read.spans}
+    for row, recorded in zip(read.rows, await _recorded_in_turns(read.rows), strict=True):
+        events[row[0]].append(recorded)
+    for tournament_id, end in read.spans.items():
+        if len(events[tournament_id]) != end.sequence - after[tournament_id].sequence:
+            raise LogForked(tournament_id, after[tournament_id].sequence)
+    return Tails(
+        {tournament_id: Tail(events[tournament_id], end) for tournament_id, end in read.spans.items()}, read.unread
+    )
+
+
+async def _rows(connection: Connection, spans: Mapping[TournamentId, tuple[Sequence, Sequence]]) -> list[Record]:
+    """The events of each tournament that follow the first sequence of its span, up to the second."""
+    if len(spans) == 1:
+        ((tournament_id, span),) = spans.items()
+        rows: list[Record] = await connection.fetch(_EVENTS_OF_ONE, tournament_id, *span)
+        if rows and rows[0]["kind"] is None:
+            rows = await connection.fetch(_EVENTS_OF_ONE_MARKING_SET_ASIDE, tournament_id, *span)
+        return rows
+    if is_distributed(connection):
+        return [row for one, span in spans.items() for row in await _rows(connection, {one: span})]
+    asked = list(spans), [after for after, _ in spans.values()], [upto for _, upto in spans.values()]
     rows = await connection.fetch(_EVENTS, *asked)
     if rows and rows[0]["kind"] is None:
         rows = await connection.fetch(_EVENTS_MARKING_SET_ASIDE, *asked)
-    events: dict[TournamentId, list[Recorded]] = {tournament_id: [] for tournament_id in spans}
-    turn = Turn()
-    for row in rows:
-        events[row[0]].append(_recorded(row))
-        if turn.over:
-            await turn.give_way()
-    for tournament_id, end in spans.items():
-        if len(events[tournament_id]) != end.sequence - after[tournament_id].sequence:
-            raise LogForked(tournament_id, after[tournament_id].sequence)
-    return Tails({tournament_id: Tail(events[tournament_id], end) for tournament_id, end in spans.items()}, unread)
+    return rows
 
 
 class _End(Struct, frozen=True):
@@ -645,10 +889,15 @@ async def _blocks(
         tournament_id: [_End(beginning(tournament_id), 0)] if head.sequence == 0 else []
         for tournament_id, head in after.items()
     }
-    for tournament_id, sequence, digest_, size in await connection.fetch(
-        _BLOCKS, list(after), [head.sequence for head in after.values()], limit
-    ):
-        ends[tournament_id].append(_End(Head(sequence, digest_), size))
+    if len(after) == 1 or is_distributed(connection):
+        for tournament_id, head in after.items():
+            rows = await connection.fetch(_BLOCKS_OF_ONE, tournament_id, head.sequence, limit)
+            ends[tournament_id] += [_End(Head(sequence, digest_), size) for sequence, digest_, size in rows]
+    elif after:
+        for tournament_id, sequence, digest_, size in await connection.fetch(
+            _BLOCKS, list(after), [head.sequence for head in after.values()], limit
+        ):
+            ends[tournament_id].append(_End(Head(sequence, digest_), size))
     for tournament_id, head in after.items():
         if not ends[tournament_id] or ends[tournament_id].pop(0).head != head:
             raise LogForked(tournament_id, head.sequence)
@@ -699,12 +948,7 @@ async def request_at(
     rows = await connection.fetch(_REQUEST, tournament_id, sequence, idempotency_key)
     if not rows:
         raise LogForked(tournament_id, sequence)
-    events, turn = [], Turn()
-    for row in rows:
-        events.append(_recorded(row))
-        if turn.over:
-            await turn.give_way()
-    return events
+    return await _recorded_in_turns(rows)
 
 
 SLICE_EVENTS_MAX: Final = 1_000
@@ -722,10 +966,80 @@ async def slice_of(
     LogForked if an event is missing, and LogUnreadable.
     """
     rows = await connection.fetch(_SLICE, tournament_id, after, upto, SLICE_EVENTS_MAX, SLICE_BYTES_MAX)
-    events = [_recorded(row) for row in rows]
+    events = await _recorded_in_turns(rows)
     if (not events and after < upto) or (events and events[-1].sequence != after + len(events)):
         raise LogForked(tournament_id, after)
     return events
+
+
+class Stored(Struct, frozen=True, gc=False):
+    """An event as it stands in the log: `body` is JSON text. `kind` None: it was set aside. `digest`: that of the block
+    it is in; `ends_block`: it is the last of that block."""
+
+    sequence: Sequence
+    recorded_at: datetime
+    actor: ActorId
+    kind: str | None
+    body: str
+    digest: bytes
+    ends_block: bool
+
+
+async def stored(
+    connection: Connection,
+    tournament_id: TournamentId,
+    after: Head,
+    upto: Sequence,
+    *,
+    events_max: int = SLICE_EVENTS_MAX,
+    bytes_max: int = SLICE_BYTES_MAX,
+) -> list[Stored]:
+    """The events that follow `after`, up to `upto`, not decoded: at least one, if there is one, at most `events_max`,
+    and `bytes_max` bytes of bodies unless the first is larger. `after` has the digest of the block of its event, which
+    need not be the last of that block; of 0, any.
+
+    Raises LogForked if that block has another digest now, or if an event is missing.
+    """
+    spans = {tournament_id: (after, upto)}
+    found = await stored_of(connection, spans, events_max=events_max, bytes_max=bytes_max)
+    if tournament_id not in found:
+        raise LogForked(tournament_id, after.sequence)
+    return found[tournament_id]
+
+
+async def stored_of(
+    connection: Connection,
+    spans: Mapping[TournamentId, tuple[Head, Sequence]],
+    *,
+    events_max: int = SLICE_EVENTS_MAX,
+    bytes_max: int = SLICE_BYTES_MAX,
+) -> dict[TournamentId, list[Stored]]:
+    """As `stored`, of several tournaments: each has so many events and bytes at most, and its own `after` and `upto`.
+    Those for which `stored` would raise LogForked are missing."""
+    found: dict[TournamentId, list[Stored]] = {tournament_id: [] for tournament_id in spans}
+    if len(spans) == 1 or is_distributed(connection):
+        for tournament_id, (after, upto) in spans.items():
+            asked = tournament_id, after.sequence, after.digest, upto, events_max, bytes_max
+            found[tournament_id] += [Stored(*row) for row in await connection.fetch(_STORED_OF_ONE, *asked)]
+    else:
+        for tournament_id, *stored in await connection.fetch(
+            _STORED,
+            list(spans),
+            [after.sequence for after, _ in spans.values()],
+            [after.digest for after, _ in spans.values()],
+            [upto for _, upto in spans.values()],
+            events_max,
+            bytes_max,
+        ):
+            found[tournament_id].append(Stored(*stored))
+    return {tournament_id: events for tournament_id, events in found.items() if _follow(events, *spans[tournament_id])}
+
+
+def _follow(events: list[Stored], after: Head, upto: Sequence) -> bool:
+    """Whether they follow `after` without a gap. None do if there is nothing up to `upto`."""
+    if not events:
+        return after.sequence >= upto
+    return events[-1].sequence == after.sequence + len(events)
 
 
 async def last_at(connection: Connection, tournament_id: TournamentId, moment: datetime, upto: Sequence) -> Sequence:
@@ -743,6 +1057,15 @@ async def has_head(connection: Connection, tournament_id: TournamentId, head: He
     """Whether the log has a block that ends in exactly this head."""
     digest_: bytes | None = await connection.fetchval(_BLOCK_DIGEST, tournament_id, head.sequence)
     return digest_ == head.digest
+
+
+async def block_around(
+    connection: Connection, tournament_id: TournamentId, sequence: Sequence
+) -> tuple[bytes, datetime] | None:
+    """The digest of the block that holds the event `sequence`, and when it was recorded; None: the log does not reach
+    as far."""
+    row = await connection.fetchrow(_BLOCK_AROUND, tournament_id, sequence)
+    return None if row is None else (row["digest"], row["recorded_at"])
 
 
 async def set_aside_since(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> bool:
@@ -833,6 +1156,16 @@ async def keyed(
     return {one.recorded.idempotency_key: one for one in found if one.recorded.idempotency_key is not None}
 
 
+async def _recorded_in_turns(rows: Iterable[Any]) -> list[Recorded]:
+    """The events of these rows, decoded turn by turn: one may hold thousands of deltas."""
+    events, turn = [], Turn()
+    for row in rows:
+        events.append(_recorded(row))
+        if turn.over:
+            await turn.give_way()
+    return events
+
+
 def _recorded(row: Any) -> Recorded:
     tournament_id, sequence, recorded_at, actor, kind, key, body = row
     if kind is None:
@@ -883,6 +1216,22 @@ async def tournaments(connection: Connection) -> list[RegistryEntry]:
     return [RegistryEntry(*row) for row in await connection.fetch(_TOURNAMENTS)]
 
 
+async def tournaments_after(
+    connection: Connection, after: TournamentId, among: Iterable[TournamentId] | None, limit: int
+) -> list[RegistryEntry]:
+    """The next tournaments after an id, `among` these or, None, all, oldest first: at most `limit`."""
+    bound = None if among is None else list(among)
+    rows = await connection.fetch(_TOURNAMENTS_AFTER, after, bound, limit)
+    found = await heads(connection, [row["tournament_id"] for row in rows])
+    return [RegistryEntry(one, slug, name, found[one].sequence) for one, slug, name in rows if one in found]
+
+
 async def next_ids(connection: Connection, count: int) -> list[int]:
-    """`count` ids, ascending, that nothing else has or will have."""
+    """`count` ids, ascending, that nothing else has or will have. Raises DatabaseUnavailable, if another node has them
+    and does not give them."""
+    if not is_coordinator(connection):
+        is_given, ids = await connection.fetchrow(_NEXT_IDS_OF_COORDINATOR, count)
+        if not is_given:
+            raise DatabaseUnavailable from ConnectionError(ids)
+        return [int(number) for number in ids.split()]
     return [row["id"] for row in await connection.fetch(_NEXT_IDS, count)]

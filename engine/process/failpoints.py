@@ -37,6 +37,9 @@ class Point(StrEnum):
     FOLD_COMMITTED = "fold-committed"
     """After the worker's COMMIT."""
 
+    WEBHOOK_TAKEN = "webhook-taken"
+    """After a receiver has taken a message, before that is noted."""
+
 
 _left: dict[Point, int] = {}
 """How many more times the process reaches a point until it dies there; empty unless armed."""

@@ -1,9 +1,13 @@
 """The catalogue of what Tallybook says about itself: log events and metrics, each named once, here.
 
-Log events (structlog, one JSON object a line; ids as keywords, never bodies or tokens)
+`spans.py` has the catalogue of spans.
+
+Log events (structlog, one JSON object a line, or on a terminal a line for people; ids as keywords, never bodies or
+tokens)
 
     request               one finished request: request_id, method, route, tournament, status, milliseconds,
-                          actor, and where there is one, sequence, replayed, code
+                          actor, and where there is one, sequence, replayed, code, trace_id; none of a health check
+                          that is answered 200
     tables_folded         one batch of a worker: tournaments, events, milliseconds
     tables_rebuilt        tables that an older fold had made: tournament_id, events, milliseconds
     append_failed         a batch could not be sent together; its blocks follow alone
@@ -23,6 +27,13 @@ Log events (structlog, one JSON object a line; ids as keywords, never bodies or 
     digests_failed        heads could not be noted: reason; it is tried again
     tournament_verified   one tournament by `verify --forever`: tournament, sequence, events, milliseconds, differences
     difference_found      something is not what the log, or a digest, says: tournament, sequence, field, message (alarm)
+    webhook_failed        a receiver has not taken a message: tournament_id, webhook_id, sequence (of the event before),
+                          failures, problem; it is sent again
+    webhook_stopped       a webhook is parked, or its receiver switched it off: tournament_id, webhook_id, state,
+                          problem (alarm)
+    webhooks_interrupted  nobody could be told for a while, because of the database: errors
+    tracing_failed        no spans are made although the environment asks for them: reason
+    systemd_not_told      systemd could not be told how the service is: state, reason
     verify_failed         a round of `verify --forever` was broken off: reason; the next one goes on
 
 Metrics (Prometheus; several processes are added up)
@@ -32,6 +43,10 @@ Metrics (Prometheus; several processes are added up)
     tallybook_connections, tallybook_connections_ended_total{why}: silent, unread, crowded_out, refused
     tallybook_appended_events_total: minus tallybook_folded_events_total, it says how far the workers are behind
     tallybook_clock_behind_seconds: how far the time of a log that was appended to is ahead of this clock
+    tallybook_listeners: streams that are open
+    tallybook_listeners_behind: how many events the slowest of them is behind
+    tallybook_listeners_ended_total{why}: client_gone, unread, token_ended, token_unconfirmed, unpublished,
+    log_replaced, stopped, database_unavailable, shutting_down
     tallybook_append_seconds, tallybook_append_blocks, tallybook_append_requests, tallybook_appends_resent_total
     tallybook_barrier_seconds, tallybook_waiting_requests, tallybook_live_tournaments, tallybook_live_bytes
     tallybook_lives_loaded_total, tallybook_lives_loading: begun so far, and under way now
@@ -42,6 +57,8 @@ Metrics (Prometheus; several processes are added up)
     process_cpu_seconds_total{pid}, process_resident_memory_bytes{pid} and the others of prometheus_client, for each
     running process of a service, Linux only
     tallybook_folded_events_total, tallybook_rebuilt_events_total, tallybook_fold_seconds
+    tallybook_webhooks{state}, tallybook_webhooks_behind: how many events the slowest active one is behind
+    tallybook_webhook_requests_total{outcome}: taken, failed
 
     of `verify --forever`, on a port of its own; a service's are 0:
     tallybook_verified_events_total, tallybook_verified_tournaments_total, tallybook_differences_total
@@ -51,12 +68,13 @@ Metrics (Prometheus; several processes are added up)
 import asyncio
 import atexit
 import logging
+import os
 import sys
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence as Items
 from datetime import UTC, datetime
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Literal
 
 import msgspec
 import structlog
@@ -103,6 +121,16 @@ BARRIER_SECONDS: Final = Histogram("tallybook_barrier_seconds", "Time of one que
 WAITING_REQUESTS: Final = Gauge("tallybook_waiting_requests", "Writes under way", multiprocess_mode="livesum")
 CONNECTIONS: Final = Gauge("tallybook_connections", "Clients connected", multiprocess_mode="livesum")
 CONNECTIONS_ENDED: Final = Count("tallybook_connections_ended", "Connections that were not left to the client", ["why"])
+LISTENERS: Final = Gauge("tallybook_listeners", "Streams that are open", multiprocess_mode="livesum")
+LISTENERS_BEHIND: Final = Gauge(
+    "tallybook_listeners_behind", "Events that the slowest of them is behind", multiprocess_mode="livemax"
+)
+LISTENERS_ENDED: Final = Count("tallybook_listeners_ended", "Streams that have ended", ["why"])
+WEBHOOKS: Final = Gauge("tallybook_webhooks", "Webhooks", ["state"], multiprocess_mode="livesum")
+WEBHOOKS_BEHIND: Final = Gauge(
+    "tallybook_webhooks_behind", "Events that the slowest active webhook is behind", multiprocess_mode="livemax"
+)
+WEBHOOK_REQUESTS: Final = Count("tallybook_webhook_requests", "Messages sent to webhooks", ["outcome"])
 LIVE_TOURNAMENTS: Final = Gauge("tallybook_live_tournaments", "Tournaments in memory", multiprocess_mode="livesum")
 LIVE_BYTES: Final = Gauge("tallybook_live_bytes", "Estimated size of them", multiprocess_mode="livesum")
 LIVES_LOADED: Final = Count("tallybook_lives_loaded", "Tournaments brought into memory")
@@ -169,16 +197,22 @@ def observe_all(histogram: Histogram, values: Items[float]) -> None:
         histogram._buckets[bucket].inc(count)
 
 
+LogLevel = Literal["info", "warning", "error"]
+"""The least urgent lines that a log has."""
+
+
 class Lines:
     """Writes log lines to `stream`. All lines of one turn of the event loop go together, because a block's requests are
     answered in one turn. Without a loop each line is written at once. What still waits is written at exit.
 
     structlog's loggers write to it. `event` bypasses them for the one line that every request pays for: they would take
-    three times as long as the line itself.
+    three times as long as the line itself. It is of level info, and not written if the log begins at a higher `level`.
     """
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, level: LogLevel = "info") -> None:
+        self.render = _for_people if stream.isatty() else _line
         self._stream = stream
+        self._takes_events = level == "info"
         self._waiting: list[bytes] = []
         atexit.register(self.write)
 
@@ -191,8 +225,9 @@ class Lines:
                 self.write()
 
     def event(self, event: str, /, **fields: object) -> None:
-        fields["event"] = event
-        self.msg(_line(None, "info", fields))
+        if self._takes_events:
+            fields["event"] = event
+            self.msg(self.render(None, "info", fields))
 
     debug = info = warning = error = critical = msg
 
@@ -203,12 +238,13 @@ class Lines:
             self._stream.flush()
 
 
-def log_json(stream: BinaryIO | None = None) -> Lines:
-    """Has structlog write one JSON object a line to `stream`, or to standard error. Returns the `Lines` in between."""
-    lines = Lines(stream or sys.stderr.buffer)
+def log_to(stream: BinaryIO | None = None, *, level: LogLevel = "info") -> Lines:
+    """Has structlog write one JSON object a line to `stream`, or to standard error; to a terminal, lines for people.
+    Returns the `Lines` in between."""
+    lines = Lines(stream or sys.stderr.buffer, level)
     structlog.configure(
-        processors=[_line],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        processors=[lines.render],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=lambda *_: lines,
         cache_logger_on_first_use=True,
     )
@@ -224,3 +260,23 @@ def _line(logger: object, level: str, fields: structlog.typing.EventDict) -> byt
     if "exc_info" in fields:
         fields = structlog.processors.format_exc_info(logger, level, fields)
     return _encode(fields)
+
+
+_COLORS: Final = {"warning": "\x1b[33m", "error": "\x1b[31m"}
+
+
+def _for_people(logger: object, level: str, fields: structlog.typing.EventDict) -> bytes:
+    """The line as people read it: time, level, event, facts, and below them a traceback."""
+    if "exc_info" in fields:
+        fields = structlog.processors.format_exc_info(logger, level, fields)
+    event, traceback = fields.pop("event"), str(fields.pop("exception", ""))
+    facts = "".join([f"  {name}={_printable(str(fact))}" for name, fact in fields.items() if fact is not None])
+    below = "".join([f"\n    {_printable(line)}" for line in traceback.splitlines()])
+    line = f"{datetime.now(UTC):%H:%M:%SZ}  {level:<7}  {event}{facts}{below}"
+    colored = level in _COLORS and "NO_COLOR" not in os.environ
+    return (f"{_COLORS[level]}{line}\x1b[0m" if colored else line).encode(errors="backslashreplace")
+
+
+def _printable(text: str) -> str:
+    """The text, with what could steer a terminal escaped: some of it comes from clients."""
+    return "".join([c if c.isprintable() else f"\\x{ord(c):02x}" for c in text])

@@ -30,6 +30,7 @@ from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
 from projections.board.competition_sums import CompetitionSums
 from projections.board.enrolment import Enrolment, Totals
 from projections.board.packed import Packed
+from projections.board.publication import Publication
 
 FOLD_VERSION: Final = 4
 """Grows whenever the same log would give another board, or other rows. Tables and snapshots of another version are not
@@ -67,8 +68,7 @@ class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
 
 
 class Unity(Struct, kw_only=True):
-    """`totals` holds the sums of all who were ever in the ranking's list, `competition_sums` what of that they got in
-    which competition.
+    """`totals` holds the sums of all who were ever in the ranking's list.
 
     Points change these and `version` in place. Another name or sort replaces the unity, which keeps them, so a
     reference that is kept still shows the name and sort that it had.
@@ -79,15 +79,15 @@ class Unity(Struct, kw_only=True):
     sort: Sort
     version: int = 1
     totals: Totals
-    competition_sums: CompetitionSums = field(default_factory=CompetitionSums)
 
 
 class Ranking(Struct, frozen=True, kw_only=True):
     """`unities` has the main one first; `participants` are in their order. `criteria` is what was declared for its
-    classification; empty: nothing.
+    classification; empty: nothing. `competition_sums` are kept current where somebody has asked for them; None: nobody
+    has, so they must be read from the log.
 
     A change replaces the ranking, so a reference that is kept across a fold still shows the old fields. But both share
-    `participants` and the dictionary `unities`, which are changed in place.
+    `participants`, the dictionary `unities` and `competition_sums`, which are changed in place.
     """
 
     number: int
@@ -97,6 +97,7 @@ class Ranking(Struct, frozen=True, kw_only=True):
     participants: Enrolment
     unities: dict[UnityId, Unity]
     criteria: tuple[Criterion, ...] = ()
+    competition_sums: CompetitionSums | None = None
     updated_at: datetime
     revised: Sequence
 
@@ -133,12 +134,14 @@ class Revisions(Struct):
 
 
 class Board(Struct, kw_only=True):
-    """`voided` has the competitions that do not count; the same as their `voided_at` tells, at once."""
+    """`voided` has the competitions that do not count; the same as their `voided_at` tells, at once. `publication` says
+    what the public sees."""
 
     competitors: Packed[CompetitorId, Competitor] = field(default_factory=lambda: Packed(Competitor))
     competitions: Packed[CompetitionId, Competition] = field(default_factory=lambda: Packed(Competition))
     rankings: dict[RankingId, Ranking] = field(default_factory=dict)
     voided: set[CompetitionId] = field(default_factory=set)
+    publication: Publication = Publication()
 
 
 def board_like(board: Board) -> Board:
@@ -148,6 +151,14 @@ def board_like(board: Board) -> Board:
         competitors=Packed(Competitor, like=board.competitors),
         competitions=Packed(Competition, like=board.competitions),
     )
+
+
+def forgetting(board: Board) -> Iterator[None]:
+    """Forgets a board that nobody has any more, step by step: a large one is freed in tens of milliseconds."""
+    yield from board.competitors.forgetting()
+    yield from board.competitions.forgetting()
+    for ranking in board.rankings.values():
+        yield from ranking.participants.forgetting()
 
 
 def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
@@ -222,16 +233,25 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
             revisions.rankings += 1
             ranking = board.rankings[event.ranking_id]
             _revise(board, event.ranking_id, recorded, **_own_fields(ranking, event, now))
+        case (
+            events.TournamentPublished()
+            | events.TournamentUnpublished()
+            | events.PublicationFrozen()
+            | events.PublicationRevealed()
+        ):
+            board.publication = board.publication.after(recorded.sequence, event)
         case _:
             assert_never(event)
 
 
-def folding(tournament_id: TournamentId, board: Board, run: Iterable[Recorded]) -> Iterator[Recorded]:
+def folding(
+    tournament_id: TournamentId, board: Board, run: Iterable[Recorded], revisions: Revisions | None = None
+) -> Iterator[Recorded]:
     """Folds a run of events into `board`, in place, and yields each when the board shows it. Raises LogUnreadable.
 
-    For callers that keep nothing rendered.
+    `revisions`: what counts the changes; None: nobody does, because nothing rendered is kept.
     """
-    revisions = Revisions()
+    revisions = Revisions() if revisions is None else revisions
     for recorded in run:
         try:
             fold(board, revisions, recorded)
@@ -240,26 +260,34 @@ def folding(tournament_id: TournamentId, board: Board, run: Iterable[Recorded]) 
         yield recorded
 
 
-def fold_all(tournament_id: TournamentId, board: Board, run: Iterable[Recorded]) -> None:
+def fold_all(
+    tournament_id: TournamentId, board: Board, run: Iterable[Recorded], revisions: Revisions | None = None
+) -> None:
     """`folding`, to the end of the run."""
-    for _ in folding(tournament_id, board, run):
+    for _ in folding(tournament_id, board, run, revisions):
         pass
 
 
 def add_points(board: Board, event: events.Points) -> None:
     """Does what `fold` does with points. Of the board, only the ranking of `event` need be there."""
-    unities = board.rankings[event.ranking_id].unities
-    competition_id = event.competition_id
-    for delta in event.deltas:
-        unity = unities[delta.unity_id]
-        unity.totals.add(delta.competitor_id, delta.amount)
-        if competition_id is not None:
-            unity.competition_sums.add(delta.competitor_id, competition_id, delta.amount)
-    if len(event.deltas) == 1:  # as nearly always; a set of one takes as long to make as all the rest
-        unities[event.deltas[0].unity_id].version += 1
-        return
-    for unity_id in {delta.unity_id for delta in event.deltas}:
-        unities[unity_id].version += 1
+    ranking = board.rankings[event.ranking_id]
+    unities, deltas = ranking.unities, event.deltas
+    if len(deltas) == 1:  # as nearly always; what many need takes as long as all the rest
+        unity = unities[deltas[0].unity_id]
+        unity.totals.add(deltas[0].competitor_id, deltas[0].amount)
+        unity.version += 1
+    else:
+        for delta in deltas:
+            unities[delta.unity_id].totals.add(delta.competitor_id, delta.amount)
+        for unity_id in {delta.unity_id for delta in deltas}:
+            unities[unity_id].version += 1
+    if ranking.competition_sums is not None:
+        ranking.competition_sums.count(event)
+
+
+def give_sums(board: Board, ranking_id: RankingId, sums: CompetitionSums) -> None:
+    """Has the fold keep these sums of competitions current, which are those of the ranking as it is on `board`."""
+    board.rankings[ranking_id] = msgspec.structs.replace(board.rankings[ranking_id], competition_sums=sums)
 
 
 def _revise(board: Board, ranking_id: RankingId, recorded: Recorded, **changes: object) -> None:
@@ -353,6 +381,8 @@ def _own_fields(
         case events.RankingInformationChanged():
             return _information(ranking, event)
         case events.ClassificationDeclared():
+            if missing := [one.unity_id for one in event.criteria if one.unity_id not in ranking.unities]:
+                raise KeyError(missing[0])
             return {"criteria": event.criteria}
         case events.RankingClosed():
             return {"closed_at": now}

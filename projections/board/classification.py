@@ -19,11 +19,12 @@ line are those of the last run over each criterion, None where the line stood al
 Pure.
 """
 
-from collections.abc import Callable, Collection, Generator, Iterable
+from array import array
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from collections.abc import Sequence as Items
-from heapq import merge, nlargest, nsmallest
-from itertools import islice
-from typing import Final
+from heapq import merge
+from itertools import islice, takewhile
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -31,6 +32,7 @@ from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion
 from engine.domain.terms import CompetitionId, CompetitorId, Sort, UnityId
 from projections.board.board import Board, Ranking
+from projections.board.competition_sums import SumsByCompetition
 
 
 class Classified(Struct, frozen=True, gc=False):
@@ -44,10 +46,12 @@ class Classified(Struct, frozen=True, gc=False):
 
 
 class Counted:
-    """What the values of a ranking's criteria are counted from: the ranking as it is on its board."""
+    """What the values of a ranking's criteria are counted from: the ranking as it is on its board. `lacks_sums` tells
+    whether it must be given its sums of competitions first."""
 
     def __init__(self, board: Board, ranking: Ranking) -> None:
         self._unities = ranking.unities
+        self._sums = ranking.competition_sums
         self._competitions = board.competitions
         self._voided: Collection[CompetitionId] = board.voided
 
@@ -57,9 +61,10 @@ class Counted:
     def total(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
         return self._unities[unity_id].totals.get(competitor_id)
 
-    def sums(self, unity_id: UnityId, competitor_id: CompetitorId) -> list[tuple[CompetitionId, int]]:
-        """What a competitor got in each competition, voided ones too."""
-        return self._unities[unity_id].competition_sums.of(competitor_id)
+    def sums(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
+        """What a competitor got in each competition, voided ones too, as it is when this is called."""
+        assert self._sums is not None
+        return self._sums.of(unity_id, competitor_id)
 
     def is_voided(self, competition_id: CompetitionId) -> bool:
         return competition_id in self._voided
@@ -74,6 +79,21 @@ def in_force(ranking: Ranking) -> tuple[Criterion, ...]:
     return ranking.criteria or (Criterion(unity_id=next(iter(ranking.unities))),)
 
 
+def leading(criteria: Items[Criterion]) -> int:
+    """How many criteria at the beginning are totals alone."""
+    return len(list(takewhile(lambda criterion: criterion.best is None and criterion.among is None, criteria)))
+
+
+def by_totals_alone(criteria: Items[Criterion]) -> bool:
+    """Whether the values of all criteria are totals, and none is counted from sums of competitions."""
+    return leading(criteria) == len(criteria)
+
+
+def lacks_sums(ranking: Ranking) -> bool:
+    """Whether values of its criteria are counted from sums of competitions, which it does not have."""
+    return ranking.competition_sums is None and not by_totals_alone(ranking.criteria)
+
+
 def classified(
     counted: Counted,
     criteria: Items[Criterion],
@@ -83,104 +103,206 @@ def classified(
     above: int = 0,
     decided_by: int | None = None,
     sums_max: int | None = None,
-) -> Generator[None, None, list[Classified]]:
+) -> Generator[None, None, "ClassifiedGroup"]:
     """The lines of a group, which stands in the order of enrolment, with pauses for the turns of others.
 
     `after`: the group is equal in so many criteria already, all of them without `best` and `among`. `above`: so many
     lines stand above it. `decided_by`: of its first line. Raises TooMuchWork if it would look at more than `sums_max`
     sums.
     """
-    return (yield from _Classifying(counted, criteria, sums_max).lines(list(group), after, above, decided_by))
+    return (yield from _Classifying(counted, criteria, group, sums_max).group(after, above, decided_by))
 
 
-class _Group(Struct):
-    """Competitors who are still tied before the criterion `reached`."""
+class ClassifiedGroup:
+    """The lines of a group, in order. What is known of them stands in columns, and lines are made of it when they are
+    asked for: so a hundred thousand are no work for the garbage collector, and are forgotten in one go."""
 
-    competitor_ids: list[CompetitorId]
+    def __init__(self, competitor_ids: "array[int]", criteria_count: int) -> None:
+        # Members have numbers, from 0, in the order of enrolment.
+        self.competitor_ids = competitor_ids
+        self.values: list[_Column] = []  # of each criterion, by member
+        self.valued = array("b", bytes(len(competitor_ids)))  # by member: how many criteria were needed
+        self.order = array("q")  # members, in order
+        self.positions = array("q")  # by place in that order
+        self.decided_by = array("b")  # by place; -1: nothing
+        self._criteria_count = criteria_count
+
+    def __len__(self) -> int:
+        return len(self.competitor_ids)
+
+    def __iter__(self) -> Iterator[Classified]:
+        return map(self._line, range(len(self)))
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes in memory, estimated."""
+        return len(self) * (26 + 8 * self._criteria_count)
+
+    def lines(self, start: int, stop: int) -> list[Classified]:
+        """The lines from place `start` of the group to before `stop`, fewer if there are no more."""
+        return [self._line(place) for place in range(start, min(stop, len(self)))]
+
+    def lines_among(self, sought: Collection[CompetitorId]) -> Generator[None, None, list[Classified]]:
+        """The lines of those sought, with pauses for the turns of others."""
+        found: list[Classified] = []
+        for place, member in enumerate(self.order):
+            if self.competitor_ids[member] in sought:
+                found.append(self._line(place))
+            if place % _STEP_SORTED == 0:
+                yield
+        return found
+
+    def place(self, competitor_id: CompetitorId) -> Generator[None, None, int]:
+        """The place of one of the group in its order, from 0, with pauses for the turns of others."""
+        member = yield from _index(self.competitor_ids, competitor_id)
+        return (yield from _index(self.order, member))
+
+    def _line(self, place: int) -> Classified:
+        member, by = self.order[place], self.decided_by[place]
+        values: list[int | None] = [column[member] for column in self.values[: self.valued[member]]]
+        values += [None] * (self._criteria_count - len(values))
+        competitor_id = CompetitorId(self.competitor_ids[member])
+        return Classified(competitor_id, self.positions[place], tuple(values), None if by < 0 else by)
+
+
+def _index(numbers: "array[int]", number: int) -> Generator[None, None, int]:
+    """Where a number stands that is there."""
+    start = 0
+    while number not in (some := numbers[start : start + _STEP_SOUGHT]):
+        start += len(some)
+        yield
+    return start + some.index(number)
+
+
+class _Tied(Struct, gc=False):
+    """Those who are still tied before the criterion `reached`: in the order so far, from `start` to before `end`."""
+
+    start: int
+    end: int
     reached: int
     decided_by: int | None
 
 
-_Value = Callable[[CompetitorId], int]
-_Counts = Callable[[CompetitionId], bool]
-_STEP_COMPETITORS: Final = 2_000
+_Column: TypeAlias = "array[int] | list[int]"
+"""A list where a value is beyond 64 bits."""
+_Value = Callable[[CompetitorId], Generator[None, None, int]]
+_Counting = Callable[[SumsByCompetition], Generator[None, None, list[int]]]
+"""Of some sums, those that count."""
+_STEP_COMPETITORS: Final = 200
+_STEP_SORTED: Final = 1_000
+"""Competitors who are sorted in one step. The runs are merged then, so there must not be too many of them."""
+_STEP_SOUGHT: Final = 20_000
+_STEP_SUMS: Final = 1_000
 
 
 class _Classifying:
-    def __init__(self, counted: Counted, criteria: Items[Criterion], sums_max: int | None) -> None:
+    def __init__(
+        self, counted: Counted, criteria: Items[Criterion], group: Iterable[CompetitorId], sums_max: int | None
+    ) -> None:
         self._counted = counted
         self._criteria = criteria
         self._sums_max = self._sums_left = sums_max
-        self._values: dict[CompetitorId, list[int | None]] = {}
+        self._group = ClassifiedGroup(array("q", group), len(criteria))
 
-    def lines(
-        self, competitor_ids: list[CompetitorId], after: int, above: int, decided_by: int | None
-    ) -> Generator[None, None, list[Classified]]:
-        for number, competitor_id in enumerate(competitor_ids, start=1):
-            known = [self._counted.total(criterion.unity_id, competitor_id) for criterion in self._criteria[:after]]
-            self._values[competitor_id] = [*known, *[None] * (len(self._criteria) - after)]
-            if number % _STEP_COMPETITORS == 0:
-                yield
-        found: list[Classified] = []
-        waiting = [_Group(competitor_ids, after, decided_by)]  # the last is the next; no recursion, so any depth
+    def group(self, after: int, above: int, decided_by: int | None) -> Generator[None, None, ClassifiedGroup]:
+        group = self._group
+        yield from self._begin(after)
+        waiting = [_Tied(0, len(group), after, decided_by)]  # the last is the next; no recursion, so any depth
         while waiting:
-            group = waiting.pop()
-            if len(group.competitor_ids) > 1 and group.reached < len(self._criteria):
-                waiting += reversed((yield from self._parted(group)))
+            tied = waiting.pop()
+            if tied.end - tied.start > 1 and tied.reached < len(self._criteria):
+                waiting += reversed((yield from self._parted(tied)))
                 continue
-            position = above + len(found) + 1
-            by = group.decided_by
-            for number, competitor_id in enumerate(group.competitor_ids, start=1):
-                found.append(Classified(competitor_id, position, tuple(self._values.pop(competitor_id)), by))
-                by = None
-                if number % _STEP_COMPETITORS == 0:
+            by = -1 if tied.decided_by is None else tied.decided_by
+            for place in range(tied.start, tied.end):
+                group.positions.append(above + tied.start + 1)
+                group.decided_by.append(by)
+                by = -1
+                if place % _STEP_COMPETITORS == 0:
                     yield
-        return found
+        return group
 
-    def _parted(self, group: _Group) -> Generator[None, None, list[_Group]]:
+    def _begin(self, after: int) -> Generator[None, None, None]:
+        """Puts all into the order of enrolment, with their values of the criteria in which they are equal."""
+        group = self._group
+        for start in range(0, len(group), _STEP_SORTED):
+            group.order.extend(range(start, min(start + _STEP_SORTED, len(group))))
+            yield
+        for _ in self._criteria:
+            group.values.append(array("q", bytes(8 * len(group))))
+        for number, criterion in enumerate(self._criteria[:after]):
+            for member, competitor_id in enumerate(group.competitor_ids):
+                self._give(number, member, self._counted.total(criterion.unity_id, CompetitorId(competitor_id)))
+                if member % _STEP_COMPETITORS == 0:
+                    yield
+
+    def _give(self, number: int, member: int, value: int) -> None:
+        """Gives a member their value of a criterion; those of the ones before they have."""
+        self._group.valued[member] = number + 1
+        try:
+            self._group.values[number][member] = value
+        except OverflowError:
+            column = self._group.values[number] = list(self._group.values[number])
+            column[member] = value
+
+    def _parted(self, tied: _Tied) -> Generator[None, None, list[_Tied]]:
         """What becomes of a group at a criterion, or at the block that begins there, in order."""
-        if self._criteria[group.reached].among is None:
-            value = self._value_of(self._criteria[group.reached])
-            parts = yield from self._parts(group, group.reached, value)
-            return [_Group(part.competitor_ids, group.reached + 1, part.decided_by) for part in parts]
-        begin, end = group.reached, _end_of_block(self._criteria, group.reached)
-        for competitor_id in group.competitor_ids:
-            self._values[competitor_id][begin:end] = [None] * (end - begin)
-        yield
-        counts = self._counting(group.competitor_ids)
-        parts = [group]
+        begin = tied.reached
+        if self._criteria[begin].among is None:
+            parts = yield from self._parts(tied, begin, self._value_of(self._criteria[begin]))
+            reached = begin + 1
+        else:
+            end = _end_of_block(self._criteria, begin)
+            parts = yield from self._parts_of_block(tied, end)
+            reached = end if len(parts) == 1 else begin
+        for place, part in enumerate(parts, start=1):
+            part.reached = reached
+            if place % _STEP_COMPETITORS == 0:
+                yield
+        return parts
+
+    def _parts_of_block(self, tied: _Tied, end: int) -> Generator[None, None, list[_Tied]]:
+        """The groups that a block of criteria, from the one reached to before `end`, parts this one into."""
+        begin, group = tied.reached, self._group
+        competitor_ids = set[CompetitorId]()
+        for place, member in enumerate(group.order[tied.start : tied.end], start=1):
+            group.valued[member] = begin
+            competitor_ids.add(CompetitorId(group.competitor_ids[member]))
+            if place % _STEP_COMPETITORS == 0:
+                yield
+        counting = self._counting_among(competitor_ids)
+        parts = [tied]
         for number in range(begin, end):
-            value, finer = self._value_among(self._criteria[number], counts), []
-            for part in parts:
+            value, finer = self._value_among(self._criteria[number], counting), list[_Tied]()
+            for place, part in enumerate(parts, start=1):
                 finer += yield from self._parts(part, number, value)
+                if place % _STEP_COMPETITORS == 0:
+                    yield
             parts = finer
-        reached = end if len(parts) == 1 else begin
-        return [_Group(part.competitor_ids, reached, part.decided_by) for part in parts]
+        return parts
 
-    def _parts(self, group: _Group, number: int, value: _Value) -> Generator[None, None, list[_Group]]:
+    def _parts(self, tied: _Tied, number: int, value: _Value) -> Generator[None, None, list[_Tied]]:
         """The groups that a criterion parts this one into, the better first."""
-        if len(group.competitor_ids) == 1:
-            return [group]
-        for competitor_id in group.competitor_ids:
-            self._values[competitor_id][number] = value(competitor_id)
-            yield
+        if tied.end - tied.start == 1:
+            return [tied]
+        group, members = self._group, self._group.order[tied.start : tied.end]
+        for member in members:
+            self._give(number, member, (yield from value(CompetitorId(group.competitor_ids[member]))))
+        its_value = group.values[number].__getitem__
         best_first = self._counted.sort(self._criteria[number].unity_id) is Sort.DESC
-
-        def its_value(competitor_id: CompetitorId) -> int:
-            return self._values[competitor_id][number] or 0
-
         runs = []
-        for start in range(0, len(group.competitor_ids), _STEP_COMPETITORS):
-            run = group.competitor_ids[start : start + _STEP_COMPETITORS]
-            runs.append(sorted(run, key=its_value, reverse=best_first))
+        for start in range(0, len(members), _STEP_SORTED):
+            runs.append(sorted(members[start : start + _STEP_SORTED], key=its_value, reverse=best_first))
             yield
-        parts: list[_Group] = []
+        parts: list[_Tied] = []
         previous = None
-        for place, competitor_id in enumerate(merge(*runs, key=its_value, reverse=best_first)):  # stable, reversed too
-            if its_value(competitor_id) != previous:
-                previous = its_value(competitor_id)
-                parts.append(_Group([], number, number if parts else group.decided_by))
-            parts[-1].competitor_ids.append(competitor_id)
+        in_order = merge(*runs, key=its_value, reverse=best_first)  # stable, reversed too
+        for place, member in enumerate(in_order, start=tied.start):
+            if its_value(member) != previous:
+                previous = its_value(member)
+                parts.append(_Tied(place, place, number, number if parts else tied.decided_by))
+            parts[-1].end = place + 1
+            group.order[place] = member
             if place % _STEP_COMPETITORS == 0:
                 yield
         return parts
@@ -188,53 +310,71 @@ class _Classifying:
     # ── Values ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _value_of(self, criterion: Criterion) -> _Value:
-        unity_id, best = criterion.unity_id, criterion.best
-        counted = self._counted
-        if best is None:
-            return lambda competitor_id: counted.total(unity_id, competitor_id)
+        unity_id, counted = criterion.unity_id, self._counted
 
-        def value(competitor_id: CompetitorId) -> int:
-            sums = self._looked_at(unity_id, competitor_id)
-            free = counted.total(unity_id, competitor_id) - sum([given for _, given in sums])
-            return free + self._best(criterion, [given for c, given in sums if not counted.is_voided(c)])
+        def total(competitor_id: CompetitorId) -> Generator[None, None, int]:
+            yield
+            return counted.total(unity_id, competitor_id)
+
+        def free_and_best(competitor_id: CompetitorId) -> Generator[None, None, int]:
+            in_all, in_best = yield from self._added_up(criterion, competitor_id, self._counting_not_voided)
+            return counted.total(unity_id, competitor_id) - in_all + in_best
+
+        return total if criterion.best is None else free_and_best
+
+    def _value_among(self, criterion: Criterion, counting: _Counting) -> _Value:
+        def value(competitor_id: CompetitorId) -> Generator[None, None, int]:
+            _, among_them = yield from self._added_up(criterion, competitor_id, counting)
+            return among_them
 
         return value
 
-    def _value_among(self, criterion: Criterion, counts: _Counts) -> _Value:
-        def value(competitor_id: CompetitorId) -> int:
-            sums = self._looked_at(criterion.unity_id, competitor_id)
-            return self._best(criterion, [given for competition_id, given in sums if counts(competition_id)])
+    def _added_up(
+        self, criterion: Criterion, competitor_id: CompetitorId, counting: _Counting
+    ) -> Generator[None, None, tuple[int, int]]:
+        """What a competitor got in all competitions; and in those that count, with `best` in the best of them. Raises
+        TooMuchWork."""
+        yield
+        competition_ids, given = self._looked_at(criterion.unity_id, competitor_id)
+        best_first = self._counted.sort(criterion.unity_id) is Sort.DESC
+        in_all, kept = 0, list[int]()
+        for start in range(0, len(given), _STEP_SUMS):
+            some = competition_ids[start : start + _STEP_SUMS], given[start : start + _STEP_SUMS]
+            in_all += sum(some[1])
+            kept += yield from counting(some)
+            kept = [sum(kept)] if criterion.best is None else sorted(kept, reverse=best_first)[: criterion.best]
+        return in_all, sum(kept)
 
-        return value
-
-    def _looked_at(self, unity_id: UnityId, competitor_id: CompetitorId) -> list[tuple[CompetitionId, int]]:
+    def _looked_at(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
         """A competitor's sums. Raises TooMuchWork."""
         sums = self._counted.sums(unity_id, competitor_id)
         if self._sums_left is not None:
-            self._sums_left -= len(sums) + 1
+            self._sums_left -= len(sums[0]) + 1
             if self._sums_left < 0:
                 raise TooMuchWork("sums of competitions", self._sums_max or 0)
         return sums
 
-    def _best(self, criterion: Criterion, sums: list[int]) -> int:
-        if criterion.best is None or len(sums) <= criterion.best:
-            return sum(sums)
-        highest = self._counted.sort(criterion.unity_id) is Sort.DESC
-        return sum((nlargest if highest else nsmallest)(criterion.best, sums))
+    def _counting_not_voided(self, sums: SumsByCompetition) -> Generator[None, None, list[int]]:
+        yield
+        return [
+            given for competition_id, given in zip(*sums, strict=True) if not self._counted.is_voided(competition_id)
+        ]
 
-    def _counting(self, group: Iterable[CompetitorId]) -> _Counts:
-        """Tells of a competition whether it counts among this group."""
-        tied = frozenset(group)
+    def _counting_among(self, tied: Collection[CompetitorId]) -> _Counting:
+        """Counts competitions with two or more of these competitors among their participants."""
         known: dict[CompetitionId, bool] = {}
 
-        def counts(competition_id: CompetitionId) -> bool:
-            if (told := known.get(competition_id)) is None:
-                among = (c for c in self._counted.participants(competition_id) if c in tied)
-                is_met = len(list(islice(among, 2))) == 2
-                told = known[competition_id] = is_met and not self._counted.is_voided(competition_id)
-            return told
+        def counting(sums: SumsByCompetition) -> Generator[None, None, list[int]]:
+            for competition_id in sums[0]:
+                if competition_id not in known:
+                    among = (c for c in self._counted.participants(competition_id) if c in tied)
+                    is_met = len(list(islice(among, 2))) == 2
+                    known[competition_id] = is_met and not self._counted.is_voided(competition_id)
+                    yield  # after each: it may have thousands of participants
+            yield
+            return [given for competition_id, given in zip(*sums, strict=True) if known[competition_id]]
 
-        return counts
+        return counting
 
 
 def _end_of_block(criteria: Items[Criterion], begin: int) -> int:

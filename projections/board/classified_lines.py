@@ -1,29 +1,42 @@
 """The lines of a classification, computed as far as they are asked for.
 
 Totals alone put most competitors in their order: an order by the leading criteria, those without `best` and `among`, is
-kept current (`order.py`). What the other criteria decide is computed for the groups that are level in it, where a
-question touches them. So a few lines cost about the same in a ranking of any size, unless many are level, or the first
-criterion has `best`.
+kept current (`order.py`). If all criteria are such, lines are read off it. Else what the other criteria decide is
+computed for the groups that are level in it, where a question touches them. So a few lines cost about the same in a
+ranking of any size, unless other criteria have to part a large group, or the first one has `best`.
 
 Pure. What is asked for is taken from the order in the first step. What is computed after that is `counted`, which must
 stay as it is until the end.
 """
 
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator, Iterable, Iterator
 from collections.abc import Sequence as Items
-from itertools import islice, takewhile
+from itertools import pairwise, starmap
 from typing import Final
 
 from msgspec import Struct
 
 from engine.domain.events import Criterion
-from engine.domain.terms import CompetitorId
-from projections.board.classification import Classified, Counted, classified
+from engine.domain.terms import CompetitorId, UnityId
+from projections.board.board import Board, Ranking
+from projections.board.classification import (
+    Classified,
+    ClassifiedGroup,
+    Counted,
+    by_totals_alone,
+    classified,
+    in_force,
+    leading,
+)
 from projections.board.enrolment import Enrolment
 from projections.board.order import PLACE_BITS, OrderedLines
+from projections.board.sub_table import SOUGHT_AT_ONCE_MAX
 
 CLASSIFIED_SUMS_MAX: Final = 10_000_000
 """Sums of competitions that one question may look at."""
+_STEP_COMPETITORS: Final = 2_000
+_STEP_LINES: Final = 100
+"""Lines whose values are looked up in one step: up to 20 each."""
 
 
 class _Level(Struct, frozen=True):
@@ -36,14 +49,25 @@ class _Level(Struct, frozen=True):
     parted_below_by: int | None
 
 
-def leading(criteria: Items[Criterion]) -> int:
-    """How many criteria at the beginning are totals alone."""
-    return len(list(takewhile(lambda criterion: criterion.best is None and criterion.among is None, criteria)))
+class _Taken(Struct, frozen=True):
+    """Lines of an order by all criteria: those from offset `start` to before `stop`. `position`: of the first of them,
+    if it shares it with the line above; else None. `competitor_ids` begins with the line above them, if there is one,
+    and ends with the one below."""
+
+    competitor_ids: Items[CompetitorId]
+    start: int
+    stop: int
+    position: int | None
+
+    @property
+    def first(self) -> int:
+        """The offset of the first of `competitor_ids`."""
+        return max(self.start - 1, 0)
 
 
 class ClassifiedLines:
-    """`order` is by the `leading` criteria; None: there are none. `known` keeps the lines of groups that were computed,
-    by how many lines are above them, for as long as nothing changes."""
+    """`order` is by the `leading` criteria; None: there are none. `known` keeps the groups that were computed, by
+    how many lines are above them, for as long as nothing changes."""
 
     def __init__(
         self,
@@ -51,59 +75,196 @@ class ClassifiedLines:
         criteria: Items[Criterion],
         enrolment: Enrolment,
         order: OrderedLines | None,
-        known: dict[int, list[Classified]],
+        known: dict[int, ClassifiedGroup],
     ) -> None:
         self._counted = counted
         self._criteria = criteria
         self._leading = leading(criteria)
+        self._totals_alone = by_totals_alone(criteria)
         self._enrolment = enrolment
         self._length = len(enrolment)
         self._order = order
         self._known = known
 
+    @classmethod
+    def in_steps(cls, board: Board, ranking: Ranking) -> Generator[None, None, "ClassifiedLines"]:
+        """The lines of a ranking that nobody changes as long as they are used, with pauses for the turns of others."""
+        criteria = in_force(ranking)
+        order = None
+        if unities := [ranking.unities[criterion.unity_id] for criterion in criteria[: leading(criteria)]]:
+            first, *finer = unities
+            order = yield from OrderedLines.in_steps(ranking.participants, first.totals, first.sort, finer)
+        return cls(Counted(board, ranking), criteria, ranking.participants, order, {})
+
     def __len__(self) -> int:
         return self._length
 
+    def completed(self, lines: Iterable[Classified]) -> Generator[None, None, list[Classified]]:
+        """The lines with those values that are totals, needed or not: for tables in which people compare them."""
+        totals = [(n, one.unity_id) for n, one in enumerate(self._criteria) if one.best is None and one.among is None]
+        found = []
+        for line in lines:
+            found.append(self._completed(line, totals))
+            yield
+        return found
+
     def run(self, start: int, stop: int) -> Generator[None, None, list[Classified]]:
         """The lines from offset `start` to before `stop`, fewer if there are no more."""
-        return (yield from self._run(list(self._levels(start, stop)), start, stop))
+        if self._order is not None and self._totals_alone:
+            return (yield from self._read_off([_taken(self._order, start, stop)]))
+        levels = []
+        for level in self._levels(start, stop):
+            levels.append(level)
+            yield
+        return (yield from self._run(levels, start, stop))
 
     def around(self, competitor_id: CompetitorId, span: int) -> Generator[None, None, list[Classified] | None]:
         """The line of a competitor with so many above and below it; None: they are not enrolled."""
+        if self._order is not None and self._totals_alone:
+            offset = self._order.offset(competitor_id)
+            return None if offset is None else (yield from self.run(max(offset - span, 0), offset + span + 1))
         hers = self._level_of(competitor_id)
         if hers is None:
             return None
         stop = hers.above + len(hers.competitor_ids) + span
         levels = list(self._levels(max(hers.above - span, 0), stop))
-        lines = yield from self._lines(hers)
-        middle = hers.above + next(n for n, line in enumerate(lines) if line.competitor_id == competitor_id)
+        middle = hers.above
+        if len(hers.competitor_ids) > 1:
+            group = yield from self._group(hers)
+            middle += yield from group.place(competitor_id)
         return (yield from self._run(levels, max(middle - span, 0), middle + span + 1))
 
     def of(
         self, competitor_ids: Iterable[CompetitorId]
     ) -> Generator[None, None, dict[CompetitorId, Classified | None]]:
         """The lines of these competitors; None: not enrolled."""
-        levels = {competitor_id: self._level_of(competitor_id) for competitor_id in competitor_ids}
-        found: dict[CompetitorId, Classified | None] = dict.fromkeys(levels)
-        for level in {level.above: level for level in levels.values() if level is not None}.values():
-            for line in (yield from self._lines(level)):
-                if line.competitor_id in found:
-                    found[line.competitor_id] = line
+        found: dict[CompetitorId, Classified | None] = dict.fromkeys(competitor_ids)
+        for line in (yield from self._few(found)):
+            found[line.competitor_id] = line
+        return found
+
+    def among(self, competitor_ids: Items[CompetitorId]) -> Generator[None, None, list[Classified]]:
+        """The lines of those of these competitors who are enrolled, in order. At most SOUGHT_AT_ONCE_MAX are looked up
+        one by one, in one go; for more, all lines are gone through."""
+        if self._order is None or len(competitor_ids) <= SOUGHT_AT_ONCE_MAX:
+            return (yield from self._few(frozenset(competitor_ids)))
+        sought = set[CompetitorId]()
+        levels = self._levels_among(self._order, sought)
+        next(levels, None)  # takes hold of all lines
+        for start in range(0, len(competitor_ids), _STEP_COMPETITORS):
+            yield
+            sought.update(competitor_ids[start : start + _STEP_COMPETITORS])
+        return (yield from self._sought(levels, sought))
+
+    def _few(self, competitor_ids: Collection[CompetitorId]) -> Generator[None, None, list[Classified]]:
+        """The lines of those of these competitors who are enrolled, in order, each looked up by itself."""
+        if self._order is None or not self._totals_alone:
+            return (yield from self._sought(self._levels_of(competitor_ids), competitor_ids))
+        offsets = sorted([offset for c in competitor_ids if (offset := self._order.offset(c)) is not None])
+        return (yield from self._read_off([_taken(self._order, offset, offset + 1) for offset in offsets]))
+
+    def _sought(
+        self, levels: Iterable[_Level | None], sought: Collection[CompetitorId]
+    ) -> Generator[None, None, list[Classified]]:
+        """The lines of those sought in these groups, in order; None in place of a group is a pause."""
+        found: list[Classified] = []
+        for level in levels:
+            yield
+            if level is not None and len(level.competitor_ids) == 1:
+                found += [line for line in [self._single(level)] if line.competitor_id in sought]
+            elif level is not None:
+                group = yield from self._group(level)
+                found += yield from group.lines_among(sought)
         return found
 
     def _run(self, levels: Iterable[_Level], start: int, stop: int) -> Generator[None, None, list[Classified]]:
         found: list[Classified] = []
         for level in levels:
-            first, end = max(start - level.above, 0), max(stop - level.above, 0)
-            if first < len(level.competitor_ids):
-                found += islice((yield from self._lines(level)), first, end)
+            first, end = max(start - level.above, 0), min(max(stop - level.above, 0), len(level.competitor_ids))
+            if first < end and len(level.competitor_ids) == 1:
+                found.append(self._single(level))
+            elif first < end:
+                group = yield from self._group(level)
+                for place in range(first, end, _STEP_LINES):
+                    found += group.lines(place, min(place + _STEP_LINES, end))
+                    yield
         return found
+
+    # ── Totals alone ────────────────────────────────────────────────────────────────────────────────────
+
+    def _read_off(self, all_taken: Iterable[_Taken]) -> Generator[None, None, list[Classified]]:
+        """The lines that were taken, one after the other."""
+        found: list[Classified] = []
+        for taken in all_taken:
+            values = []
+            for competitor_id in taken.competitor_ids:
+                values.append([self._counted.total(criterion.unity_id, competitor_id) for criterion in self._criteria])
+                if len(values) % _STEP_LINES == 0:
+                    yield
+            found += self._placed(taken, values)
+            yield
+        return found
+
+    def _placed(self, taken: _Taken, values: Items[Items[int]]) -> Iterator[Classified]:
+        """The lines that are asked for, from the values of all who were taken."""
+        compared = [0, *starmap(_compared, pairwise(values)), 0]
+        position, count = taken.position, len(self._criteria)
+        for offset in range(taken.start, taken.stop):
+            number = offset - taken.first
+            parts = compared[number] <= count
+            if parts or position is None:
+                position = offset + 1
+            needed = max(compared[number : number + 2])
+            yield Classified(
+                taken.competitor_ids[number],
+                position,
+                (*values[number][:needed], *[None] * (count - needed)),
+                compared[number] - 1 if parts and offset else None,
+            )
+
+    # ── Groups ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _level_of(self, competitor_id: CompetitorId) -> _Level | None:
         if self._order is None:
             return next(self._levels(0, 1)) if competitor_id in self._enrolment else None
         line = self._order.line(competitor_id)
         return None if line is None else self._level(line)
+
+    def _levels_of(self, competitor_ids: Collection[CompetitorId]) -> list[_Level]:
+        """Their groups, each once, in order."""
+        if self._order is None:
+            return list(self._levels(0, 1)) if any(c in self._enrolment for c in competitor_ids) else []
+        lines = [line for c in competitor_ids if (line := self._order.line(c)) is not None]
+        one_of_each = {line >> PLACE_BITS: line for line in lines}
+        return [self._level(one_of_each[as_good]) for as_good in sorted(one_of_each)]
+
+    def _levels_among(self, order: OrderedLines, sought: Collection[CompetitorId]) -> Iterator[_Level | None]:
+        """The groups that those sought belong to, in order, all lines as they are in the first step; None: a pause."""
+        group: list[CompetitorId] = []
+        above, is_sought = 0, False
+        last_above: CompetitorId | None = None
+        for run in order.in_runs():
+            yield None
+            for line in run:
+                if group and line.position > above + 1:
+                    if is_sought:
+                        yield self._between(last_above, group, above, line.competitor_id)
+                    above, last_above, is_sought = line.position - 1, group[-1], False
+                    group = []
+                group.append(line.competitor_id)
+                is_sought = is_sought or line.competitor_id in sought
+        if is_sought:
+            yield self._between(last_above, group, above, None)
+
+    def _between(
+        self, last_above: CompetitorId | None, group: Items[CompetitorId], above: int, first_below: CompetitorId | None
+    ) -> _Level:
+        return _Level(
+            group,
+            above,
+            None if last_above is None else self._parting(last_above, group[0]),
+            None if first_below is None else self._parting(group[-1], first_below),
+        )
 
     def _levels(self, start: int, stop: int) -> Generator[_Level, None, None]:
         """The groups that lines between these offsets belong to. Not step by step: others would change the order."""
@@ -133,8 +294,7 @@ class ClassifiedLines:
         assert self._order is not None
         above, end = self._order.level(line)
         whole = end - above == len(self)
-        run = [] if whole else self._order.run(max(above - 1, 0), end + 1)
-        those = [competitor_id for _, competitor_id in run]
+        those = [] if whole else self._order.competitors(max(above - 1, 0), end + 1)
         first = min(above, 1)
         return _Level(
             self._enrolment.listed() if whole else those[first : first + end - above],
@@ -151,13 +311,11 @@ class ClassifiedLines:
             if self._counted.total(criterion.unity_id, one) != self._counted.total(criterion.unity_id, other)
         )
 
-    def _lines(self, level: _Level) -> Generator[None, None, list[Classified]]:
-        if level.above in self._known:
-            return self._known[level.above]
-        if len(level.competitor_ids) == 1:
-            lines = [self._single(level)]
-        else:
-            lines = yield from classified(
+    def _group(self, level: _Level) -> Generator[None, None, ClassifiedGroup]:
+        """The lines of more than one, as they are known, or computed."""
+        group = self._known.get(level.above)
+        if group is None:
+            group = self._known[level.above] = yield from classified(
                 self._counted,
                 self._criteria,
                 level.competitor_ids,
@@ -166,8 +324,13 @@ class ClassifiedLines:
                 decided_by=level.decided_by,
                 sums_max=CLASSIFIED_SUMS_MAX,
             )
-            self._known[level.above] = lines
-        return lines
+        return group
+
+    def _completed(self, line: Classified, totals: Iterable[tuple[int, UnityId]]) -> Classified:
+        values = list(line.values)
+        for number, unity_id in totals:
+            values[number] = self._counted.total(unity_id, line.competitor_id)
+        return Classified(line.competitor_id, line.position, tuple(values), line.decided_by)
 
     def _single(self, level: _Level) -> Classified:
         """The line of one who is level with nobody: the values that part it from its neighbours were needed."""
@@ -176,3 +339,17 @@ class ClassifiedLines:
         values = [self._counted.total(criterion.unity_id, competitor_id) for criterion in self._criteria[:needed]]
         missing = [None] * (len(self._criteria) - needed)
         return Classified(competitor_id, level.above + 1, (*values, *missing), level.decided_by)
+
+
+def _taken(order: OrderedLines, start: int, stop: int) -> _Taken:
+    first = max(start - 1, 0)
+    run = order.run(first, stop + 1)
+    is_level = len(run) > 1 and start > 0 and run[0][0] >> PLACE_BITS == run[1][0] >> PLACE_BITS
+    position = order.position(run[1][0]) if is_level else None
+    return _Taken([competitor_id for _, competitor_id in run], start, min(stop, first + len(run)), position)
+
+
+def _compared(one: Items[int], other: Items[int]) -> int:
+    """How many criteria are needed to part lines with these values; one more than there are: none parts them."""
+    differing = (number for number, (its, others) in enumerate(zip(one, other, strict=True), start=1) if its != others)
+    return next(differing, len(one) + 1)

@@ -1,115 +1,161 @@
-"""What each competitor got in each competition, in one unity: the sums of the deltas that name a competition.
+"""What the competitors of a ranking got in each competition: the sums of the deltas that name a competition.
 
 Pure. Deltas without a competition are free, and not among these. A competition that is voided keeps its sum here, which
 its reversals have brought to 0; `Board.voided` tells which do not count.
 
-For each competitor there is one array of pairs: competition, sum, competition, sum …, ascending by competition. Ids
-ascend over time, so the pair that changes is nearly always the last one or a new one at the end; any other is found by
-bisection. Measured, a pair takes 24 bytes where a competitor has 40 of them, and 220 where each has only one.
+Only some classifications and forms are made from them, and to keep them takes as long as the rest of the fold. So no
+table and no snapshot has them. They are counted from the log when somebody asks for them, and kept current from then
+on.
+
+For each unity and competitor there is one run of pairs: competition, sum, competition, sum …, ascending by
+competition. Ids ascend over time, so the pair that changes is nearly always the last one or a new one at the end; any
+other is found by bisection. Measured, a pair takes 20 bytes where a competitor has 40 of them, and 160 where each has
+only one.
+
+There may be hundreds of thousands of runs. They are bytes, because the garbage collector looks through every array
+that there is, even if it holds nothing but numbers, and others would wait for that.
 """
 
+import struct
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterable
 from collections.abc import Sequence as Items
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
-from engine.domain.terms import CompetitionId, CompetitorId
+from engine.domain.events import Points, Recorded
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 
-_Pairs: TypeAlias = "array[int] | list[int]"
-_PAIR_BYTES: Final = 18
-_COMPETITOR_BYTES: Final = 200
+SumsByCompetition = tuple[Items[CompetitionId], Items[int]]
+"""Competitions, ascending by id, and what somebody got in each."""
+
+_Pairs: TypeAlias = bytearray | list[int]
+"""As bytes, or as a list of numbers where a sum is beyond 64 bits."""
+_PAIR: Final = struct.Struct("=qq")
+_PAIR_BYTES: Final = 17
+_COMPETITOR_BYTES: Final = 140
 
 
-class CompetitionSums(Mapping[CompetitorId, Mapping[CompetitionId, int]]):
-    """It has a competitor with a sum, be it 0, in each competition that a delta of theirs named."""
+class CompetitionSums:
+    """Each competitor of a unity has a sum, be it 0, in each competition that a delta of theirs named."""
 
     def __init__(self) -> None:
-        self._pairs: dict[CompetitorId, _Pairs] = {}
-        self._count = 0
-
-    # ── Questions ───────────────────────────────────────────────────────────────────────────────────────
-
-    def __getitem__(self, competitor_id: CompetitorId) -> Mapping[CompetitionId, int]:
-        """A competitor's sums. Raises KeyError for one who has none."""
-        pairs = self._pairs[competitor_id]
-        return dict(_sums(pairs))
-
-    def __iter__(self) -> Iterator[CompetitorId]:
-        return iter(self._pairs)
-
-    def __len__(self) -> int:
-        return len(self._pairs)
+        self._pairs: dict[UnityId, dict[CompetitorId, _Pairs]] = {}
+        self._pairs_count = 0
 
     def __eq__(self, other: object) -> bool:
-        return self._pairs == other._pairs if isinstance(other, CompetitionSums) else super().__eq__(other)
+        return self._pairs == other._pairs if isinstance(other, CompetitionSums) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return repr({competitor_id: self[competitor_id] for competitor_id in self})
+        return repr(self._pairs)
 
-    def of(self, competitor_id: CompetitorId) -> list[tuple[CompetitionId, int]]:
-        """A competitor's competitions, ascending by id, each with the sum; none for one who has none."""
-        return _sums(self._pairs.get(competitor_id, ()))
+    # ── Questions ───────────────────────────────────────────────────────────────────────────────────────
 
-    def sum(self, competitor_id: CompetitorId, competition_id: CompetitionId) -> int | None:
-        """A competitor's sum in one competition; None: no delta of theirs named it."""
-        pairs = self._pairs.get(competitor_id, ())
-        n = _place(pairs, competition_id)
-        return pairs[2 * n + 1] if 2 * n < len(pairs) and pairs[2 * n] == competition_id else None
+    def of(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
+        """A competitor's sums in one unity, as they are when this is called; none for one who has none."""
+        pairs = self._of(unity_id, competitor_id)
+        numbers = array("q", pairs) if isinstance(pairs, bytearray) else pairs
+        return cast(Items[CompetitionId], numbers[::2]), numbers[1::2]
 
-    @property
-    def pairs(self) -> Mapping[CompetitorId, _Pairs]:
-        """Each competitor's pairs: competition, sum, competition, sum …, ascending by competition. Do not change
-        them."""
-        return self._pairs
+    def number(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
+        """How many sums `of` returns."""
+        return _number(self._of(unity_id, competitor_id))
 
     @property
     def size_bytes(self) -> int:
         """Bytes in memory, estimated."""
-        return len(self._pairs) * _COMPETITOR_BYTES + self._count * _PAIR_BYTES
+        return sum(map(len, self._pairs.values())) * _COMPETITOR_BYTES + self._pairs_count * _PAIR_BYTES
+
+    def _of(self, unity_id: UnityId, competitor_id: CompetitorId) -> _Pairs:
+        of_unity = self._pairs.get(unity_id)
+        return [] if of_unity is None else of_unity.get(competitor_id, [])
 
     # ── Changes ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def add(self, competitor_id: CompetitorId, competition_id: CompetitionId, amount: int) -> None:
-        """Adds `amount` to what a competitor got in a competition."""
-        pairs = self._pairs.get(competitor_id)
-        if pairs is None:
-            self._pairs[competitor_id] = array("q", (competition_id, amount))
-            self._count += 1
-        elif pairs[-2] < competition_id:
-            pairs.append(competition_id)
-            pairs.append(amount)
-            self._count += 1
-        else:
-            self._add_within(competitor_id, pairs, competition_id, amount)
+    def count(self, points: Points) -> None:
+        """Adds the deltas of an event of the ranking, if they name a competition."""
+        if points.competition_id is None:
+            return
+        for delta in points.deltas:
+            self._add(delta.unity_id, delta.competitor_id, points.competition_id, delta.amount)
 
-    def put(self, competitor_id: CompetitorId, pairs: _Pairs) -> None:
-        """Sets all pairs of a competitor who has none, as `pairs` gives them."""
-        self._pairs[competitor_id] = pairs
-        self._count += len(pairs) // 2
+    def _add(self, unity_id: UnityId, competitor_id: CompetitorId, competition_id: CompetitionId, amount: int) -> None:
+        of_unity = self._pairs.setdefault(unity_id, {})
+        pairs = of_unity.get(competitor_id)
+        if pairs is None:
+            of_unity[competitor_id] = bytearray(_PAIR.pack(competition_id, amount))
+            self._pairs_count += 1
+        elif isinstance(pairs, bytearray) and _PAIR.unpack_from(pairs, len(pairs) - _PAIR.size)[0] < competition_id:
+            pairs += _PAIR.pack(competition_id, amount)
+            self._pairs_count += 1
+        else:
+            self._add_within(of_unity, competitor_id, competition_id, amount)
 
     def _add_within(
-        self, competitor_id: CompetitorId, pairs: _Pairs, competition_id: CompetitionId, amount: int
+        self,
+        of_unity: dict[CompetitorId, _Pairs],
+        competitor_id: CompetitorId,
+        competition_id: CompetitionId,
+        amount: int,
     ) -> None:
-        """Adds to a pair that is there, or to a new one before the last."""
-        n = len(pairs) // 2 - 1 if pairs[-2] == competition_id else _place(pairs, competition_id)
-        if pairs[2 * n] != competition_id:
-            pairs.insert(2 * n, competition_id)
-            pairs.insert(2 * n + 1, 0)
-            self._count += 1
+        """Adds to a pair that is there, or to a new one at any place."""
+        pairs = of_unity[competitor_id]
+        place = _place(pairs, competition_id)
+        if place == _number(pairs) or _pair(pairs, place)[0] != competition_id:
+            _insert(pairs, place, competition_id)
+            self._pairs_count += 1
+        total = _pair(pairs, place)[1] + amount
         try:
-            pairs[2 * n + 1] += amount
-        except OverflowError:
-            wide = self._pairs[competitor_id] = list(pairs)
-            wide[2 * n + 1] += amount
+            _give(pairs, place, competition_id, total)
+        except struct.error:
+            wide = of_unity[competitor_id] = array("q", pairs).tolist()
+            _give(wide, place, competition_id, total)
 
 
-def _place(pairs: Items[int], competition_id: CompetitionId) -> int:
+def counting(sums: CompetitionSums, ranking_id: RankingId, events: Iterable[Recorded]) -> Generator[None, None, None]:
+    """Counts those of the events that change points of the ranking, step by step."""
+    for recorded in events:
+        if isinstance(recorded.event, Points) and recorded.event.ranking_id == ranking_id:
+            sums.count(recorded.event)
+        yield
+
+
+# ── Pairs ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _number(pairs: _Pairs) -> int:
+    return len(pairs) // (_PAIR.size if isinstance(pairs, bytearray) else 2)
+
+
+def _pair(pairs: _Pairs, place: int) -> tuple[int, int]:
+    if isinstance(pairs, bytearray):
+        competition_id, total = _PAIR.unpack_from(pairs, place * _PAIR.size)
+        return competition_id, total
+    return pairs[2 * place], pairs[2 * place + 1]
+
+
+def _place(pairs: _Pairs, competition_id: CompetitionId) -> int:
     """How many pairs stand before that of a competition."""
-    return bisect_left(memoryview(pairs)[::2] if isinstance(pairs, array) else pairs[::2], competition_id)
+    last = _number(pairs) - 1
+    if _pair(pairs, last)[0] == competition_id:
+        return last
+    return bisect_left(range(last + 1), int(competition_id), key=lambda place: _pair(pairs, place)[0])
 
 
-def _sums(pairs: Items[int]) -> list[tuple[CompetitionId, int]]:
-    return list(zip(map(CompetitionId, pairs[::2]), pairs[1::2], strict=True))
+def _insert(pairs: _Pairs, place: int, competition_id: CompetitionId) -> None:
+    """Makes room for a pair there, with a sum of 0."""
+    if isinstance(pairs, bytearray):
+        at = place * _PAIR.size
+        pairs[at:at] = _PAIR.pack(competition_id, 0)
+    else:
+        pairs[2 * place : 2 * place] = [competition_id, 0]
+
+
+def _give(pairs: _Pairs, place: int, competition_id: CompetitionId, total: int) -> None:
+    """Raises `struct.error` if there is no room for so large a sum."""
+    if isinstance(pairs, bytearray):
+        _PAIR.pack_into(pairs, place * _PAIR.size, competition_id, total)
+    else:
+        pairs[2 * place + 1] = total

@@ -10,15 +10,15 @@ Pure.
 """
 
 from collections.abc import Generator, Iterable
-from collections.abc import Sequence as Items
 from datetime import datetime
 from heapq import nlargest
 from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.terms import CompetitionId, CompetitorId
-from projections.board.board import Board, Unity
+from engine.domain.terms import CompetitionId, CompetitorId, UnityId
+from projections.board.board import Board
+from projections.board.competition_sums import CompetitionSums
 
 _STEP_SUMS: Final = 1_000
 
@@ -30,36 +30,33 @@ class CompetitionSum(Struct, frozen=True, gc=False):
     sum: int
 
 
-def looked_at(unity: Unity, competitor_ids: Iterable[CompetitorId]) -> int:
+def looked_at(sums: CompetitionSums, unity_id: UnityId, competitor_ids: Iterable[CompetitorId]) -> int:
     """How many sums the forms of these competitors are made from, those of voided competitions included."""
-    pairs = unity.competition_sums.pairs
-    return sum([len(pairs.get(competitor_id, ())) // 2 for competitor_id in competitor_ids])
+    return sum([sums.number(unity_id, competitor_id) for competitor_id in competitor_ids])
 
 
 def forms(
-    board: Board, unity: Unity, competitor_ids: Iterable[CompetitorId], last: int
+    board: Board, sums: CompetitionSums, unity_id: UnityId, competitor_ids: Iterable[CompetitorId], last: int
 ) -> Generator[None, None, dict[CompetitorId, list[CompetitionSum]]]:
     """The last so many sums of each of these competitors, the newest last; fewer of one who has fewer. As everything is
     in the first step, with pauses for the turns of others."""
-    pairs = unity.competition_sums.pairs
-    taken: dict[CompetitorId, Items[int]] = {c: pairs.get(c, ())[:] for c in competitor_ids}
+    taken = {competitor_id: sums.of(unity_id, competitor_id) for competitor_id in competitor_ids}
     named: set[CompetitionId] = set()
-    for its in taken.values():
-        named.update(map(CompetitionId, its[::2]))
+    for competition_ids, _ in taken.values():
+        named.update(competition_ids)
     competitions = board.competitions.held(named)
     yield
-    places: dict[int, tuple[datetime, int]] = {}
+    places: dict[CompetitionId, tuple[datetime, int]] = {}
     for competition_id, competition in competitions:
         if competition.voided_at is None:
             places[competition_id] = competition.started_at, competition.number
         yield
     found = {}
-    for competitor_id, its in taken.items():
-        newest: list[tuple[tuple[datetime, int], int, int]] = []  # no two competitions have the same place
-        for start in range(0, len(its), 2 * _STEP_SUMS):
-            some = its[start : start + 2 * _STEP_SUMS]
-            placed = [(places[c], c, given) for c, given in zip(some[::2], some[1::2], strict=True) if c in places]
-            newest = nlargest(last, newest + placed)
+    for competitor_id, (competition_ids, given) in taken.items():
+        newest: list[tuple[tuple[datetime, int], CompetitionId, int]] = []  # no two competitions have the same place
+        for start in range(0, len(given), _STEP_SUMS):
+            some = zip(competition_ids[start : start + _STEP_SUMS], given[start : start + _STEP_SUMS], strict=True)
+            newest = nlargest(last, newest + [(places[c], c, amount) for c, amount in some if c in places])
             yield
-        found[competitor_id] = [CompetitionSum(CompetitionId(c), given) for _, c, given in reversed(newest)]
+        found[competitor_id] = [CompetitionSum(c, amount) for _, c, amount in reversed(newest)]
     return found

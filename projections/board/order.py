@@ -9,6 +9,7 @@ totals within ±2³⁹ such a number fits 64 bits; larger ones are kept too, in 
 Pure. Totals and places are those of `enrolment.py`.
 """
 
+from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator
 from collections.abc import Sequence as Items
 from heapq import merge
@@ -27,7 +28,7 @@ _TOTAL_BITS: Final = 72
 """Of a total that stands below others in one line. None is larger, whatever was added."""
 _STEP_CHANGES: Final = 200
 _RUN_LINES: Final = 1_000
-_STEP_COMPETITORS: Final = 2_048
+_STEP_COMPETITORS: Final = 512
 """Competitors whose lines are sorted in one step."""
 
 
@@ -127,6 +128,12 @@ class OrderedLines:
         """The lines from offset `start` to before `stop`, fewer if there are no more, each with its competitor."""
         places = self._enrolment.places
         return [(line, CompetitorId(places[line & _PLACE])) for line in self._lines.run(start, stop)]
+
+    def competitors(self, start: int, stop: int) -> Items[CompetitorId]:
+        """Those whose lines stand from offset `start` to before `stop`, fewer if there are no more."""
+        places = self._enrolment.places
+        run = array("q", [places[line & _PLACE] for line in self._lines.run(start, stop)])
+        return cast(Items[CompetitorId], run)
 
     def in_runs(self) -> Iterator[list[Standing]]:
         """All lines, as they are when the first run is asked for."""

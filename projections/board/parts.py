@@ -1,27 +1,36 @@
 """A board as bytes, in parts of about PART_BYTES, because that of a million competitors takes some 100 MB.
 
 Pure. A part is a list of runs, in MessagePack. Those of a ranking follow each other: it, its places, then each unity
-with its column and its sums of competitions. Competitors and competitions are as they are in memory.
+with its column. Competitors and competitions are as they are in memory.
 """
 
 import sys
 from array import array
 from collections.abc import Iterator
 from datetime import datetime
-from itertools import islice
 from typing import Any, Final, TypeVar, assert_never
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import astuple
 
 from engine.domain.events import Criterion
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.board.board import Board, Competition, Competitor, Ranking, Unity
 from projections.board.enrolment import Enrolment, Totals
 from projections.board.packed import Packed
+from projections.board.publication import Publication
 
 PART_BYTES: Final = 1024 * 1024
 """Bytes of a part, and at most as many more as one run takes."""
+
+
+class _Publication(Struct, tag="publication", array_like=True):
+    """It is there if it is not that of the beginning."""
+
+    published: bool
+    frozen_at: Sequence | None
+    seen_before: Sequence
 
 
 class _Competitors(Struct, tag="competitors", array_like=True):
@@ -67,14 +76,7 @@ class _Totals(Struct, tag="totals", array_like=True):
     totals: bytes | list[str]
 
 
-class _CompetitionSums(Struct, tag="competition sums", array_like=True):
-    """A run of competitors who have sums in the last unity, and the pairs of each: as places are, or as text."""
-
-    competitor_ids: list[CompetitorId]
-    pairs: list[bytes | list[str]]
-
-
-_Run = _Competitors | _Competitions | _Ranking | _Places | _Unity | _Totals | _CompetitionSums
+_Run = _Publication | _Competitors | _Competitions | _Ranking | _Places | _Unity | _Totals
 _RUN_ITEMS: Final = 500
 _RUN_NUMBERS: Final = 32_768
 
@@ -103,10 +105,12 @@ def parts_of(board: Board) -> Iterator[bytes]:
 
 
 def _runs(board: Board) -> Iterator[_Run]:
+    if board.publication != Publication():
+        yield _Publication(*astuple(board.publication))
     for competitor_ids in _runs_of_ids(board.competitors):
-        yield _Competitors(competitor_ids, [Raw(board.competitors.packed[c]) for c in competitor_ids])
+        yield _Competitors(competitor_ids, [Raw(board.competitors.packed(c)) for c in competitor_ids])
     for competition_ids in _runs_of_ids(board.competitions):
-        yield _Competitions(competition_ids, [Raw(board.competitions.packed[c]) for c in competition_ids])
+        yield _Competitions(competition_ids, [Raw(board.competitions.packed(c)) for c in competition_ids])
     for ranking_id, ranking in board.rankings.items():
         yield _Ranking(
             ranking_id,
@@ -127,10 +131,6 @@ def _runs(board: Board) -> Iterator[_Run]:
             for start in range(0, len(column), _RUN_NUMBERS):
                 numbers = column[start : start + _RUN_NUMBERS]
                 yield _Totals(_stored(numbers))
-            pairs = unity.competition_sums.pairs
-            those = iter(pairs.items())
-            while some := list(islice(those, _RUN_ITEMS)):
-                yield _CompetitionSums([competitor_id for competitor_id, _ in some], [_stored(its) for _, its in some])
 
 
 def _runs_of_ids(items: Packed[_Id, _Item]) -> Iterator[list[_Id]]:
@@ -144,6 +144,10 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
     for raw in _undecoded(part):
         run = _run(raw)
         match run:
+            case _Publication():
+                board.publication = Publication(
+                    published=run.published, frozen_at=run.frozen_at, seen_before=run.seen_before
+                )
             case _Competitors():
                 for competitor_id, packed in zip(run.ids, run.packed, strict=True):
                     _competitor(packed)  # raises an error if it is none
@@ -179,10 +183,6 @@ def take_part(part: bytes, board: Board) -> Iterator[None]:
                 )
             case _Totals():
                 _last(_last(board.rankings).unities).totals.append_column(_restored(run.totals))
-            case _CompetitionSums():
-                sums = _last(_last(board.rankings).unities).competition_sums
-                for competitor_id, pairs in zip(run.competitor_ids, run.pairs, strict=True):
-                    sums.put(competitor_id, _restored(pairs))
             case _:
                 assert_never(run)
         yield

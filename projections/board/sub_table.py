@@ -62,6 +62,11 @@ class SubTable(Generic[_L]):
         """How many lines stand before that of a competitor; None: they are not in it."""
         return self._offsets.get(competitor_id)
 
+    def position(self, competitor_id: CompetitorId) -> int | None:
+        """The position of a competitor; None: they are not in it."""
+        offset = self._offsets.get(competitor_id)
+        return None if offset is None else self._position(self._lines[offset])
+
     def standing(self, competitor_id: CompetitorId) -> SubLine[_L] | None:
         """The line of a competitor; None: they are not in it."""
         offset = self._offsets.get(competitor_id)

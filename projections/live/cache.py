@@ -17,6 +17,8 @@ PIECES_BYTES_MAX: Final = 16 * 1024 * 1024
 """Bytes of the shapes of single competitors that are kept for one tournament."""
 WINDOWS_BYTES_MAX: Final = 4 * 1024 * 1024
 """Bytes of the windows that are kept for one tournament, all of its head."""
+MOMENTS_BYTES_MAX: Final = 16 * 1024 * 1024
+"""Bytes of what boards show of the past that is kept for one tournament, all as of its head."""
 
 _PIECE_OVERHEAD_BYTES: Final = 150
 _OVERHEAD_BYTES: Final = 800
@@ -47,13 +49,14 @@ class RenderCache:
         self._size_bytes = 0
         self.small: SmallPieces[CompetitorId] = SmallPieces(PIECES_BYTES_MAX)
         self.windows: SmallPieces[Hashable] = SmallPieces(WINDOWS_BYTES_MAX)
+        self.moments: SmallPieces[Hashable] = SmallPieces(MOMENTS_BYTES_MAX)
         self._pieces: dict[Hashable, _Piece] = {}
         self._shared: WeakValueDictionary[Hashable, object] = WeakValueDictionary()
 
     @property
     def size_bytes(self) -> int:
         """Bytes in memory."""
-        return self._size_bytes + self.small.size_bytes + self.windows.size_bytes
+        return self._size_bytes + sum(kept.size_bytes for kept in (self.small, self.windows, self.moments))
 
     def rendered(self, key: Hashable, stamp: object, render: Callable[[], _T], size_bytes: Callable[[_T], int]) -> _T:
         """What `render` makes: made once for `key`, and again when `stamp` has changed."""
@@ -97,8 +100,8 @@ class RenderCache:
 
 
 class SmallPieces(Generic[_Key]):
-    """Rendered pieces by key: the shapes of competitors, and windows. All are of the same `stamp`, which only grows; a
-    piece that shows something else without another stamp must be dropped.
+    """Rendered pieces by key: the shapes of competitors, windows, and moments. All are of the same `stamp`, which only
+    grows; a piece that shows something else without another stamp must be dropped.
 
     What is kept takes up to `bytes_max`. Beyond it nothing more is kept: the others are rendered when they are shown,
     which takes some microseconds each.
@@ -112,14 +115,15 @@ class SmallPieces(Generic[_Key]):
         self.get: Final = self._pieces.get
 
     def renew(self, stamp: int) -> None:
-        """Drops all, and keeps pieces of this stamp from now on."""
-        self._pieces.clear()
-        self.size_bytes, self.stamp = 0, stamp
+        """Drops all if they are of an earlier stamp than this, and keeps pieces of this one from now on."""
+        if stamp > self.stamp:
+            self._pieces.clear()
+            self.size_bytes, self.stamp = 0, stamp
 
     def keep(self, key: _Key, piece: bytes) -> None:
-        """Keeps a piece that is not kept yet."""
+        """Keeps a piece, unless one is kept already that another has made meanwhile."""
         size_bytes = len(piece) + _PIECE_OVERHEAD_BYTES
-        if self.size_bytes + size_bytes <= self._bytes_max:
+        if key not in self._pieces and self.size_bytes + size_bytes <= self._bytes_max:
             self._pieces[key] = piece
             self.size_bytes += size_bytes
 

@@ -6,8 +6,8 @@ the ranking is.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -15,29 +15,37 @@ from msgspec import Struct
 
 from engine.domain import events
 from engine.domain.events import Event
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Ranking
-from projections.board.classification import Classified, Counted, in_force
-from projections.board.classified_lines import ClassifiedLines, leading
+from projections.board.classification import ClassifiedGroup, Counted, by_totals_alone, in_force, lacks_sums, leading
+from projections.board.classified_lines import ClassifiedLines
+from projections.board.competition_sums import CompetitionSums, SumsByCompetition
+from projections.board.order import OrderedLines
+from projections.live.followed_sums import FollowedSums, ReadSums
 from projections.live.orders import Orders
 
 KNOWN_RANKINGS_MAX: Final = 16
 """Rankings of one tournament whose computed lines are kept."""
 KNOWN_LINES_MAX: Final = 200_000
 """Lines that are kept for one tournament; those of the ranking last asked for stay, even beyond this."""
-_LINE_BYTES: Final = 250
+_NONE: Final[SumsByCompetition] = ((), ())
 
 
 class HeldCounts(Counted):
-    """What the values of a ranking are counted from, as it is when this is made."""
+    """What the values of a ranking are counted from, as it is when this is made. `give` it the ranking's sums of
+    competitions of that moment if the board does not have them, before they are asked for."""
 
     def __init__(self, board: Board, ranking_id: RankingId) -> None:
         ranking = board.rankings[ranking_id]
         super().__init__(board, ranking)
         self._ranking_id = ranking_id
         self._unities = dict(ranking.unities)  # one whose sort changes is replaced there
-        self._noted: dict[tuple[UnityId, CompetitorId], tuple[int, list[tuple[CompetitionId, int]]]] = {}
+        self._noted: dict[tuple[UnityId, CompetitorId], tuple[int, SumsByCompetition]] = {}
         self._board = board
+        self._given: CompetitionSums | None = None
+
+    def give(self, sums: CompetitionSums) -> None:
+        self._given = sums
 
     def note(self, event: Event) -> None:
         """Notes what will change. Call it before `event` is folded into the board."""
@@ -46,7 +54,7 @@ class HeldCounts(Counted):
                 for delta in event.deltas:
                     key = delta.unity_id, delta.competitor_id
                     if delta.unity_id in self._unities and key not in self._noted:
-                        self._noted[key] = super().total(*key), super().sums(*key)
+                        self._noted[key] = super().total(*key), _NONE if self._sums is None else super().sums(*key)
             case events.CompetitionVoided() | events.CompetitionUnvoided():
                 if self._voided is self._board.voided:
                     self._voided = frozenset(self._voided)
@@ -55,7 +63,9 @@ class HeldCounts(Counted):
         noted = self._noted.get((unity_id, competitor_id))
         return super().total(unity_id, competitor_id) if noted is None else noted[0]
 
-    def sums(self, unity_id: UnityId, competitor_id: CompetitorId) -> list[tuple[CompetitionId, int]]:
+    def sums(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
+        if self._given is not None:
+            return self._given.of(unity_id, competitor_id)
         noted = self._noted.get((unity_id, competitor_id))
         return super().sums(unity_id, competitor_id) if noted is None else noted[1]
 
@@ -64,15 +74,16 @@ class _Known(Struct):
     """The lines that were computed of a ranking, for as long as its `stamp` is the same."""
 
     stamp: tuple[Sequence, tuple[int, ...]]
-    lines: dict[int, list[Classified]]
+    groups: dict[int, ClassifiedGroup]
 
 
 class Classifications:
-    """`board` returns the board as it is now; `orders` are those of the same tournament."""
+    """`board` returns the board as it is now; `orders` and `followed_sums` are those of the same tournament."""
 
-    def __init__(self, board: Callable[[], Board], orders: Orders) -> None:
+    def __init__(self, board: Callable[[], Board], orders: Orders, followed_sums: FollowedSums) -> None:
         self._board = board
         self._orders = orders
+        self._followed_sums = followed_sums
         self._known: dict[RankingId, _Known] = {}
         self._asking: WeakValueDictionary[RankingId, asyncio.Lock] = WeakValueDictionary()
         self.held: list[HeldCounts] = []
@@ -85,48 +96,64 @@ class Classifications:
     @property
     def size_bytes(self) -> int:
         """Bytes in memory, estimated."""
-        return _LINE_BYTES * sum(map(_lines, self._known.values()))
+        return sum([group.size_bytes for known in self._known.values() for group in known.groups.values()])
 
     @asynccontextmanager
-    async def lines(self, ranking_id: RankingId) -> AsyncIterator[ClassifiedLines]:
+    async def lines(self, ranking_id: RankingId, read: ReadSums) -> AsyncIterator[ClassifiedLines]:
         """The lines as they are when this is entered: ask before giving way to others. One question at a time is let in
-        where more than totals decide, so that the next finds what the last one has computed."""
+        where more than totals decide, so that the next finds what the last one has computed. `read` is asked for the
+        ranking's sums of competitions where they are needed for the first time."""
         asking: AbstractAsyncContextManager[None] = nullcontext()
-        if not self._by_totals_alone(ranking_id):
-            asking = self._asking.setdefault(ranking_id, asyncio.Lock())
+        if not by_totals_alone(in_force(self._board().rankings[ranking_id])):
+            asking = self.computing(ranking_id)
         async with asking:
-            order = None
-            while (unity_ids := self._unity_ids(ranking_id)) and order is None:
-                order = await self._orders.of(ranking_id, *unity_ids)
-                if unity_ids != self._unity_ids(ranking_id):
-                    order = None  # others were declared meanwhile
-            board = self._board()
-            ranking = board.rankings[ranking_id]
-            held = HeldCounts(board, ranking_id)
-            self.held.append(held)
-            try:
-                known = self._known_of(ranking_id, ranking)
-                yield ClassifiedLines(held, in_force(ranking), ranking.participants, order, known)
-            finally:
-                self.held.remove(held)
-                self._forget_most(ranking_id)
+            ranking, order = await self._current(ranking_id, read)
+            with self.counts(ranking_id) as counted:
+                try:
+                    known = self._known_of(ranking_id, ranking)
+                    yield ClassifiedLines(counted, in_force(ranking), ranking.participants, order, known)
+                finally:
+                    self._forget_most(ranking_id)
 
-    def _by_totals_alone(self, ranking_id: RankingId) -> bool:
-        criteria = in_force(self._board().rankings[ranking_id])
-        return leading(criteria) == len(criteria)
+    async def _current(self, ranking_id: RankingId, read: ReadSums) -> tuple[Ranking, OrderedLines | None]:
+        """The ranking, with all that its lines are made from, and its order by the leading criteria, if there are
+        any."""
+        while True:
+            if lacks_sums(self._board().rankings[ranking_id]):
+                await self._followed_sums.follow(ranking_id, read)
+            unity_ids = self._unity_ids(ranking_id)
+            order = await self._orders.of(ranking_id, *unity_ids) if unity_ids else None
+            ranking = self._board().rankings[ranking_id]
+            if unity_ids == self._unity_ids(ranking_id) and not lacks_sums(ranking):
+                return ranking, order
+            # others were declared meanwhile, or the board was replaced
+
+    @contextmanager
+    def counts(self, ranking_id: RankingId) -> Iterator[HeldCounts]:
+        """What the values of a ranking are counted from, as it is when this is entered, until it is left."""
+        held = HeldCounts(self._board(), ranking_id)
+        self.held.append(held)
+        try:
+            yield held
+        finally:
+            self.held.remove(held)
+
+    def computing(self, ranking_id: RankingId) -> asyncio.Lock:
+        """Hold it while computing lines of a ranking that more than totals decide: they take memory."""
+        return self._asking.setdefault(ranking_id, asyncio.Lock())
 
     def _unity_ids(self, ranking_id: RankingId) -> tuple[UnityId, ...]:
         criteria = in_force(self._board().rankings[ranking_id])
         return tuple([criterion.unity_id for criterion in criteria[: leading(criteria)]])
 
-    def _known_of(self, ranking_id: RankingId, ranking: Ranking) -> dict[int, list[Classified]]:
+    def _known_of(self, ranking_id: RankingId, ranking: Ranking) -> dict[int, ClassifiedGroup]:
         """Versions tell of every delta and of every change of the list; `revised` of the criteria and sorts."""
         stamp = ranking.revised, tuple([unity.version for unity in ranking.unities.values()])
         known = self._known.pop(ranking_id, None)
         if known is None or known.stamp != stamp:
             known = _Known(stamp, {})
         self._known[ranking_id] = known
-        return known.lines
+        return known.groups
 
     def _forget_most(self, ranking_id: RankingId) -> None:
         while len(self._known) > 1 and (
@@ -139,4 +166,4 @@ class Classifications:
 
 
 def _lines(known: _Known) -> int:
-    return sum(map(len, known.lines.values()))
+    return sum(map(len, known.groups.values()))

@@ -11,7 +11,7 @@ fraction of a millisecond.
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from itertools import islice
 from typing import Final
@@ -271,6 +271,17 @@ class LivePool:
             async with self._reading() as connection:
                 async for recorded in log.points_of(connection, live.tournament_id, competition_id, upto):
                     yield recorded
+
+    async def slices(self, live: LiveTournament, after: Sequence) -> AsyncGenerator[list[Recorded], None]:
+        """Yields the events after `after`, slice by slice, up to the head that the live has when this is called; errors
+        as `catch_up`."""
+        upto = live.head.sequence
+        with self._watched(live):
+            while after < upto:
+                async with self._reading() as connection:
+                    events = await log.slice_of(connection, live.tournament_id, after, upto)
+                yield events
+                after = events[-1].sequence
 
     def fold_appended(self, live: LiveTournament, block: Block, appended: Appended) -> bool:
         """As `LiveTournament.fold_appended`. Raises TournamentStopped and HistoryReplaced."""

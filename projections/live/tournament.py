@@ -7,6 +7,7 @@ there (restored, failed over) is noticed, instead of being mixed into what was r
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import aclosing
 from datetime import datetime
 from typing import Final
 from weakref import WeakSet, ref
@@ -21,9 +22,10 @@ from engine.domain.terms import Sequence, TournamentId
 from engine.log import log
 from engine.log.log import Appended, Block, Head, Tail, Unseen
 from engine.process.turns import Turn
-from projections.board.board import FOLD_VERSION, Board, Revisions, fold
+from projections.board.board import FOLD_VERSION, Board, Revisions, fold, fold_all
 from projections.live.cache import RenderCache
 from projections.live.classifications import Classifications
+from projections.live.followed_sums import FollowedSums
 from projections.live.held import HeldBoard
 from projections.live.nested_sets import NestedSets
 from projections.live.orders import Orders
@@ -70,7 +72,8 @@ class LiveTournament:
         self.revisions = Revisions()
         self.cache = RenderCache()
         self.orders = Orders(lambda: self.board)
-        self.classifications = Classifications(lambda: self.board, self.orders)
+        self.followed_sums = FollowedSums(lambda: self.board, lambda: self.head.sequence)
+        self.classifications = Classifications(lambda: self.board, self.orders, self.followed_sums)
         self.selections = Selections(lambda: self.board)
         self.nested_sets = NestedSets(lambda: self.board)
         self.pins = 0
@@ -97,7 +100,9 @@ class LiveTournament:
             self.orders.note(recorded.event)
             for counted in self.classifications.held:
                 counted.note(recorded.event)
-            if not isinstance(recorded.event, Points):
+            if isinstance(recorded.event, Points):
+                self.followed_sums.note(recorded.event)
+            else:
                 self._note(recorded.event)
             try:
                 fold(self.board, self.revisions, recorded)
@@ -214,6 +219,7 @@ class LiveTournament:
         # Only appends of ours can have been folded meanwhile, with what they told; each followed what was before it.
         self.head, self.recorded_at, self.board = anew.head, anew.recorded_at, anew.board
         self.orders.clear()
+        self.followed_sums.clear()
         self.classifications.clear()
         self.nested_sets.clear()
         self.selections.clear()
@@ -237,6 +243,7 @@ class LiveTournament:
             self._board_bytes = board_bytes(self.board)
         kept = (
             self.orders.size_bytes
+            + self.followed_sums.size_bytes
             + self.classifications.size_bytes
             + self.selections.size_bytes
             + self.nested_sets.size_bytes
@@ -255,22 +262,22 @@ async def load(connection: Connection, tournament_id: TournamentId) -> LiveTourn
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         live = await _nearest_start(connection, tournament_id)
-        while True:
-            tail = await log.tail(connection, tournament_id, live.head)
-            if not tail.events:
-                live.mark_loaded()
-                return live
-            await _fold_in_turns(live, tail)
+        async with aclosing(log.tails_to_head(connection, tournament_id, live.head)) as tails:
+            async for tail in tails:
+                await _fold_in_turns(live, tail)
+        live.mark_loaded()
+        return live
 
 
 async def _fold_in_turns(live: LiveTournament, tail: Tail) -> None:
-    """Folds a tail into a live that nobody else has yet: meanwhile the state is ahead of the head."""
+    """Folds a tail into a live that nobody else has yet, and that nothing was made of: there is only its board."""
     turn = Turn()
     for n in range(0, len(tail.events), FOLDED_AT_ONCE):
-        live.fold(tail.events[n : n + FOLDED_AT_ONCE], live.head)
+        fold_all(live.tournament_id, live.board, tail.events[n : n + FOLDED_AT_ONCE], live.revisions)
         if turn.over:
             await turn.give_way()
-    live.fold((), tail.head)
+    live.revisions.set_aside.clear()
+    live.recorded_at, live.head = tail.events[-1].recorded_at, tail.head
 
 
 async def _nearest_start(connection: Connection, tournament_id: TournamentId) -> LiveTournament:

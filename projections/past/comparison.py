@@ -14,7 +14,9 @@ from engine.domain import events
 from engine.domain.events import Event, Points
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board, Ranking, add_points
-from projections.board.competition_sums import CompetitionSums
+from projections.board.classification import Counted, classified, in_force
+from projections.board.classified_lines import CLASSIFIED_SUMS_MAX
+from projections.board.competition_sums import CompetitionSums, SumsByCompetition
 from projections.board.enrolment import Enrolment
 from projections.board.order import OrderedLines
 from projections.board.standing import Standing
@@ -29,6 +31,23 @@ class Move(Struct, frozen=True):
     competitor_id: CompetitorId
     before: Standing | None
     after: Standing | None
+
+
+class ClassifiedMove(Struct, frozen=True, gc=False):
+    """One competitor's position in the classification of the first state and in that of the second; None: they are not
+    in that list."""
+
+    competitor_id: CompetitorId
+    before: int | None
+    after: int | None
+
+
+class Comparison(Struct, frozen=True):
+    """A ranking in two states, and the moves in its classification. None: none is declared, or none is wanted."""
+
+    before: Ranking
+    after: Ranking
+    classified_moves: list[ClassifiedMove] | None
 
 
 def moves(before: Ranking, after: Ranking) -> dict[UnityId, list[Move]]:
@@ -53,23 +72,49 @@ def _standing_of_each(ranking: Ranking, unity_id: UnityId) -> Generator[None, No
     unity = ranking.unities[unity_id]
     order = yield from OrderedLines.in_steps(ranking.participants, unity.totals, unity.sort)
     found: dict[CompetitorId, Standing] = {}
-    for start in range(0, len(order), _STEP_LINES):
-        found.update({line.competitor_id: line for line in order.standings(start, start + _STEP_LINES)})
+    for lines in order.in_runs():
+        found.update({line.competitor_id: line for line in lines})
         yield
     return found
 
 
+def classified_move_steps(
+    before: Ranking, after: Ranking, counted_before: Counted, counted_after: Counted
+) -> Generator[None, None, list[ClassifiedMove]]:
+    """The moves in the classification, in the order of `moves`, with pauses for the turns of others. Raises TooMuchWork
+    if one of the states would take more than CLASSIFIED_SUMS_MAX sums."""
+    positions_before = yield from _position_of_each(before, counted_before)
+    positions_after = yield from _position_of_each(after, counted_after)
+    found = []
+    for number, competitor_id in enumerate(dict.fromkeys(chain(positions_after, positions_before)), start=1):
+        found.append(
+            ClassifiedMove(competitor_id, positions_before.get(competitor_id), positions_after.get(competitor_id))
+        )
+        if number % _STEP_LINES == 0:
+            yield
+    return found
+
+
+def _position_of_each(ranking: Ranking, counted: Counted) -> Generator[None, None, dict[CompetitorId, int]]:
+    listed = ranking.participants.listed()
+    group = yield from classified(counted, in_force(ranking), listed, sums_max=CLASSIFIED_SUMS_MAX)
+    found: dict[CompetitorId, int] = {}
+    for number, line in enumerate(group, start=1):
+        found[line.competitor_id] = line.position
+        if number % _STEP_LINES == 0:
+            yield
+    return found
+
+
 def copied(ranking: Ranking, enrolment: Enrolment | None = None) -> Ranking:
-    """A copy that stays as it is when `ranking` is folded further, without its sums of competitions: there may be
-    millions. `enrolment`: a copy of the ranking's that there is already."""
+    """A copy that stays as it is when `ranking` is folded further, and begins to count sums of competitions anew: there
+    may be millions. `enrolment`: a copy of the ranking's that there is already."""
     enrolment = enrolment or ranking.participants.copy()
     unities = {
-        unity_id: msgspec.structs.replace(
-            unity, totals=unity.totals.copied_for(enrolment), competition_sums=CompetitionSums()
-        )
+        unity_id: msgspec.structs.replace(unity, totals=unity.totals.copied_for(enrolment))
         for unity_id, unity in ranking.unities.items()
     }
-    return msgspec.structs.replace(ranking, participants=enrolment, unities=unities)
+    return msgspec.structs.replace(ranking, participants=enrolment, unities=unities, competition_sums=CompetitionSums())
 
 
 def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]:
@@ -81,6 +126,33 @@ def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]
                 ahead.rankings[event.ranking_id] = copied(board.rankings[event.ranking_id])
             add_points(ahead, event)
     return ahead.rankings
+
+
+class ForeseenCounts(Counted):
+    """What the values of a ranking are counted from after `decided`; `before` is what they are counted from without it.
+    `after`: the ranking as `foreseen` gives it, whose sums of competitions are no more than `decided` adds to them."""
+
+    def __init__(self, board: Board, before: Counted, after: Ranking, decided: Iterable[Event]) -> None:
+        super().__init__(board, after)
+        self._before = before
+        self._will_be_voided = {
+            event.competition_id: isinstance(event, events.CompetitionVoided)
+            for event in decided
+            if isinstance(event, events.CompetitionVoided | events.CompetitionUnvoided)
+        }
+
+    def sums(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
+        sums = self._before.sums(unity_id, competitor_id)
+        added = super().sums(unity_id, competitor_id)
+        if not added[0]:
+            return sums
+        found = dict(zip(*sums, strict=True))
+        for competition_id, amount in zip(*added, strict=True):
+            found[competition_id] = found.get(competition_id, 0) + amount
+        return list(found), list(found.values())
+
+    def is_voided(self, competition_id: CompetitionId) -> bool:
+        return self._will_be_voided.get(competition_id, self._before.is_voided(competition_id))
 
 
 def without(

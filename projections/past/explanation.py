@@ -15,9 +15,20 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.domain.events import ParticipantsChanged, Points, PointsAdded, PointsReversed, Recorded, UnityChanged
+from engine.domain.errors import TooMuchWork
+from engine.domain.events import (
+    Criterion,
+    ParticipantsChanged,
+    Points,
+    PointsAdded,
+    PointsReversed,
+    Recorded,
+    UnityChanged,
+)
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, Unity, fold
+from projections.board.classification import Classified, lacks_sums
+from projections.board.classified_lines import ClassifiedLines
 from projections.board.order import OrderedLines
 from projections.past.history import changes_order, finished
 
@@ -49,6 +60,14 @@ class Cause(StrEnum):
     """The list of competitors changed, or the unity was created."""
     SORT = "sort"
     """The sort of the unity changed: which totals are better."""
+
+
+class Neighbours(Struct, frozen=True):
+    """Next to whom she stands in the classification by the declared `criteria`: her line and those above and below it,
+    in order; none if she is not in the list. `lines` None: more sums would have to be looked at than an answer may."""
+
+    criteria: tuple[Criterion, ...]
+    lines: list[Classified] | None
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -96,6 +115,24 @@ class Explainer:
             return Place(None, 0)
         order = self._order
         return Place(order.position(order.line(self._her_id)), unity.totals.get(self._her_id, 0))
+
+    @property
+    def lacks_sums(self) -> bool:
+        """Whether the ranking must be given its sums of competitions before `neighbours` is asked for."""
+        ranking = self.board.rankings.get(self._ranking_id)
+        return ranking is not None and lacks_sums(ranking)
+
+    def neighbours(self) -> Generator[None, None, Neighbours | None]:
+        """Next to whom she stands in the classification, with pauses for the turns of others; None: none is declared.
+        Nobody may fold meanwhile."""
+        ranking = self.board.rankings.get(self._ranking_id)
+        if ranking is None or not ranking.criteria:
+            return None
+        lines = yield from ClassifiedLines.in_steps(self.board, ranking)
+        try:
+            return Neighbours(ranking.criteria, (yield from lines.around(self._her_id, 1)) or [])
+        except TooMuchWork:
+            return Neighbours(ranking.criteria, None)
 
     def step(self, recorded: Recorded) -> Step | None:
         """Folds the next event, and returns its step; None: it changed nothing for her. Raises KeyError as the fold

@@ -1,4 +1,4 @@
-"""History: every delta of a ranking as a line, with what it led to.
+"""History: every delta of a ranking as a line, with what it led to, and every declaration of its classification.
 
 Pure. The board's own fold says what an event means, and goes on as the lines are made. This module adds who stood where
 before and after, which the board does not keep.
@@ -12,7 +12,7 @@ from typing import Final, TypeVar, cast
 from msgspec import Struct
 
 from engine.domain import events
-from engine.domain.events import Event, Points, PointsAdded, PointsReversed, Recorded
+from engine.domain.events import Criterion, Event, Points, PointsAdded, PointsReversed, Recorded
 from engine.domain.terms import ActorId, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
 from projections.board.board import Board, Revisions, fold
 from projections.board.order import OrderedLines
@@ -37,15 +37,31 @@ class HistoryLine(Struct, frozen=True, gc=False):
     reason: str | None
 
 
+class DeclarationLine(Struct, frozen=True, gc=False):
+    """One declaration of the classification. `criteria` empty: the one before was taken back."""
+
+    sequence: Sequence
+    recorded_at: datetime
+    actor: ActorId
+    criteria: tuple[Criterion, ...]
+
+
+AnyLine = HistoryLine | DeclarationLine
+
+
 class Filter(Struct, frozen=True, kw_only=True):
-    """Which lines are asked for. A field that is None takes any."""
+    """Which lines are asked for. A field that is None takes any; a declaration is of no unity, competitor or
+    competition."""
 
     unity_id: UnityId | None = None
     competitor_id: CompetitorId | None = None
     competition_id: CompetitionId | None = None
     actor: ActorId | None = None
 
-    def takes(self, line: HistoryLine) -> bool:
+    def takes(self, line: AnyLine) -> bool:
+        if isinstance(line, DeclarationLine):
+            asked = self.unity_id, self.competitor_id, self.competition_id
+            return asked == (None, None, None) and self.actor in (None, line.actor)
         return (
             self.competitor_id in (None, line.competitor_id)
             and self.unity_id in (None, line.unity_id)
@@ -94,7 +110,7 @@ class Historian:
         self._revisions = Revisions()
         self._orders: dict[UnityId, OrderedLines] = {}  # made when first needed
 
-    def lines(self, recorded: Recorded) -> Items[HistoryLine]:
+    def lines(self, recorded: Recorded) -> Items[AnyLine]:
         """Folds the next event, and returns its lines in order. Raises KeyError as the fold does."""
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id and len(event.deltas) == 1:
@@ -103,7 +119,7 @@ class Historian:
                 return self._one_line(recorded, event, order)
         return finished(self.lines_in_turns(recorded))
 
-    def lines_in_turns(self, recorded: Recorded) -> Generator[None, None, Items[HistoryLine]]:
+    def lines_in_turns(self, recorded: Recorded) -> Generator[None, None, Items[AnyLine]]:
         """As `lines`, with pauses for the turns of others: each of many lines takes some microseconds."""
         event = recorded.event
         if isinstance(event, Points) and event.ranking_id == self._ranking_id:
@@ -119,6 +135,8 @@ class Historian:
         fold(self.board, self._revisions, recorded)
         if changes_order(event, self._ranking_id):
             self._orders.clear()
+        if isinstance(event, events.ClassificationDeclared) and event.ranking_id == self._ranking_id:
+            return (DeclarationLine(recorded.sequence, recorded.recorded_at, recorded.actor, event.criteria),)
         return ()
 
     def _one_line(self, recorded: Recorded, event: Points, order: OrderedLines) -> Items[HistoryLine]:

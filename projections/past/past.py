@@ -7,9 +7,9 @@ and one that cannot be read is ignored with a line in the log.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Iterator
 from collections.abc import Sequence as Items
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Final, assert_never
 
@@ -18,14 +18,16 @@ from msgspec import Struct
 
 from engine.database.pool import Database
 from engine.domain.errors import HistoryReplaced, LogForked, LogUnreadable, NotFound, QueueFull, TournamentStopped
-from engine.domain.events import Recorded
-from engine.domain.terms import CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.domain.events import PointsAdded, Recorded, TournamentOpened
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import log
 from engine.log.log import Head
-from engine.process.turns import Turns
-from projections.board.board import Board, folding
-from projections.past.explanation import Explainer, Place, Step
-from projections.past.history import EVERYTHING, Filter, Historian, HistoryLine
+from engine.process.turns import Turns, in_turns
+from projections.board.board import Board, folding, forgetting, give_sums
+from projections.board.competition_sums import CompetitionSums, counting
+from projections.past.explanation import Explainer, Neighbours, Place, Step
+from projections.past.history import EVERYTHING, AnyLine, Filter, Historian
+from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passage_begin
 from projections.past.series import Series
 from projections.tables import snapshots
 
@@ -38,6 +40,9 @@ SCANNED_EVENTS_MAX: Final = 20_000
 """Events that one page may go through. A rare filter makes a page short or empty, and the next page goes on."""
 OVERTAKINGS_MAX: Final = 5_000
 """Overtakings on one page of an explanation. The page ends with the step that reaches this number."""
+LOOKED_BACK_EVENTS_MAX: Final = 5_000
+"""Events that the last competition is looked for in."""
+_LOOKED_BACK_AT_ONCE: Final = 500
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 _FIRST_TIME: Final = datetime.min.replace(tzinfo=UTC)
@@ -103,7 +108,7 @@ class Cursor(Struct, frozen=True):
 class HistoryPage(Struct, frozen=True):
     """A page of history. `next` None: it is the last page."""
 
-    lines: list[HistoryLine]
+    lines: list[AnyLine]
     next: Cursor | None
 
 
@@ -116,12 +121,14 @@ class DatedPlace(Struct, frozen=True):
 
 
 class Explanation(Struct, frozen=True):
-    """The steps by which a competitor came from `start` to `end`. `next`: the sequence to go on from; None: this is all
-    that was asked for."""
+    """The steps by which a competitor came from `start` to `end`. `neighbours`: next to whom she then stood in the
+    classification; None: none was declared. `next`: the sequence to go on from; None: this is all that was asked
+    for."""
 
     start: DatedPlace
     end: DatedPlace
     steps: list[Step]
+    neighbours: Neighbours | None
     next: Sequence | None
 
 
@@ -173,6 +180,14 @@ class Past:
             async with self._database.connection() as connection:
                 return (await log.event_at(connection, tournament_id, sequence)).recorded_at
 
+    async def name(self, tournament_id: TournamentId) -> str:
+        """What a tournament is called: as its opening said."""
+        with _faults():
+            async with self._database.connection() as connection:
+                opening = (await log.event_at(connection, tournament_id, Sequence(1))).event
+        assert isinstance(opening, TournamentOpened)  # as `open_tournament` writes it, and nothing else
+        return opening.name
+
     async def span(self, tournament_id: TournamentId, head: Sequence, bounds: Range) -> Span:
         """The events up to `head` that lie within `bounds`."""
         first, last = bounds.first or Sequence(1), min(bounds.last or head, head)
@@ -185,11 +200,52 @@ class Past:
                     last = min(last, await log.last_at(connection, tournament_id, bounds.until, head))
         return Span(first, last)
 
+    async def before_last_competition(
+        self, tournament_id: TournamentId, ranking_id: RankingId, upto: Sequence, voided: Collection[CompetitionId]
+    ) -> Sequence | None:
+        """The event before the first one by which the last competition, none of the `voided`, gave points in the
+        ranking. None: no event up to `upto` did, or none of the last LOOKED_BACK_EVENTS_MAX."""
+        last: CompetitionId | None = None
+        first: Sequence | None = None
+        begin = Sequence(max(upto - LOOKED_BACK_EVENTS_MAX, 0))
+        async with self._admitted():
+            while upto > begin:
+                after = Sequence(max(upto - _LOOKED_BACK_AT_ONCE, begin))
+                found = [e async for events in self._slices(tournament_id, after, upto) for e in events]
+                earliest = first
+                for recorded in reversed(found):
+                    event = recorded.event
+                    if not isinstance(event, PointsAdded) or event.ranking_id != ranking_id:
+                        continue
+                    if last is None and event.competition_id not in voided:
+                        last = event.competition_id
+                    if last is not None and event.competition_id == last:
+                        first = recorded.sequence
+                if first is not None and first == earliest:
+                    break
+                upto = after
+        return None if first is None else Sequence(first - 1)
+
     async def board_after(self, tournament_id: TournamentId, sequence: Sequence, head: Sequence) -> Board:
         """The board after this event. Raises NotFound if the log up to `head` does not reach so far."""
         _refuse_beyond(head, sequence)
         async with self._admitted():
             return await self._board_at(tournament_id, sequence)
+
+    async def competition_sums(
+        self, tournament_id: TournamentId, ranking_id: RankingId, sequence: Sequence
+    ) -> CompetitionSums:
+        """What the competitors of a ranking got in each competition up to this event. Reads the log up to there."""
+        async with self._admitted():
+            return await self._competition_sums(tournament_id, ranking_id, sequence)
+
+    async def _competition_sums(
+        self, tournament_id: TournamentId, ranking_id: RankingId, sequence: Sequence
+    ) -> CompetitionSums:
+        sums = CompetitionSums()
+        async for events in self._slices_read_ahead(tournament_id, Sequence(0), sequence):
+            await self._turns.work(counting(sums, ranking_id, events))
+        return sums
 
     async def _at_sequence(self, tournament_id: TournamentId, sequence: Sequence, head: Sequence) -> PastBoard:
         _refuse_beyond(head, sequence)
@@ -232,6 +288,16 @@ class Past:
         async for events in self._slices_read_ahead(tournament_id, after, upto):
             await self._turns.work(folding(tournament_id, board, events))
         return board
+
+    @asynccontextmanager
+    async def _used_board(self, tournament_id: TournamentId, upto: Sequence) -> AsyncIterator[Board]:
+        """The board after the event `upto`, for those who do not need it any more when this is left: it is forgotten
+        in turns then."""
+        board = await self._board_at(tournament_id, upto)
+        try:
+            yield board
+        finally:
+            await self._turns.work(forgetting(board))
 
     async def _nearest(self, tournament_id: TournamentId, upto: Sequence) -> tuple[Board, Sequence]:
         """The board and sequence of the last good snapshot that is not beyond `upto`, or of the beginning."""
@@ -286,6 +352,19 @@ class Past:
         async with self._database.connection() as connection:
             return await log.slice_of(connection, tournament_id, after, upto)
 
+    async def passage(
+        self, tournament_id: TournamentId, ranking_id: RankingId, at: Sequence, head: Sequence
+    ) -> Passage:
+        """The passage of a ranking's history that shows the event `at`. Raises NotFound if the log up to `head` does
+        not reach so far."""
+        _refuse_beyond(head, at)
+        after = passage_begin(at)
+        async with self._admitted():
+            board = await self._board_at(tournament_id, after)
+            upto = Sequence(min(after + PASSAGE_EVENTS_MAX, head))
+            run = [e async for events in self._slices(tournament_id, after, upto) for e in events]
+            return await in_turns(passage(board, after, run, ranking_id, at))
+
     # ── History ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def page(
@@ -302,12 +381,11 @@ class Past:
         SCANNED_EVENTS_MAX events."""
         begin = Cursor(span.first) if after is None or after.sequence < span.first else after
         last = min(span.last, Sequence(begin.sequence + SCANNED_EVENTS_MAX - 1))
-        lines: list[HistoryLine] = []
+        lines: list[AnyLine] = []
         given = begin.lines
-        async with self._admitted():
-            async for lines_by_event in self._lines_by_event(
-                tournament_id, ranking_id, Span(begin.sequence, last), self._slices
-            ):
+        found = self._lines_by_event(tournament_id, ranking_id, Span(begin.sequence, last), self._slices)
+        async with self._admitted(), aclosing(found):
+            async for lines_by_event in found:
                 for sequence, event_lines in lines_by_event:
                     for n, line in enumerate(event_lines[given:], start=given + 1):
                         if asked.takes(line):
@@ -320,11 +398,12 @@ class Past:
 
     async def lines(
         self, tournament_id: TournamentId, ranking_id: RankingId, span: Span, asked: Filter = EVERYTHING
-    ) -> AsyncIterator[tuple[Sequence, list[HistoryLine]]]:
+    ) -> AsyncIterator[tuple[Sequence, list[AnyLine]]]:
         """Yields all lines of `span` that `asked` takes, slice by slice, each time with the sequence that has been
         reached."""
-        async with self._admitted():
-            async for lines_by_event in self._lines_by_event(tournament_id, ranking_id, span, self._slices_read_ahead):
+        found = self._lines_by_event(tournament_id, ranking_id, span, self._slices_read_ahead)
+        async with self._admitted(), aclosing(found):
+            async for lines_by_event in found:
                 yield (
                     lines_by_event[-1][0],
                     [line for _, event_lines in lines_by_event for line in event_lines if asked.takes(line)],
@@ -336,15 +415,16 @@ class Past:
         ranking_id: RankingId,
         span: Span,
         slices: Callable[[TournamentId, Sequence, Sequence], AsyncIterator[list[Recorded]]],
-    ) -> AsyncIterator[list[tuple[Sequence, Items[HistoryLine]]]]:
+    ) -> AsyncGenerator[list[tuple[Sequence, Items[AnyLine]]], None]:
         """The lines of each event of `span`, slice by slice."""
         if span.last < span.first:
             return
-        historian = Historian(await self._board_at(tournament_id, Sequence(span.first - 1)), ranking_id)
-        async for events in slices(tournament_id, Sequence(span.first - 1), span.last):
-            lines: list[tuple[Sequence, Items[HistoryLine]]] = []
-            await self._turns.work(_add_lines(tournament_id, historian, events, lines))
-            yield lines
+        async with self._used_board(tournament_id, Sequence(span.first - 1)) as board:
+            historian = Historian(board, ranking_id)
+            async for events in slices(tournament_id, Sequence(span.first - 1), span.last):
+                lines: list[tuple[Sequence, Items[AnyLine]]] = []
+                await self._turns.work(_add_lines(tournament_id, historian, events, lines))
+                yield lines
 
     # ── Explanations ────────────────────────────────────────────────────────────────────────────────────
 
@@ -365,8 +445,8 @@ class Past:
         SCANNED_EVENTS_MAX events, and none after the step that reaches OVERTAKINGS_MAX."""
         _refuse_beyond(head, max(start, end))
         last = end if limit is None else min(end, Sequence(start + SCANNED_EVENTS_MAX))
-        async with self._admitted():
-            explainer = Explainer(await self._board_at(tournament_id, start), ranking_id, unity_id, competitor_id)
+        async with self._admitted(), self._used_board(tournament_id, start) as board:
+            explainer = Explainer(board, ranking_id, unity_id, competitor_id)
             since = None if start == 0 else await self.recorded_at(tournament_id, start)
             await self._turns.work(explainer.prepared())
             begin = reached = DatedPlace(start, since, explainer.place)
@@ -377,16 +457,26 @@ class Past:
                 reached = DatedPlace(seen[-1].sequence, seen[-1].recorded_at, explainer.place)
                 if _is_full(steps, limit):
                     break
-        return Explanation(begin, reached, steps, reached.sequence if reached.sequence < end else None)
+            if explainer.lacks_sums:
+                sums = await self._competition_sums(tournament_id, ranking_id, reached.sequence)
+                give_sums(explainer.board, ranking_id, sums)
+            neighbours: list[Neighbours | None] = []
+            await self._turns.work(_add_neighbours(explainer, neighbours))
+        return Explanation(begin, reached, steps, neighbours[0], reached.sequence if reached.sequence < end else None)
 
     # ── Series ──────────────────────────────────────────────────────────────────────────────────────────
 
     async def series(
-        self, tournament_id: TournamentId, ranking_id: RankingId, unity_id: UnityId, head: Sequence
+        self,
+        tournament_id: TournamentId,
+        ranking_id: RankingId,
+        unity_id: UnityId,
+        head: Sequence,
+        only: Items[CompetitorId] | None = None,
     ) -> AsyncIterator[tuple[Sequence, Series]]:
-        """Follows a unity from the beginning of the log. After each slice, yields the sequence reached and the series
-        so far, always the same object."""
-        board, series = Board(), Series(ranking_id, unity_id)
+        """Follows a unity from the beginning of the log, everybody's lines or `only` some. After each slice, yields the
+        sequence reached and the series so far, always the same object."""
+        board, series = Board(), Series(ranking_id, unity_id, only)
         async with self._admitted():
             async for events in self._slices_read_ahead(tournament_id, Sequence(0), head):
                 await self._turns.work(_followed(tournament_id, board, series, events))
@@ -442,7 +532,7 @@ def _add_lines(
     tournament_id: TournamentId,
     historian: Historian,
     events: Iterable[Recorded],
-    lines: list[tuple[Sequence, Items[HistoryLine]]],
+    lines: list[tuple[Sequence, Items[AnyLine]]],
 ) -> Iterator[None]:
     """Adds the lines of each event to `lines`, step by step. Raises LogUnreadable."""
     for recorded in events:
@@ -474,6 +564,11 @@ def _add_steps(
             if _is_full(steps, limit):
                 return
         yield
+
+
+def _add_neighbours(explainer: Explainer, found: list[Neighbours | None]) -> Iterator[None]:
+    """Adds what `explainer.neighbours` returns to `found`, step by step."""
+    found.append((yield from explainer.neighbours()))
 
 
 def _is_full(steps: list[Step], limit: int | None) -> bool:

@@ -5,6 +5,7 @@ SERIES_POINTS_MAX, every second one goes, and from then on only every second one
 stays that short, however long the log is.
 """
 
+from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final
 
@@ -12,7 +13,8 @@ from msgspec import Struct
 
 from engine.domain.events import Points, Recorded
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
-from projections.board.board import Board
+from projections.board.board import Board, Ranking, Unity
+from projections.board.order import OrderedLines
 from projections.board.standing import Standing, standings
 
 SERIES_POINTS_MAX: Final = 800
@@ -29,11 +31,13 @@ class SeriesPoint(Struct, frozen=True):
 
 class Series:
     """Use `follow` for each event of the log; `points` is the series so far. Its last point has the list and the totals
-    of now, even if only the list has changed since points were given."""
+    of now, even if only the list has changed since points were given. `only`: those whose lines are wanted; None:
+    everybody's."""
 
-    def __init__(self, ranking_id: RankingId, unity_id: UnityId) -> None:
+    def __init__(self, ranking_id: RankingId, unity_id: UnityId, only: Items[CompetitorId] | None = None) -> None:
         self._ranking_id = ranking_id
         self._unity_id = unity_id
+        self._only = only
         self._kept: list[SeriesPoint] = []
         self._stride = 1
         self._since = 0  # points of the series since the last one that was kept
@@ -71,5 +75,12 @@ class Series:
         return SeriesPoint(
             sequence=recorded.sequence,
             at=recorded.recorded_at if competition is None else competition.started_at,
-            lines={line.competitor_id: line for line in standings(ranking.participants, unity.totals, unity.sort)},
+            lines={line.competitor_id: line for line in self._lines(ranking, unity)},
         )
+
+    def _lines(self, ranking: Ranking, unity: Unity) -> list[Standing]:
+        if self._only is None:
+            return standings(ranking.participants, unity.totals, unity.sort)
+        order = OrderedLines(ranking.participants, unity.totals, unity.sort)
+        found = [line for one in self._only if (line := order.standing(one)) is not None]
+        return sorted(found, key=lambda line: line.position)

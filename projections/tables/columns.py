@@ -20,6 +20,7 @@ from engine.domain.events import Criterion, Result
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId, Sort, UnityId
 from projections.board.board import Competition, Competitor, Ranking, Unity
 from projections.board.enrolment import Enrolment, Totals
+from projections.board.publication import Publication
 
 
 class Column(Struct, frozen=True):
@@ -82,9 +83,26 @@ class Table:
             f"SELECT {_list(column.stored or column.name for column in self.columns)}",
             f"FROM unnest({_list(f'${n}::{column.type}[]' for n, column in enumerate(self.columns, start=1))})",
             f"    AS sent ({names})",
-            f"ON CONFLICT ({_list(self.key)}) DO UPDATE" if self._changing else "",
-            f"SET {_list(f'{name} = excluded.{name}' for name in self._changing)}" if self._changing else "",
+            self._or_change(),
         )
+
+    def insert_of_one(self) -> str:
+        """As `insert`, for rows of the tournament $1, which is sent once. A distributed database executes it in that
+        tournament's shard, where its row of `append_lock` is as well."""
+        tournament_id, *columns = self.columns
+        sent = _list(f"${n}::{column.type}[]" for n, column in enumerate(columns, start=2))
+        return _lines(
+            f"INSERT INTO {self.name} ({_list(_names(self.columns))})",
+            f"SELECT l.{tournament_id.name}, {_list(column.stored or f'sent.{column.name}' for column in columns)}",
+            "FROM append_lock AS l",
+            f"CROSS JOIN unnest({sent}) AS sent ({_list(_names(tuple(columns)))})",
+            f"WHERE l.{tournament_id.name} = $1",
+            self._or_change(),
+        )
+
+    def _or_change(self) -> str:
+        changes = _list(f"{name} = excluded.{name}" for name in self._changing)
+        return changes and f"ON CONFLICT ({_list(self.key)}) DO UPDATE\nSET {changes}"
 
     def delete(self) -> str:
         """The statement that removes all rows of some tournaments."""
@@ -116,6 +134,11 @@ def _score(competition: Competition) -> str | None:
 _TOURNAMENT_ID: Final = Column("tournament_id", "bigint")
 _NUMBER: Final = Column("number", "int", fixed=True)
 
+PUBLICATION: Final = Table(
+    "publication",
+    ids=(_TOURNAMENT_ID,),
+    columns=(Column("published", "boolean"), Column("frozen_at", "bigint"), Column("seen_before", "bigint")),
+)
 COMPETITOR: Final = Table(
     "competitor",
     ids=(_TOURNAMENT_ID, Column("competitor_id", "bigint")),
@@ -187,6 +210,10 @@ Row = Mapping[str, Any]
 """A row as the driver gives it: values by the names of columns."""
 Participants = tuple[tuple[CompetitorId, str | None], ...]
 """The participants of a competition, in their order, each with their result."""
+
+
+def publication_of(row: Row) -> Publication:
+    return Publication(published=row["published"], frozen_at=row["frozen_at"], seen_before=row["seen_before"])
 
 
 def competitor_of(row: Iterable[Any]) -> Competitor:
@@ -266,15 +293,4 @@ TOTAL: Final = Table(
     ids=(_TOURNAMENT_ID, Column("unity_id", "bigint"), Column("competitor_id", "bigint")),
     columns=(Column("total", "bigint"),),
 )
-COMPETITION_SUM: Final = Table(
-    "competition_sum",
-    ids=(
-        _TOURNAMENT_ID,
-        Column("unity_id", "bigint"),
-        Column("competitor_id", "bigint"),
-        Column("competition_id", "bigint"),
-    ),
-    columns=(Column("sum", "bigint"),),
-    order=("tournament_id", "unity_id", "competitor_id", "competition_id"),
-)
-TABLES: Final = (COMPETITOR, COMPETITION, PARTICIPANT, RANKING, ENROLMENT, UNITY, TOTAL, COMPETITION_SUM)
+TABLES: Final = (PUBLICATION, COMPETITOR, COMPETITION, PARTICIPANT, RANKING, ENROLMENT, UNITY, TOTAL)

@@ -16,12 +16,12 @@ _UNITY_BYTES: Final = 500
 
 
 def board_bytes(board: Board) -> int:
-    """What `board` takes in memory, estimated, in bytes. It looks at every unity."""
+    """What `board` takes in memory, estimated, in bytes, without sums of competitions. It looks at every unity."""
     size = _BYTES + board.competitors.size_bytes + board.competitions.size_bytes
     for ranking in board.rankings.values():
         size += _RANKING_BYTES + ranking.participants.size_bytes
         for unity in ranking.unities.values():
-            size += _UNITY_BYTES + unity.totals.size_bytes + unity.competition_sums.size_bytes
+            size += _UNITY_BYTES + unity.totals.size_bytes
     return size
 
 

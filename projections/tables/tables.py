@@ -9,6 +9,7 @@ import asyncio
 from array import array
 from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
 from contextlib import aclosing, nullcontext
+from datetime import datetime
 from itertools import groupby, islice, repeat
 from operator import itemgetter
 from typing import Final, assert_never
@@ -16,6 +17,7 @@ from typing import Final, assert_never
 from asyncpg import Connection, Record
 from msgspec import Struct, field
 
+from engine.database.distribution import is_distributed
 from engine.domain import events
 from engine.domain.errors import LogUnreadable
 from engine.domain.events import Event
@@ -25,12 +27,13 @@ from engine.process.telemetry import LOADED_ROWS
 from projections.board.board import FOLD_VERSION, Board, Unity, board_like
 from projections.board.enrolment import Enrolment, Totals
 from projections.board.packed import packed
+from projections.board.publication import Publication
 from projections.tables.columns import (
     COMPETITION,
-    COMPETITION_SUM,
     COMPETITOR,
     ENROLMENT,
     PARTICIPANT,
+    PUBLICATION,
     RANKING,
     TABLES,
     TOTAL,
@@ -39,6 +42,7 @@ from projections.tables.columns import (
     Table,
     competition_of,
     competitor_of,
+    publication_of,
     ranking_of,
     unity_of,
 )
@@ -64,6 +68,7 @@ _CREATE_CHECKPOINTS: Final = """
     SELECT l.tournament_id, 0, b.digest, now(), $3
     FROM unnest($1::bigint[], $2::bytea[]) AS b (tournament_id, digest)
     JOIN append_lock AS l ON l.tournament_id = b.tournament_id
+    WHERE l.tournament_id = ANY($1::bigint[])
     ORDER BY l.tournament_id
     ON CONFLICT (tournament_id) DO NOTHING
 """
@@ -81,20 +86,21 @@ _CLAIM: Final = """
     FOR UPDATE SKIP LOCKED
 """
 _ADVANCE: Final = """
-    WITH advanced AS (
-        UPDATE checkpoint AS c
-        SET sequence = a.sequence, digest = a.digest, recorded_at = now(), fold_version = $5,
-            snapshot_sequence = a.snapshot_sequence
-        FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[])
-            AS a (tournament_id, sequence, digest, snapshot_sequence)
-        WHERE c.tournament_id = a.tournament_id
-        RETURNING c.tournament_id, c.sequence
-    )
-    DELETE FROM stopped AS s
-    USING advanced AS a
-    WHERE s.tournament_id = a.tournament_id AND s.sequence <= a.sequence
+    UPDATE checkpoint AS c
+    SET sequence = a.sequence, digest = a.digest, recorded_at = now(), fold_version = $5,
+        snapshot_sequence = a.snapshot_sequence
+    FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[])
+        AS a (tournament_id, sequence, digest, snapshot_sequence)
+    WHERE c.tournament_id = a.tournament_id AND c.tournament_id = ANY($1::bigint[])
 """
 _MOMENT: Final = "SELECT pg_current_snapshot()::text WHERE NOT EXISTS (SELECT FROM stopped)"
+# A commit on one node is not seen in the snapshot of another. Where a node does not answer, there is no moment.
+_MOMENT_OF_NODES: Final = """
+    SELECT string_agg(result, ' ' ORDER BY nodeid)
+    FROM run_command_on_all_nodes('SELECT pg_current_snapshot()')
+    WHERE NOT EXISTS (SELECT FROM stopped)
+    HAVING bool_and(success)
+"""
 _SOMEWHERE: Final = """
     SELECT tournament_id
     FROM tournament
@@ -111,12 +117,19 @@ _REGISTERED: Final = """
 """
 # The head of each by its index, however many heads there are; with a limit it is never turned into a join of all.
 _BEHIND: Final = """
-    SELECT a.tournament_id
-    FROM unnest($1::bigint[]) AS a (tournament_id)
-    CROSS JOIN LATERAL (SELECT sequence FROM head WHERE tournament_id = a.tournament_id LIMIT 1) AS h
-    LEFT JOIN checkpoint AS c ON c.tournament_id = a.tournament_id
-    LEFT JOIN stopped AS s ON s.tournament_id = a.tournament_id
-    WHERE (c.sequence IS NULL OR c.fold_version < $2 OR (c.fold_version = $2 AND c.sequence < h.sequence))
+    SELECT l.tournament_id
+    FROM append_lock AS l
+    CROSS JOIN LATERAL (
+        SELECT last_sequence
+        FROM block
+        WHERE tournament_id = l.tournament_id
+        ORDER BY last_sequence DESC
+        LIMIT 1
+    ) AS h
+    LEFT JOIN checkpoint AS c ON c.tournament_id = l.tournament_id
+    LEFT JOIN stopped AS s ON s.tournament_id = l.tournament_id
+    WHERE l.tournament_id = ANY($1::bigint[])
+        AND (c.sequence IS NULL OR c.fold_version < $2 OR (c.fold_version = $2 AND c.sequence < h.last_sequence))
         AND (s.stopped_at IS NULL OR s.stopped_at < now() - $3 * interval '1 second')
 """
 
@@ -145,6 +158,8 @@ async def checkpoints(
 
 async def create_checkpoints(connection: Connection, beginnings: Mapping[TournamentId, Head]) -> None:
     """Creates the checkpoints of tournaments that have none. Not within a transaction: others would wait for it."""
+    if not beginnings:
+        return
     digests = [beginning.digest for beginning in beginnings.values()]
     await connection.execute(_CREATE_CHECKPOINTS, list(beginnings), digests, FOLD_VERSION)
 
@@ -172,6 +187,8 @@ async def advance(
     digests = [head.digest for head in heads.values()]
     snapshot_at = [snapshot_sequences[tournament_id] for tournament_id in heads]
     await connection.execute(_ADVANCE, list(heads), sequences, digests, snapshot_at, FOLD_VERSION)
+    for tournament_id in await stops(connection, heads):
+        await connection.execute(_RESUME, tournament_id, heads[tournament_id].sequence)
 
 
 async def moment(connection: Connection) -> str | None:
@@ -179,7 +196,7 @@ async def moment(connection: Connection) -> str | None:
 
     None while a tournament is stopped, because then there is something to do even if nothing changes.
     """
-    snapshot: str | None = await connection.fetchval(_MOMENT)
+    snapshot: str | None = await connection.fetchval(_MOMENT_OF_NODES if is_distributed(connection) else _MOMENT)
     return snapshot
 
 
@@ -205,10 +222,10 @@ async def behind(
 # ── Stopped tournaments ─────────────────────────────────────────────────────────────────────────────────
 
 _STOP: Final = """
-    INSERT INTO stopped (tournament_id, sequence, reason)
-    VALUES ($1, $2, $3)
+    INSERT INTO stopped (tournament_id, sequence, reason, stopped_at)
+    VALUES ($1, $2, $3, now())
     ON CONFLICT (tournament_id) DO UPDATE
-    SET sequence = excluded.sequence, reason = excluded.reason, stopped_at = now()
+    SET sequence = excluded.sequence, reason = excluded.reason, stopped_at = excluded.stopped_at
 """
 _CAN_RESUME: Final = "SELECT EXISTS (SELECT FROM stopped WHERE tournament_id = $1 AND sequence <= $2)"
 _RESUME: Final = "DELETE FROM stopped WHERE tournament_id = $1 AND sequence <= $2"
@@ -220,6 +237,19 @@ _STOPPED_AFTER: Final = """
     ORDER BY tournament_id
     LIMIT $2
 """
+_STOPS: Final = """
+    SELECT tournament_id, sequence, reason, stopped_at
+    FROM stopped
+    WHERE tournament_id = ANY($1::bigint[])
+"""
+
+
+class Stop(Struct, frozen=True):
+    """Why a tournament has stopped: at which event, for which reason, and since when, in UTC."""
+
+    sequence: Sequence
+    reason: str
+    stopped_at: datetime
 
 
 async def stop(connection: Connection, cause: LogUnreadable) -> None:
@@ -245,8 +275,15 @@ async def stopped(connection: Connection, after: TournamentId, limit: int) -> li
     return [row["tournament_id"] for row in await connection.fetch(_STOPPED_AFTER, after, limit)]
 
 
+async def stops(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Stop]:
+    """Those of the tournaments that have stopped."""
+    rows = await connection.fetch(_STOPS, list(tournament_ids))
+    return {row["tournament_id"]: Stop(row["sequence"], row["reason"], row["stopped_at"]) for row in rows}
+
+
 # ── Reading a board ─────────────────────────────────────────────────────────────────────────────────────
 
+_PUBLICATIONS: Final = PUBLICATION.select()
 _COMPETITORS: Final = COMPETITOR.select()
 _COMPETITIONS: Final = COMPETITION.select()
 _PARTICIPANTS: Final = PARTICIPANT.select()
@@ -254,7 +291,6 @@ _RANKINGS: Final = RANKING.select()
 _ENROLMENTS: Final = ENROLMENT.select()
 _UNITIES: Final = UNITY.select()
 _TOTALS: Final = TOTAL.select()
-_COMPETITION_SUMS: Final = COMPETITION_SUM.select()
 
 
 async def load_board(connection: Connection, tournament_id: TournamentId, *, like: Board | None = None) -> Board:
@@ -275,6 +311,7 @@ async def load_boards(connection: Connection, tournament_ids: Collection[Tournam
 
 async def _load(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
     async with nullcontext() if connection.is_in_transaction() else connection.transaction():  # a cursor wants one
+        await _load_publications(connection, boards)
         await _load_competitors(connection, boards)
         await _load_competitions(connection, boards)
         await _load_rankings(connection, boards)
@@ -319,6 +356,12 @@ async def _rows(
         async for rows in portions:
             for row in rows:
                 yield row
+
+
+async def _load_publications(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
+    async with aclosing(_rows(connection, _PUBLICATIONS, boards)) as rows:
+        async for row in rows:
+            boards[row["tournament_id"]].publication = publication_of(row)
 
 
 async def _load_competitors(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
@@ -374,10 +417,6 @@ async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, B
                     of_unity.totals.make_room()
                     for _, _, competitor_id, total in of_rows:
                         of_unity.totals.add(competitor_id, total)
-    async with aclosing(_rows(connection, _COMPETITION_SUMS, boards)) as rows:
-        async for tournament_id, unity_id, competitor_id, competition_id, given in rows:
-            if (of_unity := unity_by_id.get((tournament_id, unity_id))) is not None:
-                of_unity.competition_sums.add(competitor_id, competition_id, given)
     async with aclosing(_rows(connection, _RANKINGS, boards)) as rows:
         async for row in rows:
             key = row["tournament_id"], row["ranking_id"]
@@ -408,13 +447,13 @@ class Touched(Struct):
     events name as such."""
 
     board: Board
+    publication: bool = False
     competitors: set[CompetitorId] = field(default_factory=set)
     competitions: set[CompetitionId] = field(default_factory=set)
     rankings: set[RankingId] = field(default_factory=set)
     enrolments: dict[RankingId, "TouchedEnrolments"] = field(default_factory=dict)
     unities: set[tuple[RankingId, UnityId]] = field(default_factory=set)
-    totals: set[tuple[RankingId, UnityId, CompetitorId]] = field(default_factory=set)
-    competition_sums: set[tuple[RankingId, UnityId, CompetitorId, CompetitionId]] = field(default_factory=set)
+    totals: dict[RankingId, dict[UnityId, set[CompetitorId]]] = field(default_factory=dict)
     set_aside: set[Sequence] = field(default_factory=set)
 
 
@@ -429,16 +468,17 @@ def touch(touched: Touched, event: Event) -> None:
     """Adds to `touched` the rows that `event` may change. Call it before the board folds that."""
     match event:
         case events.PointsAdded() | events.PointsReversed():
-            enrolment = touched.board.rankings[event.ranking_id].participants
+            row = touched.board.rankings[event.ranking_id].participants.row
+            totals = touched.totals.setdefault(event.ranking_id, {})
             for delta in event.deltas:
-                if enrolment.row(delta.competitor_id) is None:  # only after an event was set aside
-                    _touch_list(touched, event.ranking_id, delta.competitor_id)
-                touched.unities.add((event.ranking_id, delta.unity_id))
-                touched.totals.add((event.ranking_id, delta.unity_id, delta.competitor_id))
-                if event.competition_id is not None:
-                    touched.competition_sums.add(
-                        (event.ranking_id, delta.unity_id, delta.competitor_id, event.competition_id)
-                    )
+                competitors = totals.get(delta.unity_id)
+                if competitors is None:
+                    competitors = totals[delta.unity_id] = set()
+                    touched.unities.add((event.ranking_id, delta.unity_id))
+                if delta.competitor_id not in competitors:
+                    competitors.add(delta.competitor_id)
+                    if row(delta.competitor_id) is None:  # only after an event was set aside
+                        _touch_list(touched, event.ranking_id, delta.competitor_id)
         case events.TournamentOpened() | events.Ignored():
             pass
         case events.EventSetAside():
@@ -471,6 +511,13 @@ def touch(touched: Touched, event: Event) -> None:
             | events.RankingReopened()
         ):
             touched.rankings.add(event.ranking_id)
+        case (
+            events.TournamentPublished()
+            | events.TournamentUnpublished()
+            | events.PublicationFrozen()
+            | events.PublicationRevealed()
+        ):
+            touched.publication = True
         case _:
             assert_never(event)
 
@@ -485,37 +532,43 @@ def _touch_list(touched: Touched, ranking_id: RankingId, *competitor_ids: Compet
 
 def everything(board: Board) -> Touched:
     """All rows that `board` is written as."""
-    unities = {(r, u): unity for r, ranking in board.rankings.items() for u, unity in ranking.unities.items()}
     return Touched(
         board,
+        publication=board.publication != Publication(),
         competitors=set(board.competitors),
         competitions=set(board.competitions),
         rankings=set(board.rankings),
         enrolments={ranking_id: TouchedEnrolments(None) for ranking_id in board.rankings},
-        unities=set(unities),
-        totals={(r, u, c) for (r, u), unity in unities.items() for c in unity.totals},
-        competition_sums={
-            (r, u, competitor_id, competition_id)
-            for (r, u), unity in unities.items()
-            for competitor_id in unity.competition_sums
-            for competition_id, _ in unity.competition_sums.of(competitor_id)
-        },
+        unities={(r, u) for r, ranking in board.rankings.items() for u in ranking.unities},
+        totals={r: {u: set(unity.totals) for u, unity in of.unities.items()} for r, of in board.rankings.items()},
     )
 
 
-_SAVE_COMPETITORS: Final = COMPETITOR.insert()
-_SAVE_COMPETITIONS: Final = COMPETITION.insert()
-_SAVE_PARTICIPANTS: Final = PARTICIPANT.insert()
-_SAVE_RANKINGS: Final = RANKING.insert()
-_SAVE_ENROLMENTS: Final = ENROLMENT.insert()
-_SAVE_UNITIES: Final = UNITY.insert()
-_SAVE_TOTALS: Final = TOTAL.insert()
-_SAVE_COMPETITION_SUMS: Final = COMPETITION_SUM.insert()
+def _saving(table: Table) -> tuple[str, str]:
+    """The statements that save rows of many tournaments, and of one. A distributed database takes the second: it goes
+    to the tournament's shard."""
+    return table.insert(), table.insert_of_one()
+
+
+_SAVE_PUBLICATIONS: Final = _saving(PUBLICATION)
+_SAVE_COMPETITORS: Final = _saving(COMPETITOR)
+_SAVE_COMPETITIONS: Final = _saving(COMPETITION)
+_SAVE_PARTICIPANTS: Final = _saving(PARTICIPANT)
+_SAVE_RANKINGS: Final = _saving(RANKING)
+_SAVE_ENROLMENTS: Final = _saving(ENROLMENT)
+_SAVE_UNITIES: Final = _saving(UNITY)
+_SAVE_TOTALS: Final = _saving(TOTAL)
 
 
 async def save(connection: Connection, touched: Mapping[TournamentId, Touched]) -> None:
     """Writes the touched rows of each tournament as its board has them."""
+    if is_distributed(connection) and len(touched) > 1:
+        for tournament_id, on in touched.items():
+            await save(connection, {tournament_id: on})
+        return
     of = [(tournament_id, on, on.board) for tournament_id, on in touched.items()]
+    publications = ((t, board.publication) for t, on, board in of if on.publication)
+    await _write(connection, _SAVE_PUBLICATIONS, publications, PUBLICATION)
     competitors = ((t, c, board.competitors[c]) for t, on, board in of for c in on.competitors)
     await _write(connection, _SAVE_COMPETITORS, competitors, COMPETITOR)
     competitions = ((t, c, board.competitions[c]) for t, on, board in of for c in on.competitions)
@@ -528,25 +581,25 @@ async def save(connection: Connection, touched: Mapping[TournamentId, Touched]) 
     await _write(connection, _SAVE_ENROLMENTS, enrolments)
     unities = ((t, u, r, board.rankings[r].unities[u]) for t, on, board in of for r, u in on.unities)
     await _write(connection, _SAVE_UNITIES, unities, UNITY)
-    totals = ((t, u, c, board.rankings[r].unities[u].totals[c]) for t, on, board in of for r, u, c in on.totals)
+    totals = (row for t, on, board in of for r in on.totals for row in _totals(t, r, board, on))
     await _write(connection, _SAVE_TOTALS, totals)
-    sums = (
-        (t, u, c, competition_id, board.rankings[r].unities[u].competition_sums.sum(c, competition_id))
-        for t, on, board in of
-        for r, u, c, competition_id in on.competition_sums
-    )
-    await _write(connection, _SAVE_COMPETITION_SUMS, sums)
 
 
 _Row = tuple[object, ...]
 
 
-async def _write(connection: Connection, statement: str, rows: Iterator[_Row], of: Table | None = None) -> None:
-    """Executes `statement` for all `rows`, ROWS_MAX at a time. Each is as it is sent; or, with `of`, its ids and the
-    struct that it shows."""
+async def _write(
+    connection: Connection, statements: tuple[str, str], rows: Iterator[_Row], of: Table | None = None
+) -> None:
+    """Writes all `rows`, ROWS_MAX at a time. Each is as it is sent; or, with `of`, its ids and the struct that it
+    shows. `statements`: for rows of many tournaments, and of one."""
+    of_many, of_one = statements
     while portion := list(islice(rows, ROWS_MAX)):
-        arrays = zip(*portion, strict=True) if of is None else of.arrays(portion)
-        await connection.execute(statement, *arrays)
+        arrays = list(zip(*portion, strict=True)) if of is None else of.arrays(portion)
+        if is_distributed(connection):
+            await connection.execute(of_one, portion[0][0], *arrays[1:])
+        else:
+            await connection.execute(of_many, *arrays)
 
 
 def _participants(tournament_id: TournamentId, competition_id: CompetitionId, board: Board) -> Iterator[_Row]:
@@ -567,6 +620,14 @@ def _enrolments(tournament_id: TournamentId, ranking_id: RankingId, board: Board
     for place in rows:
         if place is not None:
             yield tournament_id, ranking_id, abs(places[place]), place + 1, places[place] < 0
+
+
+def _totals(tournament_id: TournamentId, ranking_id: RankingId, board: Board, touched: Touched) -> Iterator[_Row]:
+    unities = board.rankings[ranking_id].unities
+    for unity_id, competitor_ids in touched.totals[ranking_id].items():
+        totals = unities[unity_id].totals
+        for competitor_id in competitor_ids:
+            yield tournament_id, unity_id, competitor_id, totals[competitor_id]
 
 
 # ── Starting over ───────────────────────────────────────────────────────────────────────────────────────

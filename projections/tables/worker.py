@@ -32,7 +32,7 @@ from engine.domain.events import Recorded
 from engine.domain.terms import TournamentId
 from engine.log import log
 from engine.log.log import Head
-from engine.process import failpoints
+from engine.process import failpoints, tracing
 from engine.process.background import background
 from engine.process.failpoints import Point
 from engine.process.telemetry import FOLD_SECONDS, FOLDED_EVENTS, FORKED, REBUILT_EVENTS, STOPPED
@@ -51,6 +51,9 @@ WORKER_ROUND_SECONDS_MIN: Final = 0.1
 """From the beginning of a round to that of the next, if nothing is left over: hints gather meanwhile."""
 WORKER_POLL_SECONDS: Final = 1.0
 """Between two looks of the sweep. `sweep.py` says how late tables follow at most if hints are lost."""
+DISTRIBUTED_SWEEP_LOOKS: Final = 10
+"""On a distributed database, where the sweep asks all shards, so many looks pass between two of it; the others look at
+what the worker knows of."""
 BOARDS_BYTES_MAX: Final = 512 * 1024 * 1024
 """What the boards that a worker keeps take in memory, estimated. It need not read these from the tables again."""
 KNOWN_MAX: Final = 1_000
@@ -78,6 +81,9 @@ class Worker:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._batch_max = 1 if database.is_distributed else BATCH_TOURNAMENTS_MAX
+        self._looks_for_each_sweep = DISTRIBUTED_SWEEP_LOOKS if database.is_distributed else 1
+        self._looks = 0
         self._boards = Shelf(BOARDS_BYTES_MAX)
         self._alone: set[TournamentId] = set()
         self._outdated: set[TournamentId] = set()
@@ -155,7 +161,7 @@ class Worker:
         """The tournaments that can be folded together, in batches; then each of those that are to be alone."""
         ids = sorted(tournament_ids)
         together = [tournament_id for tournament_id in ids if tournament_id not in self._alone]
-        batches = [together[n : n + BATCH_TOURNAMENTS_MAX] for n in range(0, len(together), BATCH_TOURNAMENTS_MAX)]
+        batches = [together[n : n + self._batch_max] for n in range(0, len(together), self._batch_max)]
         return batches + [[tournament_id] for tournament_id in ids if tournament_id in self._alone]
 
     async def _fold_safely(self, batch: list[TournamentId]) -> Folded:
@@ -189,10 +195,13 @@ class Worker:
         self._something.clear()
 
     async def _look(self) -> list[TournamentId]:
-        """The tournaments that are behind, among the sweep's next portion and the known ones."""
+        """The tournaments that are behind, among the sweep's next portion, if it is its turn, and the known ones."""
         known, self._known = self._known, set()
+        found: list[TournamentId] = []
+        self._looks += 1
         async with self._database.connection() as connection:
-            found = await self._sweep.look(connection)
+            if self._sweep.hurried or self._looks % self._looks_for_each_sweep == 0:
+                found = await self._sweep.look(connection)
             if known:
                 found += await tables.behind(connection, known, stopped_seconds=STOPPED_RETRY_SECONDS)
         self._polled_at = 0.0 if self._sweep.hurried else time.monotonic()
@@ -231,8 +240,11 @@ class Worker:
                 beginnings = {t: log.beginning(t) for t in batch if t not in self._boards}
                 await tables.create_checkpoints(connection, beginnings)
                 try:
-                    async with connection.transaction():
-                        folded = await self._fold_within(connection, batch)
+                    with tracing.fold() as attributes:
+                        async with connection.transaction():
+                            folded = await self._fold_within(connection, batch)
+                        attributes["tallybook.tournaments"] = len(folded.boards)
+                        attributes["tallybook.events"] = folded.events
                     failpoints.reached(Point.FOLD_COMMITTED)
                 except LockNotAvailableError as error:  # somebody looks at the rows of one; the others must not wait
                     if len(batch) == 1:

@@ -37,12 +37,14 @@ CHECKED: Final = (
     "the index that finds the points of a competition",
     "events that were set aside: that a later event names each one and its digest, and that every reader ignores it",
     "the chain of digests, recomputed link by link from the stored bytes",
-    "tables and snapshots against the fold of the log, field by field; the view of standings; sums, counted separately",
+    "tables and snapshots against the fold of the log, field by field; the view of standings; that of classifications, "
+    "where one is declared; sums, counted separately",
 )
 UNCHECKED: Final = (
     "fingerprints of idempotency keys, keys that were refused, append ids and answers of blocks, ids that were created "
     "where a block does not list them: the chain does not hold them",
-    "tokens, notes of stopped tournaments, when a checkpoint was written: the log says nothing about them",
+    "tokens, webhooks, notes of stopped and of verified tournaments, when a checkpoint was written: the log says "
+    "nothing about them",
     "whether each event was rightly accepted when it was judged",
     "the pages of tables and indexes: use amcheck and pg_checksums",
 )
@@ -189,6 +191,8 @@ class _Run:
 
     async def work(self, database: Database, moment: str) -> None:
         """Verifies tournaments that no other task has taken, one after the other."""
+        if database.is_distributed:
+            await self._work_one_by_one(database)
         if not self._left:
             return
         async with database.connection() as connection, stored_log.one_moment(connection, moment):
@@ -197,6 +201,14 @@ class _Run:
                 sources = await source.prefetched(connection, batch) if len(batch) > 1 else {}
                 for tournament in batch:
                     await self._verify(connection, tournament, sources.get(tournament.tournament_id))
+
+    async def _work_one_by_one(self, database: Database) -> None:
+        """As `work`, each tournament as of a moment of its own."""
+        while self._left:
+            tournament_id = self._left.popleft().tournament_id
+            async with database.connection() as connection, stored_log.one_moment(connection):
+                (tournament,) = await stored_log.registered_tournaments(connection, tournament_id)
+                await self._verify(connection, tournament, None)
 
     def _next_batch(self) -> list[RegisteredTournament]:
         """The next tournament, and with it some that follow, if all of these are small and not begun yet."""

@@ -23,9 +23,13 @@ from engine.domain.events import (
     Points,
     PointsAdded,
     PointsReversed,
+    PublicationFrozen,
+    PublicationRevealed,
     RankingCreated,
     Recorded,
     TournamentOpened,
+    TournamentPublished,
+    TournamentUnpublished,
     UnityAdded,
 )
 from engine.domain.terms import ActorId, CompetitionId, Sequence, UnityId
@@ -199,6 +203,7 @@ class BlockChecks:
 
     def _fold_other(self, facts: _BlockFacts, sequence: Sequence, recorded_us: int, event: Event) -> None:
         """Folds an event that gives no points. Raises LookupError as the fold does."""
+        publication = self.board.publication
         if self.progress.foldable:
             for name in event.creates:
                 facts.created.append(getattr(event, name))
@@ -215,6 +220,9 @@ class BlockChecks:
                     self._differ(sequence, "event.body", self.faults[sequence])
             case CompetitionVoided() | CompetitionUnvoided() if self.progress.foldable:
                 self._void(facts, sequence, event)
+            case TournamentPublished() | TournamentUnpublished() | PublicationFrozen() | PublicationRevealed():
+                if fault := publication.fault(sequence, event):
+                    self._differ(sequence, "event.body", fault)
 
     # ── What competitions caused ────────────────────────────────────────────────────────────────────────
 

@@ -1,6 +1,6 @@
 """Continuous verification: round and round the tournaments, a little at a time, at a bounded share of a core.
 
-Findings are log lines and metrics; nothing stops because of one.
+Findings are log lines and metrics, and noted for who looks at the tournament; nothing stops because of one.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from engine.domain.terms import TournamentId
 from engine.process.telemetry import DIFFERENCES, DIFFERING, UNVERIFIED_SECONDS, VERIFIED_EVENTS, VERIFIED_TOURNAMENTS
 from projections.verification import stored_log
 from projections.verification.all_tournaments import Plan, database_differences, opened_witness
+from projections.verification.noted import note_verified
 from projections.verification.one_tournament import Callbacks, TournamentVerification
 from projections.verification.progress import Difference, Progress, ProgressFile, beginning
 from projections.verification.stored_log import RegisteredTournament
@@ -127,6 +128,8 @@ class _Rounds:
             self._progress_file.keep(progress)
             if self._stop.is_set() and not progress.done:
                 return
+        async with self._database.connection() as connection:
+            await note_verified(connection, tournament_id, progress.sequence, progress.differences_count)
         self._conclude(progress, perf_counter() - began)
         await self._rest()
 

@@ -12,23 +12,27 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
-from itertools import islice
-from typing import Final
+from itertools import chain, islice
+from typing import Any, Final
 
 import asyncpg
+import msgspec
 from asyncpg import Connection
 from msgspec import Struct
 
 from engine.database.pool import DATABASE_TROUBLE
+from engine.domain.errors import TooMuchWork
 from engine.domain.events import Points, PointsReversed
-from engine.domain.terms import CompetitorId, Sequence, UnityId
+from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from engine.log import log
 from engine.log.log import Head
-from projections.board.board import FOLD_VERSION, Board
+from engine.process.turns import in_turns
+from projections.board.board import FOLD_VERSION, Board, Ranking
+from projections.board.classification import Counted, classified, lacks_sums
+from projections.board.competition_sums import CompetitionSums, SumsByCompetition, counting
 from projections.board.differences import Unmatched, differences
 from projections.board.enrolment import Totals
 from projections.board.order import OrderedLines
-from projections.board.standing import Standing
 from projections.tables import snapshots
 from projections.tables.tables import Checkpoint
 from projections.verification import stored_log
@@ -36,7 +40,7 @@ from projections.verification.block_checks import BlockChecks, DifferenceCollect
 from projections.verification.progress import Difference, Progress, Sums, beginning
 from projections.verification.source import TournamentSource
 from projections.verification.stored_log import RegisteredTournament, StoredBlock
-from projections.verification.table_checks import StandingRow
+from projections.verification.table_checks import ClassificationRow, StandingRow
 from projections.verification.witness import NotedDigests, Witness
 
 MARK_EVENTS: Final = 1_000_000
@@ -44,9 +48,12 @@ MARK_EVENTS: Final = 1_000_000
 RECEIVE_BYTES: Final = 64 * 1024
 """After so much of the blocks' text has been verified, we receive what has come of the next batch. All of it may not
 fit into the socket's buffer, and PostgreSQL would wait for room instead of going on."""
-LINES_AT_ONCE: Final = 500
-"""Lines of standings that are made at once."""
-_UNORDERED: Final = ("totals", "competition_sums", "sums")
+VIEW_LINES_MAX: Final = 200
+"""Lines of a classification that is compared with the view: PostgreSQL copies a list of all groups that are tied for
+each group that it looks at."""
+VIEW_ROWS_MAX: Final = 200_000
+"""Rows that PostgreSQL looks at for a classification that is compared: sums, and participants of competitions."""
+_UNORDERED: Final = ("totals", "sums")
 """The parts of a board whose order is never shown."""
 _NEVER: Final = 2**63
 UNREVERSED_MAX: Final = 10
@@ -342,9 +349,10 @@ class TournamentVerification:
         if not await self._compare_rows(head):
             return
         if progress.differences_count == count:
-            await self._compare_view(head.sequence)
+            await self._compare_standings(head.sequence)
+            await self._compare_classifications(head.sequence)
         else:
-            progress.unchecked.append("the view of standings: the tables under it differ")
+            progress.unchecked.append("the views of standings and classifications: the tables under them differ")
 
     async def _compare_rows(self, head: Head) -> bool:
         """Compares the rows with the board that the log gives. False: they make up no board."""
@@ -362,7 +370,7 @@ class TournamentVerification:
         self._compare_board(board, "tables")
         return True
 
-    async def _compare_view(self, at: Sequence) -> None:
+    async def _compare_standings(self, at: Sequence) -> None:
         """Compares the view, which PostgreSQL computes, with the positions that answers show."""
         unmatched, ours = Unmatched(_unity_and_competitor), self._standing_rows()
         try:
@@ -380,14 +388,14 @@ class TournamentVerification:
             if competitor_id in lists.get(unity_id, ()):
                 self._differ(at, "standing", f"shows competitor {competitor_id} twice in unity {unity_id}")
                 del unmatched.found[unity_id, competitor_id]
-        for unlike in differences(unmatched.expected, unmatched.found, path="standing"):
-            self._differ(at, unlike.path, f"is {unlike.found}, not {unlike.expected}")
+        self._differ_where_unmatched(at, "standing", unmatched)
 
     def _standing_rows(self) -> Iterator[StandingRow]:
         """The lines of all standings, in the order of `TournamentSource.standing_rows`."""
         for ranking_id, ranking in sorted(self._checks.board.rankings.items()):
             for unity_id, unity in sorted(ranking.unities.items()):
-                for line in _lines(OrderedLines(ranking.participants, unity.totals, unity.sort)):
+                order = OrderedLines(ranking.participants, unity.totals, unity.sort)
+                for line in chain.from_iterable(order.in_runs()):
                     place = ranking.participants.place(line.competitor_id)
                     assert place is not None
                     yield StandingRow(
@@ -403,6 +411,73 @@ class TournamentVerification:
                         unity.name,
                         self._checks.board.competitors[line.competitor_id].name,
                     )
+
+    async def _compare_classifications(self, at: Sequence) -> None:
+        """Compares the view of classifications, where one is declared and PostgreSQL computes it in bounded time."""
+        unmatched, rankings = Unmatched(_ranking_and_competitor), self._checks.board.rankings
+        too_large = 0
+        for ranking_id in sorted([r for r, ranking in rankings.items() if ranking.criteria]):
+            expected = await self._classification_rows(ranking_id, at)
+            if expected is None:
+                too_large += 1
+                continue
+            try:
+                found = await self._source.classification_rows(ranking_id, len(expected) + 1)
+            except DATABASE_TROUBLE:
+                raise
+            except asyncpg.PostgresError as error:
+                self._differ(at, "classification", f"cannot be read: {error}")
+                return
+            unmatched.take(expected, found)
+        for ranking_id, competitor_id in unmatched.found.keys() - unmatched.expected.keys():
+            if competitor_id in rankings[ranking_id].participants:
+                self._differ(at, "classification", f"shows competitor {competitor_id} twice in ranking {ranking_id}")
+                del unmatched.found[ranking_id, competitor_id]
+        self._differ_where_unmatched(at, "classification", unmatched)
+        if too_large:
+            self.progress.unchecked.append(
+                f"the view of classifications: {too_large} of those that are declared have more than "
+                f"{VIEW_LINES_MAX:,} lines, or are made from more than {VIEW_ROWS_MAX:,} rows"
+            )
+
+    async def _classification_rows(self, ranking_id: RankingId, at: Sequence) -> list[ClassificationRow] | None:
+        """The lines of a classification; None: PostgreSQL would take too long for them."""
+        board = self._checks.board
+        ranking = board.rankings[ranking_id]
+        if len(ranking.participants) > VIEW_LINES_MAX:
+            return None
+        if lacks_sums(ranking):
+            ranking = msgspec.structs.replace(ranking, competition_sums=await self._competition_sums(ranking_id, at))
+        try:
+            group = await in_turns(classified(_RowsCounted(board, ranking), ranking.criteria, ranking.participants))
+        except TooMuchWork:
+            return None
+        return [
+            ClassificationRow(
+                ranking_id,
+                line.competitor_id,
+                line.position,
+                line.values,
+                line.decided_by,
+                self._tournament.slug,
+                ranking.name,
+                board.competitors[line.competitor_id].name,
+            )
+            for line in group
+        ]
+
+    async def _competition_sums(self, ranking_id: RankingId, at: Sequence) -> CompetitionSums:
+        """What the competitors of a ranking got in each competition up to this event."""
+        sums, after = CompetitionSums(), Sequence(0)
+        while after < at:
+            events = await log.slice_of(self._connection, self._tournament.tournament_id, after, at)
+            await in_turns(counting(sums, ranking_id, events))
+            after = events[-1].sequence
+        return sums
+
+    def _differ_where_unmatched(self, at: Sequence, view: str, unmatched: Unmatched[Any, Any]) -> None:
+        for unlike in differences(unmatched.expected, unmatched.found, path=view):
+            self._differ(at, unlike.path, f"is {unlike.found}, not {unlike.expected}")
 
     def _compare_board(self, board: Board, what: str) -> None:
         """Names every field in which `board` differs from the one that the log gives."""
@@ -477,10 +552,32 @@ def _unity_and_competitor(row: StandingRow) -> tuple[UnityId, CompetitorId]:
     return row.unity_id, row.competitor_id
 
 
-def _lines(order: OrderedLines) -> Iterator[Standing]:
-    """All lines of an order."""
-    for start in range(0, len(order), LINES_AT_ONCE):
-        yield from order.standings(start, start + LINES_AT_ONCE)
+def _ranking_and_competitor(row: ClassificationRow) -> tuple[RankingId, CompetitorId]:
+    return row.ranking_id, row.competitor_id
+
+
+class _RowsCounted(Counted):
+    """Counts the rows that PostgreSQL looks at for the same values: sums and, if it looks for the tied, participants of
+    their competitions."""
+
+    def __init__(self, board: Board, ranking: Ranking) -> None:
+        super().__init__(board, ranking)
+        self._looks_for_tied = any(criterion.among is not None for criterion in ranking.criteria)
+        self._rows = 0
+
+    def sums(self, unity_id: UnityId, competitor_id: CompetitorId) -> SumsByCompetition:
+        """Raises TooMuchWork beyond VIEW_ROWS_MAX."""
+        competition_ids, given = super().sums(unity_id, competitor_id)
+        self._count(len(competition_ids))
+        if self._looks_for_tied:
+            for competition_id in competition_ids:
+                self._count(len(self.participants(competition_id)))
+        return competition_ids, given
+
+    def _count(self, rows: int) -> None:
+        self._rows += rows
+        if self._rows > VIEW_ROWS_MAX:
+            raise TooMuchWork("rows", VIEW_ROWS_MAX)
 
 
 def _are_same(sums: Sums, folded: Mapping[UnityId, Totals]) -> bool:

@@ -1,7 +1,7 @@
 """Inclusion: a proof that one event is in a log whose digest is known, without the log and without the database.
 
 The digest before the event's block and the text of the block give the digest of the block. Each later block adds 32
-bytes, the hash of its text, until the known digest is reached. `docs/audit/check_proof.py` checks it.
+bytes, the hash of its text, until the known digest is reached. `check_proof.py` checks it.
 """
 
 from hashlib import sha256

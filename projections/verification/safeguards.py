@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
 from asyncpg import Connection, InsufficientPrivilegeError, UndefinedColumnError, UndefinedTableError
 from msgspec import Struct
 
+from engine.database.distribution import NODE_SETTINGS, DatabaseForm, form_of, is_distributed
 from engine.database.migrator import shipped
 from engine.database.pool import SERVICE_ROLE
 
@@ -98,6 +100,25 @@ _VIEWS: Final = """
     JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE n.nspname = 'tallybook' AND c.relkind IN ('v', 'm')
 """
+_OF_NODES: Final = "SELECT nodeid, success, result FROM run_command_on_all_nodes($1) ORDER BY nodeid"
+# Sent to each node as text.
+_SETTINGS_OF_NODE: Final = f"""
+    SELECT json_object_agg(s.name, current_setting(s.name))
+    FROM unnest(string_to_array('{",".join(_SETTINGS | NODE_SETTINGS)}', ',')) AS s (name)
+"""  # noqa: S608 # names that are written down
+# Shards have the names of their tables, with numbers; so have their triggers.
+_UNGUARDED_OF_NODE: Final = f"""
+    SELECT coalesce(json_agg(c.relname ORDER BY c.relname), '[]')
+    FROM pg_class AS c
+    WHERE c.relnamespace = 'tallybook'::regnamespace AND c.relkind = 'r'
+        AND c.relname ~ '^({"|".join(_LOG_TABLES)})_[0-9]+$'
+        AND NOT EXISTS (
+            SELECT
+            FROM pg_trigger AS t
+            WHERE t.tgrelid = c.oid AND t.tgname ~ '^(append_only|lock_stays|refusal_stays)_[0-9]+$'
+                AND t.tgenabled IN ('O', 'A')
+        )
+"""  # noqa: S608 # names that are written down
 _PLAN_OF: Final = "EXPLAIN (VERBOSE, COSTS OFF) SELECT * FROM {} AS {}"
 
 
@@ -136,6 +157,27 @@ async def broken_rules(connection: Connection) -> list[BrokenRule]:
         broken.append(BrokenRule(f"column.{table}.{column}", "may be NULL"))
     broken += await _broken_functions(connection)
     broken += await _broken_views(connection)
+    if is_distributed(connection):
+        broken += await _broken_nodes(connection)
+    return broken
+
+
+async def _broken_nodes(connection: Connection) -> list[BrokenRule]:
+    """What does not hold on some node of a distributed database, in the sessions that nodes have with each other."""
+    broken: list[BrokenRule] = []
+    if await form_of(connection) is not DatabaseForm.DISTRIBUTED:
+        broken.append(BrokenRule("form", "some tables or functions are distributed, and others that should be are not"))
+    settings = _SETTINGS | NODE_SETTINGS
+    for node, success, result in await connection.fetch(_OF_NODES, _SETTINGS_OF_NODE):
+        if not success:
+            broken.append(BrokenRule(f"node.{node}", f"does not answer: {result}"))
+            continue
+        for name, value in msgspec.json.decode(result).items():
+            if value not in _STRONGER.get(name, (settings[name],)):
+                broken.append(BrokenRule(f"node.{node}.setting.{name}", f"is {value}, not {settings[name]}"))
+    for node, success, result in await connection.fetch(_OF_NODES, _UNGUARDED_OF_NODE):
+        shards = msgspec.json.decode(result) if success else []
+        broken += [BrokenRule(f"node.{node}.trigger.{shard}", "is missing or disabled") for shard in shards]
     return broken
 
 
@@ -285,6 +327,10 @@ _CONSTANT: Final = re.compile(
 )
 
 
+_SUBPLAN: Final = re.compile(r"\b[0-9]+_[0-9]+\b")
+"""Numbers that a distributed database gives to a part of a plan, other ones each time."""
+
+
 def _counted(query: str) -> Counter[str]:
     """How often a query has each constant, and each word that a plan does not show."""
     return Counter(_CONSTANT.findall(query))
@@ -315,7 +361,7 @@ async def _broken_views(connection: Connection) -> list[BrokenRule]:
             try:
                 async with connection.transaction():  # a savepoint: an error does not end the moment
                     plans = [
-                        [row[0] for row in await connection.fetch(_PLAN_OF.format(what, name))]
+                        [_SUBPLAN.sub("", row[0]) for row in await connection.fetch(_PLAN_OF.format(what, name))]
                         for what in (f"tallybook.{name}", f"({query})")
                     ]
             except (UndefinedTableError, UndefinedColumnError, InsufficientPrivilegeError) as error:

@@ -20,6 +20,7 @@ import msgspec
 from asyncpg import Connection
 from msgspec import Struct
 
+from engine.database.distribution import is_distributed
 from engine.domain.events import EventSetAside
 from engine.domain.terms import ActorId, Sequence, TournamentId
 from engine.log import codec
@@ -41,6 +42,9 @@ _UNHURRIED: Final = """
     SET LOCAL statement_timeout = '1h';
     SET LOCAL idle_in_transaction_session_timeout = '1h'
 """
+# A session at a node then asks the node's own shards, too, over a connection: some statements here cannot do without
+# one, and then none in the transaction may.
+_ASK_ALL_ALIKE: Final = "SET LOCAL citus.enable_local_execution = off"
 _EXPORT: Final = "SELECT pg_export_snapshot()"
 _IMPORT: Final = "SET TRANSACTION SNAPSHOT '{}'"
 _SNAPSHOT_NAME: Final = re.compile(r"[0-9A-F-]+")
@@ -49,8 +53,15 @@ _SNAPSHOT_NAME: Final = re.compile(r"[0-9A-F-]+")
 @asynccontextmanager
 async def one_moment(connection: Connection, of: str | None = None) -> AsyncIterator[str]:
     """A read-only transaction that sees the database as of one moment. Yields the moment's name: others that give it as
-    `of` while this transaction lasts see the same moment."""
+    `of` while this transaction lasts see the same moment.
+
+    If the database is distributed, it sees each node as of one moment, and no name is of use to others."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
+        if is_distributed(connection):
+            await connection.execute(_UNHURRIED)
+            await connection.execute(_ASK_ALL_ALIKE)
+            yield ""
+            return
         if of is not None:
             assert _SNAPSHOT_NAME.fullmatch(of)
             await connection.execute(_IMPORT.format(of))
@@ -431,9 +442,25 @@ _REGISTERED: Final = """
         ORDER BY last_sequence DESC
         LIMIT 1
     ) AS b ON true
-    WHERE $1::bigint IS NULL OR t.tournament_id = $1
     ORDER BY t.tournament_id
 """
+_REGISTERED_ONE: Final = """
+    SELECT
+        t.tournament_id, t.slug, t.name, l.tournament_id IS NOT NULL, b.last_sequence, b.digest,
+        CASE WHEN b.recorded_at BETWEEN '0001-01-01Z' AND '9999-12-31 23:59:59.999999Z' THEN b.recorded_at END,
+        l.refusals, (SELECT max(number) FROM refusal WHERE tournament_id = $1) AS last_refusal
+    FROM tournament AS t
+    LEFT JOIN append_lock AS l ON l.tournament_id = $1
+    LEFT JOIN LATERAL (
+        SELECT last_sequence, recorded_at, digest
+        FROM block
+        WHERE tournament_id = $1
+        ORDER BY last_sequence DESC
+        LIMIT 1
+    ) AS b ON true
+    WHERE t.tournament_id = $1
+"""
+_REGISTERED_IDS: Final = "SELECT tournament_id FROM tournament ORDER BY tournament_id"
 # No table may have a row with an id between, below or above the registered ones: one look into each gap of each index.
 _UNREGISTERED: Final = """
     WITH gap AS MATERIALIZED (
@@ -461,6 +488,20 @@ _UNREGISTERED: Final = """
     GROUP BY found.rows
     ORDER BY found.rows
 """
+LOG_TABLES: Final = ("append_lock", "event", "block", "idempotency", "refusal")
+
+
+def unregistered_in(table: str) -> str:
+    """The statement that finds the first unregistered tournament in a table, wherever its rows are. It reads all."""
+    return f"""
+    SELECT '{table}', min(tournament_id)
+    FROM {table} AS o
+    WHERE NOT EXISTS (SELECT FROM tournament AS t WHERE t.tournament_id = o.tournament_id)
+    HAVING count(*) > 0
+"""  # noqa: S608 # a name that is written down
+
+
+_UNREGISTERED_ANYWHERE: Final = tuple(map(unregistered_in, LOG_TABLES))
 
 
 class RegisteredTournament(Struct, frozen=True, kw_only=True):
@@ -482,7 +523,15 @@ class RegisteredTournament(Struct, frozen=True, kw_only=True):
 async def registered_tournaments(
     connection: Connection, tournament_id: TournamentId | None = None
 ) -> list[RegisteredTournament]:
-    """All registered tournaments, or the one with this id; by ascending id."""
+    """All registered tournaments, or the one with this id; by ascending id. If the database is distributed, each is as
+    of a moment of its own."""
+    if tournament_id is not None:
+        rows = await connection.fetch(_REGISTERED_ONE, tournament_id, timeout=LOOK_SECONDS_MAX)
+    elif is_distributed(connection):
+        ids = [row[0] for row in await connection.fetch(_REGISTERED_IDS)]
+        rows = [row for one in ids for row in await connection.fetch(_REGISTERED_ONE, one, timeout=LOOK_SECONDS_MAX)]
+    else:
+        rows = await connection.fetch(_REGISTERED, timeout=LOOK_SECONDS_MAX)
     return [
         RegisteredTournament(
             tournament_id=tournament_id,
@@ -505,10 +554,13 @@ async def registered_tournaments(
             recorded_at,
             refusals,
             last_refusal,
-        ) in await connection.fetch(_REGISTERED, tournament_id, timeout=LOOK_SECONDS_MAX)
+        ) in rows
     ]
 
 
 async def unregistered(connection: Connection) -> list[tuple[str, TournamentId]]:
     """Tables of the log that have rows of an unregistered tournament, each with the first such tournament."""
-    return [tuple(row) for row in await connection.fetch(_UNREGISTERED, timeout=LOOK_SECONDS_MAX)]
+    statements = _UNREGISTERED_ANYWHERE if is_distributed(connection) else (_UNREGISTERED,)
+    return [
+        tuple(row) for statement in statements for row in await connection.fetch(statement, timeout=LOOK_SECONDS_MAX)
+    ]

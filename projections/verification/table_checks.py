@@ -1,5 +1,5 @@
 """What a board read from the tables does not show: rows that belong to nothing, places in lists, columns that do not
-apply; and what the view of standings says.
+apply; and what the views of standings and classifications say.
 
 Like `tables.py` this is SQL on the relational projection, only for reading.
 """
@@ -12,8 +12,10 @@ from typing import Final
 from asyncpg import Connection
 from msgspec import Struct
 
+from engine.database.distribution import is_distributed
 from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId, RankingId, TournamentId, UnityId
 from projections.tables import tables
+from projections.tables.columns import TABLES
 from projections.verification import stored_log
 
 _STRAYS: Final = """
@@ -64,12 +66,6 @@ _STRAYS: Final = """
     WHERE tournament_id = $1 AND NOT EXISTS (
         SELECT FROM unity AS u WHERE u.tournament_id = $1 AND u.unity_id = t.unity_id
     )
-    UNION ALL
-    SELECT 'competition_sum', unity_id, 'belongs to no unity'
-    FROM competition_sum AS s
-    WHERE tournament_id = $1 AND NOT EXISTS (
-        SELECT FROM unity AS u WHERE u.tournament_id = $1 AND u.unity_id = s.unity_id
-    )
     LIMIT $3
 """
 _INCOMPLETE: Final = """
@@ -88,6 +84,12 @@ _STANDING: Final = """
     WHERE tournament_id = $1
     ORDER BY ranking_id, unity_id, position, enrolled
 """
+_CLASSIFICATION: Final = """
+    SELECT ranking_id, competitor_id, position, values, decided_by, tournament, ranking, competitor
+    FROM classification
+    WHERE tournament_id = $1 AND ranking_id = $2
+    LIMIT $3
+"""
 # No table may have a row with an id between, below or above the registered ones: one look into each gap of each index.
 _UNREGISTERED: Final = """
     WITH gap AS MATERIALIZED (
@@ -98,6 +100,8 @@ _UNREGISTERED: Final = """
     FROM gap
     CROSS JOIN LATERAL (
         SELECT 'checkpoint', min(tournament_id) FROM checkpoint WHERE tournament_id > low AND tournament_id < high
+        UNION ALL
+        SELECT 'publication', min(tournament_id) FROM publication WHERE tournament_id > low AND tournament_id < high
         UNION ALL
         SELECT 'competitor', min(tournament_id) FROM competitor WHERE tournament_id > low AND tournament_id < high
         UNION ALL
@@ -112,14 +116,12 @@ _UNREGISTERED: Final = """
         SELECT 'unity', min(tournament_id) FROM unity WHERE tournament_id > low AND tournament_id < high
         UNION ALL
         SELECT 'total', min(tournament_id) FROM total WHERE tournament_id > low AND tournament_id < high
-        UNION ALL
-        SELECT 'competition_sum', min(tournament_id) FROM competition_sum
-        WHERE tournament_id > low AND tournament_id < high
     ) AS found (rows, tournament_id)
     WHERE found.tournament_id IS NOT NULL
     GROUP BY found.rows
     ORDER BY found.rows
 """
+_UNREGISTERED_ANYWHERE: Final = tuple(map(stored_log.unregistered_in, ("checkpoint", *(t.name for t in TABLES))))
 _ALL_STRAYS: Final = stored_log.for_each(_STRAYS.replace("$3", "1"))
 _ALL_INCOMPLETE: Final = stored_log.for_each(_INCOMPLETE)
 _ALL_STANDING: Final = stored_log.for_each(_STANDING) + "    LIMIT $2\n"
@@ -164,6 +166,30 @@ async def standing_rows(connection: Connection, tournament_id: TournamentId) -> 
             yield [StandingRow(*row) for row in rows]
 
 
+class ClassificationRow(Struct, frozen=True):
+    """A line of the view `classification`."""
+
+    ranking_id: RankingId
+    competitor_id: CompetitorId
+    position: int
+    values: tuple[int | None, ...] | None
+    decided_by: int | None
+    tournament: str
+    ranking: str
+    competitor: str
+
+
+async def classification_rows(
+    connection: Connection, tournament_id: TournamentId, ranking_id: RankingId, limit: int
+) -> list[ClassificationRow]:
+    """What the view `classification` shows of a ranking, in no order: at most `limit` lines."""
+    rows = await connection.fetch(_CLASSIFICATION, tournament_id, ranking_id, limit, timeout=CHECK_SECONDS_MAX)
+    return [
+        ClassificationRow(ranking_id, who, position, None if values is None else tuple(values), *rest)
+        for ranking_id, who, position, values, *rest in rows
+    ]
+
+
 async def faulty(connection: Connection, tournament_ids: Items[TournamentId]) -> set[TournamentId]:
     """Those of the tournaments in which `strays` or `incomplete` would find something."""
     strays = await connection.fetch(_ALL_STRAYS, tournament_ids, SCORE_PARTICIPANTS_MAX, timeout=CHECK_SECONDS_MAX)
@@ -183,4 +209,7 @@ async def all_standing_rows(
 
 async def unregistered(connection: Connection) -> list[tuple[str, TournamentId]]:
     """Tables that have rows of an unregistered tournament, each with the first such tournament."""
-    return [tuple(row) for row in await connection.fetch(_UNREGISTERED, timeout=CHECK_SECONDS_MAX)]
+    statements = _UNREGISTERED_ANYWHERE if is_distributed(connection) else (_UNREGISTERED,)
+    return [
+        tuple(row) for statement in statements for row in await connection.fetch(statement, timeout=CHECK_SECONDS_MAX)
+    ]

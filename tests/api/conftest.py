@@ -1,15 +1,21 @@
 """Services to ask over HTTP, and clients of theirs with a token that may do everything."""
 
+import os
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from io import BytesIO
 
 import pytest
 import structlog
 
 from engine.domain.terms import OPERATOR, TournamentId
-from engine.process.telemetry import log_json
+from engine.process.telemetry import log_to
 from tests.api.service import Client, Season, Service, make_token, play_season, serve, slug_of
+from tests.conftest import EMPTY, Administrator
 from tests.tournaments import open_new_tournament
+
+SEASON = f"tallybook_season_{os.getpid()}"
+"""The database that tests with a `season` have a copy of."""
 
 
 @pytest.fixture
@@ -17,10 +23,35 @@ def log_lines() -> Iterator[BytesIO]:
     """What the services log, written as in production."""
     before = structlog.get_config()
     lines = BytesIO()
-    log_json(lines)
+    log_to(lines)
     structlog.configure(cache_logger_on_first_use=False)  # or the loggers would write here for ever
     yield lines
     structlog.configure(**before)
+
+
+@pytest.fixture(scope="session")
+def template_season(administrator: Administrator) -> Iterator[Season]:
+    """The season of the template SEASON. The service that its client asked is gone."""
+    yield administrator.make_template(SEASON, _play_season)
+    administrator.drop(SEASON)
+
+
+async def _play_season(dsn: str) -> Season:
+    async with serve(dsn) as service:
+        tournament_id = await open_new_tournament(service.database, actor=OPERATOR)
+        slug = await slug_of(service.database, tournament_id)
+        return await play_season(service.client(slug, await make_token(service.database)))
+
+
+@pytest.fixture
+def begun_with(request: pytest.FixtureRequest) -> Season | None:
+    """What the database begins with where the test asks for a `season`: to play it takes longer than to copy it."""
+    return request.getfixturevalue("template_season") if "season" in request.fixturenames else None
+
+
+@pytest.fixture
+def template(begun_with: Season | None) -> str:
+    return SEASON if begun_with else EMPTY
 
 
 @pytest.fixture
@@ -37,20 +68,24 @@ async def peer(dsn: str, log_lines: BytesIO) -> AsyncIterator[Service]:
 
 
 @pytest.fixture
-async def token(service: Service) -> str:
+async def token(service: Service, begun_with: Season | None) -> str:
     """An admin's, for all tournaments."""
-    return await make_token(service.database)
+    return (begun_with and begun_with.client.token) or await make_token(service.database)
 
 
 @pytest.fixture
-async def clients_tournament(service: Service) -> TournamentId:
+async def clients_tournament(service: Service, begun_with: Season | None) -> TournamentId:
     """The tournament of `client`."""
-    return await open_new_tournament(service.database, actor=OPERATOR)
+    if begun_with is None:
+        return await open_new_tournament(service.database, actor=OPERATOR)
+    async with service.database.connection() as connection:
+        return TournamentId(await connection.fetchval("SELECT tournament_id FROM tournament"))
 
 
 @pytest.fixture
 async def client(service: Service, token: str, clients_tournament: TournamentId) -> Client:
-    """A client of `service`, for a tournament in which nothing has happened but its opening."""
+    """A client of `service`, for a tournament in which nothing has happened but its opening, and the `season` if the
+    test asks for one."""
     return service.client(await slug_of(service.database, clients_tournament), token)
 
 
@@ -61,5 +96,5 @@ async def peers_client(peer: Service, token: str, client: Client) -> Client:
 
 
 @pytest.fixture
-async def season(client: Client) -> Season:
-    return await play_season(client)
+async def season(client: Client, template_season: Season) -> Season:
+    return replace(template_season, client=client)

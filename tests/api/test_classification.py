@@ -6,9 +6,12 @@ from typing import Any, Final
 
 import pytest
 
+from api.interface import questions, voiding
 from engine.domain.terms import BEST_MAX, CRITERIA_MAX
 from projections.board import classified_lines
+from projections.past import comparison
 from tests.api.service import Client, Season, deltas
+from tests.api.test_past import history
 from tests.api.test_section5 import NOBODY, refused
 
 WRONG_FORM: Final = 'must be of the form [{"unity": 1}, {"unity": 2, "best": 3, "among": "tied"}]'
@@ -141,6 +144,63 @@ async def test_every_window_is_a_part_of_the_whole(league: League, criteria: lis
             refused(await league.client.get(f"{league.path}/classification.json{moment}{query}"), 422, field)
 
 
+@pytest.mark.parametrize("criteria", [[], [{"best": 1}], [{}, {"among": "tied"}]])
+async def test_a_sub_table_has_the_lines_of_those_with_the_tag_and_positions_of_its_own(
+    league: League, criteria: list[dict[str, Any]]
+) -> None:
+    client, path = league.client, league.path
+    for who, tags in ((league.ada, "junior"), (league.ben, "local"), (league.pair, "junior,local")):
+        assert (await client.put(f"competitors/{who}.json", {"tags": tags})).status == 200
+    await league.declare(*[{"unity": league.points} | one for one in criteria])
+    now = await shown(client, path)
+    await client.put(f"competitors/{league.ada}.json", {"tags": "former"})
+    former = await shown(client, path)
+    for moment, whole, tags_of in (
+        (f"?at_sequence={now['sequence']}", now, {"junior": "ada pair", "local": "ben pair", "former": ""}),
+        (f"?at_sequence={former['sequence']}", former, {"junior": "pair", "local": "ben pair", "former": "ada"}),
+        ("?", former, {"junior": "pair", "local": "ben pair", "former": "ada", "nobody": ""}),
+    ):
+        for tag, names in tags_of.items():
+            having = {getattr(league, name) for name in names.split()}
+            its = [line for line in whole["standings"] if line["competitor_id"] in having]
+            its = [
+                line
+                | {
+                    "position": 1 + sum(other["position"] < line["position"] for other in its),
+                    "overall": line["position"],
+                }
+                for line in its
+            ]
+            asked = f"{moment}&tag={tag}"
+            assert await shown(client, path, asked) == whole | {"lines": len(its), "standings": its}
+            assert (await shown(client, path, f"{asked}&offset=1&limit=1"))["standings"] == its[1:2]
+            for offset, line in enumerate(its):
+                around = await shown(client, path, f"{asked}&around={line['competitor_id']}&span=1")
+                assert around["standings"] == its[max(offset - 1, 0) : offset + 2]
+                one = await shown(client, path, f"{asked}&competitors={line['competitor_id']}")
+                assert one["standings"] == [line]
+
+
+async def test_who_does_not_have_the_tag_is_not_in_its_sub_table_which_is_of_so_many(
+    league: League, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for who in (league.ada, league.ben):
+        await league.client.put(f"competitors/{who}.json", {"tags": "junior"})
+    head = (await shown(league.client, league.path))["sequence"]
+    for moment in ("?", f"?at_sequence={head}&"):
+        of = f"{league.path}/classification.json{moment}tag=junior"
+        (fault,) = refused(await league.client.get(f"{of}&around={league.pair}&span=1"), 422, "around")
+        assert fault == f"competitor {league.pair} is not among the competitors of the ranking that have this tag"
+        both = f"{of}&competitors={league.pair},{league.ada},{NOBODY}"
+        refused(await league.client.get(both), 422, "competitors", "competitors")
+        with monkeypatch.context() as bounded:
+            bounded.setattr(questions, "SUB_TABLE_COMPETITORS_MAX", 2)
+            assert (await league.client.get(f"{of}&top=1")).status == 200
+            bounded.setattr(questions, "SUB_TABLE_COMPETITORS_MAX", 1)
+            (fault,) = refused(await league.client.get(f"{of}&top=1"), 422, "tag")
+            assert fault == "is that of 2 competitors; a sub-table can be asked for of at most 1"
+
+
 @pytest.mark.parametrize(
     ("criteria", "fault"),
     [
@@ -200,6 +260,98 @@ async def test_many_who_ask_while_points_are_added_each_see_what_was_acknowledge
     for number, answer in enumerate(answers):
         values = {line[0]: line[2][0] or 0 for line in answer}
         assert values[league.pair] >= 2 * (1 + number // 3)
+
+
+async def test_a_preview_says_who_moves_in_the_classification_that_is_declared(league: League) -> None:
+    path = f"competitions/{league.duel}"
+
+    async def foreseen(change: str) -> Any:
+        (ranking,) = (await league.client.get(f"{path}/{change}.json")).json["rankings"]
+        return ranking
+
+    def places(moves: Any, when: str) -> dict[int, int]:
+        return {move["competitor_id"]: move[f"position_{when}"] for move in moves}
+
+    async def positions() -> dict[int, int]:
+        return {line[0]: line[1] for line in await league.lines()}
+
+    assert "classification" not in await foreseen("void")
+    await league.declare({"unity": league.points, "best": 1}, {"unity": league.points, "among": "tied"})
+    for change in ("void", "unvoid"):
+        moves = (await foreseen(change))["classification"]
+        assert [move["name"] for move in moves if move["competitor_id"] == league.ben] == ["Ben"]
+        assert places(moves, "before") == await positions()
+        await league.client.put(f"{path}/{change}.json")
+        assert list(places(moves, "after").items()) == list((await positions()).items())
+    assert places(moves, "before") == {league.ada: 1, league.ben: 2, league.pair: 2}
+    assert places(moves, "after") == {league.ben: 1, league.ada: 2, league.pair: 3}
+
+
+async def test_a_preview_shows_as_many_lines_and_looks_at_as_many_sums_as_it_may(
+    league: League, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"competitions/{league.duel}/void.json"
+    monkeypatch.setattr(voiding, "PREVIEW_LINES_MAX", 6)  # of three competitors in two unities
+    assert (await league.client.get(path)).status == 200
+    await league.declare({"unity": league.points, "best": 1})
+    refused(await league.client.get(path), 422)
+    monkeypatch.setattr(voiding, "PREVIEW_LINES_MAX", 9)
+    assert (await league.client.get(path)).status == 200
+    monkeypatch.setattr(voiding, "PREVIEW_LINES_MAX", 8)
+    refused(await league.client.get(path), 422)
+    monkeypatch.undo()
+    monkeypatch.setattr(comparison, "CLASSIFIED_SUMS_MAX", 7)  # each competitor counts, and each of their four sums
+    assert (await league.client.get(path)).status == 200
+    monkeypatch.setattr(comparison, "CLASSIFIED_SUMS_MAX", 6)
+    refused(await league.client.get(path), 503)
+
+
+async def test_history_lists_declarations_among_the_deltas(league: League) -> None:
+    chain = [{"unity": league.points, "best": 3}, {"unity": league.fouls, "among": "tied"}]
+    await league.declare(*chain)
+    await league.give(None, (league.ada, league.points, 1))
+    await league.declare()
+    lines = await history(league.client, league.path)
+    declared, given, taken_back = lines[-3:]
+    assert (declared["criteria"], taken_back["criteria"]) == (chain, [])
+    for line in (declared, taken_back):
+        assert {name for name, value in line.items() if value is not None} == {
+            *("sequence", "recorded_at", "actor", "criteria"),
+        }
+        assert line.keys() - given.keys() == {"criteria"}
+    assert await history(league.client, league.path, limit=1) == lines
+    assert (await history(league.client, league.path, actor=given["actor"]))[-3:] == lines[-3:]
+    since = {"from_sequence": declared["sequence"]}
+    assert await history(league.client, league.path, **since) == lines[-3:]
+    assert await history(league.client, league.path, actor=0, **since) == []
+    for name, asked in ("competitor", league.ada), ("unity", league.points):
+        assert await history(league.client, league.path, **since, **{name: asked}) == [given]
+    assert await history(league.client, league.path, **since, competition=league.duel) == []
+
+
+async def test_an_explanation_shows_what_parts_a_competitor_from_the_neighbours(
+    league: League, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def explained(who: int, query: str = "") -> Any:
+        answer = await league.client.get(f"{league.path}/explain.json?competitor={who}{query}")
+        assert answer.status == 200, answer.body
+        return answer.json["explanation"]["classification"]
+
+    undeclared = (await shown(league.client, league.path))["sequence"]
+    assert await explained(league.ben) is None
+    await league.declare({"unity": league.points}, {"unity": league.points, "among": "tied"})
+    for who in (league.ada, league.ben, league.pair):
+        around = await shown(league.client, league.path, f"?around={who}&span=1")
+        assert await explained(who) == {"criteria": around["criteria"], "standings": around["standings"]}
+    assert [line["decided_by"] for line in (await explained(league.ada))["standings"]] == [None, 1, 0]
+    assert await explained(league.ada, f"&to={undeclared}") is None
+    assert await explained(league.ada, f"&from={undeclared - 1}&limit=1") is None  # the page ends before
+    new = await league.client.post("competitors.json", {"name": "Newcomer"})
+    assert (await explained(new.json["competitor"]["id"]))["standings"] == []
+    monkeypatch.setattr(classified_lines, "CLASSIFIED_SUMS_MAX", 4)  # of Ada and Ben, who have two sums and one
+    assert (await explained(league.ada))["standings"] is None
+    monkeypatch.setattr(classified_lines, "CLASSIFIED_SUMS_MAX", 5)
+    assert len((await explained(league.ada))["standings"]) == 3
 
 
 async def test_since_tells_how_many_places_each_line_has_moved_by_the_criteria_then(league: League) -> None:

@@ -9,7 +9,7 @@ import json
 import re
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from io import BytesIO
 from typing import Any, Final
 
@@ -367,6 +367,14 @@ async def test_who_has_not_asked_gives_way_to_who_comes_new(dsn: str) -> None:
                 raw.writer.close()
 
 
+async def test_a_thousand_who_come_at_once_are_all_let_in_at_once(service: Service) -> None:
+    """As when a process has started again, and all who listened come back."""
+    url = URL(service.url)
+    with ExitStack() as waiting:
+        for _ in range(1_000):  # and nobody accepts any meanwhile: nothing is awaited
+            waiting.enter_context(socket.create_connection((url.host or "", url.port or 0), timeout=SOON))
+
+
 async def stack_connected(service: Service) -> Raw:
     url = URL(service.url)
     return Raw(*await asyncio.open_connection(url.host, url.port))
@@ -404,6 +412,7 @@ def test_the_limits_are_those_that_operators_read(
         f"| a client reading its answer | {connections.UNREAD_SECONDS_MAX:.0f} s, and for a long answer "
         f"a second more for each {connections.READ_BYTES_PER_SECOND_MIN >> 10} KiB |",
         f"| connections of a process | {settings.CLIENT_CONNECTIONS_MAX:,} connections, or",
+        f"| connections that wait for a process to accept them | {settings.UNACCEPTED_MAX:,}, and",
         f"| {connections.HEADERS_MAX} headers of {connections.HEADER_BYTES_MAX:,} bytes each |",
         f"| the address | {connections.TARGET_BYTES_MAX:,} bytes |",
         f"| bytes that a process holds because clients have not read them | {outgoing.UNSENT_BYTES_MAX >> 20} MiB |",

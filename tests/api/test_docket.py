@@ -398,9 +398,9 @@ async def beside_each_other(dsn: str) -> set[str]:
 
 async def test_who_writes_beside_another_reads_nothing_again(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither what landed before points of its own, nor what overtook them. Hints may go out at any time."""
-    assert await beside_each_other(dsn) - {wakeup._NOTIFY} == {log._APPEND}
+    assert await beside_each_other(dsn) - {wakeup._NOTIFY} == {log._APPEND_ONE}
     monkeypatch.setattr(appender, "UNSEEN_BYTES_MAX", 0)
-    assert {log._BLOCKS, log._EVENTS, log._HEADS} <= await beside_each_other(dsn)
+    assert {log._BLOCKS_OF_ONE, log._EVENTS_OF_ONE, log._HEAD} <= await beside_each_other(dsn)
 
 
 async def test_what_an_append_tells_is_not_folded_again_where_it_has_been_read_meanwhile(dsn: str) -> None:

@@ -18,7 +18,7 @@ from urllib.parse import quote_from_bytes, urlencode, urlsplit
 
 import asyncpg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from yarl import URL
 
@@ -413,6 +413,7 @@ async def test_any_path_is_answered(wire: Wire) -> None:
     @examples(800)
     @given(st.sampled_from(["GET", "POST", "PUT", "DELETE"]), st.sampled_from(shapes), segments | plain)
     def whatever_it_is(method: str, shape: str, segment: str) -> None:
+        assume(shape.format(segment) != "/")  # a page for people
         answer = wire.ask(method, shape.format(segment), None if method in ("GET", "DELETE") else b"name=Ada")
         assert answer["status"] in (200, 400, 404, 405, 409, 422)
 

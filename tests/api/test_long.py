@@ -25,7 +25,7 @@ from api.interface import competitors, rankings, rendering, standings, voiding
 from api.interface.paging import PageQuestion
 from api.interface.rankings import RankingQuestion, RankingsQuestion
 from api.interface.rendering import TaggedBody, whole
-from api.interface.voiding import render_preview
+from api.interface.voiding import answer_preview
 from api.service.app import make_front, serving
 from benchmarks.machine import rss_bytes
 from engine.database.pool import open_database
@@ -47,8 +47,9 @@ from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Tou
 from engine.log import log
 from engine.log.log import Appended, Block, Head, Request
 from engine.process.telemetry import Lines
-from engine.process.turns import Turns
+from engine.process.turns import Turns, in_turns
 from projections.board.board import Board
+from projections.board.competition_sums import CompetitionSums, counting
 from projections.live import cache as live_cache
 from projections.live.tournament import LiveTournament
 from tests.api.rendered import ADD, BY_NAME, answered
@@ -111,6 +112,7 @@ def all_long(made_lines_max: int = standings.MADE_LINES_MAX) -> Iterator[None]:
             patch.setattr(module, "LINES_AT_ONCE_MAX", -1)
         patch.setattr(rendering, "LONG_BYTES", 0)
         patch.setattr(standings, "LINES_OF_PORTION", 2)
+        patch.setattr(standings, "COMPARED_LINES_OF_PORTION", 1)
         patch.setattr(standings, "MADE_LINES_MAX", made_lines_max)
         patch.setattr(live_cache, "PIECES_BYTES_MAX", 1_000)
         patch.setattr(outgoing, "PORTION_BYTES", 300)
@@ -124,18 +126,24 @@ def all_long(made_lines_max: int = standings.MADE_LINES_MAX) -> Iterator[None]:
 @given(logs())
 def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
     live = live_of(log)
+
+    async def read(ranking_id: RankingId, _sequence: Sequence) -> CompetitionSums:
+        sums = CompetitionSums()
+        await in_turns(counting(sums, ranking_id, log))
+        return sums
+
     for competition_id in [c for c, competition in live.board.competitions.items() if competition.voided_at is None]:
         unreversed = unreversed_of([one.event for one in log], competition_id)
         try:
             decided = decide(live.board, VoidCompetition(competition_id=competition_id, unreversed=unreversed))
         except Conflict:
             continue
-        short = render_preview(live, PREVIEW, decided)
+        short = asyncio.run(answer_preview(live, PREVIEW, decided, read))
         assert isinstance(short, bytes)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(voiding, "PREVIEW_AT_ONCE_MAX", -1)
             patch.setattr(voiding, "_MOVES_OF_PORTION", 2)
-            long = render_preview(live, PREVIEW, decided)
+            long = asyncio.run(answer_preview(live, PREVIEW, decided, read))
             assert isinstance(long, Long)
             portions = long.portions()
             begun = next(portions) + next(portions)
@@ -146,7 +154,7 @@ def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
             live = live_of(log)
             patch.setattr(voiding, "PREVIEW_LINES_MAX", -1)
             with pytest.raises(Unacceptable):
-                render_preview(live, PREVIEW, decided)
+                asyncio.run(answer_preview(live, PREVIEW, decided, read))
 
 
 @unhurried

@@ -81,7 +81,7 @@ async def test_every_moment_is_shown_as_it_was_answered_then(
             assert (answer.status, answer.json["message"]) == (200, "ok")
             assert without(answer.json["ranking"], "sequence", "recorded_at") == ranking
             assert answer.json["ranking"]["sequence"] == sequence
-            assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", answer.json["ranking"]["recorded_at"])
+            assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", answer.json["ranking"]["recorded_at"])
 
 
 async def test_without_a_moment_it_is_the_current_one_whoever_changed_it(
@@ -97,12 +97,11 @@ async def test_without_a_moment_it_is_the_current_one_whoever_changed_it(
 
 
 async def test_the_time_that_an_answer_shows_is_a_time_to_ask_for(season: Season, story: dict[int, Any]) -> None:
-    """Shown is the whole second: whoever asks for it means all of it."""
     shown = (await season.client.get(f"{season.path}/standings.json")).json["ranking"]
-    at = shown["recorded_at"].replace(" ", "%20")
+    at = shown["recorded_at"]
     asked = (await season.client.get(f"{season.path}/standings.json?at_time={at}")).json["ranking"]
     assert asked == shown
-    for later in ("9999-12-31%2023:59:59", "2999-01-01", "2999-01-01T00:00:00.000001Z"):
+    for later in ("9999-12-31%2023:59:59", "2999-01-01", "2999-01-01T00:00:00.000001%2B23:59"):
         assert (await season.client.get(f"{season.path}/standings.json?at_time={later}")).json["ranking"] == shown
     refused(await season.client.get(f"{season.path}/standings.json?at_time=1999-12-31%2023:59:59"), 404)
 

@@ -32,12 +32,12 @@ from engine.domain.terms import Sequence, TournamentId
 from engine.log import log
 from projections.board.board import FOLD_VERSION
 from projections.tables import tables
-from tests.api.service import Answer, Client, deltas, make_token, slug_of
+from tests.api.served import FIGURE, add, total
+from tests.api.service import Client, deltas, make_token, slug_of
 from tests.desks import Arena, open_arena, until
 from tests.histories import board_of
-from tests.running import Running, below, environment, lives, said, started
-
-FIGURE = re.compile(r"^(tallybook_\w+)(?:\{[^}]*\})? (\S+)$", re.MULTILINE)
+from tests.running import Running, below, environment, free_port, lives, said, started
+from tests.spectator import Spectator, follow, shown
 
 
 @dataclass(frozen=True)
@@ -98,21 +98,6 @@ async def client_of(
         await running.address(), prepared.slug, prepared.token, connection_per_request=connection_per_request
     ) as client:
         yield client
-
-
-async def add(client: Client, arena: Arena, delta: int = 1, key: str | None = None) -> Answer:
-    """Gives points to the first competitor."""
-    form = {"participants_delta": deltas((arena.competitors[0], arena.unity_id, delta))}
-    headers = {} if key is None else {"Idempotency-Key": key}
-    return await client.put(f"rankings/{arena.ranking_id}/add.json", form, headers)
-
-
-def total(answer: Answer) -> int:
-    """The first competitor's, in an answer to `add`."""
-    assert answer.status == 200, answer.body
-    (unity,) = answer.json["ranking"]["unities"]
-    totals = {line["competitor_id"]: line["total"] for line in unity["competitors_ranking"]}
-    return int(totals[min(totals)])
 
 
 @asynccontextmanager
@@ -217,6 +202,7 @@ async def test_every_process_answers_and_the_figures_are_those_of_all(prepared: 
                 assert found["tallybook_live_tournaments"] == 2
 
 
+@pytest.mark.long
 async def test_figures_tell_of_each_process_its_pool_its_loop_and_what_the_workers_lack(prepared: Prepared) -> None:
     with serving(prepared, TALLYBOOK_PROCESSES="2", TALLYBOOK_OPEN_METRICS="true") as running:
         await running.address()
@@ -251,12 +237,6 @@ async def test_figures_tell_of_each_process_its_pool_its_loop_and_what_the_worke
         assert "MADEUP" not in text
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def accepted_by(pid: int, port: int) -> int:
     """How many established connections to the port the process has."""
     links = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
@@ -288,6 +268,7 @@ async def test_the_tables_follow_what_is_written(prepared: Prepared) -> None:
                 await until(lambda: tables_are_up_to_date(database, prepared.arena.tournament_id))
 
 
+@pytest.mark.long
 async def test_without_a_worker_the_tables_are_left_to_one_elsewhere(prepared: Prepared, tmp_path: Path) -> None:
     with serving(prepared, "--no-worker") as running:
         async with client_of(running, prepared) as client, database_of(prepared) as database:
@@ -313,6 +294,7 @@ async def test_a_port_that_is_taken_is_refused_in_a_sentence(prepared: Prepared)
     assert refused.err.splitlines()[-1] == sentence
 
 
+@pytest.mark.long
 async def test_two_services_do_not_share_a_port(prepared: Prepared, tmp_path: Path) -> None:
     with serving(prepared) as running:
         port = str(port_of(await running.address()))
@@ -327,6 +309,7 @@ async def test_two_services_do_not_share_a_port(prepared: Prepared, tmp_path: Pa
 # ── Joining ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 async def test_a_command_joins_the_database_of_the_service_that_runs(prepared: Prepared) -> None:
     arena = prepared.arena
 
@@ -349,6 +332,7 @@ async def test_a_command_joins_the_database_of_the_service_that_runs(prepared: P
         assert await running.stopped() == 0
 
 
+@pytest.mark.long
 async def test_a_second_service_joins_the_first_ones_database_and_leaves_it_to_it(prepared: Prepared) -> None:
     with serving(prepared) as first:
         async with client_of(first, prepared) as client:
@@ -383,6 +367,31 @@ async def test_a_killed_process_is_replaced_while_the_others_go_on(prepared: Pre
     assert await stored_total(prepared) == next(totals) - 1
 
 
+@pytest.mark.long
+async def test_who_listens_goes_on_through_the_killing_of_every_process(prepared: Prepared) -> None:
+    spectator, last = Spectator(), 0
+    with serving(prepared, "--processes", "2") as running:
+        address = f"{await running.address()}/tournament/{prepared.slug}/events"
+        following = asyncio.create_task(
+            follow(lambda: address, prepared.token, spectator, lambda: spectator.sequence >= last > 0)
+        )
+        async with client_of(running, prepared, connection_per_request=True) as client:
+            for killed in range(2):
+                for _ in range(20):
+                    assert (await add(client, prepared.arena)).status == 200
+                await until(lambda killed=killed: spectator.count("PointsAdded") > 10 * (killed + 1), 30)  # type: ignore[misc]
+                os.kill(running.pids("api")[killed], signal.SIGKILL)
+                await until(lambda killed=killed: len(running.pids("api")) == 3 + killed, 30)  # type: ignore[misc]
+            answer = await add(client, prepared.arena)
+            last = int(answer.headers["Tallybook-Sequence"])
+            async with asyncio.timeout(30):
+                await following
+            assert spectator.sequences == list(range(1, last + 1))
+            path = f"rankings/{prepared.arena.ranking_id}/standings.json"
+            assert spectator.standings() == shown([(await client.get(path)).json])
+        assert await running.stopped() == 0
+
+
 async def test_when_all_is_killed_from_above_nothing_goes_on_and_the_next_start_has_everything(
     prepared: Prepared,
 ) -> None:
@@ -402,6 +411,7 @@ async def test_when_all_is_killed_from_above_nothing_goes_on_and_the_next_start_
         assert await again.stopped() == 0
 
 
+@pytest.mark.long
 async def test_processes_that_die_between_a_migration_and_the_upgrade_are_started_again(prepared: Prepared) -> None:
     """And so is the whole service, by its old version: the migration says that this runs on with it."""
     known = shipped()[-1].number
@@ -448,6 +458,7 @@ async def test_a_process_whose_supervisor_is_gone_before_it_is_ready_ends_with_a
 # ── Stopping under load ─────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 async def test_what_is_written_while_it_is_stopped_is_answered_or_not_applied(prepared: Prepared) -> None:
     acknowledged: set[str] = set()
     refused: set[str] = set()
@@ -542,6 +553,7 @@ class Place:
         return checks
 
 
+@pytest.mark.long
 async def test_whoever_is_asked_knows_all_that_was_acknowledged_and_nothing_is_lost_or_doubled(
     dsn: str, database: Database, tmp_path: Path
 ) -> None:

@@ -1,6 +1,6 @@
 """What is asked of the past, and how exactly: texts become moments, filters and cursors, or are refused by name."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, Final
 
 import pytest
@@ -54,6 +54,13 @@ def test_any_text_in_any_parameter_is_read_or_refused_by_its_name(name: str, dat
         ("2024-02-29T12:30:01Z", datetime(2024, 2, 29, 12, 30, 1, tzinfo=UTC), timedelta(seconds=1)),
         ("2024-02-29 12:30:01.5", datetime(2024, 2, 29, 12, 30, 1, 500_000, tzinfo=UTC), timedelta(milliseconds=100)),
         ("2024-02-29 12:30:01.000001", datetime(2024, 2, 29, 12, 30, 1, 1, tzinfo=UTC), timedelta(microseconds=1)),
+        ("2024-02-29T12:30:01.500Z", datetime(2024, 2, 29, 12, 30, 1, 500_000, tzinfo=UTC), timedelta(milliseconds=1)),
+        ("2024-02-29t12:30:01z", datetime(2024, 2, 29, 12, 30, 1, tzinfo=UTC), timedelta(seconds=1)),
+        ("2024-02-29T12:30:01+02:00", datetime(2024, 2, 29, 10, 30, 1, tzinfo=UTC), timedelta(seconds=1)),
+        ("2024-02-29 12:30-00:30", datetime(2024, 2, 29, 13, 0, tzinfo=UTC), timedelta(minutes=1)),
+        ("2024-03-01+05:45", datetime(2024, 2, 29, 18, 15, tzinfo=UTC), timedelta(days=1)),
+        ("2024-02-29T23:59:59-23:59", datetime(2024, 3, 1, 23, 58, 59, tzinfo=UTC), timedelta(seconds=1)),
+        ("0001-01-01T23:59:00+23:59", datetime(1, 1, 1, tzinfo=UTC), timedelta(seconds=1)),
         ("0001-01-01 00:00:00", datetime(1, 1, 1, tzinfo=UTC), timedelta(seconds=1)),
         ("9999-12-31 23:59:59", datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC), timedelta(seconds=1)),
     ],
@@ -66,12 +73,23 @@ def test_a_time_lasts_as_long_as_it_is_exact(text: str, begin: datetime, length:
 @pytest.mark.parametrize(
     "text",
     ["", "2024", "2024-02-30", "2024-1-1", "24-01-01", "2024-01-01 24:00:00", "2024-01-01 1:00", "2024-01-01 12:30:60",
-     "2024-01-01 12:30:01.0000001", "2024-01-01 12:30:01+02:00", "2024-01-01 ", " 2024-01-01", "٢٠٢٤-01-01",
-     "0000-01-01"],
+     "2024-01-01 12:30:01.0000001", "2024-01-01 12:30:01 02:00", "2024-01-01 12:30:01+24:00",
+     "2024-01-01 12:30:01+02:60", "2024-01-01 12:30:01+0200", "2024-01-01 12:30:01+2:00", "2024-01-01 12:30:01Z+02:00",
+     "0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01", "2024-01-01 12:30:01.", "2024-01-01 ",
+     " 2024-01-01", "٢٠٢٤-01-01", "0000-01-01"],
 )  # fmt: skip
 def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="a time in UTC"):
+    with pytest.raises(ValueError, match="a time of the form"):
         begin_of_time(text)
+
+
+@given(
+    st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31)),
+    st.integers(-1439, 1439).map(lambda minutes: timezone(timedelta(minutes=minutes))),
+)
+def test_a_time_is_the_same_in_every_zone(moment: datetime, zone: timezone) -> None:
+    utc = moment.replace(tzinfo=UTC)
+    assert begin_of_time(utc.astimezone(zone).isoformat()) == utc == begin_of_time(moment.isoformat())
 
 
 def test_a_moment_is_one_or_none() -> None:

@@ -9,6 +9,7 @@ import asyncio
 import gc
 import json
 import math
+import random
 import re
 import socket
 import threading
@@ -29,7 +30,17 @@ from api.http.reply import JSON
 from api.interface.standings import MADE_LINES_MAX
 from api.service.app import make_front, serving
 from engine.database.pool import open_database
-from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded, RankingCreated
+from engine.domain.events import (
+    ClassificationDeclared,
+    CompetitionAdded,
+    CompetitorRegistered,
+    Criterion,
+    Delta,
+    Event,
+    PointsAdded,
+    RankingCreated,
+    TournamentPublished,
+)
 from engine.domain.terms import (
     DELTAS_MAX,
     ITEMS_MAX,
@@ -305,6 +316,7 @@ FOUND_AMONG: Final = 60_000
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.long
 def test_finding_some_among_many_holds_up_nobody(watched: Watched, dsn: str) -> None:
     """Each filter is a new one, and looks at all."""
     asyncio.run(append(dsn, watched.slug, crowd(FOUND_AMONG)[:FOUND_AMONG]))
@@ -349,6 +361,7 @@ def adding(watched: Watched, *lines: tuple[int, int, int]) -> bytes:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.long
 def test_answers_of_any_length_hold_up_nobody(watched: Watched, dsn: str) -> None:
     asyncio.run(append(dsn, watched.slug, crowd(10_000, unities=20, rankings=4)))
     race = CompetitionAdded(
@@ -381,6 +394,7 @@ def test_answers_of_any_length_hold_up_nobody(watched: Watched, dsn: str) -> Non
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.long
 def test_hierarchies_and_rankings_beyond_what_is_kept_hold_up_nobody(watched: Watched, dsn: str) -> None:
     number, teams, first = 20_000, 500, 1_000_000
     assert number > MADE_LINES_MAX
@@ -418,6 +432,7 @@ def test_hierarchies_and_rankings_beyond_what_is_kept_hold_up_nobody(watched: Wa
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.long
 def test_what_is_said_of_competitors_at_length_holds_up_nobody(watched: Watched, dsn: str) -> None:
     tags = tuple(f"{n:03}" + "ä" * 252 for n in range(100))
     asyncio.run(append(dsn, watched.slug, crowd(200, rankings=3, tags=tags)))  # 50 KB each
@@ -443,6 +458,91 @@ def test_explaining_what_thousands_have_to_do_with_holds_up_nobody(watched: Watc
     met = sum(len(step["overtakings"]) for step in page["steps"])
     assert OVERTAKINGS_MAX <= met < OVERTAKINGS_MAX + 10_000
     assert page["next"] == page["steps"][-1]["sequence"] == page["to"]["sequence"]
+
+
+def season(competitors: int) -> list[Event]:
+    """Seven competitions of ten for each of a crowd, so that thousands are tied on points. What they get in unities
+    1000, 1001 and 1002 is what matches of football give: points, difference, goals."""
+    draw, facts = random.Random(16), list[Event]()
+    for _ in range(7):
+        order = draw.sample(range(1, competitors + 1), competitors)
+        for start in range(0, competitors, 10):
+            together = tuple(map(CompetitorId, order[start : start + 10]))
+            race = CompetitionAdded(competition_id=CompetitionId(10**6 + len(facts)), group_id=1, participants=together)
+            deltas = []
+            for competitor_id in together:
+                scored, taken = draw.randint(0, 4), draw.randint(0, 4)
+                got = 3 if scored > taken else int(scored == taken), scored - taken, scored
+                deltas += [Delta(competitor_id, UnityId(1_000 + n), amount) for n, amount in enumerate(got)]
+            won = PointsAdded(ranking_id=RankingId(1), deltas=tuple(deltas), competition_id=race.competition_id)
+            facts += [race, won]
+    return facts
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.long
+def test_a_board_of_thousands_holds_up_nobody(watched: Watched, dsn: str) -> None:
+    """Each address is asked for once, as an answer that was made is kept: at moments one after the other."""
+    unities = tuple([Criterion(unity_id=UnityId(1_000 + n)) for n in range(3)])
+    rounds = [
+        PointsAdded(
+            ranking_id=RankingId(1),
+            deltas=tuple([Delta(CompetitorId(n), UnityId(1_000), n % 7) for n in range(1, 5_001)]),
+        )
+        for _ in range(3)
+    ]
+    declared = ClassificationDeclared(ranking_id=RankingId(1), criteria=unities)
+    facts = [*crowd(5_000, unities=5), TournamentPublished(), *rounds, declared, *season(5_000)]
+    asyncio.run(append(dsn, watched.slug, facts))
+    head = int(watched.ask("GET", "publication.json")["publication"]["public_end"])
+
+    def board(below: str) -> bytes:
+        return watched.head("GET", below, "Accept-Encoding: gzip").replace(b" /tournament/", b" /board/", 1)
+
+    asked = {
+        "passage": [board(f"passage.json?ranking=1&at={at}") for at in (head, head - 1_500, head - 2_500)],
+        "table": [board(f"table.json?limit=500&offset={n}") for n in range(3)],
+        "table of the past": [board(f"table.json?limit=500&at={head - 20 - n}") for n in range(3)],
+        "unity of the past": [board(f"table.json?limit=500&unity=1000&at={head - 20 - n}") for n in range(3)],
+        "page": [board(f"tv?at={head - 40 - n}") for n in range(3)],
+    }
+    found = {}
+    for name, requests in asked.items():
+        stalled = []
+        for request in requests:
+            watched.stall_seconds = 0.0
+            assert watched.answer(request).startswith(b"HTTP/1.1 200 "), name
+            stalled.append(watched.stall_seconds)
+        found[name] = min(stalled)
+    assert max(found.values()) < STALL_SECONDS_MAX, found
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.long
+def test_classifying_thousands_by_more_than_totals_holds_up_nobody(watched: Watched, dsn: str) -> None:
+    asyncio.run(append(dsn, watched.slug, crowd(10_000, unities=4) + season(10_000)))
+    points, difference, goals, nobody_has_any = [{"unity": 1_000 + n} for n in range(4)]
+    chains: dict[str, list[dict[str, Any]]] = {
+        "totals": [points, difference, goals],
+        "among the tied": [points, {**difference, "among": "tied"}, goals],
+        "the best five": [{**points, "best": 5}, difference, goals],
+        "the best five of all who are tied": [nobody_has_any, {**points, "best": 5, "among": "tied"}],
+        "a block": [{**points, "best": 5}, *({**one, "among": "tied"} for one in (points, difference, goals))],
+    }
+    found = {}
+    for name, chain in chains.items():
+        declared = watched.ask("PUT", "rankings/1/classification.json", {"criteria": json.dumps(chain)})
+        assert declared["status"] == 200
+        seen = []
+        for n in range(1, 4):
+            assert watched.answer(adding(watched, (n, 1_000, 1))).startswith(b"HTTP/1.1 200 ")  # nothing is kept
+            watched.stall_seconds = 0.0
+            lines = watched.ask("GET", "rankings/1/classification.json?offset=4990&limit=20")["classification"]
+            seen.append(watched.stall_seconds)
+            assert lines["lines"] == 10_000
+            assert len(lines["standings"]) == 20
+        found[name] = min(seen)
+    assert max(found.values()) < STALL_SECONDS_MAX, found
 
 
 @pytest.mark.timeout(300)

@@ -28,7 +28,7 @@ from tests.api.cli.conftest import Tallybook
 from tests.api.service import Season, make_token, play_season, serve, slug_of
 from tests.api.test_section5 import OPERATIONS as ASKED
 from tests.api.test_section5 import WRITES, ask, keyed
-from tests.engine.test_log import OWNERS_OWN, flattened, statements
+from tests.engine.test_log import OWNERS_OWN, all_statements, flattened, statements
 from tests.tournaments import open_new_tournament
 
 WITHOUT_TOURNAMENTS: Final = {
@@ -36,7 +36,13 @@ WITHOUT_TOURNAMENTS: Final = {
     "projections.tables.tables._MOMENT": "whether anything is stopped, in a table that is nearly always empty",
     "projections.tables.tables._STOPPED": "how many are stopped, as above",
     "projections.tables.tables._STOPPED_AFTER": "the next stopped ones, as above",
+    "api.webhooks.webhooks._COUNT": "how many webhooks there are, when one is added",
+    "api.webhooks.webhooks._LIST": "the list of all webhooks, which an operator asks for",
+    "api.webhooks.webhooks._DUE": "whom there is something new for, of a table of at most WEBHOOKS_MAX rows",
+    "api.webhooks.webhooks._FIGURES": "how many there are in each state, as above",
     "projections.verification.stored_log._REGISTERED": "verification of all: their last blocks, once for each round",
+    "projections.verification.stored_log._UNREGISTERED_ANYWHERE": "as _UNREGISTERED, of a distributed database",
+    "projections.verification.table_checks._UNREGISTERED_ANYWHERE": "as _UNREGISTERED, of a distributed database",
     "projections.verification.stored_log._UNREGISTERED": "verification: rows of tournaments that there are not",
     "projections.verification.table_checks._UNREGISTERED": "verification: rows of tournaments that there are not",
 }
@@ -179,9 +185,9 @@ async def test_whatever_is_done_only_statements_that_are_written_down_are_sent(l
     with file.open() as lines:
         lines.seek(begins)
         found = sent(lines)
-    written = {in_one_line(statement) for statement in statements().values()}
+    written = {in_one_line(statement) for statement in all_statements().values()}
     assert {text for text in found if text not in written and not _DRIVERS.fullmatch(text)} == set()
-    seen = (log._APPEND, log._HEADS, tables._CLAIM, snapshots._SEQUENCES, stored_log._BLOCKS, auth._BY_HASH)
+    seen = (log._APPEND_ONE, log._HEAD, tables._CLAIM, snapshots._SEQUENCES, stored_log._BLOCKS, auth._BY_HASH)
     assert {in_one_line(statement) for statement in seen} <= found
 
 

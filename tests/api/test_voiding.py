@@ -38,6 +38,7 @@ from tests.desks import (
     Arena,
     desk_at,
     desks_at,
+    end_session,
     holding,
     open_arena,
     record,
@@ -348,7 +349,7 @@ async def test_a_voiding_that_nobody_waits_for_any_more_still_reverses_what_came
                 submit(desk, arena.tournament_id, VoidCompetition(competition_id=match), key="void")
             )
             (pid, *_) = await until(lambda: waiting_for_locks(owner, "append_block"))
-            await owner.execute("SELECT pg_terminate_backend($1)", pid)
+            await end_session(owner, pid)
             await until(lambda: sent_anew(owner, pid))
             voiding.cancel()
             await asyncio.wait([voiding])

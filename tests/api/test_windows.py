@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.interface import competitors
-from api.interface import standings as standings_answers
+from api.interface import competitors, questions
 from api.interface.fields import read_query
 from api.interface.windows import SPAN_MAX, WINDOW_FIELDS, WINDOW_LINES_MAX, Window
 from engine.domain.errors import Unacceptable
@@ -261,11 +260,11 @@ async def test_a_sub_table_is_of_so_many_and_no_more(dsn: str, client: Client, m
     """Also of more than are looked up one by one."""
     most = SOUGHT_AT_ONCE_MAX + 1
     await append(dsn, client.tournament, [*crowd(most, tags=("all",)), points(competitor=2)])
-    monkeypatch.setattr(standings_answers, "SUB_TABLE_COMPETITORS_MAX", most)
+    monkeypatch.setattr(questions, "SUB_TABLE_COMPETITORS_MAX", most)
     unity = (await shown(client, "rankings/1", "tag=all&top=2"))["unities"][0]
     assert unity["lines"] == most
     assert [tuple(line.values()) for line in unity["competitors_ranking"]] == [(2, 1, 1, 1), (1, 2, 0, 2)]
-    monkeypatch.setattr(standings_answers, "SUB_TABLE_COMPETITORS_MAX", most - 1)
+    monkeypatch.setattr(questions, "SUB_TABLE_COMPETITORS_MAX", most - 1)
     (fault,) = refused(await client.get("rankings/1/standings.json?tag=all&top=3"), 422, "tag")
     assert fault == "is that of 501 competitors; a sub-table can be asked for of at most 500"
 

@@ -16,7 +16,6 @@ from msgspec import UNSET, structs
 from api.http import forms
 from api.http.forms import Form
 from api.interface import paging
-from api.interface.classifications import ClassificationQuestion
 from api.interface.declarations import Read, Recall, Write
 from api.interface.fields import FormReader, read_query
 from api.interface.paging import PageQuestion
@@ -382,9 +381,9 @@ def test_what_an_operation_takes_is_what_its_command_or_question_is_made_of(name
     fields = structs.fields(made)  # type: ignore[arg-type]
     assert len({*arguments}) == len(arguments)
     assert not ids & {*arguments}
-    left = {"unreversed"}  # which the desk fills in
-    if made is ClassificationQuestion:
-        left |= {"unity_id", "tag"}  # of standings alone, whose windows these are
+    left = {"unreversed", "head", "next_reveal"}  # which the desk fills in
+    if name == "GET rankings/{ranking_id}/classification.json":
+        left |= {"unity_id"}  # of standings alone, whose windows these are
     assert ids | {*arguments} == {field.name for field in fields} - left
     assert ids | needed == {field.name for field in fields if field.required}
 
@@ -550,6 +549,11 @@ def test_another_group_is_a_fault(text: str) -> None:
         ("2024-12-31 00:00:00", datetime(2024, 12, 31, tzinfo=UTC)),
         ("0001-01-01 00:00:00", datetime(1, 1, 1, tzinfo=UTC)),
         ("9999-12-31 23:59:59", datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)),
+        ("2024-12-31T00:00:00", datetime(2024, 12, 31, tzinfo=UTC)),
+        ("2024-12-31T00:00:00Z", datetime(2024, 12, 31, tzinfo=UTC)),
+        ("2024-12-31T00:00:00.250Z", datetime(2024, 12, 31, 0, 0, 0, 250_000, tzinfo=UTC)),
+        ("2024-12-31 00:00:00+05:45", datetime(2024, 12, 30, 18, 15, tzinfo=UTC)),
+        ("2024-12-31T00:00:00-23:59", datetime(2024, 12, 31, 23, 59, tzinfo=UTC)),
     ],
 )
 def test_a_time_is_in_utc(text: str, moment: datetime) -> None:
@@ -562,8 +566,9 @@ def test_a_time_is_in_utc(text: str, moment: datetime) -> None:
     [
         *("2023-02-29 00:00:00", "2024-13-01 00:00:00", "2024-00-01 00:00:00", "2024-01-32 00:00:00"),
         *("0000-01-01 00:00:00", "2024-01-01 24:00:00", "2024-01-01 23:60:00", "2024-01-01 23:59:60"),
-        *("2024-1-1 00:00:00", "24-01-01 00:00:00", "2024-01-01T00:00:00", "2024-01-01 00:00:00Z", "2024-01-01"),
-        *(" 2024-01-01 00:00:00", "2024-01-01 00:00:00\n", "2024-01-01 00:00:00.5", "٢٠٢٤-01-01 00:00:00", "now"),
+        *("2024-1-1 00:00:00", "24-01-01 00:00:00", "2024-01-01 00:00", "2024-01-01Z", "2024-01-01"),
+        *("2024-01-01 00:00:00+24:00", "2024-01-01 00:00:00 02:00", "0001-01-01 00:00:00+00:01"),
+        *(" 2024-01-01 00:00:00", "2024-01-01 00:00:00\n", "2024-01-01 00:00:00.", "٢٠٢٤-01-01 00:00:00", "now"),
     ],
 )
 def test_what_is_no_time_is_a_fault(text: str) -> None:

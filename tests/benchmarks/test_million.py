@@ -3,9 +3,12 @@
 `make million` does the same with a million.
 """
 
+import pytest
+
 from benchmarks.million import Share, shown
 
 
+@pytest.mark.long
 async def test_each_score_counts_once_though_the_process_is_killed() -> None:
     seen = await shown(Share(competitors=1_000, scores=1_000, clients=16, windows=20))
     assert seen.repeated > 0, "the kill met no request: nothing was shown"

@@ -17,6 +17,7 @@ from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Tou
 from engine.log import appender as appender_module
 from engine.log.appender import FLOOD, LANES_MAX, PORTION_MIN, Appender, Outcome, portion
 from engine.log.log import Appended, Block, NotAppended, Request
+from tests.conftest import only_together
 from tests.desks import HOLD_HEAD, holding, recorded, until, waiting_for_locks
 from tests.proxy import Fault, proxy
 from tests.tournaments import open_new_tournament
@@ -103,6 +104,7 @@ async def commits(owner: asyncpg.Connection) -> int:
 # ── Together ────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@only_together
 async def test_what_is_ready_together_is_committed_together_in_whatever_order_it_came(
     database: Database, owner: asyncpg.Connection, ids: list[TournamentId]
 ) -> None:
@@ -117,6 +119,7 @@ async def test_what_is_ready_together_is_committed_together_in_whatever_order_it
     ] == ids  # in ascending order, so that two such never lock each other out
 
 
+@only_together
 async def test_what_comes_while_a_commit_is_on_its_way_leaves_with_the_next(
     database: Database, owner: asyncpg.Connection, ids: list[TournamentId]
 ) -> None:
@@ -127,6 +130,7 @@ async def test_what_comes_while_a_commit_is_on_its_way_leaves_with_the_next(
     assert await commits(owner) == 5
 
 
+@only_together
 async def test_one_commit_takes_no_more_tournaments_than_its_bound(
     database: Database, owner: asyncpg.Connection, ids: list[TournamentId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,7 +337,11 @@ async def test_an_unconfirmed_commit_is_of_unknown_outcome_for_all_that_it_holds
         BEGIN
             RAISE WARNING 'canceling wait for synchronous replication due to user request';
             RETURN NULL;
-        END $$;
+        END $$
+        """
+    )
+    await owner.execute(
+        """
         CREATE CONSTRAINT TRIGGER unconfirmed AFTER INSERT ON event DEFERRABLE INITIALLY DEFERRED
             FOR EACH ROW WHEN (strpos(NEW.body, '1313') > 0) EXECUTE FUNCTION warn()
         """

@@ -135,6 +135,7 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         (events.ClassificationDeclared, "criteria"): (),
         (events.PointsAdded, "competition_id"): None,
         (events.PointsAdded, "reason"): None,
+        (events.PublicationRevealed, "to"): None,
     }
 
 
@@ -180,6 +181,9 @@ UNDECODABLE: Final[dict[str, tuple[str, str]]] = {
     "a setting aside beyond its bound": ("EventSetAside", f'{{"sequence":{10**18},"digest":"{"0" * 64}"}}'),
     "a digest that is too short": ("EventSetAside", f'{{"sequence":1,"digest":"{"0" * 63}"}}'),
     "a digest in capitals": ("EventSetAside", f'{{"sequence":1,"digest":"{"A" * 64}"}}'),
+    "a freeze before the beginning": ("PublicationFrozen", '{"at":0}'),
+    "a freeze at no event": ("PublicationFrozen", "{}"),
+    "a reveal of nothing": ("PublicationRevealed", '{"to":0}'),
     "nothing but arrays": ("RankingClosed", "[" * DEEP + "]" * DEEP),
     "a field nested without end": ("RankingClosed", '{"ranking_id":' + "[" * DEEP + "]" * DEEP + "}"),
     "an unknown field nested without end": ("RankingClosed", '{"ranking_id":30,"x":' + "[" * DEEP + "]" * DEEP + "}"),

@@ -445,3 +445,17 @@ async def test_a_database_that_was_away_is_found_again(dsn: str) -> None:
         assert [type(outcome) for outcome in outcomes] == [DatabaseUnavailable] * 10
         between.refusing = False
         assert await asyncio.gather(*(ask(database, "SELECT 1") for _ in range(10))) == [1] * 10
+
+
+async def test_a_node_that_was_lost_in_a_commit_is_trouble_and_other_inner_errors_are_defects(
+    database: Database,
+) -> None:
+    def failing(message: str) -> str:
+        return f"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'XX000', MESSAGE = '{message}'; END $$"
+
+    with pytest.raises(DatabaseUnavailable):
+        async with database.connection() as connection:
+            await connection.execute(failing("could not commit transaction for shard 7 on at least one active node"))
+    with pytest.raises(asyncpg.InternalServerError, match="another"):
+        async with database.connection() as connection:
+            await connection.execute(failing("another"))

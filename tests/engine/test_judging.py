@@ -35,6 +35,7 @@ from engine.domain.terms import (
     UnityId,
 )
 from projections.board.board import Board
+from projections.board.publication import Publication
 from tests.histories import EVENTS, commands_for, copied, fold_events, histories, judged_by, unhurried
 
 ANNA, BEN, CARA, DORA, EMIL = 1, 2, 3, 4, 5
@@ -1074,6 +1075,90 @@ def test_100_000_lines_can_be_reversed_and_no_more(board: Board) -> None:
         decide(board, void(DUEL, unreversed))
 
 
+# ── What the public sees ────────────────────────────────────────────────────────────────────────────────
+
+HEAD: Final = 20
+HIDDEN, SHOWN = Publication(), Publication(published=True)
+HELD, HELD_BACK = Publication(published=True, frozen_at=12), Publication(frozen_at=12)
+TAKEN_AWAY: Final = Publication(seen_before=15)
+
+
+def publish(published: bool = True) -> Command:
+    return commands.ChangePublication(published=published, head=HEAD)
+
+
+def freeze(at: Any = "now") -> Command:
+    return commands.ChangePublication(freeze=at, head=HEAD)
+
+
+def reveal(to: Any, last: int | None = None, *, held: int = 12) -> Command:
+    return commands.ChangePublication(reveal=to, head=HEAD, next_reveal=commands.NextReveal(held, last))
+
+
+def frozen(at: int) -> Event:
+    return events.PublicationFrozen(at=at)
+
+
+def revealed(to: int | None = None) -> Event:
+    return events.PublicationRevealed(to=to)
+
+
+PUBLISHING: Final[dict[str, tuple[Publication, Command, Event]]] = {
+    "what nobody saw": (HIDDEN, publish(), events.TournamentPublished()),
+    "what is held back": (HELD_BACK, publish(), events.TournamentPublished()),
+    "what was taken away": (TAKEN_AWAY, publish(), events.TournamentPublished()),
+    "what is shown is taken away": (SHOWN, publish(False), events.TournamentUnpublished()),
+    "what is held is taken away": (HELD, publish(False), events.TournamentUnpublished()),
+    "frozen where it is": (SHOWN, freeze(), frozen(HEAD)),
+    "frozen where it is, by number": (SHOWN, freeze(HEAD), frozen(HEAD)),
+    "frozen before it is published": (HIDDEN, freeze(), frozen(HEAD)),
+    "frozen at the beginning before it is published": (HIDDEN, freeze(1), frozen(1)),
+    "frozen again where it was seen last": (TAKEN_AWAY, freeze(15), frozen(15)),
+    "revealed up to the next event": (HELD, reveal(13), revealed(13)),
+    "revealed up to the head": (HELD, reveal(HEAD), revealed(HEAD)),
+    "revealed before it is published": (HELD_BACK, reveal(13), revealed(13)),
+    "revealed through the next competition": (HELD, reveal("next", 17), revealed(17)),
+    "revealed for good": (HELD, reveal("all"), revealed()),
+}
+NOT_PUBLISHING: Final[dict[str, tuple[Publication, Command, type[Refusal], str]]] = {
+    "published twice": (SHOWN, publish(), Conflict, "published already"),
+    "unpublished before": (HIDDEN, publish(False), Conflict, "is not published"),
+    "unpublished twice": (TAKEN_AWAY, publish(False), Conflict, "is not published"),
+    "frozen twice": (HELD, freeze(), Conflict, "held at event 12 already"),
+    "frozen elsewhere": (HELD, freeze(15), Conflict, "held at event 12 already"),
+    "frozen before what is shown": (SHOWN, freeze(HEAD - 1), Unacceptable, "freeze: must be at least 20"),
+    "frozen before what was shown": (TAKEN_AWAY, freeze(14), Unacceptable, "freeze: must be at least 15"),
+    "frozen beyond the head": (SHOWN, freeze(HEAD + 1), Unacceptable, "freeze: must be at most 20"),
+    "revealed without a freeze": (SHOWN, reveal(13), Conflict, "Nothing is held back"),
+    "the rest revealed without a freeze": (SHOWN, reveal("all"), Conflict, "Nothing is held back"),
+    "the next revealed without a freeze": (HIDDEN, reveal("next", 13), Conflict, "Nothing is held back"),
+    "revealed up to where it is": (HELD, reveal(12), Unacceptable, "reveal: must be more than 12"),
+    "revealed backwards": (HELD, reveal(3), Unacceptable, "reveal: must be more than 12"),
+    "revealed beyond the head": (HELD, reveal(HEAD + 1), Unacceptable, "reveal: must be at most 20"),
+    "no next competition": (HELD, reveal("next"), Conflict, "No competition has given points after event 12"),
+    "nothing said": (SHOWN, commands.ChangePublication(head=HEAD), Unacceptable, "published: must be sent alone"),
+    "two things said": (
+        *(HIDDEN, commands.ChangePublication(published=True, freeze="now", head=HEAD)),
+        *(Unacceptable, "published: must be sent alone"),
+    ),
+    "somebody was faster": (HELD, reveal("next", 17, held=11), Conflict, "Somebody else has just revealed"),
+}
+
+
+@pytest.mark.parametrize(("given_", "when", "then"), PUBLISHING.values(), ids=PUBLISHING.keys())
+def test_what_the_public_sees_may_be(given_: Publication, when: Command, then: Event) -> None:
+    assert decide(Board(publication=given_), when) == (then,)
+    assert given_.fault(HEAD + 1, then) is None
+
+
+@pytest.mark.parametrize(("given_", "when", "why", "said"), NOT_PUBLISHING.values(), ids=NOT_PUBLISHING.keys())
+def test_what_the_public_sees_may_not_be(given_: Publication, when: Command, why: type[Refusal], said: str) -> None:
+    with pytest.raises(why) as refusal:
+        decide(Board(publication=given_), when)
+    faults = [f"{fault.field}: {fault.message}" for fault in refusal.value.faults]
+    assert said in (faults[0] if faults else refusal.value.message)
+
+
 # ── What facts change for later decisions ───────────────────────────────────────────────────────────────
 
 REMEMBERED: Final[list[tuple[str, Event, Command]]] = [
@@ -1098,6 +1183,8 @@ REMEMBERED: Final[list[tuple[str, Event, Command]]] = [
         events.RankingReopened(ranking_id=FINISHED),
         add((ANNA, TIMES, 1), ranking_id=FINISHED),
     ),
+    ("that it was published", events.TournamentPublished(), publish(False)),
+    ("that it was frozen", frozen(12), reveal("next", 13)),
 ]
 
 
@@ -1221,6 +1308,8 @@ OVERTAKEN: Final[list[tuple[Event, Command]]] = [
     (events.CompetitionUnvoided(competition_id=RIGGED), unvoid(RIGGED)),
     (events.RankingClosed(ranking_id=OVERALL), add((ANNA, POINTS, 1))),
     (events.RankingReopened(ranking_id=FINISHED), commands.ReopenRanking(ranking_id=FINISHED)),
+    (events.TournamentPublished(), publish()),
+    (frozen(12), freeze()),
 ]
 
 
@@ -1243,7 +1332,21 @@ def test_what_is_structural() -> None:
         events.RankingInformationChanged,
         events.ClassificationDeclared,
         events.EventSetAside,
+        events.TournamentUnpublished,  # these two are tried by what undoes them, see below
+        events.PublicationRevealed,
     }
+
+
+def test_what_ends_a_publication_or_a_freeze_may_overtake_a_decision(board: Board) -> None:
+    for begun, ended, when in (
+        (events.TournamentPublished(), events.TournamentUnpublished(), publish(False)),
+        (frozen(12), revealed(), reveal(13)),
+    ):
+        fold_events(board, begun)
+        assert decide(board, when)
+        fold_events(board, ended)
+        with pytest.raises(Conflict):
+            decide(board, when)
 
 
 def test_enrolment_ends_at_the_most_participants_and_nothing_else_does() -> None:
@@ -1282,8 +1385,9 @@ def test_a_list_of_10_000_may_be_replaced_and_a_longer_one_may_not() -> None:
 
 
 def test_every_command_has_cases() -> None:
-    accepted = {type(when) for when, _ in ACCEPTED.values()}
+    accepted = {type(when) for when, _ in ACCEPTED.values()} | {type(when) for _, when, _ in PUBLISHING.values()}
     refused = {type(when) for when, _ in UNACCEPTABLE.values()}
+    refused |= {type(when) for _, when, why, _ in NOT_PUBLISHING.values() if why is Unacceptable}
     assert accepted == set(get_args(Command))
     without_fields = {
         commands.CloseRanking,
@@ -1299,12 +1403,15 @@ BESIDE_COMMANDS: Final = {events.EventSetAside, events.Ignored}
 
 
 def test_every_event_has_cases() -> None:
-    assert {type(then) for _, then in ACCEPTED.values()} == set(get_args(Event)) - {
+    accepted = {type(then) for _, then in ACCEPTED.values()} | {type(then) for *_, then in PUBLISHING.values()}
+    assert accepted == set(get_args(Event)) - {
         events.TournamentOpened,
         events.PointsReversed,  # which comes with others
         *BESIDE_COMMANDS,
     }
     assert {type(fact) for fact in GIVEN} | {type(fact) for _, fact, _ in REMEMBERED} >= set(get_args(Event)) - {
+        events.TournamentUnpublished,  # see above
+        events.PublicationRevealed,
         events.PointsAdded,  # these four are of no consequence for decisions, see above
         events.CompetitionChanged,
         events.ClassificationDeclared,

@@ -5,9 +5,11 @@ import importlib
 import json
 import os
 import pkgutil
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from itertools import count, groupby
 from types import ModuleType
 from typing import Any, Final
@@ -29,12 +31,13 @@ from engine.domain.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequ
 from engine.log import codec, digest, log
 from engine.log.log import Appended, Block, Head, KeyUse, NotAppended, OvertakenBy, Request, UnconfirmedCommit, Unseen
 from projections.verification import stored_log
+from tests.conftest import only_plain, only_together
 from tests.desks import DOOR, HOLD_HEAD, holding, until, waiting_for_locks
 from tests.histories import any_event
 from tests.poison import append_text
 from tests.projections.test_tables import on_the_database
 from tests.statements import sent
-from tests.tampering import unguarded
+from tests.tampering import tamper, unguarded
 from tests.tournaments import open_new_tournament
 
 _names = count(1)
@@ -108,6 +111,7 @@ async def test_every_request_is_answered_with_the_sequence_of_its_first_event(
     assert (await appended(database, block(tournament_id))).answers == (8,)
 
 
+@only_together
 async def test_several_tournaments_are_appended_to_in_one_commit_or_not_at_all(
     database: Database, owner: asyncpg.Connection
 ) -> None:
@@ -389,6 +393,7 @@ async def test_blocks_from_before_structure_was_kept_count_as_structural(
     assert (await appended(database, block(tournament_id, judged_at=3))).answers == (5,)
 
 
+@only_plain
 async def test_a_process_of_the_version_before_goes_on_appending(
     database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
 ) -> None:
@@ -602,25 +607,49 @@ async def test_a_tournament_that_does_not_exist_is_unknown(database: Database) -
         assert await append(database, block(TournamentId(10**9)), wait=wait) == [NotAppended.UNKNOWN]
 
 
-async def test_a_commit_that_comes_with_a_warning_is_told_apart(
-    database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
-) -> None:
+async def warn_at_commit(owner: asyncpg.Connection, message: str) -> None:
+    """Has each commit of an event come with this warning."""
     await owner.execute(
-        """
+        f"""
         CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
-            RAISE WARNING 'canceling wait for synchronous replication due to user request';
+            RAISE WARNING '{message}';
             RETURN NULL;
-        END $$;
-        CREATE CONSTRAINT TRIGGER unconfirmed AFTER INSERT ON event DEFERRABLE INITIALLY DEFERRED
+        END $$
+        """
+    )
+    await owner.execute(
+        """
+        CREATE CONSTRAINT TRIGGER warned AFTER INSERT ON event DEFERRABLE INITIALLY DEFERRED
             FOR EACH ROW EXECUTE FUNCTION warn()
         """
     )
-    with pytest.raises(UnconfirmedCommit, match="canceling wait"):
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "canceling wait for synchronous replication due to user request",
+        "storniere Warten auf synchrone Replikation wegen Benutzeraufforderung",
+        "failed to commit transaction on node:5432",
+    ],
+)
+async def test_a_commit_that_comes_with_a_warning_is_told_apart(
+    database: Database, owner: asyncpg.Connection, tournament_id: TournamentId, message: str
+) -> None:
+    await warn_at_commit(owner, message)
+    with pytest.raises(UnconfirmedCommit, match=message):
         await append(database, block(tournament_id))
     assert len(await whole(database, tournament_id)) == 2
-    await owner.execute("DROP TRIGGER unconfirmed ON event")
+    await owner.execute("DROP TRIGGER warned ON event")
     assert (await appended(database, block(tournament_id))).answers == (3,)  # the same connection is not tainted
+
+
+async def test_a_warning_of_citus_about_its_own_processes_leaves_a_commit_confirmed(
+    database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
+) -> None:
+    await warn_at_commit(owner, "could not start maintenance background worker")
+    assert (await appended(database, block(tournament_id))).answers == (2,)
 
 
 # ── Time ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -806,8 +835,7 @@ async def test_a_log_that_lacks_events_of_a_block_is_not_read_past_them(
     database: Database, tournament_id: TournamentId, owner: asyncpg.Connection
 ) -> None:
     await appended(database, block(tournament_id, request(), request(), request()))
-    await owner.execute("ALTER TABLE event DISABLE TRIGGER append_only")
-    await owner.execute("DELETE FROM event WHERE sequence = 3")
+    await tamper(owner, "DELETE FROM event WHERE sequence = 3")
     async with database.connection() as connection:
         with pytest.raises(LogForked):
             await log.tail(connection, tournament_id, log.beginning(tournament_id), blocks_max=10)
@@ -1008,7 +1036,7 @@ def changes_of(table: str) -> dict[str, str]:
         "UPDATE": f"UPDATE {table} SET tournament_id = tournament_id",
         "DELETE": f"DELETE FROM {table}",
         "TRUNCATE": f"TRUNCATE {table}",
-        "LOCK": f"SELECT 1 FROM {table} FOR UPDATE",
+        "LOCK": f"SELECT 1 FROM {table} WHERE tournament_id = 1 FOR UPDATE",
     }
 
 
@@ -1034,7 +1062,9 @@ async def test_the_owners_slips_are_refused(
     await appended(database, block(tournament_id, request(key="k")))
     refused = ["DELETE", "TRUNCATE"] if table in ("append_lock", "refusal") else ["UPDATE", "DELETE", "TRUNCATE"]
     for kind in refused:
-        with pytest.raises(asyncpg.InsufficientPrivilegeError, match=f"append-only: {kind} on {table} is refused"):
+        with pytest.raises(
+            asyncpg.InsufficientPrivilegeError, match=rf"append-only: {kind} on {table}(_\d+)? is refused"
+        ):
             await owner.execute(changes_of(table)[kind])
 
 
@@ -1200,7 +1230,12 @@ async def test_what_sets_something_aside_is_read_from_the_log_and_what_cannot_be
 # ── Statements ──────────────────────────────────────────────────────────────────────────────────────────
 
 VERBS: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "CREATE", "GRANT", "SET", "LOCK", "COPY")
-OWNERS_OWN: Final = {"engine.database.migrator", "engine.database.embedded", "projections.verification.archives"}
+OWNERS_OWN: Final = {
+    "engine.database.distribution",
+    "engine.database.migrator",
+    "engine.database.embedded",
+    "projections.verification.archives",
+}
 """Modules whose statements, or some of them, are not executed as the service's role."""
 SQLITES: Final = {"projections.verification.witness", "projections.verification.progress"}
 """Modules whose statements are for files of their own, and none for PostgreSQL."""
@@ -1222,7 +1257,17 @@ def statements_of(module: ModuleType) -> Iterator[tuple[str, str]]:
                 yield f"{module.__name__}.{name}/{n}", statement
 
 
+CITUS: Final = re.compile(
+    r"\bpg_dist_|\bcitus\b|_on_all_nodes\(|_on_coordinator\(|\bcreate_(distributed|reference)_|_distributing_"
+)
+
+
 def statements() -> dict[str, str]:
+    """Those that a plain PostgreSQL can prepare."""
+    return {name: statement for name, statement in all_statements().items() if not CITUS.search(statement)}
+
+
+def all_statements() -> dict[str, str]:
     return dict(pair for module in modules() if module.__name__ not in SQLITES for pair in statements_of(module))
 
 
@@ -1273,12 +1318,15 @@ async def test_for_no_statement_a_connection_asks_the_server_for_types(database:
 
 TOURNAMENTS: Final = 400
 EVENTS_EACH: Final = 250
+NOTHING: Final = sha256(b"").digest()
 
 
 HOT_READS: Final = [
     ("_EVENTS", ([200], [240], [250]), "event_pkey", 10),
     ("_EVENTS", ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
     ("_EVENTS", ([200], [250], [250]), "event_pkey", 0),
+    ("_EVENTS_OF_ONE", (200, 240, 250), "event_pkey", 10),
+    ("_EVENTS_OF_ONE_MARKING_SET_ASIDE", (200, 240, 250), "event_pkey", 10),
     ("_EVENTS_MARKING_SET_ASIDE", ([200, 7], [0, 245], [250, 250]), "event_pkey", 255),
     ("_EVENTS_MARKING_SET_ASIDE", ([200], [240], [250]), "event_set_aside", 10),
     ("_POINTS_EVENTS", (200, "7", 0, 250, 20, 10_000), "event_competition", 20),
@@ -1288,9 +1336,15 @@ HOT_READS: Final = [
     ("_REQUEST", (200, 241, "key 241"), "event_pkey", 5 + 1),
     ("_BLOCKS", ([200, 7], [240, 245], 2_002), "block_pkey", 3 + 2),
     ("_BLOCKS", ([200], [0], 11), "block_pkey", 11),
+    ("_BLOCKS_OF_ONE", (200, 240, 2_002), "block_pkey", 3),
     ("_HEADS", ([7, 200, 333],), "block_pkey", 3),
+    ("_HEAD", (200,), "block_pkey", 1),
     ("_SLICE", (200, 100, 250, 20, 10_000_000), "event_pkey", 20),
     ("_SLICE", (200, 100, 250, 20, 1), "event_pkey", 20),
+    ("_STORED_OF_ONE", (200, 100, NOTHING, 250, 20, 10_000_000), "event_pkey", 20 + 20 + 1),
+    ("_STORED", ([200], [100], [NOTHING], [250], 20, 10_000_000), "event_pkey", 20 + 20 + 1),
+    ("_STORED", ([200, 7], [100, 0], [NOTHING, b""], [250, 250], 20, 1), "block_pkey", 40 + 2 + 2),
+    ("_BLOCK_AROUND", (200, 101), "block_pkey", 1),
     ("_LAST_AT", (200, 250, datetime(2024, 1, 1, tzinfo=UTC)), "event_pkey", 9),
     ("_LAST_AT", (200, 250, datetime(9999, 1, 1, tzinfo=UTC)), "event_pkey", 9),
     ("_BLOCK_DIGEST", (200, 250), "block_pkey", 1),
@@ -1301,6 +1355,7 @@ HOT_READS: Final = [
 """Statement, arguments, the index that is to be used, the rows that may be scanned for it."""
 
 
+@only_plain
 @pytest.mark.parametrize("plan_cache_mode", ["force_custom_plan", "force_generic_plan"])
 async def test_hot_reads_use_their_index_and_scan_what_they_return(
     owner: asyncpg.Connection, plan_cache_mode: str
@@ -1315,6 +1370,7 @@ async def test_hot_reads_use_their_index_and_scan_what_they_return(
         assert sum(map(rows_scanned, nodes)) <= rows_max, name
 
 
+@only_plain
 async def test_who_reads_a_long_log_in_portions_walks_along_it_whatever_the_statistics_say(
     database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
 ) -> None:
@@ -1339,6 +1395,7 @@ async def test_who_reads_a_long_log_in_portions_walks_along_it_whatever_the_stat
     portions = {
         log._BLOCKS: ([tournament_id], [2], 1_000),
         log._SLICE: (tournament_id, 2, 29_000, 1_000, log.SLICE_BYTES_MAX),
+        log._STORED: ([tournament_id], [2], [b""], [29_000], 1_000, log.SLICE_BYTES_MAX),
         stored_log._BLOCKS: (tournament_id, 2, 500, stored_log.BYTES_MAX, stored_log.BLOCK_EVENTS_MAX),
     }
     async with database.connection() as connection:

@@ -19,12 +19,16 @@ SHARE = {11: 0.03, 27: 0.05, 28: 0.02, 30: 0.05, 31: 0.05, 32: 0.25} | {
     63: 0.06,
 }
 """By case, the size."""
+SHORT = {11, 31, 63}
+"""The cases that are not left to `make long`."""
 QUICK_CONTROLS = [races.classic_reader, races.without_deduplication, races.changed_delta]
 QUICK_CONTROLS += [replaced.without_digests]
 """Without those that take long, or need a file system of their own."""
 
 
-@pytest.mark.parametrize("number", SHARE)
+@pytest.mark.parametrize(
+    "number", [number if number in SHORT else pytest.param(number, marks=pytest.mark.long) for number in SHARE]
+)
 async def test_what_must_hold_does(number: int, trial: Callable[[float], Trial]) -> None:
     one = trial(SHARE[number])
     try:
@@ -43,6 +47,7 @@ async def test_what_is_broken_on_purpose_is_found(
     assert await control.run(trial(0.05))
 
 
+@pytest.mark.long
 async def test_after_faults_at_random_nothing_has_leaked(trial: Callable[[float], Trial]) -> None:
     one = trial(0.1)
     await soak(one, minutes=0.05)

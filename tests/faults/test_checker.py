@@ -176,6 +176,7 @@ CHANGES: list[tuple[str, Callable[[Evidence], None]]] = [
 ]
 
 
+@pytest.mark.long
 async def test_the_checker_finds_each_change(trial: Callable[[float], Trial]) -> None:
     async with trial(1).stage(tournaments=2, services=2, workers=1) as stage:
         async with stage.load(clients=4, pause_seconds=0.005, mix=MIXED):

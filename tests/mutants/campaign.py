@@ -212,6 +212,8 @@ class Workplace:
             "no:randomly",
             "-p",
             "no:cacheprovider",
+            "-m",
+            "",  # those that take long notice as well
         ]
         command += ["--tb=no", f"--basetemp={self._temporary}"]
         command += ["-n", str(self._workers)] if self._workers > 1 else []

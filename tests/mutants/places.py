@@ -58,6 +58,10 @@ TESTS: Final = {
     "api/http/forms.py": ("api/test_wire.py", "api/test_section5.py", "api/test_queries.py", "api/test_fuzz.py"),
     "api/interface/fields.py": ("api/test_wire.py", "api/test_section5.py", "api/test_queries.py", "api/test_fuzz.py"),
     "api/interface/points.py": ("api/test_wire.py", "api/test_section5.py", "api/test_fuzz.py"),
+    "api/stream/frames.py": ("api/test_stream.py",),
+    "api/stream/pace.py": ("api/test_stream.py",),
+    "api/webhooks/message.py": ("api/test_webhooks.py",),
+    "api/webhooks/addresses.py": ("api/test_webhooks.py",),
     "projections/board/board.py": (
         "projections/test_board.py",
         "api/test_answers.py",
@@ -70,6 +74,11 @@ TESTS: Final = {
         "projections/test_order.py",
         "projections/test_board.py",
         "projections/test_tables.py",
+    ),
+    "projections/board/publication.py": (
+        "projections/test_publication.py",
+        "api/test_public.py",
+        "engine/test_judging.py",
     ),
     "projections/board/packed.py": ("projections/test_packed.py", "projections/test_board.py"),
     "projections/board/parts.py": (

@@ -11,8 +11,9 @@ from engine.domain.events import Delta, Event, Recorded
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 from projections.board.board import Board, Competitor, Revisions, fold
 from projections.board.hierarchy import NestedSetBounds
+from projections.board.publication import Publication
 from projections.board.standing import standings
-from tests.histories import board_of, copied, fold_events, judged_by, logs, unhurried
+from tests.histories import board_of, copied, judged_by, logs, unhurried
 from tests.projections.test_hierarchy import naive
 
 every_log = settings(unhurried, max_examples=40)
@@ -50,10 +51,10 @@ def test_folding_in_two_parts_is_folding_at_once(log: list[Recorded], data: st.D
 @given(log=logs(), data=st.data())
 def test_what_requests_are_judged_by_too_may_be_folded_in_two_parts(log: list[Recorded], data: st.DataObject) -> None:
     split = data.draw(st.integers(0, len(log)))
-    history = [recorded.event for recorded in log]
     resumed = copied(board_of(log[:split]))
     judged_by(resumed)  # what is made when it is first asked for, was asked for
-    fold_events(resumed, *history[split:])
+    for recorded in log[split:]:
+        fold(resumed, Revisions(), recorded)
     assert judged_by(resumed) == judged_by(board_of(log))
 
 
@@ -73,8 +74,17 @@ def said_last(history: list[Event]) -> object:
     is_open: dict[RankingId, bool] = {}
     enrolled: dict[RankingId, frozenset[CompetitorId]] = {}
     unities: dict[RankingId, list[tuple[UnityId, str]]] = {}
-    for event in history:
+    published, frozen_at, seen_before = False, None, 0
+    for sequence, event in enumerate(history, start=1):
         match event:
+            case events.TournamentPublished():
+                published = True
+            case events.TournamentUnpublished():
+                published, seen_before = False, max(seen_before, frozen_at or sequence - 1)
+            case events.PublicationFrozen(at=at):
+                frozen_at = at
+            case events.PublicationRevealed(to=to):
+                frozen_at = to
             case events.CompetitorRegistered():
                 parents[event.competitor_id] = event.parent_id
             case events.CompetitorChanged(parent_id=parent_id) if parent_id is not None:
@@ -103,7 +113,8 @@ def said_last(history: list[Event]) -> object:
                 ]
             case events.RankingClosed() | events.RankingReopened():
                 is_open[event.ranking_id] = isinstance(event, events.RankingReopened)
-    return parents, competitions, {r: (is_open[r], enrolled[r], unities[r]) for r in is_open}
+    publication = Publication(published=published, frozen_at=frozen_at, seen_before=seen_before)
+    return parents, competitions, {r: (is_open[r], enrolled[r], unities[r]) for r in is_open}, publication
 
 
 @every_log
@@ -435,6 +446,7 @@ def test_performances_are_shown_in_the_order_of_the_participants_not_in_the_orde
         points((ANNA, POINTS, 1)),
         events.RankingClosed(ranking_id=OVERALL),
         events.RankingReopened(ranking_id=OVERALL),
+        events.ClassificationDeclared(ranking_id=OVERALL),
     ],
     ids=lambda event: type(event).__name__,
 )
@@ -446,3 +458,9 @@ def test_an_event_that_names_what_does_not_exist_is_not_folded_in_silence(event:
 def test_points_in_a_unity_that_does_not_exist_are_not_folded_in_silence() -> None:
     with pytest.raises(KeyError):
         board_after(*ENTRIES, CREATED, points((ANNA, GOALS, 1)))
+
+
+def test_a_declaration_by_a_unity_that_does_not_exist_is_not_folded_in_silence() -> None:
+    criteria = (events.Criterion(unity_id=POINTS), events.Criterion(unity_id=GOALS))
+    with pytest.raises(KeyError):
+        board_after(*ENTRIES, CREATED, events.ClassificationDeclared(ranking_id=OVERALL, criteria=criteria))

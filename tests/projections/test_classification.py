@@ -1,12 +1,15 @@
 """A classification is what its rule says, in whatever order things happened."""
 
 import csv
+import gc
 import json
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from itertools import permutations
 from pathlib import Path
-from typing import Any, Final
+from time import thread_time
+from typing import Any, Final, Literal
 
 import pytest
 from hypothesis import example, given
@@ -15,11 +18,12 @@ from hypothesis import strategies as st
 from engine.domain import events
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion, Delta, Event
-from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
-from projections.board.board import Board
-from projections.board.classification import Classified, Counted, classified, in_force
+from engine.domain.terms import BEST_MAX, CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
+from projections.board.board import Board, give_sums
+from projections.board.classification import Classified, ClassifiedGroup, Counted, classified, in_force
+from projections.board.competition_sums import CompetitionSums
 from projections.past.history import finished
-from tests.histories import copied, fold_events, unhurried
+from tests.histories import copied, fold_events, unhurried, with_sums
 
 RANKING: Final = RankingId(1)
 FOOTBALL: Final = Path(__file__).parents[3] / "shared" / "data" / "football"
@@ -119,14 +123,15 @@ def reversals(points: list[events.PointsAdded], competition_id: CompetitionId, s
 
 
 def board_of(history: list[Event]) -> Board:
+    """With the sums of competitions, as if they had been read from the log."""
     board = Board()
     fold_events(board, *history)
-    return board
+    return with_sums(board, history)
 
 
 def classification(board: Board, ranking_id: RankingId = RANKING) -> list[Classified]:
     ranking = board.rankings[ranking_id]
-    return finished(classified(Counted(board, ranking), in_force(ranking), ranking.participants))
+    return list(finished(classified(Counted(board, ranking), in_force(ranking), ranking.participants)))
 
 
 # ── The naive definition ────────────────────────────────────────────────────────────────────────────────
@@ -233,7 +238,7 @@ def test_a_classification_is_as_its_rule_says(history: list[Event]) -> None:
     board = board_of(history)
     lines = [(line.competitor_id, line.position, line.values, line.decided_by) for line in classification(board)]
     assert lines == Naive(history).lines()
-    assert classification(copied(board)) == classification(board)
+    assert classification(with_sums(copied(board), history)) == classification(board)
 
 
 matches = st.lists(
@@ -315,7 +320,7 @@ def test_what_is_tied_all_along_shares_a_position_and_looks_at_no_more_than_allo
     for sums_max, enough in ((len(COMPETITORS), True), (len(COMPETITORS) - 1, False)):
         steps = classified(Counted(board, ranking), in_force(ranking), ranking.participants, sums_max=sums_max)
         if enough:
-            assert finished(steps) == lines
+            assert list(finished(steps)) == lines
         else:
             with pytest.raises(TooMuchWork):
                 finished(steps)
@@ -333,6 +338,183 @@ def test_of_a_competitor_the_best_competitions_count_by_the_sort(best: int, amou
         history = history_of((Criterion(unity_id=unity_id, best=best),), [()] * len(COMPETITIONS), given_points, set())
         (line,) = [line for line in classification(board_of(history)) if line.competitor_id == who]
         assert line.values == (100 + sum(sorted(amounts, reverse=sort is Sort.DESC)[:best]),)
+
+
+# ── Steps ───────────────────────────────────────────────────────────────────────────────────────────────
+
+STEP_SECONDS_MAX: Final = 0.02
+"""Of processor time. Steps are made to take a millisecond."""
+ITS_COMPETITIONS: Final = 20_000
+CROWD: Final = 50_000
+
+
+@contextmanager
+def frozen() -> Iterator[None]:
+    """What is in memory is not searched for garbage, as it is not in a service."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def longest_step(board: Board, *criteria: Criterion) -> tuple[list[Classified], float]:
+    """The lines, and the seconds of processor time that the longest step to them took, in the best of three tries."""
+    ranking, found = board.rankings[RANKING], []
+    with frozen():
+        for _ in range(3):
+            steps = classified(Counted(board, ranking), criteria, ranking.participants)
+            longest = 0.0
+            while True:
+                began_at = thread_time()
+                try:
+                    next(steps)
+                except StopIteration as end:
+                    group: ClassifiedGroup = end.value
+                    break
+                finally:
+                    longest = max(longest, thread_time() - began_at)
+            found.append(longest)
+    return list(group), min(found)
+
+
+def ranking_of(competitor_ids: Collection[CompetitorId], unity_id: UnityId) -> Board:
+    board = Board()
+    fold_events(
+        board,
+        *(events.CompetitorRegistered(competitor_id=c, name=f"C{c}") for c in competitor_ids),
+        events.RankingCreated(
+            ranking_id=RANKING,
+            name="Overall",
+            participants=tuple(competitor_ids),
+            main_unity_id=unity_id,
+            main_unity_name="points",
+        ),
+    )
+    return with_sums(board, ())
+
+
+def test_competitors_of_thousands_of_competitions_are_read_in_small_steps() -> None:
+    """They meet again and again, and get 1, 2, 3, 1, 2, 3 … points each."""
+    unity_id, pair = UnityId(21), tuple(COMPETITORS[:2])
+    board = ranking_of(pair, unity_id)
+    given = [1 + n % 3 for n in range(ITS_COMPETITIONS)]
+    for competition_id, amount in enumerate(given, start=1_001):
+        named = CompetitionId(competition_id)
+        deltas = tuple([Delta(competitor_id, unity_id, amount) for competitor_id in pair])
+        fold_events(
+            board,
+            events.CompetitionAdded(competition_id=named, group_id=1, participants=pair),
+            events.PointsAdded(ranking_id=RANKING, deltas=deltas, competition_id=named),
+        )
+    for best, among, value in (
+        (BEST_MAX, None, 3 * BEST_MAX),
+        (None, "tied", sum(given)),
+        (BEST_MAX, "tied", 3 * BEST_MAX),
+    ):
+        lines, seconds = longest_step(board, Criterion(unity_id=unity_id, best=best, among=among))
+        assert lines == [Classified(competitor_id, 1, (value,), None) for competitor_id in pair]
+        assert seconds < STEP_SECONDS_MAX, (best, among)
+
+
+def test_what_is_kept_of_a_classification_is_no_work_for_the_garbage_collector() -> None:
+    """It looks through all that is in memory in one go, and everybody waits for that."""
+    unity_id, crowd = UnityId(21), tuple(map(CompetitorId, range(1, 1_001)))
+    board = ranking_of(crowd, unity_id)
+    criteria = (Criterion(unity_id=unity_id, best=5, among="tied"),)
+    gc.collect()
+    before = len(gc.get_objects())
+    sums = CompetitionSums()
+    for number, competitor_id in enumerate(crowd):
+        for competition_id in map(CompetitionId, (5_000, 5_001)):
+            deltas = (Delta(competitor_id, unity_id, number),)
+            sums.count(events.PointsAdded(ranking_id=RANKING, deltas=deltas, competition_id=competition_id))
+    give_sums(board, RANKING, sums)
+    group = finished(classified(Counted(board, board.rankings[RANKING]), criteria, crowd))
+    gc.collect()
+    assert len(gc.get_objects()) - before < 100
+    assert len(group) == len(crowd)
+
+
+@pytest.mark.parametrize("among", [None, "tied"])
+def test_thousands_who_part_at_once_part_in_small_steps(among: Literal["tied"] | None) -> None:
+    """All of one race, each with another number of points."""
+    unity_id, crowd = UnityId(21), tuple(map(CompetitorId, range(1, CROWD + 1)))
+    board, named = ranking_of(crowd, unity_id), CompetitionId(CROWD + 1)
+    deltas = tuple([Delta(competitor_id, unity_id, competitor_id) for competitor_id in crowd])
+    fold_events(
+        board,
+        events.CompetitionAdded(competition_id=named, group_id=1, participants=crowd),
+        events.PointsAdded(ranking_id=RANKING, deltas=deltas, competition_id=named),
+    )
+    criterion = Criterion(unity_id=unity_id, best=5, among=among)
+    lines, seconds = longest_step(board, criterion, criterion)
+    assert [line.competitor_id for line in lines] == list(reversed(crowd))
+    assert seconds < STEP_SECONDS_MAX
+
+
+# ── Races ───────────────────────────────────────────────────────────────────────────────────────────────
+
+POINTS_BY_PLACE: Final = (2, 1, 1)
+"""Second and third get the same, so that many are level on points."""
+RACES: Final = [CompetitionId(n) for n in range(1_001, 1_009)]
+RaceEvent = tuple[CompetitionId, tuple[CompetitorId, ...]]
+"""The next race of this number, and who came in, the first first; nobody: it is voided, or counts again."""
+
+seasons: Final = st.lists(
+    st.tuples(
+        st.sampled_from(RACES),
+        st.just(()) | st.permutations(COMPETITORS[:5]).map(lambda order: tuple(order[: len(POINTS_BY_PLACE)])),
+    ),
+    max_size=20,
+)
+
+
+@unhurried
+@given(season=seasons, best=st.none() | st.integers(1, 4))
+def test_races_by_points_wins_second_and_third_places_are_as_a_naive_recount_after_every_event(
+    season: list[RaceEvent], best: int | None
+) -> None:
+    """Formula-like: points, or those of the best races, then countback. Races are voided and count again in between."""
+    points, *places = [UnityId(n) for n in range(31, 32 + len(POINTS_BY_PLACE))]
+    criteria = Criterion(unity_id=points, best=best), *(Criterion(unity_id=place) for place in places)
+    board = ranking_of(COMPETITORS[:5], points)
+    fold_events(
+        board,
+        *(events.UnityAdded(ranking_id=RANKING, unity_id=u, name=f"{u}") for u in places),
+        events.ClassificationDeclared(ranking_id=RANKING, criteria=criteria),
+    )
+    run: dict[CompetitionId, tuple[CompetitorId, ...]] = {}
+    given_points: dict[CompetitionId, list[events.PointsAdded]] = defaultdict(list)
+    voided = set[CompetitionId]()
+    for race, order in season:
+        if order and race not in run:
+            run[race] = order
+            deltas = [
+                Delta(who, unity_id, amount)
+                for place, who in enumerate(order)
+                for unity_id, amount in ((points, POINTS_BY_PLACE[place]), (places[place], 1))
+            ]
+            given_points[race] = [events.PointsAdded(ranking_id=RANKING, deltas=tuple(deltas), competition_id=race)]
+            fold_events(board, events.CompetitionAdded(competition_id=race, group_id=1, participants=order))
+            fold_events(board, *given_points[race])
+        elif not order and race in run:
+            counts_again = race in voided
+            voided ^= {race}
+            kind = events.CompetitionUnvoided if counts_again else events.CompetitionVoided
+            sign = 1 if counts_again else -1
+            fold_events(board, kind(competition_id=race), *reversals(given_points[race], race, sign))
+        counted = [its for race, its in run.items() if race not in voided]
+        keys = {}
+        for who in COMPETITORS[:5]:
+            came_in = [its.index(who) for its in counted if who in its]
+            won = sorted([POINTS_BY_PLACE[place] for place in came_in], reverse=True)
+            keys[who] = (sum(won[:best]), *(came_in.count(place) for place in range(len(places))))
+        expected = [
+            (who, 1 + sum(other > keys[who] for other in keys.values()))
+            for who in sorted(keys, key=lambda who: [-n for n in keys[who]])
+        ]
+        assert [(line.competitor_id, line.position) for line in classification(board)] == expected
 
 
 # ── Football ────────────────────────────────────────────────────────────────────────────────────────────
@@ -372,6 +554,7 @@ class League:
             events.UnityAdded(ranking_id=RANKING, unity_id=GOALS, name="goals"),
             events.ClassificationDeclared(ranking_id=RANKING, criteria=criteria),
         )
+        with_sums(self.board, ())
 
     def play(self, number: int) -> None:
         match = self.matches[number]

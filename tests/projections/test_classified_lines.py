@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Generator
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any, Final
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -12,19 +14,21 @@ from hypothesis import strategies as st
 from engine.domain import events
 from engine.domain.errors import TooMuchWork
 from engine.domain.events import Criterion, Delta, Event, Recorded
-from engine.domain.terms import OPERATOR, CompetitorId, Sequence, TournamentId
+from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Sort, TournamentId, UnityId
 from engine.log.log import Head
 from engine.process.turns import in_turns
 from projections.board import classified_lines
+from projections.board import order as orders_of_lines
 from projections.board.board import Board
-from projections.board.classification import Classified, Counted, in_force
-from projections.board.classified_lines import ClassifiedLines, leading
+from projections.board.classification import Classified, Counted, in_force, leading
+from projections.board.classified_lines import ClassifiedLines
+from projections.board.competition_sums import CompetitionSums, counting
 from projections.board.order import OrderedLines
 from projections.live import orders
 from projections.live.tournament import LiveTournament
 from projections.past.history import finished
 from tests.histories import board_of as board_of_log
-from tests.histories import logs, unhurried
+from tests.histories import fold_events, logs, unhurried, with_sums
 from tests.projections.test_classification import (
     COMPETITORS,
     RANKING,
@@ -33,20 +37,21 @@ from tests.projections.test_classification import (
     classification,
     histories_with_ties,
     history_of,
+    ranking_of,
 )
 
 NOW: Final = datetime(2024, 2, 29, tzinfo=UTC)
 STRANGER: Final = CompetitorId(99)
 
 
-def lines_of(board: Board) -> ClassifiedLines:
+def lines_of(board: Board, counted: Counted | None = None) -> ClassifiedLines:
     ranking = board.rankings[RANKING]
     criteria = in_force(ranking)
     unities = [ranking.unities[criterion.unity_id] for criterion in criteria[: leading(criteria)]]
     order = None
     if unities:
         order = OrderedLines(ranking.participants, unities[0].totals, unities[0].sort, unities[1:])
-    return ClassifiedLines(Counted(board, ranking), criteria, ranking.participants, order, {})
+    return ClassifiedLines(counted or Counted(board, ranking), criteria, ranking.participants, order, {})
 
 
 @unhurried
@@ -68,23 +73,87 @@ def test_a_window_is_a_part_of_the_classification(history: list[Event], start: i
     assert finished(lines_of(board).of([STRANGER])) == {STRANGER: None}
 
 
+def in_small_steps(at_once: int) -> ExitStack:
+    """More than `at_once` competitors are sought by going through all lines."""
+    patched = ExitStack()
+    patched.enter_context(mock.patch.multiple(classified_lines, SOUGHT_AT_ONCE_MAX=at_once, _STEP_COMPETITORS=2))
+    patched.enter_context(mock.patch.object(orders_of_lines, "_RUN_LINES", 3))
+    return patched
+
+
+@pytest.mark.parametrize("at_once", [0, 12])
+@unhurried
+@given(history=histories_with_ties, sought=st.lists(st.sampled_from([*COMPETITORS, STRANGER]), unique=True))
+def test_those_sought_stand_in_the_order_of_the_whole(
+    at_once: int, history: list[Event], sought: list[CompetitorId]
+) -> None:
+    board = board_of(history)
+    with in_small_steps(at_once):
+        found = finished(lines_of(board).among(sought))
+    assert found == [line for line in classification(board) if line.competitor_id in sought]
+
+
+def test_where_totals_alone_decide_no_more_lines_are_looked_at_than_are_asked_for() -> None:
+    """However many are level: here all of them, and one who is better."""
+    main, fouls, _ = UNITIES
+    crowd, lines_asked = tuple(map(CompetitorId, range(1, 3_001))), 20
+    board = ranking_of(crowd, main)
+    fold_events(board, events.UnityAdded(ranking_id=RANKING, unity_id=fouls, name="fouls"))
+    fold_events(board, events.PointsAdded(ranking_id=RANKING, deltas=(Delta(crowd[7], fouls, 1),)))
+    criteria = Criterion(unity_id=main), Criterion(unity_id=fouls)
+    fold_events(board, events.ClassificationDeclared(ranking_id=RANKING, criteria=criteria))
+    looked_at = []
+
+    class Watched(Counted):
+        def total(self, unity_id: UnityId, competitor_id: CompetitorId) -> int:
+            looked_at.append((unity_id, competitor_id))
+            return super().total(unity_id, competitor_id)
+
+    ranking = board.rankings[RANKING]
+    whole = classification(board)
+    lines = lines_of(board, Watched(board, ranking))
+    windows = lines.run(1_500, 1_520), lines.around(whole[1_509].competitor_id, 10), lines.run(0, lines_asked)
+    for window, expected in zip(windows, (whole[1_500:1_520], whole[1_499:1_520], whole[:20]), strict=True):
+        looked_at.clear()
+        assert finished(window) == expected
+        assert len(looked_at) <= len(criteria) * (lines_asked + 3)
+    named = [crowd[7], crowd[2_000]]
+    looked_at.clear()
+    assert list(finished(lines.of(named)).values()) == [line for line in whole if line.competitor_id in named]
+    assert finished(lines.among(named)) == [line for line in whole if line.competitor_id in named]
+    assert len(looked_at) <= 2 * len(named) * len(criteria) * 3
+
+
 # ── In a live ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def live_of(history: list[Event]) -> LiveTournament:
-    live = LiveTournament(TournamentId(1), Head(Sequence(0), b""), Board())
-    fold(live, *history)
+class RecordedLive(LiveTournament):
+    """A live with its log."""
+
+    def __init__(self) -> None:
+        super().__init__(TournamentId(1), Head(Sequence(0), b""), Board())
+        self.log: list[Recorded] = []
+
+    def append(self, *history: Event) -> None:
+        for event in history:
+            sequence = Sequence(self.head.sequence + 1)
+            self.log.append(Recorded(sequence, NOW, OPERATOR, None, event))
+            self.fold(self.log[-1:], Head(sequence, b""))
+
+    async def read_sums(self, ranking_id: RankingId, sequence: Sequence) -> CompetitionSums:
+        sums = CompetitionSums()
+        await in_turns(counting(sums, ranking_id, self.log[:sequence]))
+        return sums
+
+
+def live_of(history: list[Event]) -> RecordedLive:
+    live = RecordedLive()
+    live.append(*history)
     return live
 
 
-def fold(live: LiveTournament, *history: Event) -> None:
-    for event in history:
-        sequence = Sequence(live.head.sequence + 1)
-        live.fold([Recorded(sequence, NOW, OPERATOR, None, event)], Head(sequence, b""))
-
-
-async def whole_of(live: LiveTournament) -> list[Classified]:
-    async with live.classifications.lines(RANKING) as lines:
+async def whole_of(live: RecordedLive) -> list[Classified]:
+    async with live.classifications.lines(RANKING, live.read_sums) as lines:
         return await in_turns(lines.run(0, len(lines)))
 
 
@@ -95,7 +164,7 @@ def test_a_live_classifies_as_a_replay_does_after_every_event(history: list[Even
         founding = len(COMPETITORS) + len(UNITIES) + 1
         live = live_of(history[:founding])
         for number, event in enumerate(history[founding:], start=founding + 1):
-            fold(live, event)
+            live.append(event)
             reversal_follows = number < len(history) and isinstance(history[number], events.PointsReversed)
             if not reversal_follows:  # a voiding and its reversals are one block
                 assert await whole_of(live) == classification(board_of(history[:number]))
@@ -105,38 +174,41 @@ def test_a_live_classifies_as_a_replay_does_after_every_event(history: list[Even
         asyncio.run(follow())
 
 
+def meanwhile(more: list[Event]) -> list[Event]:
+    """What of another history may follow any of them, and what changes the order of all lines."""
+    points = events.PointsAdded | events.PointsReversed
+    others = events.CompetitionVoided | events.CompetitionUnvoided | events.ClassificationDeclared
+    return [
+        *(event for event in more if isinstance(event, points | others)),
+        events.UnityChanged(ranking_id=RANKING, unity_id=next(iter(UNITIES)), sort=Sort.ASC),
+        events.ParticipantsChanged(ranking_id=RANKING, removed=tuple(COMPETITORS[2:5])),
+    ]
+
+
+@pytest.mark.parametrize("at_once", [None, 0, 12])
 @unhurried
 @given(history=histories_with_ties, more=histories_with_ties)
-def test_what_is_folded_while_lines_are_computed_does_not_change_them(history: list[Event], more: list[Event]) -> None:
+def test_what_is_folded_while_lines_are_computed_does_not_change_them(
+    at_once: int | None, history: list[Event], more: list[Event]
+) -> None:
+    """Whether all lines are asked for or those of competitors, who are looked up one by one or not."""
     live = live_of(history)
     expected = classification(board_of(history))
-    later = [
-        event
-        for event in more
-        if isinstance(
-            event,
-            events.PointsAdded
-            | events.PointsReversed
-            | events.CompetitionVoided
-            | events.CompetitionUnvoided
-            | events.ClassificationDeclared,
-        )
-    ]
-    later.append(events.UnityChanged(ranking_id=RANKING, unity_id=next(iter(UNITIES)), sort="ASC"))  # type: ignore[arg-type]
-    later.append(events.ParticipantsChanged(ranking_id=RANKING, removed=tuple(COMPETITORS[2:5])))
 
     async def follow() -> list[Classified]:
-        async with live.classifications.lines(RANKING) as lines:
-            steps: Generator[None, None, list[Classified]] = lines.run(0, len(lines))
-            waiting = iter(later)
+        async with live.classifications.lines(RANKING, live.read_sums) as lines:
+            steps: Generator[None, None, list[Classified]]
+            steps = lines.run(0, len(lines)) if at_once is None else lines.among(COMPETITORS)
+            waiting = iter(meanwhile(more))
             while True:
                 try:
                     next(steps)
                 except StopIteration as end:
                     return list(end.value)
-                fold(live, *[event for event in [next(waiting, None)] if event is not None])
+                live.append(*[event for event in [next(waiting, None)] if event is not None])
 
-    assert asyncio.run(follow()) == expected
+    with in_small_steps(at_once or 0):
+        assert asyncio.run(follow()) == expected
     assert live.classifications.held == []
 
 
@@ -155,13 +227,13 @@ def test_lines_are_computed_again_only_when_something_of_the_ranking_has_changed
 
     monkeypatch.setattr(classified_lines, "classified", counting)
     first = asyncio.run(whole_of(live))
-    fold(live, events.CompetitorRegistered(competitor_id=STRANGER, name="Stranger"))
+    live.append(events.CompetitorRegistered(competitor_id=STRANGER, name="Stranger"))
     assert asyncio.run(whole_of(live)) == first
     assert len(computed) == 1
-    fold(live, events.PointsAdded(ranking_id=RANKING, deltas=(Delta(COMPETITORS[3], main, 5),)))
+    live.append(events.PointsAdded(ranking_id=RANKING, deltas=(Delta(COMPETITORS[3], main, 5),)))
     assert asyncio.run(whole_of(live))[0].competitor_id == COMPETITORS[3]
     assert len(computed) == 2
-    fold(live, events.ClassificationDeclared(ranking_id=RANKING, criteria=(Criterion(unity_id=fouls),)))
+    live.append(events.ClassificationDeclared(ranking_id=RANKING, criteria=(Criterion(unity_id=fouls),)))
     assert asyncio.run(whole_of(live)) == [Classified(competitor_id, 1, (0,), None) for competitor_id in COMPETITORS]
 
 
@@ -170,7 +242,7 @@ def test_a_question_that_would_look_at_too_much_is_refused(monkeypatch: pytest.M
     live = live_of(history_of((Criterion(unity_id=main, best=1),), [()] * 10, [], set()))
     monkeypatch.setattr(classified_lines, "CLASSIFIED_SUMS_MAX", len(COMPETITORS))
     assert len(asyncio.run(whole_of(live))) == len(COMPETITORS)
-    fold(live, events.PointsAdded(ranking_id=RANKING, deltas=(Delta(COMPETITORS[3], main, 5),)))
+    live.append(events.PointsAdded(ranking_id=RANKING, deltas=(Delta(COMPETITORS[3], main, 5),)))
     monkeypatch.setattr(classified_lines, "CLASSIFIED_SUMS_MAX", len(COMPETITORS) - 1)
     with pytest.raises(TooMuchWork):
         asyncio.run(whole_of(live))
@@ -181,7 +253,7 @@ def test_a_question_that_would_look_at_too_much_is_refused(monkeypatch: pytest.M
 @given(logs())
 def test_any_history_classifies_its_rankings(log: list[Recorded]) -> None:
     """Whoever leaves, returns or was never there: everybody in the list has one line."""
-    board = board_of_log(log)
+    board = with_sums(board_of_log(log), [recorded.event for recorded in log])
     for ranking_id, ranking in board.rankings.items():
         lines = classification(board, ranking_id)
         assert sorted(line.competitor_id for line in lines) == sorted(ranking.participants)

@@ -11,11 +11,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from engine.database.pool import Database, open_database
-from engine.domain.terms import OPERATOR
+from engine.domain.terms import OPERATOR, TournamentId
 from engine.process.telemetry import DIFFERENCES, DIFFERING, VERIFIED_EVENTS, VERIFIED_TOURNAMENTS
 from projections.verification import continuous, stored_log, witness
 from projections.verification.all_tournaments import Plan
 from projections.verification.continuous import verify_continuously
+from projections.verification.noted import last_verified
 from projections.verification.progress import ProgressFile
 from tests.desks import until
 from tests.tampering import LAST, stage, tamper
@@ -85,6 +86,13 @@ async def test_findings_are_logged_and_counted_and_it_goes_on(database: Database
         await until(rounds(lines, 3))
         assert DIFFERING._value.get() == 1
         await owner.execute("ALTER TABLE event ENABLE TRIGGER append_only")
+    async with database.connection() as connection:
+        noted = await last_verified(connection, [staged.tournament_id, sound.tournament_id, TournamentId(10**9)])
+    assert {one: bool(last.differences) for one, last in noted.items()} == {
+        staged.tournament_id: True,
+        sound.tournament_id: False,
+    }
+    assert {last.sequence for last in noted.values()} == {LAST}
     found = of(lines, "difference_found")
     assert {(line["tournament"], line["sequence"]) for line in found} == {("", None), (staged.slug, LAST)}
     assert {line["log_level"] for line in found} == {"error"}

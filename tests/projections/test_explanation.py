@@ -7,8 +7,10 @@ from engine.domain.events import Points, PointsAdded, Recorded, UnityChanged
 from engine.domain.terms import CompetitorId
 from projections.board.board import Board, Ranking, Unity
 from projections.board.standing import standings
-from projections.past.explanation import Cause, Explainer, Overtaking, Place
-from tests.histories import board_of, logs, unhurried
+from projections.past.explanation import Cause, Explainer, Neighbours, Overtaking, Place
+from projections.past.history import finished
+from tests.histories import board_of, logs, unhurried, with_sums
+from tests.projections.test_classification import classification
 from tests.projections.test_history import boards
 
 
@@ -89,3 +91,21 @@ def test_steps_are_what_a_recount_finds_wherever_they_begin(log: list[Recorded],
         assert all(
             (o.who_total, o.whom_total) == (totals.get(o.who, 0), totals.get(o.whom, 0)) for o in step.overtakings
         )
+
+
+@unhurried
+@given(logs(), st.data())
+def test_neighbours_are_those_of_the_classification_if_one_is_declared(
+    log: list[Recorded], data: st.DataObject
+) -> None:
+    board = with_sums(board_of(log), [recorded.event for recorded in log])
+    for ranking_id, ranking in board.rankings.items():
+        her = data.draw(st.sampled_from(list(board.competitors)))
+        neighbours = finished(Explainer(board, ranking_id, next(iter(ranking.unities)), her).neighbours())
+        if not ranking.criteria:
+            assert neighbours is None
+            continue
+        lines = classification(board, ranking_id)
+        hers = [n for n, line in enumerate(lines) if line.competitor_id == her]
+        near = [lines[max(n - 1, 0) : n + 2] for n in hers]
+        assert neighbours == Neighbours(ranking.criteria, near[0] if near else [])

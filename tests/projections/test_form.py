@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from engine.domain import events
 from engine.domain.events import Points, Recorded
 from engine.domain.terms import CompetitionId, CompetitorId, UnityId
-from projections.board.board import Revisions, fold
+from projections.board.board import Revisions, fold, give_sums
+from projections.board.competition_sums import CompetitionSums, counting
 from projections.board.form import CompetitionSum, forms, looked_at
 from projections.past.history import finished
 from tests.histories import board_of, logs, unhurried
@@ -53,11 +54,13 @@ def test_a_form_is_the_end_of_a_recount_whatever_is_folded_once_it_has_begun(
     for ranking_id in board_of(log[:moment]).rankings:
         for unity_id in board_of(log[:moment]).rankings[ranking_id].unities:
             board = board_of(log[:moment])
-            unity = board.rankings[ranking_id].unities[unity_id]
+            sums = CompetitionSums()
+            finished(counting(sums, ranking_id, log[:moment]))
+            give_sums(board, ranking_id, sums)
             everybody = list(board.competitors)
             whole = recounted(log[:moment], unity_id)
-            assert looked_at(unity, everybody) >= sum(map(len, whole.values()))
-            steps = forms(board, unity, everybody, last)
+            assert looked_at(sums, unity_id, everybody) >= sum(map(len, whole.values()))
+            steps = forms(board, sums, unity_id, everybody, last)
             next(steps)
             for recorded in log[moment:]:
                 fold(board, Revisions(), recorded)

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.events import Points, PointsAdded, PointsReversed, Recorded
+from engine.domain.events import ClassificationDeclared, Points, PointsAdded, PointsReversed, Recorded
 from engine.domain.terms import CompetitorId, Sort, UnityId
 from projections.board.board import Board, Ranking, Revisions, fold
 from projections.board.enrolment import Enrolment, Totals
 from projections.board.order import OrderedLines
 from projections.board.standing import standings
-from projections.past.history import Filter, Historian, HistoryLine
+from projections.past.history import AnyLine, DeclarationLine, Filter, Historian, HistoryLine
 from tests.histories import board_of, copied, logs, unhurried
 
 
@@ -30,10 +30,12 @@ def positions(ranking: Ranking, unity_id: UnityId) -> dict[CompetitorId, int]:
     return {s.competitor_id: s.position for s in standings(ranking.participants, unity.totals, unity.sort)}
 
 
-def recounted(log: list[Recorded], ranking_id: int) -> list[HistoryLine]:
-    lines: list[HistoryLine] = []
+def recounted(log: list[Recorded], ranking_id: int) -> list[AnyLine]:
+    lines: list[AnyLine] = []
     for recorded, before, after in boards(log):
         event = recorded.event
+        if isinstance(event, ClassificationDeclared) and event.ranking_id == ranking_id:
+            lines.append(DeclarationLine(recorded.sequence, recorded.recorded_at, recorded.actor, event.criteria))
         if not isinstance(event, Points) or event.ranking_id != ranking_id:
             continue
         for n, delta in enumerate(event.deltas):
@@ -81,7 +83,10 @@ def test_running_totals_end_at_the_totals_of_the_board(log: list[Recorded]) -> N
     for ranking_id, ranking in board.rankings.items():
         historian = Historian(Board(), ranking_id)
         last = {
-            (line.unity_id, line.competitor_id): line.total for recorded in log for line in historian.lines(recorded)
+            (line.unity_id, line.competitor_id): line.total
+            for recorded in log
+            for line in historian.lines(recorded)
+            if isinstance(line, HistoryLine)
         }
         totals = {(u, c): total for u, unity in ranking.unities.items() for c, total in unity.totals.items()}
         assert {of: total for of, total in last.items() if total} == totals
@@ -97,9 +102,9 @@ def test_a_filter_takes_the_lines_that_have_all_it_names(log: list[Recorded], da
             continue
         one = data.draw(st.sampled_from(lines))
         fields = data.draw(st.sets(st.sampled_from(["unity_id", "competitor_id", "competition_id", "actor"])))
-        asked = {name: getattr(one, name) for name in fields if getattr(one, name) is not None}
+        asked = {name: getattr(one, name) for name in fields if getattr(one, name, None) is not None}
         taken = [line for line in lines if Filter(**asked).takes(line)]
-        assert taken == [line for line in lines if all(getattr(line, name) == it for name, it in asked.items())]
+        assert taken == [line for line in lines if all(getattr(line, name, None) == it for name, it in asked.items())]
         assert one in taken
 
 

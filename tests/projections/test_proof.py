@@ -22,7 +22,7 @@ from projections.verification.proof import Proof
 from tests.projections.test_tables import block_sizes, on_the_database, rich_histories, written
 from tests.tampering import LAST, Stage, stage, tamper
 
-SCRIPT: Final = Path(__file__).parents[2] / "docs" / "audit" / "check_proof.py"
+SCRIPT: Final = Path(__file__).parents[2] / "projections" / "verification" / "check_proof.py"
 
 
 async def proven(

@@ -15,7 +15,7 @@ from projections.tables import rebuild as rebuild_module
 from projections.tables import snapshots, tables
 from projections.tables.rebuild import rebuild
 from projections.tables.worker import Worker
-from tests.desks import Arena, desk_at, holding, open_arena, record, submit, until, waiting_for_locks
+from tests.desks import Arena, desk_at, end_session, holding, open_arena, record, submit, until, waiting_for_locks
 from tests.poison import cut_tail, poison
 from tests.projections.test_tables import (
     assert_live_shows_the_log,
@@ -145,7 +145,7 @@ async def test_one_that_is_killed_halfway_leaves_everything_as_it_was(
     async with holding(dsn, "SELECT 1 FROM total WHERE tournament_id = $1 FOR UPDATE", arena.tournament_id):
         rebuilding = asyncio.create_task(rebuild(database, arena.tournament_id))
         (pid,) = await until(lambda: waiting_for_locks(owner, "DELETE FROM total"))
-        await owner.execute("SELECT pg_terminate_backend($1)", pid)
+        await end_session(owner, pid)
         with pytest.raises(DatabaseUnavailable):
             await rebuilding
     assert await in_tables(database, arena.tournament_id) == before

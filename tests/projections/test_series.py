@@ -19,10 +19,13 @@ def test_points_are_those_of_the_log_and_the_last_one_is_among_them(log: list[Re
         for unity_id in ranking.unities:
             with pytest.MonkeyPatch.context() as small:
                 small.setattr(series, "SERIES_POINTS_MAX", most)
+                some = tuple(ranking.participants)[1::2]
                 board, followed, expected = Board(), Series(ranking_id, unity_id), {}
+                of_some = Series(ranking_id, unity_id, some)
                 for recorded in log:
                     fold(board, Revisions(), recorded)
                     followed.follow(board, recorded)
+                    of_some.follow(board, recorded)
                     event = recorded.event
                     if isinstance(event, Points) and unity_id in {delta.unity_id for delta in event.deltas}:
                         then = board.rankings[ranking_id]
@@ -33,6 +36,10 @@ def test_points_are_those_of_the_log_and_the_last_one_is_among_them(log: list[Re
                         expected[recorded.sequence] = at, {line.competitor_id: line for line in lines}
                         assert followed.points[-1].sequence == recorded.sequence
                         assert len(followed.points) <= most + 1
+            assert [(point.sequence, point.at, point.lines) for point in of_some.points] == [
+                (point.sequence, point.at, {one: line for one, line in point.lines.items() if one in some})
+                for point in followed.points
+            ]
             *earlier, last = followed.points or [None]
             assert [m for m in earlier if m and (m.at, m.lines) != expected[m.sequence]] == []
             unity = ranking.unities[unity_id]

@@ -23,6 +23,8 @@ from engine.domain.events import (
     Ignored,
     PointsAdded,
     PointsReversed,
+    PublicationFrozen,
+    PublicationRevealed,
     Recorded,
 )
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, Sequence, TournamentId
@@ -95,7 +97,7 @@ async def history(database: Database, arena: Arena) -> list[HistoryLine]:
     head = await head_of(database, arena.tournament_id)
     span = Span(Sequence(1), head.sequence)
     of_span = Past(database).lines(arena.tournament_id, arena.ranking_id, span)
-    return [line async for _, of_slice in of_span for line in of_slice]
+    return [line async for _, of_slice in of_span for line in of_slice if isinstance(line, HistoryLine)]
 
 
 # ── One event ───────────────────────────────────────────────────────────────────────────────────────────
@@ -182,7 +184,12 @@ async def test_wherever_it_lies_the_others_lead_to_what_they_led_to_without_it(
     async with database.connection() as connection:
         loaded = await tournament.load(connection, tournament_id)
         slug = await log.slug_of(connection, tournament_id)
-    expected = board_of([Recorded(Sequence(n), NOW, OPERATOR, None, event) for n, event in enumerate(history)])
+    expected = board_of(
+        [
+            Recorded(moved[Sequence(n)], NOW, OPERATOR, None, _moved(event, moved))
+            for n, event in enumerate(history, start=2)
+        ]
+    )
     assert judged_by(loaded.board) == judged_by(expected)
     assert totals_of(loaded.board) == totals_of(expected)
     await Worker(database).catch_up()
@@ -190,8 +197,15 @@ async def test_wherever_it_lies_the_others_lead_to_what_they_led_to_without_it(
 
 
 def _moved(event: Event, moved: dict[Sequence, Sequence]) -> Event:
-    if isinstance(event, PointsReversed):
-        return msgspec.structs.replace(event, reverses=moved[event.reverses])
+    """The event with the sequences that it names as they are in this log. The public saw the poisons too that lie
+    between an event and the next one."""
+    match event:
+        case PointsReversed():
+            return msgspec.structs.replace(event, reverses=moved[event.reverses])
+        case PublicationFrozen():
+            return msgspec.structs.replace(event, at=moved[Sequence(event.at + 1)] - 1)
+        case PublicationRevealed() if event.to is not None:
+            return msgspec.structs.replace(event, to=moved[Sequence(event.to + 1)] - 1)
     return event
 
 

@@ -31,7 +31,8 @@ from projections.live.tournament import LiveTournament
 from projections.tables import tables
 from projections.tables import worker as worker_module
 from projections.tables.worker import Worker
-from tests.histories import board_of, histories, judged_by, runs, unhurried
+from tests.conftest import only_plain, only_together
+from tests.histories import board_of, histories, judged_by, runs, unhurried, with_sums
 from tests.projections.test_board import laid_out
 from tests.projections.test_classification import classification, histories_with_ties
 from tests.tournaments import open_new_tournament
@@ -130,6 +131,7 @@ _ROWS: Final = """
     SELECT array_agg(r.row ORDER BY r.row)
     FROM (
         SELECT to_jsonb(t) - 'recorded_at' FROM checkpoint AS t
+        UNION ALL SELECT to_jsonb(t) FROM publication AS t
         UNION ALL SELECT to_jsonb(t) FROM competitor AS t
         UNION ALL SELECT to_jsonb(t) FROM competition AS t
         UNION ALL SELECT to_jsonb(t) FROM participant AS t
@@ -137,14 +139,14 @@ _ROWS: Final = """
         UNION ALL SELECT to_jsonb(t) FROM enrolment AS t
         UNION ALL SELECT to_jsonb(t) FROM unity AS t
         UNION ALL SELECT to_jsonb(t) FROM total AS t
-        UNION ALL SELECT to_jsonb(t) FROM competition_sum AS t
     ) AS r (row)
 """
 _EMPTY: Final = """
-    TRUNCATE checkpoint, competitor, competition, participant, ranking, enrolment, unity, total, competition_sum
+    TRUNCATE checkpoint, publication, competitor, competition, participant, ranking, enrolment, unity, total
 """
 
 
+@only_together
 @settings(on_the_database, max_examples=10)
 @given(
     many=st.lists(st.tuples(histories(commands_max=20), block_sizes), min_size=2, max_size=6),
@@ -426,12 +428,14 @@ _CLASSIFICATION: Final = """
 """
 
 
+@only_plain
 @on_the_database
 @given(history=rich_histories | histories_with_ties)
 async def test_the_view_of_classifications_shows_what_the_fold_does(database: Database, history: list[Event]) -> None:
     tournament_id = await written(database, history, everything_at_once)
     await Worker(database).catch_up()
     _, board = await in_tables(database, tournament_id)
+    with_sums(board, history)
     async with database.connection() as connection:
         rows = await connection.fetch(_CLASSIFICATION, tournament_id)
     shown = {(row[0], row[1]): (row[2], tuple(row[3]), row[4]) for row in rows}

@@ -22,7 +22,8 @@ from projections.tables import worker as worker_module
 from projections.tables.tables import Touched
 from projections.tables.wakeup import CHANNEL, HINTS_MAX, TOURNAMENTS_MAX, Waker
 from projections.tables.worker import Worker
-from tests.desks import Arena, holding, open_arena, record, until, waiting_for_locks
+from tests.conftest import only_distributed, only_together
+from tests.desks import Arena, end_session, holding, open_arena, record, until, waiting_for_locks
 from tests.poison import POISONS, append_text, poison, repair
 from tests.proxy import proxy
 from tests.restoring import backup
@@ -153,14 +154,18 @@ async def test_a_worker_that_is_killed_in_the_middle_leaves_nothing_half_done(
             BEGIN
                 PERFORM pg_advisory_xact_lock(7);
                 RETURN NEW;
-            END $$;
+            END $$
+            """
+        )
+        await owner.execute(
+            """
             CREATE TRIGGER hold BEFORE UPDATE ON checkpoint FOR EACH ROW EXECUTE FUNCTION hold()
             """
         )
     async with holding(dsn, lock):
         working = asyncio.create_task(Worker(database).catch_up())
         (pid,) = await until(lambda: waiting_for_locks(owner, statement))
-        await owner.execute("SELECT pg_terminate_backend($1)", pid)
+        await end_session(owner, pid)
         with pytest.raises(DatabaseUnavailable):
             await working
     assert await owner.fetchrow("SELECT * FROM checkpoint") == before
@@ -252,6 +257,7 @@ async def spoil_the_chain(owner: asyncpg.Connection, arena: Arena) -> None:
 
 
 @pytest.mark.parametrize("spoil", [spoil_an_event, spoil_a_row, spoil_the_tags, spoil_the_chain])
+@only_together
 async def test_what_is_wrong_with_one_of_many_keeps_it_alone_and_the_others_together(
     database: Database, owner: asyncpg.Connection, spoil: Callable[[asyncpg.Connection, Arena], Awaitable[None]]
 ) -> None:
@@ -283,6 +289,7 @@ def batches(said: list[MutableMapping[str, Any]]) -> list[int]:
     return [line["tournaments"] for line in said if line["event"] == "tables_folded"]
 
 
+@only_together
 async def test_a_tournament_that_is_repaired_is_folded_together_with_the_others_again(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,6 +346,7 @@ async def test_a_defect_that_one_of_many_meets_does_not_hold_up_the_others(
         await until(lambda: are_up_to_date(owner, *arenas))
 
 
+@only_together
 async def test_a_busy_tournament_has_no_more_of_a_batch_than_the_others(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,6 +364,7 @@ async def test_a_busy_tournament_has_no_more_of_a_batch_than_the_others(
     assert await worker.catch_up() == 90
 
 
+@only_together
 async def test_what_is_too_heavy_for_a_batch_is_folded_alone_next(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -613,6 +622,30 @@ async def test_a_worker_with_nothing_to_do_does_not_look_through_the_heads_until
     assert len(looked) < len(asked) / 3
 
 
+@only_distributed
+async def test_the_sweep_asks_all_shards_at_few_of_the_looks_only(
+    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.01)
+    swept: list[None] = []
+    moment = tables.moment
+
+    async def counted(connection: asyncpg.Connection) -> str | None:
+        swept.append(None)
+        return await moment(connection)
+
+    monkeypatch.setattr(tables, "moment", counted)
+    arena = await open_arena(database)
+    async with working(database) as worker:
+        await until(lambda: are_up_to_date(owner, arena))
+        await until(lambda: not worker._sweep.hurried)
+        looks, before = worker._looks, len(swept)
+        await add(owner, arena, 1)  # nobody gives a hint
+        await until(lambda: are_up_to_date(owner, arena))
+        await until(lambda: worker._looks > looks + 50)
+        assert len(swept) - before <= (worker._looks - looks) // worker_module.DISTRIBUTED_SWEEP_LOOKS + 1
+
+
 async def test_what_nobody_told_of_is_found_though_a_look_shows_a_part_of_the_tournaments_only(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -715,7 +748,7 @@ async def test_a_worker_survives_a_database_that_is_away_for_a_while(
     ("away", "back", "error"),
     [
         ("ALTER SCHEMA tallybook RENAME TO away", "ALTER SCHEMA away RENAME TO tallybook", "UndefinedTableError"),
-        ("ALTER TABLE head RENAME TO away", "ALTER TABLE away RENAME TO head", "UndefinedTableError"),
+        ("ALTER TABLE append_lock RENAME TO away", "ALTER TABLE away RENAME TO append_lock", "UndefinedTableError"),
         (
             "ALTER TABLE checkpoint RENAME sequence TO away",
             "ALTER TABLE checkpoint RENAME away TO sequence",

@@ -8,6 +8,7 @@ from typing import Any
 
 import cyclopts
 import pytest
+from cyclopts import App
 from rich.console import Console
 
 from api.cli import printing
@@ -55,6 +56,16 @@ def said_here(arguments: list[str]) -> Said:
             printing.refused(error)
             code = 1
     return Said(code, out.getvalue(), err.getvalue())
+
+
+def commands(part: App, *above: str) -> dict[str, App]:
+    """Every command of the tree, by the words that it is called with."""
+    found: dict[str, App] = {}
+    for name in part:
+        if not name.startswith("-"):
+            command, words = part[name], (*above, name)
+            found |= commands(command, *words) if command.default_command is None else {" ".join(words): command}
+    return found
 
 
 @pytest.fixture

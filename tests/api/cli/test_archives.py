@@ -21,9 +21,10 @@ from engine.log import archive, log
 from projections.tables.worker import Worker
 from projections.verification.archives import IMPORTED_ID_MAX
 from tests.api.cli.conftest import Tallybook
-from tests.conftest import Administrator
+from tests.conftest import EMPTY, Administrator
 from tests.desks import open_arena
 from tests.poison import poison
+from tests.tampering import tamper
 
 LOG_TABLES = ("tournament", "event", "block", "idempotency")
 
@@ -32,7 +33,7 @@ LOG_TABLES = ("tournament", "event", "block", "idempotency")
 def other_dsn(administrator: Administrator, dsn: str) -> Iterator[str]:
     """The address of another migrated database."""
     name = dsn.partition("/test_")[2].partition("?")[0]
-    administrator.copy("tallybook_template", f"other_{name}")
+    administrator.copy(EMPTY, f"other_{name}")
     yield dsn.replace(f"/test_{name}?", f"/other_{name}?")
     administrator.drop(f"other_{name}")
 
@@ -296,8 +297,7 @@ async def test_an_id_that_is_taken_is_refused_and_named(
         if only_in_tables:
             await Worker(database).catch_up()
     if only_in_tables:  # as a block that was written before `created` was kept
-        await other_owner.execute("ALTER TABLE block DISABLE TRIGGER append_only")
-        await other_owner.execute("UPDATE block SET created = NULL")
+        await tamper(other_owner, "UPDATE block SET created = NULL")
     assert await other.refused("tournament", "import", str(exported)) == [
         f"Ids of the archive are taken in this database: {taken}."
     ]
@@ -335,8 +335,7 @@ async def test_ids_that_are_ahead_stay_ahead(other: Tallybook, other_owner: asyn
 async def test_a_log_that_does_not_make_its_digests_is_not_exported(
     tallybook: Tallybook, owner: asyncpg.Connection, slug: str, tmp_path: Path
 ) -> None:
-    await owner.execute("ALTER TABLE event DISABLE TRIGGER append_only")
-    await owner.execute("UPDATE event SET body = replace(body, 'Zo', 'Ze') WHERE sequence = 2")
+    await tamper(owner, "UPDATE event SET body = replace(body, 'Zo', 'Ze') WHERE sequence = 2")
     file = tmp_path / "cup.archive"
     (reason,) = await tallybook.refused("tournament", "export", slug, "--output", str(file))
     assert reason == "The events from 2 to 2 of cup do not make their digest; `tallybook verify cup` says more."

@@ -194,3 +194,35 @@ async def test_prove_exits_with_3_where_the_log_does_not_verify_and_with_1_where
     proved = await ran(dsn, "prove", staged.slug, "7")
     assert (proved.code, proved.out) == (3, "")
     assert "nothing is proved" in proved.err
+
+
+# ── check-proof ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_check_proof_prints_the_event_that_is_proven_and_asks_no_database(
+    dsn: str, staged: Stage, tmp_path: Path
+) -> None:
+    file, notes = tmp_path / "proof.json", tmp_path / "digests"
+    file.write_text((await ran(dsn, "prove", staged.slug, "7")).out)
+    await ran(dsn, "digests", "--output", str(notes))
+    for known in (json.loads(file.read_text())["digest"], str(notes)):
+        checked = said("check-proof", str(file), known, cwd=tmp_path)
+        assert (checked.code, checked.err, checked.json["sequence"]) == (0, "", 7)
+    assert said("check-proof", "-", str(notes), stdin=file).json == checked.json
+
+
+async def test_check_proof_exits_with_3_for_what_is_not_proven_and_with_1_for_what_cannot_be_read(
+    dsn: str, staged: Stage, tmp_path: Path
+) -> None:
+    file = tmp_path / "proof.json"
+    file.write_text((await ran(dsn, "prove", staged.slug, "7")).out)
+    forged = said("check-proof", str(file), "00" * 32)
+    assert (forged.code, forged.out) == (3, "")
+    assert forged.err.startswith("NOT proven: it leads to the digest ")
+    assert said("check-proof", str(file), "0" * 63).err == f"{'0' * 63} cannot be read: No such file or directory.\n"
+    file.write_text("nonsense")
+    assert said("check-proof", str(file), "00" * 32).err.startswith("NOT proven: ")
+    nowhere = str(tmp_path / "nowhere")
+    assert said("check-proof", nowhere, "00" * 32) == Said(
+        1, "", f"{nowhere} cannot be read: No such file or directory.\n"
+    )

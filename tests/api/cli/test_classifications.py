@@ -1,13 +1,18 @@
 """Commands about classifications say the same as HTTP does."""
 
+import csv
+import io
+import json
 import re
 from typing import Any
 
 import pytest
 
+from projections.board import classified_lines
 from tests.api.cli.conftest import Tallybook
 from tests.api.service import Season
 from tests.api.test_classification import League
+from tests.api.test_past import history
 
 
 @pytest.fixture
@@ -43,6 +48,46 @@ async def test_what_is_declared_on_the_command_line_is_shown_as_over_http(tallyb
     assert (await over_http())["criteria"] == [{"unity": league.points}]
 
 
+async def test_history_lists_declarations_in_every_format(tallybook: Tallybook, league: League) -> None:
+    await tallybook("classification", "declare", *of(league), "points:best=18", "fouls:among=tied")
+    await tallybook("classification", "declare", *of(league))
+    ndjson = await tallybook.done("history", *of(league), "--format", "ndjson")
+    assert [json.loads(line) for line in ndjson.splitlines()] == await history(league.client, league.path)
+    said = await tallybook.done("history", *of(league), "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(said)))
+    assert [row["criteria"] for row in rows[-3:]] == ["", "points, best 18; fouls among the tied", "its main unity"]
+    for row in rows[-2:]:
+        assert [name for name, cell in row.items() if cell] == ["sequence", "recorded_at", "actor", "criteria"]
+    head, *table = (await tallybook.done("history", *of(league))).splitlines()
+    assert [row[head.index("why") :] for row in table[-2:]] == [
+        "classified by points, best 18; fouls among the tied",
+        "classified by its main unity",
+    ]
+
+
+async def test_lines_of_a_classification_are_chosen_and_compared_as_over_http(
+    tallybook: Tallybook, league: League
+) -> None:
+    for who in (league.ben, league.pair):
+        await league.client.put(f"competitors/{who}.json", {"tags": "junior"})
+    await league.declare({"unity": league.points}, {"unity": league.fouls})
+    head = (await league.client.get(f"{league.path}/classification.json")).json["classification"]["sequence"]
+    await league.give(None, (league.pair, league.points, 9))
+    for options, query in (
+        ("--top 1", "top=1"),
+        ("--around Ben", f"around={league.ben}&span=5"),
+        ("--tag junior", "tag=junior"),
+        (f"--since {head}", f"since={head}"),
+        (f"--tag junior --since {head}", f"tag=junior&since={head}"),
+        (f"--since-time 2999-01-01 --at-sequence {head}", f"since_time=2999-01-01&at_sequence={head}"),
+    ):
+        over_http = (await league.client.get(f"{league.path}/classification.json?{query}")).json["classification"]
+        assert await tallybook.json("classification", "show", *of(league), *options.split()) == over_http
+    table = await tallybook.done("classification", "show", *of(league), "--tag", "junior", "--since", str(head))
+    assert re.search(r"1 +│ 1 +│ ▲ 1 up +│ Pair +│ 9 +│", table), table
+    assert re.search(r"2 +│ 3 +│ ▼ 1 down +│ Ben +│ 3 +│ 4 +│ fouls", table), table
+
+
 @pytest.mark.parametrize(
     ("criterion", "reason"),
     [
@@ -59,7 +104,9 @@ async def test_a_criterion_that_is_none_is_refused(
     assert re.fullmatch(reason, said)
 
 
-async def test_an_explanation_ends_with_what_decides_the_classification(tallybook: Tallybook, league: League) -> None:
+async def test_an_explanation_ends_with_what_decides_the_classification(
+    tallybook: Tallybook, league: League, monkeypatch: pytest.MonkeyPatch
+) -> None:
     silent = await tallybook.done("explain", *of(league), str(league.ben))
     assert "classification" not in silent
     undeclared = (await league.client.get(f"{league.path}/classification.json")).json["classification"]["sequence"]
@@ -76,3 +123,9 @@ async def test_an_explanation_ends_with_what_decides_the_classification(tallyboo
         "Ada stands above Pair by points, 3 to 0."
     )
     assert await tallybook.done("explain", *of(league), str(league.ben), "--to", str(undeclared)) == silent
+    over_http = (await league.client.get(f"{league.path}/explain.json?competitor={league.ada}")).json["explanation"]
+    assert await tallybook.json("explain", *of(league), str(league.ada)) == over_http
+    monkeypatch.setattr(classified_lines, "CLASSIFIED_SUMS_MAX", 1)
+    assert (await tallybook.done("explain", *of(league), str(league.ada))).endswith(
+        "\n\nWhat decides the classification would take too long to find out."
+    )

@@ -18,6 +18,7 @@ from api.cli.competition_imports import ImportedCompetitions, play_competitions
 from api.cli.imports import IMPORT_LINES_MAX, Interrupted
 from api.cli.names import Names
 from api.desk.desk import Desk
+from api.interface.fields import FORM_OF_TIMES
 from engine.log import log
 from tests.api.cli.conftest import Tallybook
 from tests.api.test_football import FOOTBALL, SEASONS, SORTS
@@ -181,7 +182,7 @@ async def test_a_score_gives_points_and_goals(imported: Import) -> None:
     }
     first, second, third = await imported.listed()
     names = {name: int(i) for one in (first, second) for i, name in one["participants"].items()}
-    assert (first["started_at"], first["group_id"], first["location"]) == ("2024-03-01 00:00:00", 1, "")
+    assert (first["started_at"], first["group_id"], first["location"]) == ("2024-03-01T00:00:00.000000Z", 1, "")
     assert [one["result"] for one in (first, second, third)] == ["2:1", "0 - 0", DASHED]
     assert [one["winner"] for one in (first, second, third)] == [names["Ajax"], None, names["Celtic"]]
 
@@ -195,7 +196,7 @@ async def test_other_points_for_a_win_a_draw_and_a_loss(imported: Import) -> Non
     await imported("\n".join(rows), "--win", "2", "--draw", "1", "--loss", "-1")
     assert (await imported.table())["points"] == {"Ajax": 3, "Celtic": 1, "Dynamo": 0, "Brest": -1}
     first, second = await imported.listed()
-    assert (first["started_at"], first["group_id"], first["location"]) == ("2024-03-01 18:30:00", 7, "Hall 2")
+    assert (first["started_at"], first["group_id"], first["location"]) == ("2024-03-01T18:30:00.000000Z", 7, "Hall 2")
     assert (second["group_id"], second["location"]) == (1, "")
 
 
@@ -260,8 +261,8 @@ async def test_every_wrong_line_is_named_by_its_number_and_nothing_is_imported(i
     two = "must be two whole numbers, such as 2:1, for two participants, to give points; or add a column 'points'"
     faults = await imported.faults("\n".join(rows))
     assert faults == [
-        "line 3, date: '2024-02-30' must be a time in UTC of the form yyyy-mm-dd HH:ii:ss",
-        "line 4, date: '' must be a time in UTC of the form yyyy-mm-dd HH:ii:ss",
+        f"line 3, date: '2024-02-30' must be {FORM_OF_TIMES}",
+        f"line 4, date: '' must be {FORM_OF_TIMES}",
         "line 4, group: 'one' is not a whole number",
         "line 4, participants: This tournament has no competitor 'Zenit'.",
         f"line 4, score: {two}",
@@ -451,6 +452,7 @@ async def test_cut_off_after_a_portion_it_goes_on(
     assert [one["id"] for one in await imported.listed()] == outcome.ids
 
 
+@pytest.mark.long
 async def test_killed_at_any_moment_it_goes_on_and_doubles_nothing(
     tallybook: Tallybook, imported: Import, owner: asyncpg.Connection, tmp_path: Path
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.api.cli.conftest import Tallybook
 from tests.api.service import Season
 
-TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
 
 @pytest.fixture
@@ -28,14 +28,14 @@ async def test_a_competition_is_added_with_all_that_is_known(tallybook: Tallyboo
     assert full == {
         "id": int(added),
         "group_id": 7,
-        "started_at": "2024-05-01 18:30:00",
+        "started_at": "2024-05-01T18:30:00.000000Z",
         "location": "Hall [b]2[/b]",
         "participants": {str(ben): "Ben", str(ada): "Ada"},
         "result": "0:1",
         "winner": ada,
         "voided_at": None,
     }
-    assert TIMESTAMP.fullmatch(empty.pop("started_at"))
+    assert INSTANT.fullmatch(empty.pop("started_at"))
     assert empty == {
         "id": bare["id"],
         "group_id": 1,
@@ -62,7 +62,7 @@ async def test_competitions_are_listed_by_group_competitor_and_result(
     assert await listed("--no-has-result") == [last]
     assert await listed("--group", "1", "--no-has-result") == []
     voided, *_ = await tallybook.json("competition", "list", slug)
-    assert TIMESTAMP.fullmatch(voided["voided_at"])
+    assert INSTANT.fullmatch(voided["voided_at"])
     assert await tallybook.refused("competition", "list", slug, "--competitor", "999999") == [
         "This tournament has no competitor 999999."
     ]

@@ -1,9 +1,16 @@
-"""The season that `tallybook demo` plays ends as it did."""
+"""The season that `tallybook demo` plays ends as it did, played at once or slowly."""
+
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession
 
 from api.cli import demo
 from api.desk.desk import Desk
-from engine.domain.terms import Sort, TournamentId
+from engine.domain.terms import RankingId, Sort, TournamentId
 from projections.board.standing import standings
+from projections.live.tournament import LiveTournament
+from tests.running import started
 
 FINAL_TABLE = [("Ireland", 20), ("France", 15), ("England", 14), ("Scotland", 12), ("Italy", 11), ("Wales", 4)]
 
@@ -14,10 +21,46 @@ async def test_the_six_nations_of_2024_end_with_the_table_that_is_known(
     async with desk.live_pool.pinned(tournament_id) as live:
         ranking_id = await demo.play(desk, live)
         assert await demo.play(desk, live) == ranking_id  # and playing it again changes nothing
-        ranking = live.board.rankings[ranking_id]
-        points, difference = ranking.unities.values()
-        final = standings(ranking.participants, points.totals, Sort.DESC)
-        table = [(live.board.competitors[line.competitor_id].name, line.total) for line in final]
-    assert table == FINAL_TABLE
+        points, difference = live.board.rankings[ranking_id].unities.values()
+        assert table(live, ranking_id) == FINAL_TABLE
     assert sum(difference.totals.values()) == 0
     assert points.version == 1 + len(demo.MATCHES)
+
+
+async def test_it_is_seen_by_everybody_while_it_is_played_slowly_and_ends_the_same(
+    desk: Desk, tournament_id: TournamentId
+) -> None:
+    async with desk.live_pool.pinned(tournament_id) as live:
+        await demo.open_season(desk, live)
+        opened_at = live.head
+        season = await demo.open_season(desk, live)  # as another process does, which plays it
+        assert live.head == opened_at
+        assert live.board.publication.published
+        assert {total for _, total in table(live, season.ranking_id)} == {0}
+        seen = [table(live, season.ranking_id) async for _ in demo.play_slowly(season, pause_seconds=0)]
+    assert len(seen) == len(demo.MATCHES)
+    assert seen[-1] == FINAL_TABLE
+    assert len({str(one) for one in seen}) > 10  # it moves
+
+
+@pytest.mark.long
+async def test_the_live_demo_begins_a_new_season_each_time_and_its_board_shows_the_first_match(tmp_path: Path) -> None:
+    data = ["--data-dir", str(tmp_path / "data")]
+    for slug in ("six-nations-2024-live", "six-nations-2024-live-2"):
+        with started(tmp_path, "demo", "--live", "--port", "0", *data) as service:
+            address = await service.address()
+            assert f"{address}/board/{slug}\n" in service.err
+            await service.has_said("France 17, Ireland 38")
+            async with ClientSession() as visitor, visitor.get(f"{address}/board/{slug}/table.json") as answer:
+                assert answer.status == 200
+                first = (await answer.json())["lines"][0]
+            assert (first["name"], first["values"][0]) == ("Ireland", "5")
+            assert await service.stopped() == 0
+
+
+def table(live: LiveTournament, ranking_id: RankingId) -> list[tuple[str, int]]:
+    """Names and points of all teams, the best first."""
+    ranking = live.board.rankings[ranking_id]
+    points = next(iter(ranking.unities.values()))
+    lines = standings(ranking.participants, points.totals, Sort.DESC)
+    return [(live.board.competitors[line.competitor_id].name, line.total) for line in lines]

@@ -4,6 +4,7 @@ import asyncio
 import fcntl
 import json
 import signal
+import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 from random import Random
@@ -32,7 +33,7 @@ from engine.log import log
 from tests.api.cli.conftest import Tallybook
 from tests.cut_imports import cut_import
 from tests.desks import HOLD_HEAD, desks_at, holding, record, recorded, until
-from tests.running import Said, opened_by, said, started
+from tests.running import TALLYBOOK, Said, environment, opened_by, said, started
 from tests.tournaments import open_new_tournament
 
 BOM = b"\xef\xbb\xbf"
@@ -160,6 +161,14 @@ async def test_ndjson_has_the_same_with_tags_also_as_an_array(imported: Import) 
         ("Bob", ("a", "b"), "000000"),
         ("Cid", (), "000000"),
     ]
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+async def test_csv_may_have_semicolons_as_spreadsheets_write_it(imported: Import, line_end: str) -> None:
+    rows = ["name;tags;parent", "Ann;a|b;", '"Bob, the 2nd";;Ann', "Cid; c ;"]
+    assert await imported(f"\ufeff{line_end.join(rows)}{line_end}") == 3
+    assert await imported.names() == ["Ann", "Bob, the 2nd", "Cid"]
+    assert await imported(line_end.join(rows).replace(";", ",")) == 0, "they say the same"
 
 
 async def test_csv_and_ndjson_of_the_same_people_are_the_same(imported: Import) -> None:
@@ -296,7 +305,7 @@ async def test_who_is_below_somebody_refused_is_named_too(imported: Import) -> N
 
 @pytest.mark.parametrize(
     "header",
-    ["", "\n", "tags,name", "Name", "name,age", "name,tags,tags", "name,name", "name;tags", " name", "name,", "\0"],
+    ["", "\n", "tags,name", "Name", "name,age", "name,tags,tags", "name,name", "name,", "\0"],
 )
 async def test_the_first_line_must_name_known_columns_once_and_name_first(imported: Import, header: str) -> None:
     assert await imported.refused(f"{header}\nAnn\n" if header else "") == [("", COLUMNS)]
@@ -353,7 +362,9 @@ async def test_what_is_not_utf_8_is_refused_with_the_place(imported: Import, con
 
 
 async def test_only_csv_and_ndjson_that_can_be_read_are_imported(imported: Import, tmp_path: Path) -> None:
-    assert await imported.refused("name\nAnn\n", name="file.txt") == [("", "The file must be .csv or .ndjson.")]
+    assert await imported.refused("name\nAnn\n", name="file.txt") == [
+        ("", "The file must be .csv or .ndjson, or - for standard input.")
+    ]
     (tmp_path / "folder.csv").mkdir()
     for name in ("folder.csv", "nowhere.csv"):
         with pytest.raises(Unreadable, match=r"^The file cannot be read: "):
@@ -388,6 +399,7 @@ async def test_ids_are_those_of_nobody_else(imported: Import, desk: Desk) -> Non
     assert not {before, after, fresh} & set(ids)
 
 
+@pytest.mark.long
 async def test_twenty_thousand_competitors_are_imported_while_one_waits(imported: Import) -> None:
     rows = (f"Player {n},a|b,00ff00,{f'Player {n - 1000}' if n >= 1000 else ''}\n" for n in range(20_000))
     content = "name,tags,color,parent\n" + "".join(rows)
@@ -524,6 +536,7 @@ async def test_two_imports_of_one_file_at_once_register_everybody_once_and_below
     assert parents == {str(n): str(n - 7) if n >= 7 else None for n in range(400)}
 
 
+@pytest.mark.long
 async def test_an_import_that_the_database_lets_down_says_so_and_goes_on_when_it_is_back(
     imported: Import, dsn: str, tournament_id: TournamentId
 ) -> None:
@@ -592,6 +605,7 @@ def test_lines_that_say_something_else_have_other_keys(lines: list[ImportLine]) 
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.long
 async def test_an_import_that_is_cut_off_at_random_registers_everybody_once_and_in_order(
     tallybook: Tallybook, dsn: str, tmp_path: Path
 ) -> None:
@@ -602,6 +616,7 @@ async def test_an_import_that_is_cut_off_at_random_registers_everybody_once_and_
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.long
 async def test_an_import_into_an_embedded_database_that_is_cut_off_goes_on(tmp_path: Path) -> None:
     where = ["--data-dir", str(tmp_path / "data")]
     slug = said("tournament", "create", "Cup", *where).out.strip()
@@ -639,6 +654,30 @@ async def test_it_is_said_how_many_were_registered_and_with_json_also_their_ids(
     _, _, cid = [one["id"] for one in await tallybook.json("competitor", "list", slug)]
     third = said(*command, "--json")
     assert (third.json, third.err) == ({"registered": 0, "already_registered": 3, "ids": [ids[0], cid, ids[1]]}, "")
+
+
+@pytest.mark.parametrize("content", ["name;tags\nAnn;a\nBob;\n", '\n{"name":"Ann","tags":"a"}\n{"name":"Bob"}\n'])
+async def test_standard_input_may_have_either_form(tallybook: Tallybook, tmp_path: Path, content: str) -> None:
+    slug = await tallybook.done("tournament", "create", "Cup")
+    file = tmp_path / "some"
+    file.write_text(content)
+    ended = said("competitor", "import", slug, "-", "--database-url", tallybook.dsn, stdin=file)
+    assert ended == Said(0, "", "2 competitors registered\n")
+    listed = await tallybook.json("competitor", "list", slug)
+    assert [(one["name"], one["tags"]) for one in listed] == [("Ann", ["a"]), ("Bob", [])]
+
+
+def test_ctrl_c_ends_a_command_that_waits_for_standard_input(dsn: str) -> None:
+    slug = said("tournament", "create", "Cup", "--database-url", dsn).out.strip()
+    command = [TALLYBOOK, "competitor", "import", slug, "-", "--database-url", dsn]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"name\n" * 100_000)  # more than a pipe holds: it is reading
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert said("competitor", "list", slug, "--json", "--database-url", dsn).json == []
 
 
 async def events(desk: Desk, tournament_id: TournamentId) -> list[CompetitorRegistered]:

@@ -11,12 +11,21 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from api.cli import explanation_text
+from api.cli.charts import CONTRAST_MIN, seen_on_white
 from api.cli.explanation_text import ordinal
-from api.cli.history_text import CSV_COLUMNS, harmless
+from api.cli.history_text import CSV_COLUMNS
+from api.cli.times import plain
+from api.interface.cells import harmless
+from api.interface.form import LAST_MAX
+from api.interface.windows import WINDOW_LINES_MAX
 from tests.api.cli.conftest import Tallybook
 from tests.api.service import Client, Season, create_ranking, deltas, listed, register
+from tests.api.test_long import append, crowd
 from tests.api.test_past import history
 
 
@@ -58,7 +67,7 @@ async def test_standings_at_a_moment_are_those_over_http(tallybook: Tallybook, p
     assert now == await tallybook.json("standings", *of(played)) == said
     table = await tallybook("standings", *of(played), "--at-sequence", str(head))
     assert table.out == (await tallybook("standings", *of(played))).out
-    assert table.err == f"After event {head}, recorded at {said['recorded_at']} UTC:\n"
+    assert table.err == f"After event {head}, recorded at {plain(said['recorded_at'])} UTC:\n"
 
 
 async def test_a_moment_that_is_not_there_is_refused(tallybook: Tallybook, played: Season) -> None:
@@ -70,6 +79,100 @@ async def test_a_moment_that_is_not_there_is_refused(tallybook: Tallybook, playe
     assert "not been opened yet" in reason
     (reason,) = await tallybook.refused("standings", *of(played), "--unity", "cards", "--at-time", "2999-01-01")
     assert reason == f"Ranking {played.ranking_id} has no unity 'cards'."
+
+
+@pytest.fixture
+async def tagged(played: Season) -> Season:
+    """Ada and Ben are juniors. Then Dora comes, who has nothing."""
+    for who in played.ids[:2]:
+        await played.client.put(f"competitors/{who}.json", {"tags": "junior"})
+    (dora,) = await register(played.client, "Dora")
+    await played.client.put(f"{played.path}/participants.json", {"add": dora})
+    return played
+
+
+async def first_points(season: Season) -> int:
+    """The event that gave Ada and Ben 3 points each."""
+    return int((await history(season.client, season.path))[0]["sequence"])
+
+
+async def test_lines_and_movement_are_those_over_http(tallybook: Tallybook, tagged: Season) -> None:
+    ben, first = tagged.ids[1], await first_points(tagged)
+    fouls = (await tagged.client.get(f"{tagged.path}.json")).json["ranking"]["unities"][1]["id"]
+    for options, query in (
+        ("--top 2", "top=2"),
+        ("--around Ben", f"around={ben}&span=5"),
+        ("--unity fouls", f"unity={fouls}"),
+        ("--tag junior", "tag=junior"),
+        ("--tag junior --unity fouls --top 1", f"tag=junior&unity={fouls}&top=1"),
+        (f"--since {first}", f"since={first}"),
+        (f"--tag junior --since {first}", f"tag=junior&since={first}"),
+        (f"--top 1 --since-time 2999-01-01 --at-sequence {first}", f"top=1&since_time=2999-01-01&at_sequence={first}"),
+    ):
+        over_http = (await tagged.client.get(f"{tagged.path}/standings.json?{query}")).json["ranking"]
+        assert await tallybook.json("standings", *of(tagged), *options.split()) == over_http
+
+
+async def test_movement_is_a_sign_and_a_word(tallybook: Tallybook, tagged: Season) -> None:
+    first = await first_points(tagged)
+
+    async def rows(*options: str) -> list[str]:
+        table = await tallybook.done("standings", *of(tagged), "--unity", "points", *options)
+        return [" ".join(line.replace("│", " ").split()) for line in table.splitlines() if "│" in line]
+
+    assert await rows("--since", str(first)) == [
+        "1 ▲ 2 up Pair 5",
+        "2 ▼ 1 down Ben 4",
+        "3 ▼ 2 down Ada 2",
+        "4 new Dora 0",
+    ]
+    assert await rows("--since", str(first + 1), "--top", "2") == ["1 = same Pair 5", "2 = same Ben 4"]
+    assert await rows("--tag", "junior") == ["1 2 Ben 4", "2 3 Ada 2"]
+    assert await rows("--around", "Dora") == ["1 Pair 5", "2 Ben 4", "3 Ada 2", "4 Dora 0"]
+
+
+async def test_lines_that_cannot_be_shown_are_refused(tallybook: Tallybook, tagged: Season) -> None:
+    for wrong in ("--top 1 --around Ben", "--since 1 --since-time 2999-01-01", "--top 0", "--since 0"):
+        assert (await tallybook("standings", *of(tagged), *wrong.split())).code == 2
+    (reason,) = await tallybook.refused("standings", *of(tagged), "--since", "1")
+    assert "had no ranking" in reason
+    *_, fault = await tallybook.refused("standings", *of(tagged), "--tag", "junior", "--around", "Pair")
+    pair = tagged.ids[2]
+    assert fault == f"  around: competitor {pair} is not among the competitors of the ranking that have this tag"
+
+
+@pytest.mark.parametrize("command", ["standings {} 1 --tag all", "classification show {} 1", "form {} 1"])
+async def test_all_lines_are_shown_however_many(tallybook: Tallybook, client: Client, dsn: str, command: str) -> None:
+    await append(dsn, client.tournament, crowd(WINDOW_LINES_MAX + 1, tags=("all",)))
+    shown = await tallybook.json(*command.format(client.tournament).split())
+    assert len(shown.get("standings") or shown["competitors"]) == WINDOW_LINES_MAX + 1
+
+
+async def test_form_is_that_over_http(tallybook: Tallybook, tagged: Season) -> None:
+    first = await first_points(tagged)
+    fouls = (await tagged.client.get(f"{tagged.path}.json")).json["ranking"]["unities"][1]["id"]
+    for options, query in (
+        ("", ""),
+        ("--last 1 --unity fouls", f"last=1&unity={fouls}"),
+        ("--top 2", "top=2"),
+        (f"--around Ada --at-sequence {first}", f"around={tagged.ids[0]}&span=5&at_sequence={first}"),
+    ):
+        over_http = (await tagged.client.get(f"{tagged.path}/form.json?{query}")).json["form"]
+        assert await tallybook.json("form", *of(tagged), *options.split()) == over_http
+    other = await tagged.client.post("competitions.json", {"group_id": 1, "started_at": "2020-01-01 15:00:00"})
+    form = {
+        "participants_delta": deltas((tagged.ids[0], tagged.unity_id, 3)),
+        "competition_id": other.json["competition"]["id"],
+    }
+    await tagged.client.put(f"{tagged.path}/add.json", form)
+    table = await tallybook.done("form", *of(tagged))
+    assert re.findall(r"│ (Ada|Ben|Pair|Dora) +│ (.*?) +│", table) == [
+        ("Ada", "3, -1"),
+        ("Pair", "5"),
+        ("Ben", ""),
+        ("Dora", ""),
+    ]
+    assert (await tallybook("form", *of(tagged), "--last", str(LAST_MAX + 1))).code == 2
 
 
 # ── History ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -267,6 +370,69 @@ async def test_from_and_to_must_be_in_order_and_there(tallybook: Tallybook, play
     assert reason == "This tournament has no competitor 999999."
 
 
+async def of_a_dozen(client: Client) -> tuple[str, list[int]]:
+    """A ranking of P1 to P12. P1 has nothing, the others 1 to 11; P2 falls below P1 and comes back; P1 gets 20."""
+    ids = await register(client, *(f"P{number}" for number in range(1, 13)))
+    ranking = await create_ranking(client, ids)
+    unity_id = ranking["unities"][0]["id"]
+    for points in (
+        [(one, place) for place, one in enumerate(ids)],
+        [(ids[1], -5)],
+        [(ids[1], 5)],
+        [(ids[0], 20)],
+    ):
+        form = {"participants_delta": deltas(*((one, unity_id, amount) for one, amount in points))}
+        await client.put(f"rankings/{ranking['id']}/add.json", form)
+    return str(ranking["id"]), ids
+
+
+async def test_of_many_who_are_passed_at_once_the_nearest_are_named(tallybook: Tallybook, client: Client) -> None:
+    ranking, _ = await of_a_dozen(client)
+    said = await tallybook.done("explain", client.tournament, ranking, "P1")
+    *_, last = said.partition("+20 by a free modification. Total 0 → 20, 12th → 1st.\n")
+    told = [f"    P1 passed P{number}, 20 to {number - 1}." for number in range(12, 2, -1)]
+    assert last.splitlines() == [*told, "    And 1 more."]
+    told_in_full = await tallybook.json("explain", client.tournament, ranking, "P1")
+    assert len(told_in_full["steps"][-1]["overtakings"]) == 11
+
+
+async def test_of_many_steps_those_in_which_only_others_moved_are_told_together(
+    tallybook: Tallybook, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranking, _ = await of_a_dozen(client)
+    steps = (await tallybook.json("explain", client.tournament, ranking, "P1"))["steps"]
+    monkeypatch.setattr(explanation_text, "STEPS_TOLD_MAX", len(steps) - 1)
+    said = await tallybook.done("explain", client.tournament, ranking, "P1")
+    first, last = steps[-3]["sequence"], steps[-2]["sequence"]
+    assert f"events {first} to {last}\n    Others moved in 2 of these events: still 12th. " in said
+    assert "P1 was passed 1 time and passed 1 time." in said
+    assert "are told together; --from and --to, --top or --around" in said
+    monkeypatch.setattr(explanation_text, "STEPS_TOLD_MAX", len(steps))
+    assert "told together" not in await tallybook.done("explain", client.tournament, ranking, "P1")
+
+
+async def test_an_explanation_may_tell_of_some_others_only(tallybook: Tallybook, client: Client) -> None:
+    ranking, ids = await of_a_dozen(client)
+    command = ("explain", client.tournament, ranking, "P1")
+    everything = await tallybook.json(*command)
+    for option, others, of_whom in (
+        (("--top", "3"), {ids[0], ids[11], ids[10]}, "the first 3"),
+        (("--around", "P2"), set(ids[1:7]), "the 6 around P2"),
+    ):
+        told = await tallybook.json(*command, *option)
+        assert told == everything | {
+            "steps": [
+                step | {"overtakings": overtakings}
+                for step in everything["steps"]
+                for overtakings in [[o for o in step["overtakings"] if {o["who"], o["whom"]} <= {ids[0], *others}]]
+                if overtakings or step["delta"] is not None or step["cause"] == "list"
+            ]
+        }
+        assert f"\nOf the others, only {of_whom} are told of.\n" in await tallybook.done(*command, *option)
+    assert (await tallybook(*command, "--top", "3", "--around", "P2")).code == 2
+    await tallybook.refused(*command, "--around", "nobody")
+
+
 @pytest.mark.parametrize(
     ("number", "text"),
     [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (13, "13th"), (21, "21st"),
@@ -290,6 +456,50 @@ async def test_a_chart_names_everybody_at_the_end_of_a_line(
     again = tmp_path / "again.svg"
     await tallybook.done("chart", *of(played), "--output", str(again))
     assert again.read_bytes() == file.read_bytes()
+
+
+async def test_a_chart_draws_some_lines_in_the_colors_of_their_competitors(
+    tallybook: Tallybook, client: Client, tmp_path: Path
+) -> None:
+    ranking, ids = await of_a_dozen(client)
+    for one, color in ((ids[11], "ffffff"), (ids[10], "C0142d"), (ids[9], "C0142d")):
+        await client.put(f"competitors/{one}.json", {"color": color})
+    file = tmp_path / "some.svg"
+
+    async def drawn(*options: str) -> tuple[set[str], str]:
+        await tallybook.done("chart", client.tournament, ranking, "--output", str(file), *options)
+        text = file.read_text()
+        return {text.strip() for text in ElementTree.fromstring(text).itertext() if text.strip()}, text
+
+    names, svg = await drawn("--top", "4")
+    assert {"Season: points (the first 4 of 12)", "1  P1", "2  P12", "3  P11", "4  P10"} <= names
+    assert not [name for name in names if name.endswith("P9")]
+    assert "stroke: #c0142d" in svg
+    assert "stroke: #ffffff" not in svg
+    assert f"stroke: {seen_on_white('ffffff')}" in svg
+    names, _ = await drawn("--around", "P12")
+    assert "Season: points (7 of 12)" in names
+    assert {name.split()[-1] for name in names if "P" in name} == {"P1", *(f"P{n}" for n in range(7, 13))}
+    names, _ = await drawn()
+    assert "Season: points" in names
+    assert (await tallybook("chart", client.tournament, ranking, "--output", str(file), "--top", "101")).code == 2
+
+
+@given(st.from_regex(r"[0-9a-fA-F]{6}", fullmatch=True))
+def test_each_color_of_a_chart_is_seen_on_white_and_dark_ones_stay(color: str) -> None:
+    shown = seen_on_white(color)
+    assert 1.05 / (luminance(shown[1:]) + 0.05) >= CONTRAST_MIN
+    if 1.05 / (luminance(color) + 0.05) >= CONTRAST_MIN:
+        assert shown == f"#{color.lower()}"
+
+
+def luminance(color: str) -> float:
+    """As https://www.w3.org/TR/WCAG22/#dfn-relative-luminance defines it."""
+    red, green, blue = (
+        s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4
+        for s in (int(color[n : n + 2], 16) / 255 for n in (0, 2, 4))
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 async def test_charts_are_svg_of_something(tallybook: Tallybook, season: Season, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What counts, on the command line: voided competitions, and standings had something not been."""
 
 import json
+import re
 
 import pytest
 
@@ -76,6 +77,31 @@ async def test_what_if_shows_the_standings_without_a_competitor(tallybook: Tally
     assert places(both) == [("Pair", 3, 1, 1, 1), ("Ada", 1, 3, None, None), ("Ben", 2, 2, None, None)]
     table = await tallybook.done("what-if", slug, ranking, "--without-competitor", str(ada))
     assert "out" in table
+
+
+async def test_previews_show_the_classification_where_one_is_declared(tallybook: Tallybook, played: Season) -> None:
+    slug, ranking, match = played.client.tournament, str(played.ranking_id), str(played.competition_id)
+    (undeclared,) = await tallybook.json("what-if", slug, ranking, "--without-competition", match)
+    assert "classification" not in undeclared
+    await tallybook.done("classification", "declare", slug, ranking, "points:best=1", "fouls")
+    foreseen = await tallybook.json("void", slug, match, "--dry-run")
+    places = [
+        {"competitor_id": who, "name": name, "position_before": before, "position_after": after}
+        for who, (name, before, after) in zip(
+            (played.ids[1], played.ids[2], played.ids[0]),
+            [("Ben", 2, 1), ("Pair", 3, 2), ("Ada", 1, 3)],
+            strict=True,
+        )
+    ]
+    assert foreseen[0]["classification"] == places
+    without_match = await tallybook.json("what-if", slug, ranking, "--without-competition", match)
+    assert without_match[0]["classification"] == places
+    without_ada = await tallybook.json("what-if", slug, ranking, "--without-competitor", str(played.ids[0]))
+    assert without_ada[0]["classification"] == [*places[:2], places[2] | {"position_after": None}]
+    (of_points,) = await tallybook.json("what-if", slug, ranking, "--without-competition", match, "--unity", "points")
+    assert "classification" not in of_points
+    table = await tallybook.done("void", slug, match, "--dry-run")
+    assert re.search(r"│ 1 +│ 2 +│ ▲ 1 │ Ben", table[table.index("Season: classification") :]), table
 
 
 async def test_what_if_refuses_what_is_not_there(tallybook: Tallybook, played: Season) -> None:

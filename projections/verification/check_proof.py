@@ -3,16 +3,28 @@
     python check_proof.py PROOF.json DIGEST            the digest, 64 hexadecimal characters, that you know and trust
     python check_proof.py PROOF.json digests.ndjson    a file that `tallybook digests` or `serve --digests-to` wrote
 
-Exit codes: 0 proven, 1 not proven, with a reason, 2 usage. Proven is: the log that had this digest holds this event.
+- is standard input. Exit codes: 0 proven, 1 not proven, with a reason, 2 usage. Proven is: the log that had this digest
+holds this event. This file needs nothing of Tallybook, and Python 3.9 or later; `tallybook check-proof` runs it, too.
 """
 
 import json
 import sys
 from datetime import datetime, timedelta, timezone
 from hashlib import sha256
+from typing import Any
+
+NOT_PROVEN = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What `checked` raises."""
 
 
-def known_digest(known: str, proof: dict) -> str:
+def checked(file: str, known: str) -> dict[str, Any]:
+    """The event that the proof in this file proves. Raises one of NOT_PROVEN, OSError if a file cannot be read."""
+    with sys.stdin if file == "-" else open(file, encoding="utf-8") as opened:
+        proof = json.load(opened)
+    return proven_event(proof, known_digest(known, proof))
+
+
+def known_digest(known: str, proof: dict[str, Any]) -> str:
     """The digest to trust: as given, or the file's of the tournament and the sequence that the proof leads to."""
     if len(known) == 64 and not set(known.lower()) - set("0123456789abcdef"):
         return known.lower()
@@ -27,10 +39,10 @@ def known_digest(known: str, proof: dict) -> str:
                 continue  # a line that a crash cut off
     if len(digests) != 1:
         raise ValueError(f"the file has {len(digests)} digests of sequence {proof['digest_sequence']}, not one")
-    return digests.pop()
+    return str(digests.pop())
 
 
-def proven_event(proof: dict, trusted: str) -> dict:
+def proven_event(proof: dict[str, Any], trusted: str) -> dict[str, Any]:
     """The event, if the proof leads to the trusted digest. Raises ValueError where it does not."""
     text = proof["block"].encode()
     digest = bytes.fromhex(proof["previous_digest"])
@@ -50,15 +62,13 @@ def proven_event(proof: dict, trusted: str) -> dict:
     return event | {"kind": kinds[place], "idempotency_key": key, "body": json.loads(bodies[place])}
 
 
-def main(arguments: list) -> int:
+def main(arguments: list[str]) -> int:
     if len(arguments) != 2:
         print(__doc__, file=sys.stderr)
         return 2
     try:
-        with open(arguments[0], encoding="utf-8") as file:
-            proof = json.load(file)
-        event = proven_event(proof, known_digest(arguments[1], proof))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        event = checked(*arguments)
+    except NOT_PROVEN as error:
         print(f"NOT proven: {error or repr(error)}", file=sys.stderr)
         return 1
     print(json.dumps(event, ensure_ascii=False))

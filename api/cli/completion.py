@@ -1,0 +1,18 @@
+"""The command that has a shell complete what is typed. What it knows is the tree of commands."""
+
+from typing import Literal
+
+from api.cli import printing
+from api.cli.main import app
+
+Shell = Literal["bash", "zsh", "fish"]
+
+
+def completion(shell: Shell, /) -> None:
+    """
+    Parameters
+    ----------
+    shell
+        The shell that completes.
+    """
+    printing.write(app.generate_completion(shell=shell))

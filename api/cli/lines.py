@@ -1,0 +1,107 @@
+"""Which lines of a table a command shows, and with what it compares them: the options, and the answer as over HTTP."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Annotated, Any, Final, TypeVar, cast
+
+from cyclopts import Group, Parameter
+from cyclopts.validators import Number, mutually_exclusive
+
+from api.cli.names import Names
+from api.cli.times import end
+from api.desk.desk import Desk
+from api.http.outgoing import Later, Long
+from api.interface.declarations import RecallContext
+from api.interface.rendering import Answer, TaggedBody
+from engine.domain.terms import ENROLLED_MAX, Sequence
+from engine.process.turns import Turns
+from projections.board.board import Board
+from projections.live.tournament import LiveTournament
+from projections.past.past import Past
+
+AROUND_SPAN: Final = 5
+"""Lines on each side of a competitor."""
+CHART_LINES_MAX: Final = 100
+"""Lines of a chart. Nobody can follow more, and the file grows with each."""
+
+_WINDOW: Final = Group("Window", validator=mutually_exclusive)
+_COMPARISON: Final = Group("Comparison", validator=mutually_exclusive)
+TopLines = Annotated[
+    int | None, Parameter(group=_WINDOW, validator=Number(gte=1), help="Only the first so many lines.")
+]
+ChartedLines = Annotated[
+    int | None,
+    Parameter(
+        group=_WINDOW,
+        validator=Number(gte=1, lte=CHART_LINES_MAX),
+        help=f"Only the first so many lines. Without it, the first {CHART_LINES_MAX}.",
+    ),
+]
+AroundText = Annotated[
+    str | None,
+    Parameter(
+        group=_WINDOW,
+        help=f"Only the competitor with this id or name, with {AROUND_SPAN} lines above and {AROUND_SPAN} below.",
+    ),
+]
+TagText = Annotated[
+    str | None,
+    Parameter(help="Only the competitors that have just this tag. Positions are counted among them."),
+]
+SinceSequence = Annotated[
+    int | None,
+    Parameter(
+        group=_COMPARISON,
+        validator=Number(gte=1),
+        help="Show how many places each line has moved since the event with this sequence.",
+    ),
+]
+SinceTime = Annotated[
+    datetime | None,
+    Parameter(
+        group=_COMPARISON,
+        converter=end,
+        accepts_keys=False,
+        help="The same since this time: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows.",
+    ),
+]
+
+_Q = TypeVar("_Q")
+_T = TypeVar("_T")
+
+
+def window_of(names: Names, top: int | None, around: str | None) -> dict[str, Any]:
+    """What a question about the lines that the options name is made of; without them, all lines. Raises as `Names`."""
+    if around is not None:
+        return {"around": names.competitor(around), "span": AROUND_SPAN}
+    return {"limit": ENROLLED_MAX} if top is None else {"top": top}
+
+
+def sequence_of(number: int | None) -> Sequence | None:
+    return None if number is None else Sequence(number)
+
+
+async def told(
+    desk: Desk,
+    live: LiveTournament,
+    answering: Callable[[RecallContext, Answer, _Q], Awaitable[TaggedBody | Long]],
+    question: _Q,
+    shape: type[_T],
+) -> _T:
+    """The payload of the answer that HTTP gives to a question. Raises what HTTP refuses it with."""
+    answer = Answer("told", shape)
+    context = RecallContext(live, Past(desk.database), Turns(), _begun)
+    answered = await answering(context, answer, question)
+    body = answered.body if isinstance(answered, TaggedBody) else b"".join(answered.portions())
+    return cast(_T, answer.payload(body))
+
+
+async def _begun(later: Later) -> Long:
+    return later()
+
+
+async def board_after(desk: Desk, live: LiveTournament, sequence: int) -> Board:
+    """The board that an answer of this sequence shows: the names of that moment."""
+    if sequence == live.head.sequence:
+        return live.board
+    return await Past(desk.database).board_after(live.tournament_id, Sequence(sequence), live.head.sequence)

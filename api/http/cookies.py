@@ -1,0 +1,73 @@
+"""The cookie of a session, and which requests may rely on it.
+
+A browser sends a cookie with every request to its path, whichever page has caused the request. So a request that a
+cookie authorises must also come from a page of ours:
+
+- The cookie is SameSite=Strict: a browser does not send it with what other sites have caused.
+- Every change needs an `Origin` that is the origin the request came to. Browsers send it with every POST, and no page
+  can set it. Other programs have no use for a cookie: they send their token.
+- Where a browser says in `Sec-Fetch-Site` whose page it is, that must be ours.
+
+The two paths are all that the cookie is sent to: the console, and tournaments, whose streams its pages listen to.
+"""
+
+import re
+from typing import Final
+
+from aiohttp import web
+
+from api.http.reply import header
+from engine.domain.errors import Forbidden
+
+COOKIE: Final = "tallybook_session"
+COOKIE_PATHS: Final = ("/console", "/tournament")
+_COOKIE: Final = re.compile(rf"(?:^|;)[ \t]*{COOKIE}=([0-9A-Za-z_-]{{1,100}})[ \t]*(?=;|$)", re.ASCII)
+_ORIGIN: Final = re.compile(r"(https?)://([^/?#@\s]+)", re.ASCII)
+_FOREIGN: Final = "This request does not come from a page of this service; open the console itself, and do it there."
+
+
+def session_text(request: web.BaseRequest) -> str | None:
+    """The text of the session that the request's cookie names; None: there is none, or more than one."""
+    found = [text for line in request.headers.getall("Cookie", ()) for text in _COOKIE.findall(line)]
+    return found[0] if len(found) == 1 else None
+
+
+def kept_cookie(text: str, *, seconds: int, secure: bool) -> str:
+    """The header lines that have a browser keep a session's text for so long. 0 seconds: that it forgets it."""
+    rest = f"Max-Age={seconds}; HttpOnly; SameSite=Strict{'; Secure' if secure else ''}"
+    return "".join([header("Set-Cookie", f"{COOKIE}={text}; Path={path}; {rest}") for path in COOKIE_PATHS])
+
+
+def came_by_tls(request: web.BaseRequest, *, proxies: int) -> bool:
+    """Whether the client sent the request by TLS: to us, or to the first of the `proxies` that can be believed."""
+    if request.secure or not proxies:
+        return request.secure
+    said = ",".join(request.headers.getall("X-Forwarded-Proto", [])).split(",")
+    return said[0].strip().lower() == "https"
+
+
+def refuse_foreign_change(request: web.BaseRequest, *, proxies: int) -> None:
+    """Raises Forbidden unless the browser says that a page of ours has caused the request."""
+    if not request.headers.getall("Origin", ()):
+        raise Forbidden(_FOREIGN)
+    refuse_foreign(request, proxies=proxies)
+
+
+def refuse_foreign(request: web.BaseRequest, *, proxies: int) -> None:
+    """Raises Forbidden if the browser says that another page has caused the request. For what changes nothing: browsers
+    do not always say it."""
+    if any(site != "same-origin" for site in request.headers.getall("Sec-Fetch-Site", ())):
+        raise Forbidden(_FOREIGN)
+    for origin in request.headers.getall("Origin", ()):
+        if not _is_ours(origin, request, proxies=proxies):
+            raise Forbidden(_FOREIGN)
+
+
+def _is_ours(origin: str, request: web.BaseRequest, *, proxies: int) -> bool:
+    named, hosts = _ORIGIN.fullmatch(origin), request.headers.getall("Host", ())
+    if named is None or len(hosts) != 1:
+        return False
+    if came_by_tls(request, proxies=proxies) and named[1] != "https":
+        return False
+    port = ":443" if named[1] == "https" else ":80"
+    return named[2].lower().removesuffix(port) == hosts[0].lower().removesuffix(port)

@@ -1,0 +1,21 @@
+"""Times in UTC, as answers, streams, messages to webhooks and commands write them."""
+
+from datetime import datetime
+
+
+def instant(moment: datetime) -> str:
+    """As RFC 3339 has it, to the µs, for shapes that are ours alone: 2026-05-02T17:04:11.512340Z."""
+    return f"{moment.isoformat(timespec='microseconds')[:26]}Z"
+
+
+def instant_or_none(moment: datetime | None) -> str | None:
+    return None if moment is None else instant(moment)
+
+
+def timestamp(moment: datetime) -> str:
+    """Without a zone, for shapes that are documented elsewhere, and for people: 2026-05-02 17:04:11."""
+    return moment.isoformat(" ", "seconds")[:19]
+
+
+def timestamp_or_none(moment: datetime | None) -> str | None:
+    return None if moment is None else timestamp(moment)

@@ -1,0 +1,145 @@
+"""What the public sees of tournaments, without a token: each as a live that stands at its public end.
+
+While nothing is held back, that is the live of everybody. A frozen tournament is folded once up to its public end, and
+kept like that: a live of its own, which nothing is ever folded into. So every question is answered from it just as it
+is from the other. What lies beyond does not exist for it, and nothing is left out by hand.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Final, TypeVar
+from weakref import ref
+
+from msgspec import Struct
+
+from api.desk.desk import Desk
+from api.desk.remembered import Slugs
+from api.http.outgoing import Outgoing
+from api.interface.declarations import RecallContext
+from api.interface.tournaments import NO_TOURNAMENT, pin_named
+from engine.domain.errors import NotFound, Refusal, TournamentStopped
+from engine.domain.terms import Sequence, TournamentId
+from engine.log.log import Head
+from projections.live.tournament import LiveTournament
+from projections.past.past import Past
+
+FROZEN_BYTES_MAX: Final = 256 * 1024 * 1024
+"""What the frozen tournaments take that one process keeps, estimated. The one asked for last stays, even beyond."""
+
+_T = TypeVar("_T")
+_Making = tuple[TournamentId, Sequence, int]
+
+
+class _Frozen(Struct, frozen=True):
+    """`live` stands at the public end of the log that the live `of` showed."""
+
+    of: Callable[[], LiveTournament | None]
+    live: LiveTournament
+
+
+class PublicViews:
+    """What the public sees of all tournaments, for one process. Its questions about the past have slots of their own:
+    the public cannot take those of others."""
+
+    def __init__(self, desk: Desk, slugs: Slugs, outgoing: Outgoing) -> None:
+        self._live_pool = desk.live_pool
+        self._slugs = slugs
+        self._outgoing = outgoing
+        self._past = Past(desk.database, outgoing.turns)
+        self._frozen: OrderedDict[TournamentId, _Frozen] = OrderedDict()  # least recently used first
+        self._making: dict[_Making, asyncio.Task[LiveTournament]] = {}
+
+    async def answer(self, slug: str, render: Callable[[RecallContext], Awaitable[_T]]) -> _T:
+        """What `render` makes of the tournament as the public sees it now: as if its log ended at the head of the live
+        that it is given. It may be called more than once. What it returns must show nothing that it reads later.
+
+        Raises the same NotFound if there is no such tournament, if it is not published and if it has stopped;
+        HistoryReplaced, DatabaseUnavailable, QueueFull, and what `render` raises.
+        """
+        async with self._pinned(slug) as live:
+            while True:
+                await self._live_pool.make_current(live)
+                publication, head = live.board.publication, live.head
+                end = publication.public_end(head.sequence)
+                if end is None:
+                    raise NotFound(NO_TOURNAMENT)
+                if publication.frozen_at is None:
+                    seen = live
+                    self._frozen.pop(live.tournament_id, None)
+                else:
+                    seen = await self._frozen_at(live, end)
+                context = RecallContext(seen, self._past, self._outgoing.turns, self._outgoing.begun, log_head=head)
+                try:
+                    answered = await render(context)
+                except Refusal:
+                    if seen is live and live.board.publication != publication:
+                        continue
+                    raise
+                if context.log_is_read:
+                    await self._past.refuse_replaced(live.tournament_id, head)
+                # The live has gone on meanwhile. If a freeze is among what it folded, it may have shown what is beyond.
+                if seen is not live or live.board.publication == publication:
+                    return answered
+
+    @asynccontextmanager
+    async def published(self, slug: str) -> AsyncIterator[tuple[LiveTournament, Sequence]]:
+        """The live of everybody, made current, and the public end of its log. Raises as `answer`."""
+        async with self._pinned(slug) as live:
+            await self._live_pool.make_current(live)
+            end = live.board.publication.public_end(live.head.sequence)
+            if end is None:
+                raise NotFound(NO_TOURNAMENT)
+            yield live, end
+
+    @asynccontextmanager
+    async def _pinned(self, slug: str) -> AsyncIterator[LiveTournament]:
+        try:
+            found = await self._tournament_id(slug)
+            live = await pin_named(self._live_pool, self._slugs, slug, found, self._tournament_id)
+            try:
+                yield live
+            finally:
+                self._live_pool.unpin(live)
+        except TournamentStopped:
+            raise NotFound(NO_TOURNAMENT) from None
+
+    async def _tournament_id(self, slug: str) -> TournamentId:
+        tournament_id = await self._slugs.tournament_id(slug)
+        if tournament_id is None:
+            raise NotFound(NO_TOURNAMENT)
+        return tournament_id
+
+    async def _frozen_at(self, live: LiveTournament, end: Sequence) -> LiveTournament:
+        """The tournament of `live` as of the event `end`. Made once for all who ask. Raises as `Past.board_after`."""
+        kept = self._frozen.get(live.tournament_id)
+        if kept is not None and kept.of() is live and kept.live.head.sequence == end:
+            self._frozen.move_to_end(live.tournament_id)
+            return kept.live
+        key = live.tournament_id, end, id(live)
+        making = self._making.get(key)
+        if making is None:
+            making = self._making[key] = asyncio.create_task(self._make(live, end))
+            making.add_done_callback(lambda done: self._settle(key, done))
+        return await asyncio.shield(making)
+
+    async def _make(self, live: LiveTournament, end: Sequence) -> LiveTournament:
+        tournament_id, head = live.tournament_id, live.head
+        board = await self._past.board_after(tournament_id, end, head.sequence)
+        frozen = LiveTournament(tournament_id, Head(end, b""), board, slug=live.slug)
+        frozen.recorded_at = await self._past.recorded_at(tournament_id, end)
+        await self._past.refuse_replaced(tournament_id, head)
+        self._frozen[tournament_id] = _Frozen(ref(live), frozen)
+        self._frozen.move_to_end(tournament_id)
+        while len(self._frozen) > 1 and self._size_bytes() > FROZEN_BYTES_MAX:
+            self._frozen.popitem(last=False)
+        return frozen
+
+    def _size_bytes(self) -> int:
+        return sum([kept.live.size_bytes() for kept in self._frozen.values()])
+
+    def _settle(self, key: _Making, making: "asyncio.Task[LiveTournament]") -> None:
+        del self._making[key]
+        if not making.cancelled():
+            making.exception()  # retrieved: those who asked may have gone

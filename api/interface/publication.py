@@ -1,0 +1,71 @@
+"""What the public sees of a tournament: shown, and changed."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from api.http.auth import Scope
+from api.interface.declarations import Operation, Read, Write
+from api.interface.fields import BOOLEAN, Field, number_or
+from api.interface.rendering import Answer, TaggedBody, View, encode, tagged_body
+from engine.domain.commands import ChangePublication
+
+
+class PublicationShape(Struct, kw_only=True):
+    """`frozen_at`: the event at which it is held; null: it is not. `public_end`: the last event that the public sees;
+    null: it sees none, as the tournament is not published."""
+
+    published: bool
+    frozen_at: int | None
+    public_end: int | None
+
+
+class PublicationQuestion(Struct, frozen=True):
+    """What the public sees now."""
+
+
+def render_publication(view: View, answer: Answer, _of: object) -> bytes:
+    publication = view.board.publication
+    shape = PublicationShape(
+        published=publication.published,
+        frozen_at=publication.frozen_at,
+        public_end=publication.public_end(view.head.sequence),
+    )
+    return answer.body(encode(shape))
+
+
+def _tagged_publication(view: View, answer: Answer, question: PublicationQuestion) -> TaggedBody:
+    return tagged_body(render_publication(view, answer, question))
+
+
+_PUBLICATION: Final = Answer("publication", PublicationShape)
+
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    Read(
+        "publication.json",
+        "Show what the public sees of the tournament",
+        operation_id="showPublication",
+        question=PublicationQuestion,
+        answer=_PUBLICATION,
+        render=_tagged_publication,
+    ),
+    Write(
+        "PUT",
+        "publication.json",
+        "Publish the tournament, or take it away; hold what the public sees, or reveal more",
+        operation_id="changePublication",
+        command=ChangePublication,
+        answer=_PUBLICATION,
+        render=render_publication,
+        fields=(
+            Field("published", BOOLEAN, "true: the public sees the tournament; false: it sees nothing of it"),
+            Field("freeze", number_or("now"), "what the public sees is held where it is (now) or at this event"),
+            Field(
+                "reveal",
+                number_or("next", "all"),
+                "what is held moves on to this event or through the next competition, or is held no longer (all)",
+            ),
+        ),
+        scope=Scope.ADMIN,
+    ),
+)

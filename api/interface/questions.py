@@ -1,0 +1,179 @@
+"""What questions about the lines of a ranking have in common: the moment they show, the window, the tag of a sub-table,
+and the moment that lines are compared with."""
+
+from collections.abc import Callable, Iterable
+from collections.abc import Sequence as Items
+from datetime import datetime
+from typing import Final, TypeVar, cast
+
+import msgspec
+from msgspec import Struct
+
+from api.http.forms import parse_id, unacceptable
+from api.interface.declarations import RecallContext
+from api.interface.fields import FROM_1, PHRASE, TIME_END, Field, Fields, FieldType, misread
+from api.interface.windows import Window
+from engine.domain.errors import Fault, Unreadable
+from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
+from engine.process.turns import Turn, Turns
+from projections.board.board import Board
+from projections.board.selection import CompetitorFilter, Selection
+from projections.past.past import AtSequence, AtTime, AtVersion, Moment, PastBoard
+
+SUB_TABLE_COMPETITORS_MAX: Final = 100_000
+"""Competitors with the tag of a sub-table. Each takes some 200 bytes while it is made, in a classification some 300."""
+
+# ── The moment that is shown ────────────────────────────────────────────────────────────────────────────
+
+
+class PastWindow(Window, frozen=True, kw_only=True):
+    """A window of a ranking, now or at a moment. Raises Unreadable if it names more than one moment, and as Window."""
+
+    ranking_id: RankingId
+    at_sequence: Sequence | None = None
+    at_time: datetime | None = None
+    version: AtVersion | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        named = [name for name in ("at_sequence", "at_time", "version") if getattr(self, name) is not None]
+        if len(named) > 1:
+            faults = [Fault(name, "is one moment too many") for name in named]
+            raise Unreadable("The query names more than one moment; send at_sequence, at_time or version.", faults)
+
+    @property
+    def moment(self) -> Moment | None:
+        """None: now."""
+        if self.at_sequence is not None:
+            return AtSequence(self.at_sequence)
+        return self.version if self.at_time is None else AtTime(self.at_time)
+
+
+def _unity_version(text: str) -> AtVersion:
+    unity, colon, version = text.partition(":")
+    number = parse_id(version)
+    unity_id = parse_id(unity)
+    if not colon or number is None or unity_id is None:
+        raise misread(text, "<unity id>:<version>, two whole numbers from 1 up")
+    return AtVersion(UnityId(unity_id), number)
+
+
+_VERSION: Final = FieldType(_unity_version, {"type": "string", "pattern": "^[1-9][0-9]{0,9}:[1-9][0-9]{0,9}$"})
+MOMENT_FIELDS: Final[Fields] = (
+    Field("at_sequence", FROM_1, "after this event"),
+    Field("at_time", TIME_END, "after all events of this time"),
+    Field("version", _VERSION, "when a unity had this version"),
+)
+
+
+class TableQuestion(PastWindow, frozen=True, kw_only=True):
+    """A window of the standings or of the classification of a ranking.
+
+    `tag`: only among the competitors that have it; None: among all. `since`, `since_time`: the moment that each line is
+    compared with. Raises Unreadable if it names two such moments, and as PastWindow.
+    """
+
+    tag: str | None = None
+    since: Sequence | None = None
+    since_time: datetime | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.since is not None and self.since_time is not None:
+            faults = [Fault(name, "is one moment too many") for name in ("since", "since_time")]
+            raise Unreadable("The query names two moments to compare with; send since or since_time.", faults)
+
+    @property
+    def is_whole(self) -> bool:
+        return self.tag is None and super().is_whole
+
+    @property
+    def compared_with(self) -> Moment | None:
+        """None: lines are not compared."""
+        if self.since is not None:
+            return AtSequence(self.since)
+        return None if self.since_time is None else AtTime(self.since_time)
+
+    @property
+    def _narrowed(self) -> str:
+        return "" if self.tag is None else " that have this tag"
+
+
+TABLE_FIELDS: Final[Fields] = (
+    *MOMENT_FIELDS,
+    Field("since", FROM_1, "adds moved to each line: places gained since after this event"),
+    Field("since_time", TIME_END, "the same since after all events of this time"),
+    Field("tag", PHRASE, "only among the competitors that have just this tag; positions are counted among them"),
+)
+"""What a TableQuestion takes beside the fields of its window."""
+
+
+# ── Movement ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class TableLineShape(Struct, frozen=True, gc=False):
+    """What every line of a table begins with."""
+
+    competitor_id: int
+    position: int
+
+
+PositionThen = Callable[[CompetitorId], int | None]
+"""Tells the position of a competitor at the moment that is compared with. None: they were not in the table."""
+
+_S = TypeVar("_S", bound=TableLineShape)
+
+
+async def then_of(context: RecallContext, question: TableQuestion, head: Sequence) -> PastBoard | None:
+    """The board that lines are compared with; None: they are not. Raises NotFound if the log up to `head` does not
+    contain that moment, or if there was no such ranking then."""
+    moment = question.compared_with
+    if moment is None:
+        return None
+    return await context.past.at(context.live.tournament_id, question.ranking_id, moment, head)
+
+
+def moved(position: int, then: int | None) -> int | None:
+    """Places gained since the position `then`; negative: lost; None: there was none."""
+    return None if then is None else then - position
+
+
+async def with_moved(lines: Iterable[_S], position_then: PositionThen) -> list[_S]:
+    """The lines with their field `moved`."""
+    found, turn = [], Turn()
+    for line in lines:
+        then = position_then(CompetitorId(line.competitor_id))
+        found.append(msgspec.structs.replace(line, moved=moved(line.position, then)))
+        if turn.over:
+            await turn.give_way()
+    return found
+
+
+# ── Sub-tables ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def tagged_now(context: RecallContext, question: TableQuestion) -> Selection | None:
+    """Those who have the tag of the question; None: it has none. They are current in `tagged_ids`."""
+    if question.tag is None:
+        return None
+    return await context.live.selections.of(CompetitorFilter(tag=question.tag), context.turns)
+
+
+async def tagged_then(board: Board, question: TableQuestion, turns: Turns) -> Selection | None:
+    """The same of a board of the past."""
+    if question.tag is None:
+        return None
+    selection = Selection(CompetitorFilter(tag=question.tag), board)
+    await turns.work(selection.steps(0, None))
+    return selection
+
+
+def tagged_ids(selection: Selection) -> Items[CompetitorId]:
+    """Those selected, in a ranking or not, as they are when this is called. Raises Unacceptable if they are too many
+    for a sub-table."""
+    for _ in selection.steps(0, None):  # what was folded after they were found
+        pass
+    if len(selection) > SUB_TABLE_COMPETITORS_MAX:
+        most = f"a sub-table can be asked for of at most {SUB_TABLE_COMPETITORS_MAX:,}"
+        raise unacceptable([Fault("tag", f"is that of {len(selection):,} competitors; {most}")])
+    return cast("Items[CompetitorId]", selection.run(0, len(selection)))

@@ -1,0 +1,179 @@
+"""The stream of a tournament's events, and the tickets that open it in the place of a token."""
+
+import math
+import re
+from typing import Any, Final
+
+from aiohttp import web
+from msgspec import Struct
+
+from api.http.preferences import accepted_type
+from api.http.times import instant
+from api.interface.declarations import Issue, Stream
+from api.interface.fields import ID, Field, FieldMisread, FieldType, misread
+from api.interface.lookup import ranking_of
+from api.interface.rendering import Answer, Instant, encode
+from api.stream.frames import (
+    WHOLE_LOG,
+    Position,
+    Reached,
+    StreamedLog,
+    StreamFormat,
+    Wanted,
+    parse_position,
+)
+from api.stream.pace import PAUSE_SECONDS_MAX, SPEED_MAX
+from api.stream.tickets import TICKET_SECONDS
+from engine.database.pool import Database
+from engine.domain.errors import Conflict, NotAcceptable, Unreadable
+from engine.domain.terms import RankingId, Sequence
+from engine.log import codec, log
+from projections.live.tournament import LiveTournament
+
+HEAD: Final = "head"
+_SPEED: Final = re.compile(r"[0-9]{1,7}(?:\.[0-9]{1,3})?", re.ASCII)
+_FORMATS: Final = (StreamFormat.NDJSON, StreamFormat.SSE)
+
+
+class StreamQuestion(Struct, frozen=True, kw_only=True):
+    """What a stream is asked for. `after`: where it goes on; None: at the beginning; "head": with what is new."""
+
+    after: Position | str | None = None
+    ranking_id: RankingId | None = None
+    kinds: frozenset[str] | None = None
+    speed: float | None = None
+    ticket: str | None = None
+
+    @property
+    def wanted(self) -> Wanted:
+        return Wanted(self.ranking_id, self.kinds)
+
+
+def format_of(request: web.BaseRequest) -> StreamFormat:
+    """The format that the client takes, of several the one it likes best; NDJSON if it does not mind. Raises
+    NotAcceptable."""
+    chosen = accepted_type(request.headers.getall("Accept", ()), _FORMATS)
+    if chosen is None:
+        raise NotAcceptable(f"The stream is sent as {' or '.join(_FORMATS)}; name one of them in the header Accept.")
+    return StreamFormat(chosen)
+
+
+def start_of(request: web.BaseRequest, question: StreamQuestion) -> Position | str | None:
+    """Where the client wants to go on: the header Last-Event-ID counts before `after`, because a browser that connects
+    again sends it to the same address. Raises Unreadable."""
+    text = request.headers.get("Last-Event-ID")
+    if not text:
+        return question.after
+    position = parse_position(text)
+    if position is None:
+        raise Unreadable("Last-Event-ID must be the id of an event of this stream, or a sequence.")
+    return position
+
+
+async def first_after(
+    database: Database,
+    live: LiveTournament,
+    start: Position | str | None,
+    end: Sequence,
+    streamed: StreamedLog = WHOLE_LOG,
+) -> Reached | None:
+    """Where the stream of a log that ends at the event `end` begins: the event before its first one. None: the client
+    has read another log, or something that was set aside since, and must begin anew.
+
+    Raises Conflict for a bare sequence beyond the end, and DatabaseUnavailable.
+    """
+    tournament_id = live.tournament_id
+    if start == HEAD:
+        start = Position(end)
+    if not isinstance(start, Position) or start.sequence == 0:
+        beginning = log.beginning(tournament_id)
+        return Reached(beginning.sequence, beginning.digest, "0")
+    if start.sequence > end:
+        if start.digits is not None:
+            return None
+        raise Conflict(f"The log ends at sequence {end}; nothing follows {start.sequence} yet.")
+    async with database.connection() as connection:
+        block = await log.block_around(connection, tournament_id, start.sequence)
+        is_changed = await log.set_aside_since(connection, tournament_id, start.sequence)
+    if block is None or is_changed:
+        return None
+    reached = Reached(start.sequence, block[0], streamed.id_of(start.sequence, *block))
+    if start.digits is not None and reached.id != f"{start.sequence}-{start.digits}":
+        return None
+    return reached
+
+
+def refuse_unknown_ranking(live: LiveTournament, question: StreamQuestion) -> None:
+    """Raises NotFound."""
+    if question.ranking_id is not None:
+        ranking_of(live.board, question.ranking_id)
+
+
+class TicketShape(Struct):
+    ticket: str
+    expires_at: Instant
+
+
+def answer_ticket(answer: Answer, text: str, expires_at: Any) -> bytes:
+    """The body of the answer that shows a new ticket."""
+    return answer.body(encode(TicketShape(text, instant(expires_at))))
+
+
+def parse_start(text: str) -> Position | str | None:
+    """Where a text says that a stream begins: after a position, or at the head; None: it says neither."""
+    return HEAD if text == HEAD else parse_position(text)
+
+
+def _after(text: str) -> Position | str:
+    position = parse_start(text)
+    if position is None:
+        raise misread(text, 'the id of an event, a sequence, or "head"')
+    return position
+
+
+def _kinds(text: str) -> frozenset[str]:
+    kinds = frozenset(text.split(","))
+    unknown = sorted(kinds - codec.tags())
+    if unknown:
+        raise FieldMisread(*(f"{kind[:40]!r} is not the name of an event" for kind in unknown[:5]))
+    return kinds
+
+
+def _speed(text: str) -> float:
+    speed = float(text) if _SPEED.fullmatch(text) else math.nan
+    if not 0 < speed <= SPEED_MAX:
+        raise misread(text, f"a number above 0 of at most {SPEED_MAX:,}, with at most three decimals")
+    return speed
+
+
+_AFTER: Final = FieldType(_after, {"type": "string", "pattern": "^(head|(0|[1-9][0-9]{0,17})(-[0-9a-f]{8})?)$"})
+_KINDS: Final = FieldType(
+    _kinds,
+    {"type": "array", "items": {"type": "string", "enum": sorted(codec.tags())}, "minItems": 1, "uniqueItems": True},
+)
+_SPEEDS: Final = FieldType(_speed, {"type": "integer", "minimum": 1, "maximum": SPEED_MAX})
+_TICKET: Final = FieldType(str, {"type": "string"})
+
+AFTER: Final = Field("after", _AFTER, 'goes on after this event: its id, or its sequence; "head": only what is new')
+EVENTS: Final = Stream(
+    "events",
+    "Stream the events as they are committed",
+    "followEvents",
+    (
+        AFTER,
+        Field("ranking", ID, "only events that name this ranking", argument="ranking_id"),
+        Field("kinds", _KINDS, "only events of these names, with commas between them"),
+        Field(
+            "speed",
+            _SPEEDS,
+            f"plays the past with its pauses, so many times as fast; no pause is longer than {PAUSE_SECONDS_MAX:.0f} s",
+        ),
+        Field("ticket", _TICKET, "opens the stream in the place of a token, see `tickets.json`"),
+    ),
+)
+TICKETS: Final = Issue(
+    "tickets.json",
+    f"Get a ticket, which opens one stream in the place of the token within {TICKET_SECONDS} s",
+    "createTicket",
+    Answer("ticket", TicketShape, "Ticket created"),
+)

@@ -1,0 +1,37 @@
+"""Finds the tournament that a path names."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from api.desk.remembered import Slugs
+from engine.domain.errors import NotFound
+from engine.domain.terms import TournamentId
+from projections.live.pool import LivePool
+from projections.live.tournament import LiveTournament
+
+SLUG_CHARACTERS_LOGGED: Final = 100
+NO_TOURNAMENT: Final = "There is no such tournament; see the slug in its address."
+
+
+async def pin_named(
+    live_pool: LivePool, slugs: Slugs, slug: str, found: TournamentId, find: Callable[[str], Awaitable[TournamentId]]
+) -> LiveTournament:
+    """Pins the live of the tournament of this slug, once it is sure to be that. The caller must unpin it.
+
+    After a restore a slug can mean another tournament than before, and an id can belong to another one. So the slug of
+    the live decides: it is from the same moment as its log. `found` is the id as it is remembered; `find` looks it up
+    anew. Raises NotFound, as `find`, and as `LivePool.pin` and `LivePool.make_current`.
+    """
+    live = await live_pool.pin(found)
+    if live.slug == slug:
+        return live
+    try:
+        slugs.forget(slug)
+        await live_pool.make_current(live)
+    finally:
+        live_pool.unpin(live)
+    live = await live_pool.pin(await find(slug))
+    if live.slug == slug:
+        return live
+    live_pool.unpin(live)
+    raise NotFound(NO_TOURNAMENT)

@@ -1,0 +1,477 @@
+"""What the listeners of a tournament have in common: one follower for each tournament and process, and where the public
+listens too, one of what it sees (`public_frames.py`).
+
+    committed ──► live ──► follower: reads it from the log, once ──► ring ──► current listeners, one after the other
+                                                                      └─────► listeners that are behind, a little
+                                                     log ─────────────────► listeners that are further behind
+
+A follower reads from the log what its live has folded, as far as its log reaches (`frames.py`). So nothing is sent
+before it is durable, nor what this process could not fold, and all listeners read one source in one way: the log.
+Listeners that have everything (*current* ones) are handed the next events in *rounds*; any other goes on by itself
+until it has everything (`listeners.py`).
+
+No writer waits for a listener. A write wakes a round, which begins after it was answered. Rounds share the process's
+turns with long answers, and there is a pause after each: the more there is to hand out, the longer it is. Meanwhile
+events gather, so that a listener gets many in one piece.
+"""
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from collections.abc import Sequence as Items
+from itertools import islice
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from api.http.sessions import Opener, good_openers
+from api.stream.frames import Frame, Reached, StreamedLog, StreamFormat, Wanted, chunk, joined
+from engine.database.pool import Database
+from engine.domain.errors import (
+    DatabaseUnavailable,
+    HistoryReplaced,
+    ListenersFull,
+    LogForked,
+    ShuttingDown,
+    TournamentStopped,
+)
+from engine.domain.events import Recorded
+from engine.domain.terms import Sequence, TournamentId
+from engine.log import log
+from engine.log.log import Head
+from engine.process.background import background
+from engine.process.telemetry import LISTENERS, LISTENERS_BEHIND
+from engine.process.turns import Turns
+from projections.live.pool import LivePool
+from projections.live.tournament import LiveTournament
+
+LISTENERS_SHARE: Final = 0.9
+"""Of the connections that a process takes, how many may be streams. The others are left to requests."""
+LISTENERS_OF_TOURNAMENT_MAX: Final = 10_000
+"""Listeners of one tournament in one process."""
+VISITORS_SHARE: Final = 0.8
+"""Of the streams of a process, how many may be of visitors. They cannot take the others from who has a token."""
+LISTENERS_OF_VISITOR_MAX: Final = 100
+"""Streams of one visitor in one process."""
+RING_EVENTS_MAX: Final = 2_000
+RING_BYTES_MAX: Final = 1_048_576
+"""Events of one tournament that a process keeps for listeners that are a little behind, and what they take."""
+RINGS_BYTES_MAX: Final = 67_108_864
+"""What the rings of all tournaments of a process take."""
+LOG_READERS_MAX: Final = 2
+"""Connections of a process that read logs for listeners at the same time."""
+READ_EVENTS_MAX: Final = 250
+READ_BYTES_MAX: Final = 32_768
+"""Events, and bytes of their bodies, that a listener which is behind reads at once."""
+READ_AT_ONCE_MAX: Final = 50
+"""Tournaments whose new events are read at once in a round."""
+NEWS_SECONDS: Final = 0.1
+"""Time between two looks at the log for what other processes have appended."""
+LOOKED_AT_ONCE_MAX: Final = 500
+"""Tournaments of one such look; the others follow."""
+ROUND_SECONDS_MIN: Final = 0.05
+"""Pause after a round."""
+PAUSE_FOR_WORK: Final = 9.0
+"""Pause after a round, as a multiple of the time that its work took, if that is longer."""
+SILENT_SECONDS: Final = 15.0
+"""A listener to which nothing was sent for so long gets a sign of life."""
+SWEEP_SECONDS: Final = 1.0
+"""Time between two looks at all listeners."""
+TOKENS_SECONDS: Final = 0.5
+"""Time between two looks whether the tokens that opened the streams are still good. A token may have been looked up
+KEPT_SECONDS_MAX before its stream began (`api/http/auth.py`), so it is less than 5 seconds in all."""
+UNCONFIRMED_SECONDS_MAX: Final = 3.5
+"""The streams end if for so long nobody could tell whether their tokens are good."""
+
+
+class Visitor(Struct, frozen=True):
+    """Who opened a stream without a token: a client's address."""
+
+    address: str
+
+
+OpenedBy = Opener | Visitor
+
+
+class Listening(Protocol):
+    """One who listens (`listeners.py`). `position`: the last event up to which it has everything it wants. `opener`:
+    who opened its stream."""
+
+    position: Reached
+    opener: OpenedBy
+
+    def take(self, pieces: "Pieces") -> bool:
+        """Sends these events. Returns False if it does not: it is behind, and goes on by itself."""
+
+    def give_sign_of_life(self, silent_since: float) -> None:
+        """Sends something if nothing has been sent since then, in the loop's time."""
+
+    def end(self, why: str) -> None:
+        """Ends its stream."""
+
+
+class Follower:
+    """What the listeners of one tournament have in common, those of one log, `streamed`. `position`: the last event
+    read, and the digest of its block. `current`: the listeners that are handed what is new."""
+
+    def __init__(self, live: LiveTournament, streams: "Streams", streamed: StreamedLog, position: Head) -> None:
+        self.live = live
+        self.streamed = streamed
+        self.position: Head = position
+        self.listeners: set[Listening] = set()
+        self.current: dict[Listening, None] = {}
+        self._streams = streams
+        self._ring: deque[Frame] = deque()  # of consecutive events, up to `position`
+        self._ring_bytes = 0
+        live.followers.append(self._follow)
+        streams.wake(self)  # its log may have gone on since it ended there
+
+    @property
+    def end(self) -> Sequence | None:
+        """The last event that it hands out; None: none any more."""
+        return self.streamed.end(self.live.board.publication, self.live.head.sequence)
+
+    def close(self) -> None:
+        """Stops following."""
+        self.live.followers.remove(self._follow)
+        self._streams.ring_bytes -= self._ring_bytes
+        self._ring.clear()
+
+    def _follow(self, _: Recorded) -> None:
+        self._streams.wake(self)
+
+    def end_all(self, why: str) -> None:
+        """Ends all its streams."""
+        for listener in list(self.listeners):
+            listener.end(why)
+
+    async def next_frames(self, after: Head, upto: Sequence) -> list[Frame]:
+        """The events that follow `after`, a piece of them, for a listener that is behind: from the ring if they are
+        there, else from the log. There must be some up to `upto`, which the live has folded.
+
+        Raises LogForked if the log no longer has `after`, and DatabaseUnavailable.
+        """
+        if self._ring and self._ring[0].stored.sequence <= after.sequence < self.position.sequence:
+            return self._from_ring(after)
+        async with self._streams.readers, self._streams.database.connection() as connection:
+            events = await log.stored(
+                connection,
+                self.live.tournament_id,
+                after,
+                upto,
+                events_max=READ_EVENTS_MAX,
+                bytes_max=READ_BYTES_MAX,
+            )
+        return [Frame(stored, self.streamed) for stored in events]
+
+    def _from_ring(self, after: Head) -> list[Frame]:
+        start = after.sequence + 1 - self._ring[0].stored.sequence
+        if self._ring[start - 1].stored.digest != after.digest:
+            raise LogForked(self.live.tournament_id, after.sequence)
+        frames: list[Frame] = []
+        size = 0
+        for frame in islice(self._ring, start, start + READ_EVENTS_MAX):
+            size += len(frame.stored.body)
+            if frames and size > READ_BYTES_MAX:
+                break
+            frames.append(frame)
+        return frames
+
+    def take(self, events: list[log.Stored]) -> "Pieces":
+        """Takes the events that follow `position`, read from the log, and returns what is to be handed out."""
+        pieces = Pieces(self.position, [Frame(stored, self.streamed) for stored in events])
+        self._keep(pieces.frames)
+        self.position = pieces.last
+        return pieces
+
+    def handing_out(self, pieces: "Pieces") -> Iterator[None]:
+        """Hands the events to each of the current listeners, one in each step."""
+        for listener in list(self.current):
+            if listener in self.current and not listener.take(pieces):  # it may have ended meanwhile
+                self.current.pop(listener, None)
+            yield
+
+    def _keep(self, frames: Items[Frame]) -> None:
+        for frame in frames:
+            self._ring.append(frame)
+            self._count(frame.size_bytes)
+        while self._ring and (
+            len(self._ring) > RING_EVENTS_MAX
+            or self._ring_bytes > RING_BYTES_MAX
+            or self._streams.ring_bytes > RINGS_BYTES_MAX
+        ):
+            self._count(-self._ring.popleft().size_bytes)
+
+    def _count(self, size_bytes: int) -> None:
+        self._ring_bytes += size_bytes
+        self._streams.ring_bytes += size_bytes
+
+
+class Pieces:
+    """The events that follow `before`, as the pieces that different listeners get, each made once. `last`: the last of
+    them."""
+
+    def __init__(self, before: Head, frames: Items[Frame]) -> None:
+        self.before = before
+        self.last = frames[-1].reached
+        self.frames = frames
+        self._made: dict[tuple[Sequence, StreamFormat, Wanted, bool], bytes] = {}
+
+    def follow(self, position: Head) -> bool:
+        """Whether they continue the history that leads to this position. It must not lie outside of them."""
+        passed = position.sequence - self.before.sequence
+        digest = self.frames[passed - 1].stored.digest if passed else self.before.digest
+        return position.sequence == 0 or digest == position.digest
+
+    def after(self, position: Sequence, form: StreamFormat, wanted: Wanted, *, is_chunked: bool) -> bytes:
+        """What the listener at this position gets; empty: its filter lets nothing through."""
+        key = (position, form, wanted, is_chunked)
+        made = self._made.get(key)
+        if made is None:
+            made = joined(self.frames[position - self.before.sequence :], form, wanted)
+            made = self._made[key] = chunk(made) if is_chunked and made else made
+        return made
+
+
+class _Work:
+    """How long steps take, without what others do between them."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def timed(self, steps: Iterator[None]) -> Iterator[None]:
+        while True:
+            began_at = time.perf_counter()
+            try:
+                next(steps)
+            except StopIteration:
+                return
+            self.seconds += time.perf_counter() - began_at
+            yield
+
+
+class Streams:
+    """The streams of a process. `run` must run beside them. `ring_bytes`: what all rings take."""
+
+    def __init__(self, live_pool: LivePool, database: Database, turns: Turns, *, listeners_max: int) -> None:
+        self.database = database
+        self.turns = turns
+        self.readers = asyncio.Semaphore(LOG_READERS_MAX)
+        self.ring_bytes = 0
+        self.count = 0
+        self._live_pool = live_pool
+        self._listeners_max = listeners_max
+        self._visitors: Counter[Visitor] = Counter()  # and how many streams each has
+        self._followers: dict[tuple[TournamentId, StreamedLog], Follower] = {}
+        self._news: set[Follower] = set()
+        self._something = asyncio.Event()
+        self._closed = False
+
+    # ── In and out ──────────────────────────────────────────────────────────────────────────────────────
+
+    def refuse_more(self, tournament_id: TournamentId, streamed: StreamedLog, opener: OpenedBy) -> None:
+        """Raises ListenersFull if there can be no further listener of this opener, and ShuttingDown."""
+        if self._closed:
+            raise ShuttingDown
+        follower = self._followers.get((tournament_id, streamed))
+        of_tournament = 0 if follower is None else len(follower.listeners)
+        if self.count >= self._listeners_max or of_tournament >= LISTENERS_OF_TOURNAMENT_MAX:
+            raise ListenersFull
+        if isinstance(opener, Visitor) and (
+            self._visitors.total() >= self._listeners_max * VISITORS_SHARE
+            or self._visitors[opener] >= LISTENERS_OF_VISITOR_MAX
+        ):
+            raise ListenersFull
+
+    async def enter(self, live: LiveTournament, listener: Listening, streamed: StreamedLog, end: Head) -> Follower:
+        """Counts a listener, and returns the follower of its tournament and log. `end`: where that log ended, not long
+        ago. The live stays in memory until the listener leaves. Raises HistoryReplaced if it is no longer the one in
+        memory, and as `LivePool.pin`."""
+        pinned = await self._live_pool.pin(live.tournament_id)
+        if pinned is not live:
+            self._live_pool.unpin(pinned)
+            raise HistoryReplaced
+        followed = live.tournament_id, streamed
+        follower = self._followers.get(followed)
+        if follower is None or follower.live is not live:
+            if follower is not None:
+                follower.end_all("log_replaced")
+            follower = self._followers[followed] = Follower(live, self, streamed, end)
+        follower.listeners.add(listener)
+        if isinstance(listener.opener, Visitor):
+            self._visitors[listener.opener] += 1
+        self.count += 1
+        LISTENERS.set(self.count)
+        return follower
+
+    def leave(self, follower: Follower, listener: Listening) -> None:
+        follower.listeners.remove(listener)
+        follower.current.pop(listener, None)
+        self.count -= 1
+        LISTENERS.set(self.count)
+        if isinstance(listener.opener, Visitor):
+            self._visitors[listener.opener] -= 1
+            if not self._visitors[listener.opener]:
+                del self._visitors[listener.opener]
+        if not follower.listeners:
+            follower.close()
+            self._news.discard(follower)
+            followed = follower.live.tournament_id, follower.streamed
+            if self._followers.get(followed) is follower:
+                del self._followers[followed]
+        self._live_pool.unpin(follower.live)
+
+    def wake(self, follower: Follower) -> None:
+        """Notes that a live has folded something."""
+        self._news.add(follower)
+        self._something.set()
+
+    # ── Beside the requests ─────────────────────────────────────────────────────────────────────────────
+
+    async def run(self) -> None:
+        """Hands out events, and looks after the listeners, until it is cancelled. Then it ends all streams."""
+        try:
+            async with background() as tasks:
+                tasks.create_task(self._look())
+                tasks.create_task(self._sweep())
+                tasks.create_task(self._confirm())
+                await self._hand_out()
+        finally:
+            self._closed = True
+            for follower in list(self._followers.values()):
+                follower.end_all("shutting_down")
+
+    async def _hand_out(self) -> None:
+        while True:
+            await self._something.wait()
+            self._something.clear()
+            news = list(self._news)
+            self._news.clear()
+            work = _Work()
+            for streamed in {follower.streamed for follower in news}:  # so each tournament is in a round once
+                alike = [follower for follower in news if follower.streamed is streamed]
+                for start in range(0, len(alike), READ_AT_ONCE_MAX):
+                    await self._round(alike[start : start + READ_AT_ONCE_MAX], work)
+            await asyncio.sleep(max(ROUND_SECONDS_MIN, work.seconds * PAUSE_FOR_WORK))
+
+    async def _round(self, followers: list[Follower], work: _Work) -> None:
+        """Reads a slice of what is new in each of these tournaments, and hands it to its current listeners."""
+        spans: dict[TournamentId, tuple[Head, Sequence]] = {}
+        for follower in followers:
+            end = follower.end
+            if end is None:
+                follower.end_all("unpublished")
+            elif follower.position.sequence < end:
+                spans[follower.live.tournament_id] = follower.position, end
+        if not spans:
+            return
+        events_max, bytes_max = log.SLICE_EVENTS_MAX // len(spans), log.SLICE_BYTES_MAX // len(spans)
+        try:
+            async with self.database.connection() as connection:
+                found = await log.stored_of(connection, spans, events_max=events_max, bytes_max=bytes_max)
+        except DatabaseUnavailable:
+            for follower in followers:
+                self.wake(follower)
+            return
+        await self.turns.work(work.timed(self._handing_out(followers, spans, found)))
+
+    def _handing_out(
+        self,
+        followers: list[Follower],
+        spans: Mapping[TournamentId, tuple[Head, Sequence]],
+        found: Mapping[TournamentId, list[log.Stored]],
+    ) -> Iterator[None]:
+        """Hands out what was found of each tournament, to one listener in each step."""
+        for follower in followers:
+            tournament_id = follower.live.tournament_id
+            if tournament_id not in spans or not follower.listeners:
+                continue  # or it was closed meanwhile
+            if tournament_id not in found:
+                follower.end_all("log_replaced")
+                continue
+            pieces = follower.take(found[tournament_id])
+            if follower.position.sequence < spans[tournament_id][1]:
+                self.wake(follower)
+            yield from follower.handing_out(pieces)
+
+    async def _look(self) -> None:
+        """Has each live fold what other processes have appended. Nothing else would tell it, if nobody asks."""
+        while True:
+            await asyncio.sleep(NEWS_SECONDS)
+            followers = list(self._followers.values())
+            for start in range(0, len(followers), LOOKED_AT_ONCE_MAX):
+                await asyncio.gather(*map(self._make_current, followers[start : start + LOOKED_AT_ONCE_MAX]))
+
+    async def _make_current(self, follower: Follower) -> None:
+        try:
+            if not follower.live.dropped:
+                await self._live_pool.make_current(follower.live)
+        except TournamentStopped:
+            follower.end_all("stopped")
+        except HistoryReplaced:
+            follower.end_all("log_replaced")
+        except (DatabaseUnavailable, ShuttingDown):
+            return
+        if follower.live.dropped:
+            follower.end_all("log_replaced")
+
+    async def _sweep(self) -> None:
+        """Gives signs of life, and sees how far the slowest listener is behind."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            behind = [0]
+            await self.turns.work(self._swept(loop.time() - SILENT_SECONDS, behind))
+            LISTENERS_BEHIND.set(behind[0])
+
+    def _swept(self, silent_since: float, behind: list[int]) -> Iterator[None]:
+        for follower in list(self._followers.values()):
+            for listener in list(follower.listeners):
+                listener.give_sign_of_life(silent_since)
+                behind[0] = max(behind[0], (follower.end or 0) - listener.position.sequence)
+                yield
+
+    async def _confirm(self) -> None:
+        """Ends the streams whose token or session has ended, and all if that has not been known for too long."""
+        clock = asyncio.get_running_loop().time
+        confirmed_at = clock()
+        while True:
+            await asyncio.sleep(TOKENS_SECONDS)
+            began_at, asked = clock(), self._openers()
+            looking = asyncio.create_task(self._good_among(asked))
+            try:
+                # It is left to itself when it takes long: a database that is silent holds up what is cancelled, too.
+                while not (await asyncio.wait([looking], timeout=TOKENS_SECONDS))[0]:
+                    if clock() - confirmed_at > UNCONFIRMED_SECONDS_MAX:
+                        self._end(self._openers(), "token_unconfirmed")
+            finally:
+                looking.cancel()
+            good = looking.result()
+            if good is not None:
+                self._end(asked - good, "token_ended")
+                confirmed_at = began_at
+            elif clock() - confirmed_at > UNCONFIRMED_SECONDS_MAX:
+                self._end(self._openers(), "token_unconfirmed")
+
+    async def _good_among(self, openers: set[OpenedBy]) -> set[OpenedBy] | None:
+        """Those that have not ended; None: the database does not say. Visitors have nothing that could end: what they
+        hear ends with its publication, of which we learn while the database answers."""
+        if not openers:
+            return openers
+        visitors = {one for one in openers if isinstance(one, Visitor)}
+        try:
+            async with self.database.connection() as connection:
+                return visitors | await good_openers(connection, [one for one in openers if isinstance(one, Opener)])
+        except DatabaseUnavailable:
+            return None
+
+    def _openers(self) -> set[OpenedBy]:
+        return {listener.opener for follower in self._followers.values() for listener in follower.listeners}
+
+    def _end(self, openers: set[OpenedBy], why: str) -> None:
+        """Ends the streams that these have opened."""
+        for follower in list(self._followers.values()):
+            for listener in list(follower.listeners):
+                if listener.opener in openers:
+                    listener.end(why)

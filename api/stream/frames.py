@@ -1,0 +1,236 @@
+"""Events as listeners get them: `text/event-stream` and `application/x-ndjson`.
+
+Pure. Both forms say the same: an id, the name of the event, and its data, a JSON object.
+
+    id: 7-1f0c2a9e                          {"id":"7-1f0c2a9e","event":"PointsAdded","data":{"sequence":7,…}}
+    event: PointsAdded
+    data: {"sequence":7,…}
+
+An event of the log has its written tag as its name, in capitals. What the stream says beside the log has a name in
+small letters.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from api.http.times import instant
+from engine.domain.events import EventSetAside
+from engine.domain.terms import RankingId, Sequence
+from engine.log.log import Head, Stored
+from projections.board.publication import Publication
+
+ID_DIGITS: Final = 8
+"""Hexadecimal digits of a block's digest in the id of an event."""
+_POSITION: Final = re.compile(rf"(0|[1-9][0-9]{{0,18}})(?:-([0-9a-f]{{{ID_DIGITS}}}))?")
+
+
+class StreamFormat(StrEnum):
+    """The media type of a stream."""
+
+    SSE = "text/event-stream"
+    NDJSON = "application/x-ndjson"
+
+
+SILENCE: Final = {StreamFormat.SSE: b":\n\n", StreamFormat.NDJSON: b"\n"}
+"""What is sent so that a silent stream is not taken for a broken one: a comment, and an empty line."""
+
+
+class Position(Struct, frozen=True):
+    """Where a stream goes on: after the event `sequence`, if its block's digest begins with `digits`. None: with any
+    digest. 0: at the beginning."""
+
+    sequence: Sequence
+    digits: str | None = None
+
+
+def parse_position(text: str) -> Position | None:
+    """The position that an id, or a bare sequence, names; None: it is neither."""
+    match = _POSITION.fullmatch(text)
+    return None if match is None else Position(Sequence(int(match[1])), match[2])
+
+
+def digits_of(digest: bytes) -> str:
+    """What an id shows of the digest of its event's block."""
+    return digest.hex()[:ID_DIGITS]
+
+
+def id_of(sequence: Sequence, digest: bytes) -> str:
+    """The id of an event, or of a position."""
+    return f"{sequence}-{digits_of(digest)}"
+
+
+class Reached(Head, frozen=True):
+    """How far a stream has come: an event, the digest of its block, and the id by which the client knows it."""
+
+    id: str
+
+
+# ── Of what log ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+class StreamedLog(Protocol):
+    """What of a log is streamed: up to which event, and what is said of each."""
+
+    def end(self, publication: Publication, head: Sequence) -> Sequence | None:
+        """The last event of a log that ends at `head`. None: there is nothing to be streamed any more."""
+
+    def id_of(self, sequence: Sequence, digest: bytes, recorded_at: datetime) -> str:
+        """The id of an event. `digest`, `recorded_at`: those of its block."""
+
+    def said(self, stored: Stored) -> tuple[str, bytes]:
+        """The name of an event and its data, a JSON object in one line."""
+
+    def said_of_head(self, head: Head) -> bytes:
+        """The data of what says where the log ends."""
+
+
+class WholeLog:
+    """The whole log, each event as it is stored."""
+
+    def end(self, publication: Publication, head: Sequence) -> Sequence | None:
+        return head
+
+    def id_of(self, sequence: Sequence, digest: bytes, recorded_at: datetime) -> str:
+        return id_of(sequence, digest)
+
+    def said(self, stored: Stored) -> tuple[str, bytes]:
+        return SET_ASIDE if stored.kind is None else stored.kind, _data(stored)
+
+    def said_of_head(self, head: Head) -> bytes:
+        return b'{"head":%d,"digest":"%b"}' % (head.sequence, head.digest.hex().encode())
+
+
+WHOLE_LOG: Final = WholeLog()
+
+
+# ── Events of the log ───────────────────────────────────────────────────────────────────────────────────
+
+_OVERHEAD_BYTES: Final = 300
+
+
+class _Of(Struct):
+    """What a filter looks at in a stored body."""
+
+    ranking_id: RankingId | None = None
+
+
+_OF: Final = msgspec.json.Decoder(_Of)
+
+
+class Frame:
+    """One event of the log, ready to be sent. Each of its forms is made when it is first asked for, and shared."""
+
+    __slots__ = ("_ranking_id", "_sent_as", "_streamed", "stored")
+
+    def __init__(self, stored: Stored, streamed: StreamedLog = WHOLE_LOG) -> None:
+        self.stored = stored
+        self._streamed = streamed
+        self._sent_as: dict[StreamFormat, bytes] = {}
+        self._ranking_id: RankingId | None = None
+
+    def sent_as(self, form: StreamFormat) -> bytes:
+        """The whole event in this format."""
+        made = self._sent_as.get(form)
+        if made is None:
+            made = self._sent_as[form] = event(form, *self._streamed.said(self.stored), self.reached.id)
+        return made
+
+    @property
+    def reached(self) -> Reached:
+        """How far a stream has come with this event."""
+        stored = self.stored
+        event_id = self._streamed.id_of(stored.sequence, stored.digest, stored.recorded_at)
+        return Reached(stored.sequence, stored.digest, event_id)
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes in memory at most: the stored event, and all forms of it."""
+        return (1 + len(StreamFormat)) * (len(self.stored.body) + _OVERHEAD_BYTES)
+
+    @property
+    def ranking_id(self) -> RankingId | None:
+        """The ranking that the event names; None: it names none."""
+        if self._ranking_id is None and '"ranking_id":' in self.stored.body:
+            self._ranking_id = _OF.decode(self.stored.body).ranking_id
+        return self._ranking_id
+
+
+class Wanted(Struct, frozen=True):
+    """Which events a listener wants. None: whichever. What both let through is sent."""
+
+    ranking_id: RankingId | None = None
+    kinds: frozenset[str] | None = None
+
+    def lets_through(self, frame: Frame) -> bool:
+        """Whether the listener wants this event. One that was set aside is of no kind and of no ranking."""
+        kind = frame.stored.kind
+        return (self.kinds is None or kind in self.kinds) and (
+            self.ranking_id is None or (kind is not None and frame.ranking_id == self.ranking_id)
+        )
+
+
+ALL: Final = Wanted()
+
+
+def joined(frames: Iterable[Frame], form: StreamFormat, wanted: Wanted) -> bytes:
+    """Those of the events that the filter lets through, in this format, one after the other."""
+    if wanted == ALL:
+        return b"".join([frame.sent_as(form) for frame in frames])
+    return b"".join([frame.sent_as(form) for frame in frames if wanted.lets_through(frame)])
+
+
+def chunk(piece: bytes) -> bytes:
+    """The piece as HTTP/1.1 sends it where no length is known."""
+    return b"%x\r\n%b\r\n" % (len(piece), piece)
+
+
+# ── What the stream says beside the log ─────────────────────────────────────────────────────────────────
+
+SET_ASIDE: Final = "set-aside"
+"""In the place of an event that was set aside: nothing is to be folded."""
+
+
+def caught_up(form: StreamFormat, reached: Reached, streamed: StreamedLog) -> bytes:
+    """The listener has everything up to the end of the log."""
+    return event(form, "caught-up", streamed.said_of_head(reached), reached.id)
+
+
+def position(form: StreamFormat, reached: Reached) -> bytes:
+    """Everything that the listener wants up to this event has been sent."""
+    return event(form, "position", b'{"sequence":%d}' % reached.sequence, reached.id)
+
+
+def reset(form: StreamFormat, head: Head, streamed: StreamedLog) -> bytes:
+    """The log is not the one that the listener has read: it must begin anew, without an id. The empty id has browsers
+    do so by themselves."""
+    return event(form, "reset", streamed.said_of_head(head), "")
+
+
+def event(form: StreamFormat, name: str, data: bytes, event_id: str) -> bytes:
+    """One event in this format. `data` is a JSON object in one line."""
+    if form is StreamFormat.SSE:
+        return b"id: %b\nevent: %b\ndata: %b\n\n" % (event_id.encode(), name.encode(), data)
+    return b'{"id":"%b","event":"%b","data":%b}\n' % (event_id.encode(), name.encode(), data)
+
+
+def _data(stored: Stored) -> bytes:
+    """The stored body with the event's sequence, time and actor before its own fields. Of one that was set aside, these
+    alone."""
+    head = f'{{"sequence":{stored.sequence},"recorded_at":"{instant(stored.recorded_at)}","actor":{stored.actor}'
+    if stored.kind is None:
+        return f"{head}}}".encode()
+    body = stored.body
+    if stored.kind == EventSetAside.tag:
+        # Its own `sequence` is that of the other event, and would hide the one that every event has here.
+        named = msgspec.json.decode(body, type=EventSetAside)
+        body = msgspec.json.encode({"set_aside": named.sequence, "digest": named.digest}).decode()
+    elif "\n" in body or "\r" in body:  # as the service never writes it; either would end the line
+        body = msgspec.json.format(body, indent=-1)
+    own = body[body.index("{") + 1 :]
+    return f"{head}{'' if own.lstrip().startswith('}') else ','}{own}".encode()

@@ -1,0 +1,260 @@
+"""One client that listens to a tournament, on its connection.
+
+A listener that has everything is *current*: its follower hands it what is new (`take`), and its own task sleeps. One
+that has just come, or has not read what was written, goes on at its own pace: its task fetches a piece, writes it, and
+waits until the client has read it. So a client that does not read holds one piece in memory, and after
+UNREAD_SECONDS_MAX its connection is closed, as that of any client (`api/http/connections.py`).
+"""
+
+import asyncio
+import socket
+from collections.abc import Sequence as Items
+from contextlib import suppress
+from typing import Final
+
+from aiohttp import ClientConnectionResetError, HttpVersion11, web
+from aiohttp.abc import AbstractStreamWriter
+from msgspec import Struct
+
+from api.http.connections import UNREAD_SECONDS_MAX, Connection
+from api.http.reply import Reply, header
+from api.stream import frames
+from api.stream.followers import OpenedBy, Pieces, Streams
+from api.stream.frames import ALL, SILENCE, WHOLE_LOG, Frame, Reached, StreamedLog, StreamFormat, Wanted
+from api.stream.pace import Pace
+from engine.domain.errors import DatabaseUnavailable, LogForked, Unavailable
+from engine.log.log import Head
+from engine.process.telemetry import LISTENERS_ENDED
+from engine.process.turns import Turns
+from projections.live.tournament import LiveTournament
+
+PASSED_EVENTS_MAX: Final = 1_000
+"""After so many events that its filter did not let through, a listener is told its position."""
+STREAM_HEADERS: Final = header("Cache-Control", "no-store, no-transform") + header("X-Accel-Buffering", "no")
+"""Without them, caches and proxies would hold events back."""
+_PIECE_SECONDS: Final = 0.01
+"""Played events that are due within so long of each other are sent in one piece."""
+UNSENT_BYTES_OF_SYSTEM_MAX: Final = 65_536
+"""What the system may hold of a stream on its way to a client, about. It would hold megabytes for each that does not
+read."""
+_LAST_CHUNK: Final = b"0\r\n\r\n"
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """What a listener has asked for. `streamed`: which log, and `end`: where that ended then. `after`: where it begins.
+    `speed`: how many times as fast as it happened the past is played; None: as fast as it can be read. `opener`: who
+    opened the stream."""
+
+    form: StreamFormat
+    after: Reached
+    end: Head
+    opener: OpenedBy
+    streamed: StreamedLog = WHOLE_LOG
+    wanted: Wanted = ALL
+    speed: float | None = None
+
+
+class Listener:
+    """`position`: the last event up to which it has everything it wants. `why`: why it has ended; empty: it has
+    not."""
+
+    __slots__ = (
+        "_asked",
+        "_called",
+        "_connection",
+        "_is_chunked",
+        "_pace",
+        "_passed",
+        "_sent_at",
+        "_transport",
+        "opener",
+        "position",
+        "why",
+    )
+
+    def __init__(self, asked: Asked, connection: Connection, transport: asyncio.Transport, *, is_chunked: bool) -> None:
+        self.position = asked.after
+        self.opener = asked.opener
+        self.why = ""
+        self._asked = asked
+        self._connection = connection
+        self._transport = transport
+        self._is_chunked = is_chunked
+        self._called = asyncio.Event()
+        self._passed = 0  # events since the last one that was sent
+        self._sent_at = connection.loop.time()
+        self._pace = Pace(asked.speed)
+
+    # ── By itself ───────────────────────────────────────────────────────────────────────────────────────
+
+    async def listen(self, streams: Streams, live: LiveTournament) -> None:
+        """Returns when the stream has ended. Raises ConnectionError if the client has gone."""
+        try:
+            follower = await streams.enter(live, self, self._asked.streamed, self._asked.end)
+        except Unavailable:
+            self.end("log_replaced")
+            return
+        self._connection.on_end = self.end
+        try:
+            while not self.why:
+                end = follower.end
+                if self._transport.is_closing():
+                    self.end("client_gone")  # before anybody could call `on_end`
+                elif end is None:
+                    self.end("unpublished")
+                elif self._connection.writing_paused:
+                    await self._connection.read_up()
+                elif self.position.sequence < end:
+                    await self._send_next(await follower.next_frames(self.position, end), streams.turns)
+                else:
+                    self._caught_up()
+                    self._called.clear()
+                    follower.current[self] = None
+                    await self._called.wait()
+        except LogForked:
+            self.end("log_replaced")
+        except DatabaseUnavailable:
+            self.end("database_unavailable")
+        finally:
+            self.end("client_gone")  # unless it has ended for another reason
+            self._connection.on_end = None
+            streams.leave(follower, self)
+
+    def _caught_up(self) -> None:
+        self._write(frames.caught_up(self._asked.form, self.position, self._asked.streamed))
+        self._passed = 0
+
+    async def _send_next(self, events: Items[Frame], turns: Turns) -> None:
+        """Sends these events, in a turn of the process's, or with pauses between them if it was asked to."""
+        if self._asked.speed is not None:
+            await self._play(events)
+            return
+        async with turns:
+            if not self.why:
+                self._pass_on(events)
+
+    async def _play(self, events: Items[Frame]) -> None:
+        start = 0
+        for n, frame in enumerate(events):
+            pause_seconds = self._pace.pause_before(frame.stored.recorded_at, self._connection.loop.time())
+            if pause_seconds > _PIECE_SECONDS:
+                self._pass_on(events[start:n])
+                start = n
+                await self._pause(pause_seconds)
+            if self.why:
+                return
+        self._pass_on(events[start:])
+
+    async def _pause(self, seconds: float) -> None:
+        self._called.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._called.wait()
+
+    def _pass_on(self, events: Items[Frame]) -> None:
+        if events:
+            self._send(Pieces(self.position, events))
+
+    # ── In rounds ───────────────────────────────────────────────────────────────────────────────────────
+
+    def take(self, pieces: Pieces) -> bool:
+        """Sends what follows its position. Returns False if it does not: it is behind, and goes on by itself."""
+        if self._connection.writing_paused or pieces.before.sequence > self.position.sequence:
+            self._called.set()
+            return False
+        if pieces.last.sequence > self.position.sequence:
+            if pieces.follow(self.position):
+                self._send(pieces)
+            else:
+                self.end("log_replaced")
+        return True
+
+    def give_sign_of_life(self, silent_since: float) -> None:
+        """Sends something if nothing has been sent since, in the loop's time: its position if that has moved."""
+        if self._sent_at > silent_since or self._connection.writing_paused or self.why:
+            return
+        if self._passed:
+            self._say_position()
+        else:
+            self._write(SILENCE[self._asked.form])
+
+    def end(self, why: str) -> None:
+        """Ends the stream, if it has not ended yet. What a client does not read is thrown away."""
+        if self.why:
+            return
+        self.why = why
+        LISTENERS_ENDED.labels(why).inc()
+        if self._connection.writing_paused:
+            self._transport.abort()
+        self._called.set()
+
+    # ── On the way ──────────────────────────────────────────────────────────────────────────────────────
+
+    def _send(self, pieces: Pieces) -> None:
+        """Sends what follows its position. If its filter lets nothing through, it is told its position now and then."""
+        asked = self._asked
+        piece = pieces.after(self.position.sequence, asked.form, asked.wanted, is_chunked=self._is_chunked)
+        passed = pieces.last.sequence - self.position.sequence
+        self.position = pieces.last
+        if piece:
+            self._passed = 0
+            self._write_as_it_is(piece)
+            return
+        self._passed += passed
+        if self._passed >= PASSED_EVENTS_MAX:
+            self._say_position()
+
+    def _say_position(self) -> None:
+        self._passed = 0
+        self._write(frames.position(self._asked.form, self.position))
+
+    def _write(self, piece: bytes) -> None:
+        self._write_as_it_is(frames.chunk(piece) if self._is_chunked else piece)
+
+    def _write_as_it_is(self, piece: bytes) -> None:
+        if not self._transport.is_closing():
+            self._sent_at = self._connection.loop.time()
+            self._transport.write(piece)
+
+
+class StreamReply(Reply):
+    """The answer that is a stream. `facts` are what the request's canonical line says in the end."""
+
+    def __init__(self, streams: Streams, live: LiveTournament, asked: Asked, facts: dict[str, object]) -> None:
+        super().__init__(b"", media_type=asked.form, headers=STREAM_HEADERS)
+        self._streams = streams
+        self._live = live
+        self._asked = asked
+        self._facts = facts
+
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter:
+        """Sends the head, and the stream until it ends."""
+        self.closing = True
+        is_chunked = request.version >= HttpVersion11
+        content = f"Content-Type: {self.media_type}\r\n" + ("Transfer-Encoding: chunked\r\n" if is_chunked else "")
+        transport, connection = request.transport, request.protocol
+        assert isinstance(connection, Connection)
+        try:
+            if transport is None or transport.is_closing():
+                raise ClientConnectionResetError("the client has gone")
+            _bound(transport)
+            transport.write(self.head(content, "Connection: close\r\n"))
+            listener = Listener(self._asked, connection, transport, is_chunked=is_chunked)
+            try:
+                await listener.listen(self._streams, self._live)
+            finally:
+                self._facts["ended"] = listener.why
+            if is_chunked and not transport.is_closing():
+                transport.write(_LAST_CHUNK)
+        finally:
+            self.on_end()
+        return request.writer
+
+
+def _bound(transport: asyncio.Transport) -> None:
+    """Has the system hold little of what the client has not read, and hang up on a client that has gone without a word:
+    it would go on trying for a quarter of an hour."""
+    connection = transport.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNSENT_BYTES_OF_SYSTEM_MAX)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux has it
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(UNREAD_SECONDS_MAX * 1000))

@@ -1,0 +1,167 @@
+"""Events as the public gets them: those up to the public end, in shapes of their own.
+
+Pure. A shape names all that it shows; what else is stored with an event, or will be, is not public before somebody adds
+it here. An event that shows nothing public is there as `other`, so that a client sees that none is missing.
+Competitions are there by their ids, as the causes of points.
+
+An id says nothing of the log but what the public knows: the digest of a block would be made of keys and senders, and of
+what lies beyond the public end where that is within a block. So it has digits of the time in its place. They tell a log
+from one that has replaced it, because what came to it later came at another time.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from api.http.times import instant
+from engine.domain import events
+from engine.domain.terms import Sequence
+from engine.log.log import Head, Stored
+from projections.board.publication import Publication
+
+OTHER: Final = "other"
+"""The name of an event that shows nothing public."""
+
+
+class _Public(Struct, kw_only=True):
+    """What all of them begin with. A field that is absent from the stored event is absent here too."""
+
+    sequence: int
+    recorded_at: str
+
+
+class _TournamentOpened(_Public):
+    name: str
+
+
+class _CompetitorRegistered(_Public):
+    competitor_id: int
+    name: str
+    tags: tuple[str, ...] | None | UnsetType = UNSET
+    color: str | None | UnsetType = UNSET
+
+
+class _CompetitorChanged(_Public):
+    competitor_id: int
+    name: str | None | UnsetType = UNSET
+    tags: tuple[str, ...] | None | UnsetType = UNSET
+    color: str | None | UnsetType = UNSET
+
+
+class _OfRanking(_Public):
+    ranking_id: int
+
+
+class _RankingCreated(_OfRanking):
+    name: str
+    participants: tuple[int, ...]
+    main_unity_id: int
+    main_unity_name: str
+    description: str | None | UnsetType = UNSET
+
+
+class _RankingModified(_OfRanking):
+    participants: tuple[int, ...]
+    main_unity_name: str
+    name: str | None | UnsetType = UNSET
+    description: str | None | UnsetType = UNSET
+
+
+class _RankingInformationChanged(_OfRanking):
+    name: str | None | UnsetType = UNSET
+    description: str | None | UnsetType = UNSET
+
+
+class _ParticipantsChanged(_OfRanking):
+    added: tuple[int, ...] | None | UnsetType = UNSET
+    removed: tuple[int, ...] | None | UnsetType = UNSET
+
+
+class _UnityAdded(_OfRanking):
+    unity_id: int
+    name: str
+    sort: str | None | UnsetType = UNSET
+
+
+class _UnityChanged(_OfRanking):
+    unity_id: int
+    name: str | None | UnsetType = UNSET
+    sort: str | None | UnsetType = UNSET
+
+
+class _Criterion(Struct):
+    unity_id: int
+    best: int | None | UnsetType = UNSET
+    among: str | None | UnsetType = UNSET
+
+
+class _ClassificationDeclared(_OfRanking):
+    criteria: tuple[_Criterion, ...] | None | UnsetType = UNSET
+
+
+class _PointsAdded(_OfRanking):
+    """`deltas`: triples of competitor, unity and amount."""
+
+    deltas: tuple[tuple[int, int, int], ...]
+    competition_id: int | None | UnsetType = UNSET
+    reason: str | None | UnsetType = UNSET
+
+
+class _PointsReversed(_OfRanking):
+    deltas: tuple[tuple[int, int, int], ...]
+    competition_id: int
+    reverses: int
+
+
+class _OfCompetition(_Public):
+    competition_id: int
+
+
+_SHAPES: Final[dict[str, type[_Public]]] = {
+    events.TournamentOpened.tag: _TournamentOpened,
+    events.CompetitorRegistered.tag: _CompetitorRegistered,
+    events.CompetitorChanged.tag: _CompetitorChanged,
+    events.RankingCreated.tag: _RankingCreated,
+    events.RankingModified.tag: _RankingModified,
+    events.RankingInformationChanged.tag: _RankingInformationChanged,
+    events.ParticipantsChanged.tag: _ParticipantsChanged,
+    events.UnityAdded.tag: _UnityAdded,
+    events.UnityChanged.tag: _UnityChanged,
+    events.ClassificationDeclared.tag: _ClassificationDeclared,
+    events.PointsAdded.tag: _PointsAdded,
+    events.PointsReversed.tag: _PointsReversed,
+    events.CompetitionVoided.tag: _OfCompetition,
+    events.CompetitionUnvoided.tag: _OfCompetition,
+    events.RankingClosed.tag: _OfRanking,
+    events.RankingReopened.tag: _OfRanking,
+}
+PUBLIC_KINDS: Final = frozenset(_SHAPES)
+"""The kinds of events of which something is public."""
+
+
+class PublicLog:
+    """The log as the public sees it."""
+
+    def end(self, publication: Publication, head: Sequence) -> Sequence | None:
+        return publication.public_end(head)
+
+    def id_of(self, sequence: Sequence, digest: bytes, recorded_at: datetime) -> str:
+        microseconds = (recorded_at - _EPOCH) // timedelta(microseconds=1)
+        return f"{sequence}-{microseconds % 2**32:08x}"
+
+    def said(self, stored: Stored) -> tuple[str, bytes]:
+        shape = None if stored.kind is None else _SHAPES.get(stored.kind)
+        body: dict[str, Any] = {} if shape is None else msgspec.json.decode(stored.body)
+        body |= {"sequence": stored.sequence, "recorded_at": instant(stored.recorded_at)}
+        shown = msgspec.convert(body, _Public if shape is None else shape)
+        return OTHER if shape is None else str(stored.kind), msgspec.json.encode(shown)
+
+    def said_of_head(self, head: Head) -> bytes:
+        return b'{"head":%d}' % head.sequence
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+PUBLIC_LOG: Final = PublicLog()

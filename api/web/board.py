@@ -1,0 +1,269 @@
+"""The board of a tournament: what its addresses answer.
+
+    /board/<slug>                       the page
+    /board/<slug>/tv                    the same, for a large screen
+    /board/<slug>/embed                 the same, for the pages of others: only this one may be framed
+    /board/<slug>/competitors/<id>      how a competitor came to their place
+    /board/<slug>/table.json, .csv      the lines, for the script of the page, and for spreadsheets
+    /board/<slug>/passage.json          points as they came, which the script folds by itself
+    /board/<slug>/race.json             a unity through time, for a race
+    /board/<slug>/picture.png           the first lines, for those who show a link to the page
+
+Each is made from what the public sees (`public_view.py`), once for all who ask the same before the next event.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final
+
+from aiohttp import web
+from msgspec import Struct
+
+from api.http import problems
+from api.http.compression import Compression
+from api.http.cookies import came_by_tls
+from api.http.forms import parse_id
+from api.http.reply import JSON, Reply, header
+from api.http.router import Handler, IncomingRequest, Router
+from api.http.throttle import Throttle, address_of
+from api.interface.cells import csv_text, harmless
+from api.interface.declarations import RecallContext
+from api.interface.fields import FROM_0, FROM_1, ID, TIME_END, Field, Fields, FieldType, number_up_to, read_query
+from api.interface.lookup import competitor_of, unity_of
+from api.interface.public_view import PublicViews
+from api.interface.rendering import TaggedBody, encode, tagged_body
+from api.interface.tournaments import SLUG_CHARACTERS_LOGGED
+from api.web.board_page import BOARD, EMBED, PICTURE, TV, Mode, board_page, pictured, table_rows
+from api.web.explanation_page import explanation_page
+from api.web.files import StaticFiles
+from api.web.html import HTML_TYPE
+from api.web.moments import passage_shape, race_shape, table_shape
+from api.web.page import EMBED_HEADERS, PAGE_HEADERS, Site, refused_page
+from api.web.picture import PICTURE_LINES, Pictures
+from api.web.table import BOARD_LINES, TableAsked, board_at, ranking_in, table_of
+from engine.domain.errors import Refusal
+from engine.domain.terms import CompetitorId, Sequence
+from engine.process.turns import Turn, in_turns
+from projections.past.past import AtSequence, AtTime
+
+LINES_ASKED_MAX: Final = 500
+"""Lines that the script of a page, or a program, can ask for at once."""
+CSV_LINES_MAX: Final = 10_000
+"""Lines of a CSV; further ones are asked for by `offset`."""
+CSV_LINES_AT_ONCE: Final = 200
+STEPS_SHOWN: Final = 100
+"""Steps of an explanation on one page."""
+ADDRESS_KEPT_CHARACTERS_MAX: Final = 300
+"""Characters of an address whose answer is kept until the next event."""
+
+
+def _at(text: str) -> AtSequence | AtTime:
+    number = parse_id(text)
+    return AtTime(TIME_END.read(text)) if number is None else AtSequence(Sequence(number))
+
+
+_MOMENT: Final = FieldType(_at, {"anyOf": [FROM_1.schema, TIME_END.schema]})
+_TABLE_FIELDS: Final[Fields] = (
+    Field("ranking", ID, "which ranking; absent: the first one", argument="ranking_id"),
+    Field("unity", ID, "which unity; absent: the classification", argument="unity_id"),
+    Field("at", _MOMENT, "after this event, or all events of this time; absent: now", argument="moment"),
+    Field("since", _MOMENT, "compared with this moment; absent: with that before the last competition"),
+    Field("offset", FROM_0, "after so many lines"),
+)
+_PICTURE_FIELDS: Final[Fields] = tuple([field for field in _TABLE_FIELDS if field.name in ("ranking", "unity", "at")])
+_LIMIT: Final = Field("limit", number_up_to(1, LINES_ASKED_MAX), f"so many lines; absent: {BOARD_LINES}")
+_EXPLANATION_FIELDS: Final[Fields] = (
+    *_PICTURE_FIELDS,
+    Field("from", FROM_0, "from after this event", argument="start"),
+)
+_PASSAGE_FIELDS: Final[Fields] = (
+    Field("ranking", ID, "which ranking", required=True, argument="ranking_id"),
+    Field("at", FROM_1, "the passage that shows this event", required=True),
+)
+
+
+class _Asked(Struct, frozen=True):
+    """What a request asks: its `address` and `query` as they came, and what it says. `origin`: see `_origin`.
+    `competitor`: that of the path."""
+
+    slug: str
+    origin: str
+    address: str
+    query: dict[str, str]
+    arguments: dict[str, Any]
+    competitor: str
+
+
+_Make = Callable[[RecallContext, Site, _Asked], Awaitable[bytes]]
+
+
+class _Sent(Struct, frozen=True):
+    """How the answers of an address are sent."""
+
+    media_type: str
+    headers: str
+
+    @property
+    def is_page(self) -> bool:
+        return self.media_type == HTML_TYPE
+
+
+_PAGE: Final = _Sent(HTML_TYPE, PAGE_HEADERS)
+_EMBEDDED: Final = _Sent(HTML_TYPE, EMBED_HEADERS)
+_JSON: Final = _Sent(JSON, header("Cache-Control", "no-cache"))
+_PNG: Final = _Sent("image/png", header("Cache-Control", "no-cache"))
+_CSV: Final = _Sent("text/csv; charset=utf-8", header("Content-Disposition", "attachment"))
+
+
+class BoardHandlers:
+    """Answers for the boards of all tournaments. `visits` counts the requests of each address, if they are counted."""
+
+    def __init__(
+        self,
+        views: PublicViews,
+        compression: Compression,
+        static: StaticFiles,
+        *,
+        visits: Throttle | None,
+        proxies: int,
+    ) -> None:
+        self._views = views
+        self._compression = compression
+        self._visits = visits
+        self._proxies = proxies
+        self._static = static
+        self._pictures = Pictures()
+
+    def add_to(self, router: Router) -> None:
+        def add(below: str, make: _Make, fields: Fields, sent: _Sent = _PAGE) -> None:
+            router.add("GET", f"/board/{{tournament}}{below}", self._handler(make, fields, sent))
+
+        add("", partial(_board, BOARD), _TABLE_FIELDS)
+        add(TV.below, partial(_board, TV), _TABLE_FIELDS)
+        add(EMBED.below, partial(_board, EMBED), _TABLE_FIELDS, _EMBEDDED)
+        add("/competitors/{competitor_id}", _explanation, _EXPLANATION_FIELDS)
+        add("/table.json", _table_json, (*_TABLE_FIELDS, _LIMIT), _JSON)
+        add("/passage.json", _passage_json, _PASSAGE_FIELDS, _JSON)
+        add("/race.json", _race_json, _TABLE_FIELDS[:2], _JSON)
+        add("/table.csv", _table_csv, _TABLE_FIELDS, _CSV)
+        add(PICTURE, partial(_picture, self._pictures), _PICTURE_FIELDS, _PNG)
+        self._static.add_to(router)
+
+    def _handler(self, make: _Make, fields: Fields, sent: _Sent) -> Handler:
+        async def handle(incoming: IncomingRequest) -> Reply:
+            slug = incoming.parameters["tournament"]
+            incoming.facts["tournament"] = slug[:SLUG_CHARACTERS_LOGGED]
+            if self._visits is not None:
+                self._visits.take(address_of(incoming.request, proxies=self._proxies))
+            try:
+                query = list(incoming.request.query.items())
+                asked = _Asked(
+                    slug,
+                    _origin(incoming.request, proxies=self._proxies) if sent.is_page else "",
+                    incoming.request.path_qs,
+                    dict(query),
+                    read_query(query, fields),
+                    incoming.parameters.get("competitor_id", ""),
+                )
+                answered = await self._views.answer(slug, lambda context: self._made(context, make, asked))
+            except Refusal as refusal:
+                if not sent.is_page:
+                    raise
+                incoming.facts["code"] = refusal.code
+                page = refused_page(Site("", slug, self._static), refusal.message)
+                return Reply(page, code=problems.STATUSES[type(refusal)], media_type=HTML_TYPE, headers=sent.headers)
+            return await self._compression.reply(
+                incoming.request, answered.body, etag=answered.etag, media_type=sent.media_type, headers=sent.headers
+            )
+
+        return handle
+
+    async def _made(self, context: RecallContext, make: _Make, asked: _Asked) -> TaggedBody:
+        """The answer, made once for all who ask the same while nothing changes. Raises NotFound, and as `make`."""
+        live = context.live
+        head = live.head
+        kept = live.cache.moments if asked.arguments.keys() & {"moment", "at"} else live.cache.windows
+        kept.renew(head.sequence)
+        address = asked.origin + asked.address
+        if (found := kept.get(address)) is not None:
+            context.log_is_read = False
+            return tagged_body(found)
+        site = Site(await context.past.name(live.tournament_id), asked.slug, self._static)
+        body = await make(context, site, asked)
+        context.log_is_read = True
+        if live.head == head and len(address) <= ADDRESS_KEPT_CHARACTERS_MAX:
+            kept.keep(address, body)
+        return tagged_body(body)
+
+
+def _origin(request: web.BaseRequest, *, proxies: int) -> str:
+    """Scheme and host under which the client asked; empty: the host is none. A page that names it is kept for those
+    alone who ask under it: everybody can send any."""
+    hosts = request.headers.getall("Host", ())
+    if len(hosts) != 1 or not _HOST.fullmatch(hosts[0]):
+        return ""
+    return f"{'https' if came_by_tls(request, proxies=proxies) else 'http'}://{hosts[0]}"
+
+
+_HOST: Final = re.compile(r"[0-9A-Za-z.-]{1,200}(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](?::[0-9]{1,5})?", re.ASCII)
+
+
+# ── What is made ────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _board(mode: Mode, context: RecallContext, site: Site, asked: _Asked) -> bytes:
+    table = await table_of(context, TableAsked(**asked.arguments, limit=mode.lines))
+    rows = await in_turns(table_rows(site, mode, table, asked.query))
+    return board_page(site, mode, table, rows, asked.query, asked.origin)
+
+
+async def _picture(pictures: Pictures, context: RecallContext, site: Site, asked: _Asked) -> bytes:
+    table = await table_of(context, TableAsked(**asked.arguments, limit=PICTURE_LINES, form=False))
+    return await pictures.drawn(pictured(site, table))
+
+
+async def _table_json(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
+    return encode(await table_shape(await table_of(context, TableAsked(**asked.arguments))))
+
+
+async def _passage_json(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
+    return encode(await passage_shape(context, **asked.arguments))
+
+
+async def _race_json(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
+    return encode(await race_shape(context, **asked.arguments))
+
+
+async def _table_csv(context: RecallContext, _site: Site, asked: _Asked) -> bytes:
+    table = await table_of(context, TableAsked(**asked.arguments, limit=CSV_LINES_MAX, form=False))
+    columns = ["position", "moved", "competitor_id", "competitor", *map(harmless, table.columns)]
+    portions, turn = [csv_text([columns])], Turn()
+    for start in range(0, len(table.lines), CSV_LINES_AT_ONCE):
+        lines = table.lines[start : start + CSV_LINES_AT_ONCE]
+        portions.append(
+            csv_text((one.position, one.moved, one.competitor_id, harmless(one.name), *one.values) for one in lines)
+        )
+        if turn.over:
+            await turn.give_way()
+    return "".join(portions).encode()
+
+
+async def _explanation(context: RecallContext, site: Site, asked: _Asked) -> bytes:
+    arguments = asked.arguments
+    board, sequence = await board_at(context, arguments.get("moment"))
+    ranking_id = ranking_in(board, arguments.get("ranking_id"))
+    unity_id = unity_of(board, ranking_id, arguments.get("unity_id"))
+    competitor_id = CompetitorId(parse_id(asked.competitor) or 0)
+    competitor_of(board, competitor_id)
+    explanation = await context.past.explanation(
+        context.live.tournament_id,
+        ranking_id,
+        unity_id,
+        competitor_id,
+        start=arguments.get("start", Sequence(0)),
+        end=sequence,
+        head=context.live.head.sequence,
+        limit=STEPS_SHOWN,
+    )
+    return explanation_page(site, board, explanation, ranking_id, unity_id, competitor_id, asked.query)

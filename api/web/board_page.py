@@ -1,0 +1,305 @@
+"""The page of a board, whole without scripts: one table at one moment, and the ways to all others.
+
+The script of the page, `static/board.js`, takes over from here: it finds what it needs in `data-` attributes.
+"""
+
+from collections.abc import Generator, Iterable
+from collections.abc import Sequence as Items
+from typing import Final
+
+from msgspec import Struct
+
+from api.stream.public_frames import PUBLIC_KINDS
+from api.web.html import Html, element, joined
+from api.web.page import Query, Site, dot, framed, number_text, time_element, time_text
+from api.web.picture import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
+from api.web.table import ShownTable, TableLine
+
+TV_LINES: Final = 12
+"""Lines of a page on a large screen."""
+TABS_MAX: Final = 12
+"""Rankings that are chosen by a tab each; more are chosen from a list."""
+FIRST_TOLD: Final = 5
+"""Lines that are told where a link to a page is shown."""
+PICTURE: Final = "/picture.png"
+"""The path of the picture, below that of the board."""
+TV_SECONDS: Final = 15
+"""How long a large screen shows one page."""
+
+
+class Mode(Struct, frozen=True):
+    """How a board is shown. `below`: its path below that of the board."""
+
+    kind: str
+    below: str
+    lines: int
+
+
+BOARD: Final = Mode("board", "", 100)
+TV: Final = Mode("tv", "/tv", TV_LINES)
+EMBED: Final = Mode("embed", "/embed", 50)
+
+
+def board_page(site: Site, mode: Mode, table: ShownTable, rows: Items[Html], query: Query, origin: str) -> bytes:
+    """The page that shows `table`, whose `rows` are those of `table_rows`. `query` is how it was asked for, `origin`
+    the scheme and host under which; empty: they are not known."""
+    body = joined(
+        (
+            element("a", "To the table", href="#table", class_="skip"),
+            _head(site, table),
+            _choices(site, mode, table, query) if mode is not EMBED else None,
+            element("main", _table(table, rows), _pages(site, mode, table, query), **_told(site, mode, table)),
+            _past(site, table, query) if mode is BOARD else None,
+            _foot(site, mode, table, query),
+            _turning(site, mode, table, query) if mode is TV else None,
+        )
+    )
+    title = f"{_chosen(table)} · {site.name}"
+    return framed(site, title, body, kind=mode.kind, about=_about(site, table, query, origin, title))
+
+
+def _about(site: Site, table: ShownTable, query: Query, origin: str, title: str) -> Html:
+    """What is said of the page where a link to it is shown, as Open Graph has it. A picture needs a whole address."""
+    asked = {name: query[name] for name in ("ranking", "unity", "at") if name in query}
+    first = ", ".join([f"{line.position} {line.name}" for line in table.lines[:FIRST_TOLD]])
+    said = {"og:type": "website", "og:site_name": "Tallybook", "og:title": title, "og:description": first}
+    if origin:
+        said |= {
+            "og:url": origin + site.address(asked),
+            "og:image": origin + site.address(asked, PICTURE),
+            "og:image:type": "image/png",
+            "og:image:width": str(WIDTH),
+            "og:image:height": str(HEIGHT),
+            "og:image:alt": f"{title}: {first}",
+        }
+    return joined(
+        (
+            element("meta", name="description", content=first),
+            element("meta", name="twitter:card", content="summary_large_image"),
+            *[element("meta", property=name, content=text) for name, text in said.items()],
+        )
+    )
+
+
+def pictured(site: Site, table: ShownTable) -> Pictured:
+    """What the picture of the table shows."""
+    lines = [
+        PictureLine(line.position, line.competitor_id, line.name, line.color, _first_value(line))
+        for line in table.lines[:PICTURE_LINES]
+    ]
+    moment = f"As of {time_text(table.recorded_at)}"
+    return Pictured(site.name, _chosen(table), table.columns[0], moment, tuple(lines), table.count)
+
+
+def _first_value(line: TableLine) -> str:
+    return "" if line.values[0] is None else number_text(line.values[0])
+
+
+def _told(site: Site, mode: Mode, table: ShownTable) -> dict[str, str | int]:
+    """What the script of the page is told."""
+    return {
+        "id": "table",
+        "data_slug": site.slug,
+        "data_ranking": table.ranking_id,
+        "data_unity": table.unity_id or "",
+        "data_sequence": table.sequence,
+        "data_end": table.end,
+        "data_count": table.count,
+        "data_offset": table.offset,
+        "data_lines": mode.lines,
+        "data_kinds": " ".join(sorted(PUBLIC_KINDS)),
+    }
+
+
+def _chosen(table: ShownTable) -> str:
+    return next(one.name for one in table.rankings if one.id == table.ranking_id)
+
+
+# ── Around the table ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _head(site: Site, table: ShownTable) -> Html:
+    moment = element("p", "As of ", time_element(table.recorded_at), class_="moment", id="moment")
+    return element("header", element("p", site.name, class_="tournament"), element("h1", _chosen(table)), moment)
+
+
+def _choices(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
+    kept = {name: query[name] for name in ("at", "since") if name in query}
+    in_ranking = {"ranking": str(table.ranking_id)}
+
+    def tab(text: str, its: Query, chosen: bool) -> Html:
+        current = "page" if chosen else None
+        return element("li", element("a", text, href=site.address({**its, **kept}, mode.below), aria_current=current))
+
+    rankings = [tab(one.name, {"ranking": str(one.id)}, one.id == table.ranking_id) for one in table.rankings]
+    columns = [tab("Table", in_ranking, table.unity_id is None)]
+    columns += [tab(u.name, in_ranking | {"unity": str(u.id)}, u.id == table.unity_id) for u in table.unities]
+    chosen = _tabs("Rankings", rankings) if len(rankings) <= TABS_MAX else _select(site, mode, table, kept)
+    return joined((chosen, _tabs("Tables of this ranking", columns)))
+
+
+def _tabs(label: str, tabs: Items[Html]) -> Html | None:
+    """None: there is nothing to choose."""
+    return element("nav", element("ul", *tabs), class_="tabs", aria_label=label) if len(tabs) > 1 else None
+
+
+def _select(site: Site, mode: Mode, table: ShownTable, kept: Query) -> Html:
+    """The choice among many rankings."""
+    options = [element("option", one.name, value=one.id, selected=one.id == table.ranking_id) for one in table.rankings]
+    return element(
+        "form",
+        element("label", "Ranking ", element("select", *options, name="ranking")),
+        *[element("input", type="hidden", name=name, value=text) for name, text in kept.items()],
+        element("button", "Show"),
+        action=site.address({}, mode.below),
+        class_="choices",
+        aria_label="Rankings",
+    )
+
+
+def _pages(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html | None:
+    """The ways to the lines before and after those shown."""
+    before, after = table.offset, table.count - table.offset - len(table.lines)
+    if not before and after <= 0:
+        return None
+    back = _page_link(site, mode, query, max(before - mode.lines, 0), "Lines above") if before else None
+    further = _page_link(site, mode, query, table.offset + mode.lines, "Lines below") if after > 0 else None
+    first, last = table.offset + 1, table.offset + len(table.lines)
+    shown = f"{first}\N{EN DASH}{last} of {table.count}" if table.lines else f"None of {table.count} lines"
+    return element("nav", back, element("span", shown), further, class_="pages", aria_label="Lines")
+
+
+def _page_link(site: Site, mode: Mode, query: Query, offset: int, text: str) -> Html:
+    return element("a", text, href=site.address(_at_offset(query, offset), mode.below))
+
+
+def _at_offset(query: Query, offset: int) -> Query:
+    rest = {name: text for name, text in query.items() if name != "offset"}
+    return rest | {"offset": str(offset)} if offset else rest
+
+
+def _past(site: Site, table: ShownTable, query: Query) -> Html:
+    """The slider over the whole history. Without scripts, it is sent like any form."""
+    kept = [
+        element("input", type="hidden", name=name, value=query[name])
+        for name in ("ranking", "unity", "since")
+        if name in query
+    ]
+    slider = element(
+        "input", type="range", name="at", id="at", min=1, max=table.end, value=table.sequence, aria_describedby="moment"
+    )
+    now = {name: text for name, text in query.items() if name != "at"}
+    return element(
+        "form",
+        element("label", "History", for_="at"),
+        slider,
+        *kept,
+        element("button", "Show"),
+        element("a", "Now", href=site.address(now), aria_current=None if "at" in query else "true"),
+        action=site.address({}),
+        class_="past",
+        id="past",
+        aria_label="Moments of the past",
+    )
+
+
+def _foot(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
+    if mode is EMBED:
+        whole = element("a", "The whole board", href=site.address(query), target="_blank", rel="noopener")
+        return element("footer", element("p", whole))
+    same = {name: text for name, text in query.items() if name != "offset"}
+    ways = [("CSV", "/table.csv"), ("Large screen", "/tv"), ("To embed", "/embed")]
+    links = [element("a", text, href=site.address(same, below)) for text, below in ways]
+    compared = None if table.since is None else "Arrows show places gained or lost since the last competition. "
+    if "since" in query:
+        compared = "Arrows show places gained or lost since the moment chosen. "
+    return element("footer", element("p", compared, "Choose a name to see how it came to its place."), _spaced(links))
+
+
+def _spaced(links: Iterable[Html]) -> Html:
+    return element("p", *[child for link in links for child in (link, " ")], class_="ways")
+
+
+def _turning(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
+    """Turns the page of a large screen that has no scripts."""
+    following = table.offset + mode.lines
+    address = site.address(_at_offset(query, following if following < table.count else 0), mode.below)
+    return element("noscript", element("meta", http_equiv="refresh", content=f"{TV_SECONDS}; url={address}"))
+
+
+# ── The table ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def table_rows(site: Site, mode: Mode, table: ShownTable, query: Query) -> Generator[None, None, list[Html]]:
+    """The rows of the table on its page, with pauses for the turns of others."""
+    kept = {name: query[name] for name in ("ranking", "unity", "at") if name in query}
+    compared, with_form = _columns_beside(table)
+    rows = []
+    for line in table.lines:
+        rows.append(_row(site, mode, line, kept, compared=compared, with_form=with_form))
+        yield
+    return rows
+
+
+def _columns_beside(table: ShownTable) -> tuple[bool, bool]:
+    """Whether there are columns of movement, and of form."""
+    return table.since is not None, any(line.form for line in table.lines)
+
+
+def _table(table: ShownTable, rows: Items[Html]) -> Html:
+    compared, with_form = _columns_beside(table)
+    heads = [
+        element("th", element("abbr", "#", title="Position"), scope="col", class_="position"),
+        element("th", element("span", "Movement", class_="unseen"), scope="col", class_="moved") if compared else None,
+        element("th", "Competitor", scope="col", class_="name"),
+        element("th", "Form", scope="col", class_="form") if with_form else None,
+        *[element("th", text, scope="col", class_=_value_class(number)) for number, text in enumerate(table.columns)],
+    ]
+    return element(
+        "table",
+        element("caption", f"{_chosen(table)}, {', '.join(table.columns)}", class_="unseen"),
+        element("thead", element("tr", *heads)),
+        element("tbody", *rows),
+        aria_rowcount=table.count + 1,
+    )
+
+
+def _row(site: Site, mode: Mode, line: TableLine, kept: Query, *, compared: bool, with_form: bool) -> Html:
+    explained = site.address(kept, f"/competitors/{line.competitor_id}")
+    target = "_blank" if mode is EMBED else None  # it may not be framed
+    return element(
+        "tr",
+        element("td", line.position, class_="position"),
+        element("td", _moved(line.moved), class_="moved") if compared else None,
+        element(
+            "th", dot(line.color), element("a", line.name, href=explained, target=target), scope="row", class_="name"
+        ),
+        element("td", _form(line), class_="form") if with_form else None,
+        *[
+            element("td", "" if value is None else number_text(value), class_=_value_class(number))
+            for number, value in enumerate(line.values)
+        ],
+        data_competitor=line.competitor_id,
+    )
+
+
+def _value_class(number: int) -> str:
+    return "value first" if number == 0 else "value"
+
+
+def _moved(places: int | None) -> Html:
+    """Movement by sign and by word, never by colour alone."""
+    if places is None:
+        return element("span", "new", class_="new")
+    if places == 0:
+        return element("span", _sign("\N{EN DASH}"), element("span", "unchanged", class_="unseen"), class_="same")
+    sign, way = ("▲", "up") if places > 0 else ("▼", "down")
+    return element("span", _sign(sign), abs(places), element("span", f" {way}", class_="unseen"), class_=way)
+
+
+def _sign(text: str) -> Html:
+    return element("span", text, class_="sign", aria_hidden="true")
+
+
+def _form(line: TableLine) -> Html:
+    return element("ol", *[element("li", number_text(one.sum)) for one in line.form])

@@ -1,0 +1,228 @@
+"""The pages about who can come in: tokens, for admins, and sessions."""
+
+import re
+from collections.abc import Mapping
+from collections.abc import Sequence as Items
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from api.http.auth import EXPIRES_IN_DAYS_MAX, Scope, Token
+from api.http.forms import Form
+from api.http.sessions import Session
+from api.interface.fields import SHORT, Field, one_of
+from api.web.console.frame import CONSOLE, Viewer, console_page, data_table, way, ways
+from api.web.console.inputs import Filling, Option, complaint, form, inputs
+from api.web.html import Child, Html, element
+from api.web.page import time_element
+from engine.domain.errors import Fault, Unacceptable
+from engine.domain.terms import ActorId, name_fault
+
+TOKENS_SHOWN: Final = 500
+"""Tokens on the page, the newest."""
+_DAYS: Final = re.compile(r"[1-9][0-9]{0,5}", re.ASCII)
+
+
+def reaches(mine: Token, theirs: Token) -> bool:
+    """Whether the holder of a token may see another one and end it: an admin may whose tournaments include all of the
+    other's. Everybody may end what is their own."""
+    if mine.token_id == theirs.token_id:
+        return True
+    if mine.scope < Scope.ADMIN:
+        return False
+    if mine.tournament_ids is None:
+        return True
+    return theirs.tournament_ids is not None and theirs.tournament_ids <= mine.tournament_ids
+
+
+def tokens_page(viewer: Viewer, tokens: Items[Token]) -> bytes:
+    """The tokens within reach, the newest first."""
+    heads = [
+        ("Token", "name"),
+        ("Id", "value"),
+        ("Scope", ""),
+        ("For", ""),
+        ("Made", "when"),
+        ("Ends", "when"),
+        ("Actions", "action"),
+    ]
+    rows = [_token(token) for token in tokens[:TOKENS_SHOWN]]
+    return console_page(
+        viewer,
+        "Tokens",
+        ways(way("Make a token", f"{CONSOLE}/tokens/new")),
+        data_table("Tokens", heads, rows),
+    )
+
+
+def _token(token: Token) -> list[Child]:
+    bound = token.tournament_ids
+    ends: Child = "never" if token.expires_at is None else time_element(token.expires_at)
+    action: Child = element("a", "Revoke", href=f"{CONSOLE}/tokens/{token.token_id}/revoke", class_="act")
+    if token.revoked_at is not None:
+        ends, action = time_element(token.revoked_at), "revoked"
+    return [
+        token.name,
+        token.token_id,
+        token.scope.text,
+        "all tournaments" if bound is None else f"{len(bound)} {'tournament' if len(bound) == 1 else 'tournaments'}",
+        time_element(token.created_at),
+        ends,
+        action,
+    ]
+
+
+# ── Making one ──────────────────────────────────────────────────────────────────────────────────────────
+
+_SCOPES: Final = tuple([scope.text for scope in Scope])
+_SCOPE_WORDS: Final = {
+    Scope.READ: "read: sees",
+    Scope.WRITE: "write: sees, and adds and records",
+    Scope.ADMIN: "admin: everything, as you may",
+}
+TOKEN_FIELDS: Final = (
+    Field("name", SHORT, "who or what uses it", required=True),
+    Field("scope", one_of(*_SCOPES), "what it may do", required=True),
+    Field("tournaments", SHORT, "the slugs of its tournaments, with commas between them; empty: all that yours is for"),
+    Field("expires_in_days", SHORT, "the days until it ends; empty: never, if yours does not end", required=False),
+)
+TOKEN_DAYS: Final = 90
+"""What the form suggests."""
+TOKEN_TOURNAMENTS_MAX: Final = 50
+"""Tournaments that the form takes."""
+
+
+class AskedToken(Struct, frozen=True, kw_only=True):
+    """A token that somebody would like to have made. `slugs` empty: for all of the maker's tournaments."""
+
+    name: str
+    scope: Scope
+    slugs: tuple[str, ...]
+    expires_in_days: int | None
+
+
+def unacceptable_token(*faults: Fault) -> Unacceptable:
+    return Unacceptable("The token cannot be made like this; correct the fields named.", faults)
+
+
+def asked_token(sent: Form) -> AskedToken:
+    """What the form asks for. Raises Unacceptable, naming every fault."""
+    slugs = tuple([slug for part in sent.get("tournaments", "").split(",") if (slug := part.strip())])
+    scope, days = sent.get("scope", ""), sent.get("expires_in_days", "").strip()
+    faults = []
+    if fault := name_fault(sent.get("name", "").strip()):
+        faults.append(Fault("name", fault))
+    if scope not in _SCOPES:
+        faults.append(Fault("scope", f"must be {', '.join(_SCOPES)}"))
+    if len(slugs) > TOKEN_TOURNAMENTS_MAX:
+        faults.append(Fault("tournaments", f"must be at most {TOKEN_TOURNAMENTS_MAX}"))
+    if any(name_fault(slug) for slug in slugs):
+        faults.append(Fault("tournaments", "must be slugs, with commas between them"))
+    if days and not (_DAYS.fullmatch(days) and int(days) <= EXPIRES_IN_DAYS_MAX):
+        faults.append(Fault("expires_in_days", f"must be from 1 to {EXPIRES_IN_DAYS_MAX}"))
+    if faults:
+        raise unacceptable_token(*faults)
+    return AskedToken(
+        name=sent["name"],
+        scope=Scope[scope.upper()],
+        slugs=slugs,
+        expires_in_days=int(days) if days else None,
+    )
+
+
+def refuse_longer_life(mine: Token, expires_in_days: int | None) -> None:
+    """Raises Unacceptable if a token that ends in so many days would outlive the one that makes it."""
+    if mine.expires_at is None:
+        return
+    if expires_in_days is None or datetime.now(UTC) + timedelta(days=expires_in_days) > mine.expires_at:
+        raise unacceptable_token(Fault("expires_in_days", f"must end before yours, which ends {mine.expires_at:%F %T}"))
+
+
+def new_token_page(viewer: Viewer, filling: Filling) -> bytes:
+    """The form that asks for a new token."""
+    options = {"scope": [Option("", ""), *[Option(scope.text, _SCOPE_WORDS[scope]) for scope in Scope]]}
+    given = filling.given or {"expires_in_days": str(TOKEN_DAYS)}
+    filling = replace(filling, options=options, given=given)
+    return console_page(
+        viewer,
+        "Make a token",
+        element(
+            "p",
+            "Who has the token may do what it may, without a name or a password, until it ends or is revoked. It is "
+            "for no more tournaments than yours, and does not outlive yours.",
+            class_="warning",
+        ),
+        complaint(filling, [field.name for field in TOKEN_FIELDS]),
+        form(filling, f"{CONSOLE}/tokens/new", "Make it", inputs(TOKEN_FIELDS, filling), dangerous=True),
+        element("p", element("a", "Leave it", href=f"{CONSOLE}/tokens"), class_="ways"),
+    )
+
+
+def made_token_page(viewer: Viewer, token: Token, text: str) -> bytes:
+    """Shows a new token, once."""
+    return console_page(
+        viewer,
+        "The token is made",
+        element("p", f"{token.name}, token {token.token_id}", class_="subject"),
+        element("p", "Copy it now. It is not shown again: the service does not keep it.", class_="warning"),
+        element("p", element("code", text, class_="secret"), class_="card"),
+        ways(way("To the tokens", f"{CONSOLE}/tokens")),
+    )
+
+
+# ── Ending one ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def revoke_page(viewer: Viewer, token: Token) -> bytes:
+    """Asks whether the token is to be revoked."""
+    own = " It is the one that you have signed in with: you will be signed out." if _is_own(viewer, token) else ""
+    return console_page(
+        viewer,
+        "Revoke a token",
+        element("p", f"{token.name}, token {token.token_id}", class_="subject"),
+        element(
+            "p",
+            f"Within five seconds nobody can use it any more, and its sessions and streams end.{own} A revoked token "
+            "stays so.",
+            class_="warning",
+        ),
+        element(
+            "form",
+            element("p", element("button", "Revoke it", class_="chief danger"), class_="actions"),
+            method="post",
+            action=f"{CONSOLE}/tokens/{token.token_id}/revoke",
+        ),
+        element("p", element("a", "Leave it as it is", href=f"{CONSOLE}/tokens"), class_="ways"),
+    )
+
+
+def _is_own(viewer: Viewer, token: Token) -> bool:
+    return viewer.token.token_id == token.token_id
+
+
+def sessions_page(viewer: Viewer, sessions: Items[Session], names: Mapping[ActorId, str]) -> bytes:
+    """The open sessions of one's own token, for admins those of all tokens within reach."""
+    heads = [("Token", "name"), ("Since", "when"), ("Until", "when"), ("Actions", "action")]
+    rows: list[list[Child]] = [
+        [
+            names[one.token_id],
+            time_element(one.created_at),
+            time_element(one.expires_at),
+            _end(viewer, one, names[one.token_id]),
+        ]
+        for one in sessions
+    ]
+    return console_page(viewer, "Sessions", data_table("Open sessions", heads, rows))
+
+
+def _end(viewer: Viewer, session: Session, name: str) -> Html:
+    is_this = session.session_id == viewer.session.session_id
+    text = "End this one" if is_this else "End"
+    return element(
+        "form",
+        element("button", text, element("span", f" of {name}", class_="unseen")),
+        method="post",
+        action=f"{CONSOLE}/sessions/{session.session_id}/end",
+    )

@@ -1,0 +1,119 @@
+"""The page of a change: what it leads to, and the form that makes it. Nothing is changed by looking at it."""
+
+from collections.abc import Sequence as Items
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from api.interface.voiding import PREVIEW_AT_ONCE_MAX, ClassificationMoveShape, ComparedRankingShape, StandingMoveShape
+from api.web.console.changes import Beginning, Change
+from api.web.console.frame import Venue, Viewer, console_page, data_table
+from api.web.console.inputs import Filling, complaint, form, inputs
+from api.web.console.lists_pages import competitor_choices
+from api.web.html import Child, Html, element, joined
+from api.web.page import number_text
+from projections.board.board import Board
+
+MOVES_SHOWN: Final = 100
+"""Moves of one table that a preview shows."""
+
+
+class _Preview(Struct):
+    rankings: list[ComparedRankingShape]
+
+
+_PREVIEW: Final = msgspec.json.Decoder(_Preview)
+
+
+def change_page(
+    viewer: Viewer,
+    venue: Venue,
+    board: Board,
+    change: Change,
+    beginning: Beginning,
+    filling: Filling,
+    *,
+    address: str,
+    back: str,
+    previewed: Html | None = None,
+) -> bytes:
+    """The page. `address`: where the form is sent to. `back`: where its sender came from. `previewed`: what the change
+    would lead to."""
+    fields = change.fields(beginning)
+    return console_page(
+        viewer,
+        change.title,
+        element("p", beginning.about, class_="subject") if beginning.about else None,
+        None if change.warning is None else element("p", change.warning, class_="warning"),
+        previewed,
+        complaint(filling, [field.name for field in fields]),
+        form(
+            filling,
+            address,
+            change.button,
+            inputs(fields, filling),
+            competitor_choices(board) if change.with_competitors else None,
+            dangerous=change.warning is not None,
+        ),
+        element("p", element("a", "Leave it as it is", href=back), class_="ways"),
+        venue=venue,
+    )
+
+
+def preview_part(body: bytes | None) -> Html:
+    """What the body of a preview says, as tables of who would move. None: it is a long one."""
+    if body is None:
+        return element(
+            "p",
+            f"More than {number_text(PREVIEW_AT_ONCE_MAX)} lines would have to be compared, which is too long for this "
+            "page. The command line and the interface show all moves.",
+            class_="warning",
+        )
+    tables = [_compared(ranking) for ranking in _PREVIEW.decode(body).rankings]
+    return joined(tables) if tables else element("p", "Nobody would move: it gave no points that still count.")
+
+
+def _compared(ranking: ComparedRankingShape) -> Html:
+    parts: list[Html] = []
+    if ranking.classification is not UNSET:
+        moved = [move for move in ranking.classification if move.position_before != move.position_after]
+        parts.append(_moves(f"{ranking.name}: table", [_classified(move) for move in moved], ["Place"]))
+    for unity in ranking.unities:
+        changed = [_move(move) for move in unity.moves if _differs(move)]
+        parts.append(_moves(f"{ranking.name}: {unity.name}", changed, ["Place", "Total"]))
+    return element("section", *parts, class_="preview")
+
+
+def _moves(caption: str, rows: Items[list[Child]], columns: Items[str]) -> Html:
+    heading = element("h2", caption)
+    if not rows:
+        return joined((heading, element("p", "Nobody would move.")))
+    heads = [("Competitor", "name"), *[(text, "value") for text in columns]]
+    rest = len(rows) - MOVES_SHOWN
+    more = element("p", f"{number_text(rest)} more would move.") if rest > 0 else None
+    return joined((heading, data_table(f"Moves in {caption}", heads, rows[:MOVES_SHOWN]), more))
+
+
+def _differs(move: StandingMoveShape) -> bool:
+    return (move.position_before, move.total_before) != (move.position_after, move.total_after)
+
+
+def _move(move: StandingMoveShape) -> list[Child]:
+    return [
+        move.name,
+        _from_to(move.position_before, move.position_after),
+        _from_to(move.total_before, move.total_after),
+    ]
+
+
+def _classified(move: ClassificationMoveShape) -> list[Child]:
+    return [move.name, _from_to(move.position_before, move.position_after)]
+
+
+def _from_to(before: int | None, after: int | None) -> str:
+    return _text(before) if before == after else f"{_text(before)} → {_text(after)}"
+
+
+def _text(number: int | None) -> str:
+    return "none" if number is None else number_text(number)

@@ -1,0 +1,315 @@
+"""The changes that the console offers, one row each: which operation, with which words, filled in from what.
+
+What a form takes, what is wrong with it, and who may send it follows from the operation's row. Points are given, and
+classifications declared, on pages of their own (`ranking_page.py`, `classification_page.py`).
+"""
+
+from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Items
+from typing import Final
+
+from msgspec import Struct
+
+from api.desk.conditions import own_tag
+from api.http.auth import Scope
+from api.http.forms import PathIds
+from api.http.times import timestamp
+from api.interface.declarations import Preview, Write, name_of
+from api.interface.fields import Field, Fields
+from api.interface.lookup import competition_of, competitor_of, ranking_of
+from api.interface.operations import OPERATIONS
+from api.web.console.inputs import Option
+from engine.domain.terms import SCORE_PARTICIPANTS_MAX
+from projections.board.board import Board, Competition
+
+
+class Beginning(Struct, frozen=True, kw_only=True):
+    """What a form begins with. `about`: what it changes. `if_match`: its tag. `fields`: in place of the operation's."""
+
+    about: str = ""
+    given: Mapping[str, str] = {}
+    if_match: str | None = None
+    options: Mapping[str, Items[Option]] = {}
+    fields: Fields | None = None
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """A change. `path`: of its page, below that of the tournament; `back`: of the page to go to afterwards. `fixed`:
+    what its form says without being asked. `asked`: the fields that are shown; None: all. `warning`: what it leads to.
+    `preview`: shows that."""
+
+    path: str
+    operation: Write
+    title: str
+    button: str
+    back: str
+    begin: Callable[[Board, PathIds], Beginning] = lambda _board, _ids: Beginning()
+    fixed: Mapping[str, str] = {}
+    asked: tuple[str, ...] | None = None
+    warning: str | None = None
+    preview: Preview | None = None
+    with_competitors: bool = False
+
+    @property
+    def scope(self) -> Scope:
+        return self.operation.scope
+
+    def fields(self, beginning: Beginning) -> Fields:
+        """The fields that the form shows."""
+        fields = self.operation.fields if beginning.fields is None else beginning.fields
+        return fields if self.asked is None else tuple([field for field in fields if field.name in self.asked])
+
+
+# ── What forms begin with ───────────────────────────────────────────────────────────────────────────────
+
+
+def _competitor(board: Board, ids: PathIds) -> Beginning:
+    found = competitor_of(board, ids["competitor_id"])
+    given = {"name": found.name, "tags": ", ".join(found.tags), "color": found.color}
+    if found.parent_id is not None:
+        given["parent"] = str(found.parent_id)
+    return Beginning(about=found.name, given=given, if_match=_tag(own_tag(found)))
+
+
+def _competition(board: Board, ids: PathIds) -> Beginning:
+    found = competition_of(board, ids["competition_id"])
+    given = {"started_at": timestamp(found.started_at), "location": found.location}
+    if isinstance(found.result, str):
+        given["result"] = found.result
+    elif found.result is not None:
+        given |= {f"result[{one}]": text for one, text in found.result.items()}
+    if found.winner_id is not None:
+        given["winner"] = str(found.winner_id)
+    names = [(one, board.competitors[one].name) for one in found.participants]
+    winners = [Option("", ""), *[Option(str(one), name) for one, name in names]]
+    fields: list[Field] = []
+    for field in RECORD.fields:
+        if field.name != "result":
+            fields.append(field)
+        elif len(names) <= SCORE_PARTICIPANTS_MAX:
+            fields.append(Field("result", field.type, "the score"))
+        else:
+            fields += [Field(f"result[{one}]", field.type, f"the performance of {name}") for one, name in names]
+    return Beginning(
+        about=competition_text(board, found),
+        given=given,
+        if_match=_tag(own_tag(found)),
+        options={"winner": winners},
+        fields=tuple(fields),
+    )
+
+
+def _named_competition(board: Board, ids: PathIds) -> Beginning:
+    return Beginning(about=competition_text(board, competition_of(board, ids["competition_id"])))
+
+
+def _ranking(board: Board, ids: PathIds) -> Beginning:
+    return Beginning(about=ranking_of(board, ids["ranking_id"]).name)
+
+
+def _information(board: Board, ids: PathIds) -> Beginning:
+    found = ranking_of(board, ids["ranking_id"])
+    given = {"name": found.name, "description": found.description or ""}
+    return Beginning(about=found.name, given=given, if_match=_tag(own_tag(found)))
+
+
+def _tag(tag: str) -> str:
+    return f'"{tag}"'
+
+
+def competition_text(board: Board, competition: Competition) -> str:
+    """A competition in a line: who met, or how many and where."""
+    where = f", {competition.location}" if competition.location else ""
+    if 0 < len(competition.participants) <= SCORE_PARTICIPANTS_MAX:
+        return " \N{EN DASH} ".join([board.competitors[one].name for one in competition.participants]) + where
+    return f"Competition of {len(competition.participants)}{where}"
+
+
+# ── The changes ─────────────────────────────────────────────────────────────────────────────────────────
+
+_BY_NAME: Final = {name_of(operation): operation for operation in OPERATIONS if isinstance(operation, Write)}
+_PREVIEWS: Final = {operation.path: operation for operation in OPERATIONS if isinstance(operation, Preview)}
+RECORD: Final = _BY_NAME["PUT competitions/{competition_id}.json"]
+DECLARE: Final = _BY_NAME["PUT rankings/{ranking_id}/classification.json"]
+ADD_POINTS: Final = _BY_NAME["PUT rankings/{ranking_id}/add.json"]
+_PUBLICATION: Final = _BY_NAME["PUT publication.json"]
+_VOID: Final = "competitions/{competition_id}/void.json"
+_UNVOID: Final = "competitions/{competition_id}/unvoid.json"
+
+CONSOLE_CHANGES: Final = (
+    Change(
+        path="/competitors/new",
+        operation=_BY_NAME["POST competitors.json"],
+        title="Register a competitor",
+        button="Register",
+        back="/competitors",
+    ),
+    Change(
+        path="/competitors/{competitor_id}/change",
+        operation=_BY_NAME["PUT competitors/{competitor_id}.json"],
+        title="Change a competitor",
+        button="Save",
+        back="/competitors",
+        begin=_competitor,
+    ),
+    Change(
+        path="/competitions/new",
+        operation=_BY_NAME["POST competitions.json"],
+        title="Add a competition",
+        button="Add",
+        back="/competitions",
+        asked=("group_id", "started_at", "location", "participants"),
+        with_competitors=True,
+    ),
+    Change(
+        path="/competitions/{competition_id}/record",
+        operation=RECORD,
+        title="Record a result",
+        button="Record",
+        back="/competitions",
+        begin=_competition,
+    ),
+    Change(
+        path="/competitions/{competition_id}/void",
+        operation=_BY_NAME[f"PUT {_VOID}"],
+        title="Void a competition",
+        button="Void it",
+        back="/competitions",
+        begin=_named_competition,
+        warning="All points that it gave are taken back. The log keeps both, and it can be made to count again.",
+        preview=_PREVIEWS[_VOID],
+    ),
+    Change(
+        path="/competitions/{competition_id}/unvoid",
+        operation=_BY_NAME[f"PUT {_UNVOID}"],
+        title="Have a voided competition count again",
+        button="Have it count",
+        back="/competitions",
+        begin=_named_competition,
+        warning="The points that it gave before it was voided are given again.",
+        preview=_PREVIEWS[_UNVOID],
+    ),
+    Change(
+        path="/rankings/new",
+        operation=_BY_NAME["POST rankings.json"],
+        title="Create a ranking",
+        button="Create",
+        back="",
+        with_competitors=True,
+    ),
+    Change(
+        path="/rankings/{ranking_id}/information",
+        operation=_BY_NAME["PUT rankings/{ranking_id}/information.json"],
+        title="Name and description",
+        button="Save",
+        back="/rankings/{ranking_id}",
+        begin=_information,
+    ),
+    Change(
+        path="/rankings/{ranking_id}/participants",
+        operation=_BY_NAME["PUT rankings/{ranking_id}/participants.json"],
+        title="Enrol or remove competitors",
+        button="Save",
+        back="/rankings/{ranking_id}",
+        begin=_ranking,
+        with_competitors=True,
+    ),
+    Change(
+        path="/rankings/{ranking_id}/unities/new",
+        operation=_BY_NAME["POST rankings/{ranking_id}/unities.json"],
+        title="Add a unity",
+        button="Add",
+        back="/rankings/{ranking_id}",
+        begin=_ranking,
+    ),
+    Change(
+        path="/rankings/{ranking_id}/close",
+        operation=_BY_NAME["PUT rankings/{ranking_id}/close.json"],
+        title="Close the ranking",
+        button="Close it",
+        back="/rankings/{ranking_id}",
+        begin=_ranking,
+        warning="Every change of it is refused until it is opened again: points, lists, unities.",
+    ),
+    Change(
+        path="/rankings/{ranking_id}/reopen",
+        operation=_BY_NAME["PUT rankings/{ranking_id}/reopen.json"],
+        title="Open the ranking again",
+        button="Open it",
+        back="/rankings/{ranking_id}",
+        begin=_ranking,
+        warning="Points can be added again, and its list and unities changed.",
+    ),
+    Change(
+        path="/publication/publish",
+        operation=_PUBLICATION,
+        title="Publish the tournament",
+        button="Publish it",
+        back="/publication",
+        fixed={"published": "true"},
+        asked=(),
+        warning="Everybody sees its board without a token: names, colours, tags, rankings and points with their time, "
+        "competition and reason. What was seen cannot be taken back.",
+    ),
+    Change(
+        path="/publication/unpublish",
+        operation=_PUBLICATION,
+        title="Take the tournament away from the public",
+        button="Take it away",
+        back="/publication",
+        fixed={"published": "false"},
+        asked=(),
+        warning="Within five seconds the public sees nothing of it any more.",
+    ),
+    Change(
+        path="/publication/freeze",
+        operation=_PUBLICATION,
+        title="Freeze what the public sees",
+        button="Freeze it",
+        back="/publication",
+        fixed={"freeze": "now"},
+        asked=(),
+        warning="The public goes on seeing what is there now, and nothing that comes, until it is revealed.",
+    ),
+    Change(
+        path="/publication/freeze-at",
+        operation=_PUBLICATION,
+        title="Freeze at an event",
+        button="Freeze it",
+        back="/publication",
+        asked=("freeze",),
+        warning="The public sees nothing of what comes after that event, until it is revealed. The event is none "
+        "before those that it has seen.",
+    ),
+    Change(
+        path="/publication/reveal-to",
+        operation=_PUBLICATION,
+        title="Reveal up to an event",
+        button="Reveal it",
+        back="/publication",
+        asked=("reveal",),
+        warning="The public sees everything up to that event. What was seen cannot be taken back.",
+    ),
+    Change(
+        path="/publication/reveal-next",
+        operation=_PUBLICATION,
+        title="Reveal the next competition",
+        button="Reveal it",
+        back="/publication",
+        fixed={"reveal": "next"},
+        asked=(),
+        warning="The public sees the points of the next competition. What was seen cannot be taken back.",
+    ),
+    Change(
+        path="/publication/reveal-all",
+        operation=_PUBLICATION,
+        title="Reveal everything",
+        button="Reveal it",
+        back="/publication",
+        fixed={"reveal": "all"},
+        asked=(),
+        warning="The public sees everything that is there, and everything that comes. What was seen cannot be taken "
+        "back.",
+    ),
+)
+"""Those with a fixed last part of their path come before those where an id could stand."""

@@ -1,0 +1,151 @@
+"""The page on which a classification is declared: a line for each criterion of the chain."""
+
+import re
+from collections.abc import Mapping
+from collections.abc import Sequence as Items
+from typing import Any, Final
+
+from msgspec import json
+
+from api.desk.conditions import own_tag
+from api.http.forms import Form, parse_id
+from api.web.console.changes import DECLARE
+from api.web.console.frame import Venue, Viewer, console_page, data_table
+from api.web.console.inputs import Filling, Option, complaint, form
+from api.web.html import Child, Html, element, joined
+from engine.domain.errors import Fault, Unacceptable
+from engine.domain.events import Criterion
+from engine.domain.terms import BEST_MAX, CRITERIA_MAX, RankingId
+from projections.board.board import Board, Ranking
+
+CRITERIA_NAME: Final = DECLARE.fields[0].name
+FREE_CRITERIA: Final = 4
+"""Empty lines below the criteria that are declared."""
+_PARTS: Final = ("unity", "best", "among")
+_BEST: Final = re.compile(r"[1-9][0-9]{0,3}", re.ASCII)
+_AMONG: Final = (Option("", "everybody"), Option("tied", "those who are tied"))
+
+
+def declaration_begun(ranking: Ranking, key: str) -> Filling:
+    """The form as it begins: with what is declared."""
+    given = {
+        name: text
+        for number, criterion in enumerate(ranking.criteria)
+        for name, text in _texts(number, criterion).items()
+    }
+    return Filling(key=key, given=given, if_match=f'"{own_tag(ranking)}"')
+
+
+def _texts(number: int, criterion: Criterion) -> dict[str, str]:
+    return {
+        _name(number, "unity"): str(criterion.unity_id),
+        _name(number, "best"): "" if criterion.best is None else str(criterion.best),
+        _name(number, "among"): criterion.among or "",
+    }
+
+
+def _name(number: int, part: str) -> str:
+    """The field of a criterion, named as the faults of the operation name it."""
+    return f"{CRITERIA_NAME}[{number}].{part}"
+
+
+def closed_up(sent: Form) -> dict[str, str]:
+    """The form without the lines that have no unity, so that faults count lines as the page does."""
+    made = {name: text for name, text in sent.items() if not name.startswith(f"{CRITERIA_NAME}[")}
+    used = [number for number in range(CRITERIA_MAX) if sent.get(_name(number, "unity"))]
+    for to, number in enumerate(used):
+        made |= {_name(to, part): sent.get(_name(number, part), "").strip() for part in _PARTS}
+    return made
+
+
+def criteria_form(sent: Form) -> Form:
+    """What the operation takes, from a form that is closed up. Raises Unacceptable for what is no number of results."""
+    rest = {name: text for name, text in sent.items() if not name.startswith(f"{CRITERIA_NAME}[")}
+    criteria: list[dict[str, Any]] = []
+    faults: list[Fault] = []
+    while unity := sent.get(_name(len(criteria), "unity")):
+        number = len(criteria)
+        best, among = sent[_name(number, "best")], sent[_name(number, "among")]
+        if best and not (_BEST.fullmatch(best) and int(best) <= BEST_MAX):
+            faults.append(Fault(_name(number, "best"), f"must be a number from 1 to {BEST_MAX:,}, or empty"))
+            best = ""
+        criterion: dict[str, Any] = {"unity": int(unity) if parse_id(unity) else unity}
+        criteria.append(criterion | ({"best": int(best)} if best else {}) | ({"among": among} if among else {}))
+    if faults:
+        raise Unacceptable("The classification cannot be declared like this; correct the fields named.", faults)
+    return {**rest, CRITERIA_NAME: json.encode(criteria).decode()}
+
+
+def classification_page(viewer: Viewer, venue: Venue, board: Board, ranking_id: RankingId, filling: Filling) -> bytes:
+    """The page. The lines are those that are declared or were sent, and FREE_CRITERIA more."""
+    ranking, below = board.rankings[ranking_id], f"/rankings/{ranking_id}"
+    unities = [Option("", ""), *[Option(str(one), unity.name) for one, unity in ranking.unities.items()]]
+    used = [number for number in range(CRITERIA_MAX) if filling.given.get(_name(number, "unity"))]
+    count = min(max(used, default=-1) + 1 + FREE_CRITERIA, CRITERIA_MAX)
+    heads = [("#", "position"), ("Unity", "chosen"), ("Best", "entry"), ("Compared among", "chosen")]
+    rows = [_line(number, unities, filling) for number in range(count)]
+    shown = [_name(number, part) for number in range(count) for part in _PARTS]
+    shown += [f"{CRITERIA_NAME}[{number}]" for number in range(count)]
+    return console_page(
+        viewer,
+        f"Classification of {ranking.name}",
+        element("p", element("a", "Back to the table", href=venue.address(below)), class_="ways"),
+        element(
+            "p",
+            "The table is in the order of the first criterion. Who is equal in it is parted by the next. Best: only so "
+            "many of the best results of each count; empty: all. Without any criterion, the main unity alone counts.",
+            class_="about",
+        ),
+        complaint(filling, shown),
+        form(
+            filling,
+            venue.address(f"{below}/classification"),
+            "Declare it",
+            data_table("Criteria", heads, rows),
+        ),
+        element("p", element("a", "Leave it as it is", href=venue.address(below)), class_="ways"),
+        venue=venue,
+    )
+
+
+def _line(number: int, unities: Items[Option], filling: Filling) -> list[Child]:
+    best = element(
+        "input",
+        value=filling.given.get(_name(number, "best"), ""),
+        inputmode="numeric",
+        autocomplete="off",
+        **_attributes(number, "best", "Best results", filling),
+    )
+    return [
+        number + 1,
+        joined((_select(number, "unity", "Unity", unities, filling), _fault(number, "unity", filling))),
+        joined((best, _fault(number, "best", filling))),
+        joined((_select(number, "among", "Compared among", _AMONG, filling), _fault(number, "among", filling))),
+    ]
+
+
+def _select(number: int, part: str, label: str, options: Items[Option], filling: Filling) -> Html:
+    given = filling.given.get(_name(number, part), "")
+    choices = [element("option", one.text, value=one.value, selected=one.value == given) for one in options]
+    return element("select", *choices, **_attributes(number, part, label, filling))
+
+
+def _fault(number: int, part: str, filling: Filling) -> Html | None:
+    wrong = _wrong(number, part, filling)
+    return element("p", f"{'; '.join(wrong)}.", class_="fault", id=f"fault-{number}-{part}") if wrong else None
+
+
+def _wrong(number: int, part: str, filling: Filling) -> list[str]:
+    """What is wrong with a part of a criterion; what is wrong with the whole stands beside its unity."""
+    whole = filling.about(f"{CRITERIA_NAME}[{number}]") if part == "unity" else []
+    return filling.about(_name(number, part)) + whole
+
+
+def _attributes(number: int, part: str, label: str, filling: Filling) -> Mapping[str, str | None]:
+    is_wrong = bool(_wrong(number, part, filling))
+    return {
+        "name": _name(number, part),
+        "aria_label": f"{label}, criterion {number + 1}",
+        "aria_invalid": "true" if is_wrong else None,
+        "aria_describedby": f"fault-{number}-{part}" if is_wrong else None,
+    }

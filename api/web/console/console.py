@@ -1,0 +1,614 @@
+"""The console: what its addresses answer.
+
+    /console                              the tournaments, or the page to sign in
+    /console/sign-in, /console/sign-out
+    /console/tokens, /console/sessions    who can come in
+    /console/tournament/<slug>            a tournament, and below it
+        /competitors, /competitions       its lists
+        /publication                      what the public sees of it
+        /webhooks                         who is told of its events
+        /rankings/<id>                    a ranking; below it its history, the points to add, its classification
+        …                                 the changes of `changes.py`, each with a page of its own
+
+A page is asked for with the session's cookie, and shows what its token may see. A change is a POST from a page of ours.
+It is made by `Handlers.perform`, so the same rows say who may do it, what it takes, and what is wrong with it.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Sequence as Items
+from functools import partial
+from typing import Any, Final, NoReturn
+
+from msgspec import json
+from msgspec.structs import replace
+
+from api.http import auth, problems
+from api.http.auth import Scope, Token
+from api.http.body import Bodies
+from api.http.cookies import came_by_tls, kept_cookie, refuse_foreign_change, session_text
+from api.http.forms import Form, parse_id, path_ids
+from api.http.reply import Reply, header
+from api.http.router import Handler, IncomingRequest, Router
+from api.http.sessions import SESSION_HOURS, SessionId, create_session, end_session, open_session, open_sessions
+from api.interface.declarations import RecallContext
+from api.interface.fields import FROM_0, FROM_1, ID, Field, Fields, read_query
+from api.interface.handlers import Handlers, refuse_beyond_scope
+from api.interface.lookup import competitor_of, ranking_of, unity_of
+from api.interface.standings import recorded_at_head
+from api.web.console.access_pages import (
+    asked_token,
+    made_token_page,
+    new_token_page,
+    reaches,
+    refuse_longer_life,
+    revoke_page,
+    sessions_page,
+    tokens_page,
+    unacceptable_token,
+)
+from api.web.console.change_page import change_page, preview_part
+from api.web.console.changes import ADD_POINTS, CONSOLE_CHANGES, DECLARE, Change
+from api.web.console.classification_page import classification_page, closed_up, criteria_form, declaration_begun
+from api.web.console.frame import (
+    CONSOLE,
+    CONSOLE_HEADERS,
+    Venue,
+    Viewer,
+    message_page,
+    sign_in_page,
+    tournament_address,
+)
+from api.web.console.history_page import HISTORY_EVENTS, HISTORY_LINES, history_page
+from api.web.console.inputs import IF_MATCH, KEY, Filling, new_key
+from api.web.console.lists_pages import competitions_page, competitors_page
+from api.web.console.overview_page import Overview, overview_page, publication_page
+from api.web.console.ranking_page import DELTAS_NAME, points_page, ranking_page
+from api.web.console.tournaments_page import TOURNAMENTS_SHOWN, Tournaments, tournaments_page
+from api.web.console.webhooks_page import webhooks_page
+from api.web.explanation_page import explanation_page
+from api.web.files import StaticFiles
+from api.web.html import HTML_TYPE
+from api.web.page import Query, Site
+from api.web.table import TableAsked, table_of
+from api.webhooks.webhooks import listed_webhooks
+from engine.database.pool import Database
+from engine.domain.errors import (
+    Fault,
+    Forbidden,
+    KeyReused,
+    MediaTypeUnsupported,
+    NotFound,
+    PreconditionFailed,
+    Refusal,
+    TallybookError,
+    TooManyRequests,
+    Unacceptable,
+    Unauthenticated,
+    Unreadable,
+)
+from engine.domain.terms import ActorId, CompetitorId, RankingId, Sequence, TournamentId
+from engine.log import log
+from engine.log.log import RegistryEntry
+from projections.past.past import Span
+from projections.tables import tables
+from projections.verification.noted import last_verified
+
+STEPS_OF_CONSOLE: Final = 100
+"""Steps of an explanation on one page."""
+_TO: Final = re.compile(r"/console(?:[/?][!-~]*)?", re.ASCII)
+_ENTRY: Final = re.compile(r"points\[([1-9][0-9]{0,18})\]", re.ASCII)
+_TITLES: Final = {
+    401: "Sign in",
+    403: "This is not yours to do",
+    404: "There is nothing here",
+    409: "This cannot be done now",
+    429: "Too many requests",
+    503: "Not now",
+}
+_SESSION_SECONDS: Final = SESSION_HOURS * 3600
+
+_DONE: Final = Field("done", FROM_1, "the event that the page before has recorded")
+_OFFSET: Final = Field("offset", FROM_0, "after so many")
+_UNITY: Final = Field("unity", ID, "which unity; absent: the table", argument="unity_id")
+
+_Make = Callable[[IncomingRequest, Viewer], Awaitable[bytes | Reply]]
+_MakeOfTournament = Callable[[RecallContext, Viewer, Venue, "_Asked"], Awaitable[bytes]]
+
+
+class _Asked:
+    """What a request asks: the ids of its path, and its `query` as it came and as it is read."""
+
+    def __init__(self, incoming: IncomingRequest, fields: Fields) -> None:
+        items = list(incoming.request.query.items())
+        self.arguments: dict[str, Any] = read_query(items, fields)
+        self.query: Query = dict(items)
+        self.ids: Mapping[str, Any] = path_ids(incoming.parameters)
+
+
+class ConsoleHandlers:
+    """Answers for the console. `handlers` answer the operations; `database` has tokens, sessions and the registry."""
+
+    def __init__(self, handlers: Handlers, database: Database, static: StaticFiles, *, proxies: int) -> None:
+        self._handlers = handlers
+        self._database = database
+        self._static = static
+        self._proxies = proxies
+        self._bodies = Bodies()
+
+    def add_to(self, router: Router) -> None:
+        def page(below: str, make: _Make) -> None:
+            router.add("GET", f"{CONSOLE}{below}", self._handler(make))
+
+        def change(below: str, make: _Make) -> None:
+            router.add("POST", f"{CONSOLE}{below}", self._handler(make))
+
+        def of_tournament(below: str, make: _MakeOfTournament, *fields: Field, scope: Scope = Scope.READ) -> None:
+            page(f"/tournament/{{tournament}}{below}", partial(self._of_tournament, make, fields, scope))
+
+        page("", self._tournaments)
+        router.add("POST", f"{CONSOLE}/sign-in", self._sign_in)
+        router.add("POST", f"{CONSOLE}/sign-out", self._sign_out)
+        page("/sessions", self._sessions)
+        change("/sessions/{session_id}/end", self._end_session)
+        page("/tokens", self._tokens)
+        page("/tokens/new", self._token_form)
+        change("/tokens/new", self._make_token)
+        page("/tokens/{token_id}/revoke", self._ask_to_revoke)
+        change("/tokens/{token_id}/revoke", self._revoke)
+        for one in CONSOLE_CHANGES:
+            page(f"/tournament/{{tournament}}{one.path}", partial(self._form, one))
+            change(f"/tournament/{{tournament}}{one.path}", partial(self._change, one))
+        page("/tournament/{tournament}/rankings/{ranking_id}/add", self._points_form)
+        change("/tournament/{tournament}/rankings/{ranking_id}/add", self._add_points)
+        page("/tournament/{tournament}/rankings/{ranking_id}/classification", self._declaration_form)
+        change("/tournament/{tournament}/rankings/{ranking_id}/classification", self._declare)
+        of_tournament("", self._overview, _DONE)
+        of_tournament("/webhooks", self._webhooks, scope=Scope.ADMIN)
+        of_tournament("/publication", _publication, _DONE, scope=Scope.ADMIN)
+        of_tournament("/competitors", _competitors, _DONE, _OFFSET)
+        of_tournament("/competitions", _competitions, _DONE, _OFFSET)
+        of_tournament("/rankings/{ranking_id}", _ranking, _DONE, _OFFSET, _UNITY)
+        of_tournament("/rankings/{ranking_id}/history", _history, _TO_EVENT)
+        of_tournament("/rankings/{ranking_id}/competitors/{competitor_id}", self._explanation, _UNITY, _FROM)
+
+    # ── Every request ───────────────────────────────────────────────────────────────────────────────────
+
+    def _handler(self, make: _Make) -> Handler:
+        async def handle(incoming: IncomingRequest) -> Reply:
+            viewer: Viewer | None = None
+            try:
+                if incoming.request.method == "POST":
+                    refuse_foreign_change(incoming.request, proxies=self._proxies)
+                viewer = await self._viewer(incoming)
+                made = await make(incoming, viewer)
+            except Unauthenticated as error:
+                return self._to_sign_in(incoming, error)
+            except TallybookError as error:
+                return self._refused(incoming, viewer, error)
+            return made if isinstance(made, Reply) else _page(made)
+
+        return handle
+
+    async def _viewer(self, incoming: IncomingRequest) -> Viewer:
+        """Raises Unauthenticated, TooManyRequests and DatabaseUnavailable."""
+        text = session_text(incoming.request)
+        if text is None:
+            raise Unauthenticated("")
+        session, token = await self._handlers.session_of(incoming, text)
+        return Viewer(session=session, token=token, static=self._static)
+
+    def _to_sign_in(self, incoming: IncomingRequest, error: Unauthenticated) -> Reply:
+        request = incoming.request
+        to = request.path_qs if request.method in ("GET", "HEAD") and _TO.fullmatch(request.path_qs) else CONSOLE
+        is_elsewhere = request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin")
+        page = sign_in_page(self._static, to, error.message or None, is_elsewhere=is_elsewhere and not error.message)
+        return _problem(incoming, error, page)
+
+    def _refused(self, incoming: IncomingRequest, viewer: Viewer | None, error: TallybookError) -> Reply:
+        title = _TITLES.get(problems.STATUSES.get(type(error), 500), "This cannot be shown")
+        return _problem(incoming, error, message_page(viewer, self._static, title, error.message))
+
+    async def _body(self, incoming: IncomingRequest) -> dict[str, str]:
+        return dict(await self._bodies.form(incoming.request, _refuse_json))
+
+    # ── Coming and going ────────────────────────────────────────────────────────────────────────────────
+
+    async def _sign_in(self, incoming: IncomingRequest) -> Reply:
+        request, to = incoming.request, CONSOLE
+        try:
+            refuse_foreign_change(request, proxies=self._proxies)
+            form = await self._body(incoming)
+            if _TO.fullmatch(form.get("to", "")):
+                to = form["to"]
+            token = await self._handlers.token_of(incoming, f"Bearer {form.get('token', '').strip()}")
+            async with self._database.connection() as connection:
+                _, text = await create_session(connection, token.token_id)
+        except Unauthenticated as error:
+            return _problem(incoming, error, sign_in_page(self._static, to, "This token is not accepted."))
+        except TallybookError as error:
+            return self._refused(incoming, None, error)
+        return _see_other(to, self._cookie(incoming, text, _SESSION_SECONDS))
+
+    async def _sign_out(self, incoming: IncomingRequest) -> Reply:
+        try:
+            refuse_foreign_change(incoming.request, proxies=self._proxies)
+            text = session_text(incoming.request)
+            async with self._database.connection() as connection:
+                found = None if text is None else await open_session(connection, text)
+                if found is not None:
+                    await end_session(connection, found[0].session_id, [found[0].token_id])
+        except TallybookError as error:
+            return self._refused(incoming, None, error)
+        return _see_other(CONSOLE, self._cookie(incoming, "", 0))
+
+    def _cookie(self, incoming: IncomingRequest, text: str, seconds: int) -> str:
+        return kept_cookie(text, seconds=seconds, secure=came_by_tls(incoming.request, proxies=self._proxies))
+
+    # ── Tournaments, tokens, sessions ───────────────────────────────────────────────────────────────────
+
+    async def _tournaments(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
+        after = read_query(list(incoming.request.query.items()), (_AFTER,)).get("after", TournamentId(0))
+        among = viewer.token.tournament_ids
+        async with self._database.connection() as connection:
+            found = await log.tournaments_after(connection, after, among, TOURNAMENTS_SHOWN + 1)
+            entries = found[:TOURNAMENTS_SHOWN]
+            ids = [entry.tournament_id for entry in entries]
+            checkpoints, stops = await tables.checkpoints(connection, ids), await tables.stops(connection, ids)
+            verified = await last_verified(connection, ids)
+        following = entries[-1].tournament_id if len(found) > len(entries) else None
+        shown = Tournaments(entries=entries, checkpoints=checkpoints, stops=stops, verified=verified, next=following)
+        return tournaments_page(viewer, shown)
+
+    async def _within_reach(self, viewer: Viewer) -> list[Token]:
+        """The tokens that the viewer may see, the newest first."""
+        async with self._database.connection() as connection:
+            return [token for token in reversed(await auth.listed(connection)) if reaches(viewer.token, token)]
+
+    async def _tokens(self, _incoming: IncomingRequest, viewer: Viewer) -> bytes:
+        refuse_beyond_scope(viewer.token, Scope.ADMIN)
+        return tokens_page(viewer, await self._within_reach(viewer))
+
+    async def _token_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
+        refuse_beyond_scope(viewer.token, Scope.ADMIN)
+        return new_token_page(viewer, Filling(key=new_key()))
+
+    async def _make_token(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
+        """Makes a token, which this answer alone shows."""
+        refuse_beyond_scope(viewer.token, Scope.ADMIN)
+        form = await self._body(incoming)
+        form.pop(KEY, None)
+        try:
+            asked = asked_token(form)
+            tournament_ids = await self._asked_tournaments(viewer, asked.slugs)
+            refuse_longer_life(viewer.token, asked.expires_in_days)
+            async with self._database.connection() as connection:
+                token, text = await auth.create(
+                    connection,
+                    name=asked.name,
+                    scope=asked.scope,
+                    tournament_ids=tournament_ids,
+                    expires_in_days=asked.expires_in_days,
+                )
+        except Unacceptable as error:
+            return _problem(incoming, error, new_token_page(viewer, _refused_filling(error, "", form, None)))
+        return _page(made_token_page(viewer, token, text))
+
+    async def _asked_tournaments(self, viewer: Viewer, slugs: Items[str]) -> list[TournamentId] | None:
+        """The tournaments that a new token is to be for; None: all. They are among the viewer's own. Raises
+        Unacceptable."""
+        if not slugs:
+            return None if viewer.token.tournament_ids is None else sorted(viewer.token.tournament_ids)
+        found: list[TournamentId] = []
+        async with self._database.connection() as connection:
+            for slug in slugs:
+                tournament_id = await log.tournament_named(connection, slug)
+                if tournament_id is None or not viewer.token.allows(tournament_id):
+                    raise unacceptable_token(Fault("tournaments", f"{slug!r} is none that your token is for"))
+                found.append(tournament_id)
+        return found
+
+    async def _token(self, incoming: IncomingRequest, viewer: Viewer) -> Token:
+        """The token of the path. Raises Forbidden, and NotFound if it is not within reach or revoked already."""
+        refuse_beyond_scope(viewer.token, Scope.ADMIN)
+        token_id = parse_id(incoming.parameters["token_id"])
+        for token in await self._within_reach(viewer):
+            if token.token_id == token_id and token.revoked_at is None:
+                return token
+        raise NotFound("There is no such token in use.")
+
+    async def _ask_to_revoke(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
+        return revoke_page(viewer, await self._token(incoming, viewer))
+
+    async def _revoke(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
+        token = await self._token(incoming, viewer)
+        async with self._database.connection() as connection:
+            await auth.revoke(connection, token.token_id)
+        return _see_other(f"{CONSOLE}/tokens")
+
+    async def _sessions(self, _incoming: IncomingRequest, viewer: Viewer) -> bytes:
+        names = {token.token_id: token.name for token in await self._within_reach(viewer)}
+        async with self._database.connection() as connection:
+            sessions = await open_sessions(connection, names)
+        return sessions_page(viewer, sessions, names)
+
+    async def _end_session(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
+        session_id = SessionId(parse_id(incoming.parameters["session_id"]) or 0)
+        token_ids: list[ActorId] = [token.token_id for token in await self._within_reach(viewer)]
+        async with self._database.connection() as connection:
+            if not await end_session(connection, session_id, token_ids):
+                raise NotFound("There is no such session, or it has ended.")
+        return _see_other(f"{CONSOLE}/sessions")
+
+    # ── One tournament ──────────────────────────────────────────────────────────────────────────────────
+
+    async def _of_tournament(
+        self, make: _MakeOfTournament, fields: Fields, scope: Scope, incoming: IncomingRequest, viewer: Viewer
+    ) -> bytes:
+        refuse_beyond_scope(viewer.token, scope)
+        async with self._handlers.visited(incoming, viewer.token) as context:
+            asked = _Asked(incoming, fields)
+            return await make(context, viewer, await _venue(context, incoming), asked)
+
+    async def _overview(self, context: RecallContext, viewer: Viewer, venue: Venue, asked: _Asked) -> bytes:
+        tournament_id = context.live.tournament_id
+        recorded_at = await recorded_at_head(context, venue.head)
+        async with self._database.connection() as connection:
+            checkpoint = await tables.checkpoint(connection, tournament_id)
+            verified = (await last_verified(connection, [tournament_id])).get(tournament_id)
+        entry = RegistryEntry(tournament_id, venue.slug, venue.name, venue.head.sequence)
+        board = context.live.board
+        overview = Overview(entry=entry, board=board, recorded_at=recorded_at, checkpoint=checkpoint, verified=verified)
+        return overview_page(viewer, venue, overview, asked.query)
+
+    async def _webhooks(self, context: RecallContext, viewer: Viewer, venue: Venue, _asked: _Asked) -> bytes:
+        async with self._database.connection() as connection:
+            found = await listed_webhooks(connection, context.live.tournament_id)
+        return webhooks_page(viewer, venue, found)
+
+    async def _explanation(self, context: RecallContext, _viewer: Viewer, venue: Venue, asked: _Asked) -> bytes:
+        live, ranking_id = context.live, RankingId(asked.ids["ranking_id"])
+        competitor_id = CompetitorId(asked.ids["competitor_id"])
+        unity_id = unity_of(live.board, ranking_id, asked.arguments.get("unity_id"))
+        competitor_of(live.board, competitor_id)
+        explanation = await context.past.explanation(
+            live.tournament_id,
+            ranking_id,
+            unity_id,
+            competitor_id,
+            start=asked.arguments.get("start", Sequence(0)),
+            end=venue.head.sequence,
+            head=venue.head.sequence,
+            limit=STEPS_OF_CONSOLE,
+        )
+        site = _RankingSite(venue.name, venue.slug, self._static, ranking_id)
+        return explanation_page(site, live.board, explanation, ranking_id, unity_id, competitor_id, asked.query)
+
+    # ── Changes ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _form(self, change: Change, incoming: IncomingRequest, viewer: Viewer) -> bytes:
+        refuse_beyond_scope(viewer.token, change.scope)
+        read_query(list(incoming.request.query.items()), ())
+        return await self._form_page(change, incoming, viewer, None)
+
+    async def _form_page(
+        self, change: Change, incoming: IncomingRequest, viewer: Viewer, refused: Filling | None
+    ) -> bytes:
+        """The page of a change; `refused`: with what was sent, and what is wrong with it."""
+        async with self._handlers.visited(incoming, viewer.token) as context:
+            board, ids = context.live.board, path_ids(incoming.parameters)
+            beginning = change.begin(board, ids)
+            filling = Filling(
+                key=new_key() if refused is None else refused.key,
+                given=beginning.given if refused is None else refused.given,
+                if_match=beginning.if_match if refused is None or refused.if_match is None else refused.if_match,
+                message=None if refused is None else refused.message,
+                faults=() if refused is None else refused.faults,
+                options=beginning.options,
+            )
+            venue = await _venue(context, incoming)
+            previewed = None
+            if change.preview is not None and refused is None:
+                previewed = preview_part(await self._handlers.preview(incoming, change.preview, viewer.token))
+            return change_page(
+                viewer,
+                venue,
+                board,
+                change,
+                beginning,
+                filling,
+                address=_address(incoming, change.path),
+                back=_address(incoming, change.back),
+                previewed=previewed,
+            )
+
+    async def _change(self, change: Change, incoming: IncomingRequest, viewer: Viewer) -> Reply:
+        refuse_beyond_scope(viewer.token, change.scope)
+        form = await self._body(incoming)
+        key, if_match = form.pop(KEY, ""), form.pop(IF_MATCH, None)
+        try:
+            receipt = await self._handlers.perform(
+                incoming, change.operation, viewer.token, {**form, **change.fixed}, key=key, if_match=if_match
+            )
+        except _NOT_OF_FORMS:
+            raise
+        except TallybookError as error:
+            refused = _refused_filling(error, key, form, if_match)
+            return _problem(incoming, error, await self._form_page(change, incoming, viewer, refused))
+        return _see_other(_address(incoming, change.back, {"done": str(receipt.last_sequence)}))
+
+    async def _points_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
+        refuse_beyond_scope(viewer.token, ADD_POINTS.scope)
+        return await self._points_page(incoming, viewer, Filling(key=new_key()))
+
+    async def _points_page(self, incoming: IncomingRequest, viewer: Viewer, filling: Filling) -> bytes:
+        async with self._handlers.visited(incoming, viewer.token) as context:
+            asked = _Asked(incoming, _POINTS_QUERY)
+            ranking_id = RankingId(asked.ids["ranking_id"])
+            unity_id = unity_of(context.live.board, ranking_id, asked.arguments.get("unity_id"))
+            offset = asked.arguments.get("offset", 0)
+            table = await table_of(context, TableAsked(ranking_id=ranking_id, unity_id=unity_id, offset=offset))
+            venue = await _venue(context, incoming)
+            return points_page(viewer, venue, context.live.board, table, filling, asked.query)
+
+    async def _add_points(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
+        refuse_beyond_scope(viewer.token, ADD_POINTS.scope)
+        unity_id = _Asked(incoming, _POINTS_QUERY).arguments.get("unity_id")
+        form = await self._body(incoming)
+        key = form.pop(KEY, "")
+        try:
+            if unity_id is None:
+                raise Unreadable("The address must say which unity the points are of; open the form anew.")
+            receipt = await self._handlers.perform(
+                incoming, ADD_POINTS, viewer.token, points_form(form, unity_id), key=key, if_match=None
+            )
+        except _NOT_OF_FORMS:
+            raise
+        except TallybookError as error:
+            refused = _refused_filling(error, key, form, None)
+            return _problem(incoming, error, await self._points_page(incoming, viewer, refused))
+        query = {"unity": str(unity_id), "done": str(receipt.last_sequence)}
+        return _see_other(_address(incoming, "/rankings/{ranking_id}", query))
+
+    async def _declaration_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
+        refuse_beyond_scope(viewer.token, DECLARE.scope)
+        read_query(list(incoming.request.query.items()), ())
+        return await self._declaration_page(incoming, viewer, None)
+
+    async def _declaration_page(self, incoming: IncomingRequest, viewer: Viewer, refused: Filling | None) -> bytes:
+        async with self._handlers.visited(incoming, viewer.token) as context:
+            board = context.live.board
+            ranking_id = RankingId(path_ids(incoming.parameters)["ranking_id"])
+            begun = declaration_begun(ranking_of(board, ranking_id), new_key())
+            filling = begun if refused is None else refused
+            if filling.if_match is None:
+                filling = replace(filling, if_match=begun.if_match)
+            return classification_page(viewer, await _venue(context, incoming), board, ranking_id, filling)
+
+    async def _declare(self, incoming: IncomingRequest, viewer: Viewer) -> Reply:
+        refuse_beyond_scope(viewer.token, DECLARE.scope)
+        form = closed_up(await self._body(incoming))
+        key, if_match = form.pop(KEY, ""), form.pop(IF_MATCH, None)
+        try:
+            receipt = await self._handlers.perform(
+                incoming, DECLARE, viewer.token, criteria_form(form), key=key, if_match=if_match
+            )
+        except _NOT_OF_FORMS:
+            raise
+        except TallybookError as error:
+            refused = _refused_filling(error, key, form, if_match)
+            return _problem(incoming, error, await self._declaration_page(incoming, viewer, refused))
+        return _see_other(_address(incoming, "/rankings/{ranking_id}", {"done": str(receipt.last_sequence)}))
+
+
+_NOT_OF_FORMS: Final = (Forbidden, NotFound, TooManyRequests, Unauthenticated)
+"""Refusals that no other filling of a form would avoid."""
+_AFTER: Final = Field("after", FROM_1, "after this tournament")
+_TO_EVENT: Final = Field("to", FROM_1, "up to this event", argument="last")
+_FROM: Final = Field("from", FROM_0, "from after this event", argument="start")
+_POINTS_QUERY: Final[Fields] = (_UNITY, _OFFSET)
+
+
+class _RankingSite(Site, frozen=True):
+    """A ranking in the console, for the page that explains its lines: to that, it is as a board."""
+
+    ranking_id: RankingId
+
+    def address(self, query: Query, below: str = "") -> str:
+        return tournament_address(self.slug, f"/rankings/{self.ranking_id}{below}", query)
+
+
+async def _venue(context: RecallContext, incoming: IncomingRequest) -> Venue:
+    live = context.live
+    name = await context.past.name(live.tournament_id)
+    return Venue(slug=incoming.parameters["tournament"], name=name, head=live.head)
+
+
+def _address(incoming: IncomingRequest, below: str, query: Query | None = None) -> str:
+    """The address of what lies below the tournament of the request, with the ids of its path."""
+    ids = path_ids(incoming.parameters)
+    return tournament_address(incoming.parameters["tournament"], below.format(**ids), query)
+
+
+def points_form(form: Form, unity_id: int) -> Form:
+    """What the operation takes, from a field for each competitor. Those that are empty add nothing."""
+    lines: list[dict[str, Any]] = []
+    rest: dict[str, str] = {}
+    for name, text in form.items():
+        if (entry := _ENTRY.fullmatch(name)) is None:
+            rest[name] = text
+        elif delta := text.strip().replace("\N{MINUS SIGN}", "-"):
+            lines.append({"competitor_id": int(entry[1]), "unities": [{"unity_id": unity_id, "delta": delta}]})
+    return {**rest, DELTAS_NAME: json.encode(lines).decode() if lines else ""}
+
+
+def _refused_filling(error: TallybookError, key: str, form: Form, if_match: str | None) -> Filling:
+    """The form as it was sent, with what is wrong. It keeps its key, unless that belongs to another request, so that
+    what may have been recorded is not recorded twice. What has changed meanwhile is confirmed by sending it again."""
+    return Filling(
+        key=new_key() if isinstance(error, KeyReused) or not key else key,
+        given=form,
+        if_match=None if isinstance(error, PreconditionFailed) else if_match,
+        message=error.message,
+        faults=error.faults if isinstance(error, Refusal) else (),
+    )
+
+
+# ── Pages ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _publication(context: RecallContext, viewer: Viewer, venue: Venue, asked: _Asked) -> bytes:
+    return publication_page(viewer, venue, context.live.board, asked.query)
+
+
+async def _competitors(context: RecallContext, viewer: Viewer, venue: Venue, asked: _Asked) -> bytes:
+    return competitors_page(viewer, venue, context.live.board, asked.arguments.get("offset", 0), asked.query)
+
+
+async def _competitions(context: RecallContext, viewer: Viewer, venue: Venue, asked: _Asked) -> bytes:
+    return competitions_page(viewer, venue, context.live.board, asked.arguments.get("offset", 0), asked.query)
+
+
+async def _ranking(context: RecallContext, viewer: Viewer, venue: Venue, asked: _Asked) -> bytes:
+    arguments = asked.arguments
+    table = await table_of(
+        context,
+        TableAsked(
+            ranking_id=RankingId(asked.ids["ranking_id"]),
+            unity_id=arguments.get("unity_id"),
+            offset=arguments.get("offset", 0),
+        ),
+    )
+    return ranking_page(viewer, venue, context.live.board, table, asked.query)
+
+
+async def _history(context: RecallContext, viewer: Viewer, venue: Venue, asked: _Asked) -> bytes:
+    live, ranking_id, head = context.live, RankingId(asked.ids["ranking_id"]), venue.head.sequence
+    ranking_of(live.board, ranking_id)
+    last = min(asked.arguments.get("last", head), head)
+    span = Span(Sequence(max(last - HISTORY_EVENTS + 1, 1)), last)
+    page = await context.past.page(live.tournament_id, ranking_id, span, limit=HISTORY_LINES)
+    return history_page(viewer, venue, live.board, ranking_id, span, page)
+
+
+# ── Answers ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _page(body: bytes, *, code: int = 200, headers: str = "") -> Reply:
+    return Reply(body, code=code, media_type=HTML_TYPE, headers=CONSOLE_HEADERS + headers)
+
+
+def _problem(incoming: IncomingRequest, error: TallybookError, body: bytes) -> Reply:
+    incoming.facts["code"] = error.code
+    reply = _page(body, code=problems.STATUSES.get(type(error), 500), headers=problems.headers(error))
+    reply.closing = isinstance(error, Unreadable)  # what is left of the body is not worth reading
+    return reply
+
+
+def _see_other(address: str, headers: str = "") -> Reply:
+    """Leads to a page, so that loading it again sends nothing again. The address is one of ours, in ASCII."""
+    return _page(b"", code=303, headers=headers + header("Location", address))
+
+
+def _refuse_json(_body: bytes) -> NoReturn:
+    raise MediaTypeUnsupported("Send the form as a browser does.")

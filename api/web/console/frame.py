@@ -1,0 +1,213 @@
+"""What all pages of the console have in common: the frame, the ways from page to page, and messages."""
+
+from collections.abc import Iterable
+from collections.abc import Sequence as Items
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from msgspec import Struct
+
+from api.http.auth import Scope, Token
+from api.http.reply import header
+from api.http.sessions import Session
+from api.web.files import StaticFiles
+from api.web.html import Child, Html, document, element, joined
+from api.web.page import PAGE_HEADERS, Query, head_of
+from engine.log import codec
+from engine.log.log import Head
+
+CONSOLE: Final = "/console"
+CONSOLE_HEADERS: Final = PAGE_HEADERS.replace("Cache-Control: no-cache", "Cache-Control: no-store") + header(
+    "Cross-Origin-Opener-Policy", "same-origin"
+)
+"""Nothing of the console is kept, neither by browsers nor on the way."""
+
+
+class Viewer(Struct, frozen=True, kw_only=True):
+    """Who looks at a page: the session and its token, and the files that pages are made with."""
+
+    session: Session
+    token: Token
+    static: StaticFiles
+
+    def may(self, scope: Scope) -> bool:
+        return self.token.scope >= scope
+
+
+class Venue(Struct, frozen=True, kw_only=True):
+    """The tournament that a page is about, and the head that the page shows."""
+
+    slug: str
+    name: str
+    head: Head
+
+    def address(self, below: str = "", query: Query | None = None) -> str:
+        """As `tournament_address`."""
+        return tournament_address(self.slug, below, query)
+
+
+def tournament_address(slug: str, below: str = "", query: Query | None = None) -> str:
+    """The address of a tournament's page, or of what lies `below` it."""
+    path = f"{CONSOLE}/tournament/{quote(slug, safe='')}{below}"
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+def console_page(
+    viewer: Viewer, title: str, *children: Child, venue: Venue | None = None, below: str | None = None
+) -> bytes:
+    """A page for who has signed in. `below`: the part of the venue that it is; None: it is none of them."""
+    body = joined(
+        (
+            element("a", "To the content", href="#content", class_="skip"),
+            _top(viewer),
+            None if venue is None else _parts(viewer, venue, below),
+            element("main", element("h1", title), *children, id="content"),
+            element("p", role="status", class_="unseen", id="said"),
+        )
+    )
+    return _framed(viewer.static, f"{title} · Tallybook" if venue is None else f"{title} · {venue.name}", body, venue)
+
+
+def sign_in_page(static: StaticFiles, to: str, message: str | None = None, *, is_elsewhere: bool = False) -> bytes:
+    """The page on which a token is given. `to`: where to go then. `is_elsewhere`: the browser comes from another site,
+    so it may have a session that it did not send."""
+    token = element(
+        "input",
+        type="password",
+        name="token",
+        id="token",
+        required=True,
+        autocomplete="current-password",
+        spellcheck="false",
+        aria_describedby="token-about" if message is None else "token-about token-fault",
+        aria_invalid=None if message is None else "true",
+    )
+    form = element(
+        "form",
+        element("label", "Token", for_="token"),
+        token,
+        None if message is None else element("p", message, class_="fault", id="token-fault", role="alert"),
+        element("p", "It begins with tb_. The operator makes tokens.", class_="about", id="token-about"),
+        element("input", type="hidden", name="to", value=to),
+        element("p", element("button", "Sign in", class_="chief")),
+        method="post",
+        action=f"{CONSOLE}/sign-in",
+        class_="card fields",
+    )
+    signed_in = element("p", "Signed in already? ", element("a", "Go on", href=to), ".") if is_elsewhere else None
+    body = element("main", element("p", "Tallybook", class_="brand"), element("h1", "Sign in"), form, signed_in)
+    return _framed(static, "Sign in · Tallybook", body, None, kind="console narrow")
+
+
+def message_page(viewer: Viewer | None, static: StaticFiles, title: str, message: str) -> bytes:
+    """What people see in place of a page that they cannot have."""
+    if viewer is not None:
+        return console_page(viewer, title, element("p", message, class_="fault", role="alert"))
+    body = element("main", element("h1", title), element("p", message), element("a", "To the console", href=CONSOLE))
+    return _framed(static, f"{title} · Tallybook", body, None, kind="console narrow")
+
+
+def _framed(static: StaticFiles, title: str, body: Html, venue: Venue | None, *, kind: str = "console") -> bytes:
+    head = head_of(static, title, style="console.css", script="console.js")
+    told: dict[str, str | int] = {}
+    if venue is not None:  # what the script listens to, and from where on
+        told["data_events"] = f"/tournament/{quote(venue.slug, safe='')}/events"
+        told["data_after"] = venue.head.sequence
+        told["data_kinds"] = " ".join(sorted(codec.tags()))
+    return document(head, element("body", body, class_=kind, **told))
+
+
+# ── Around the content ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _top(viewer: Viewer) -> Html:
+    ways = [("Tournaments", CONSOLE), ("Sessions", f"{CONSOLE}/sessions")]
+    if viewer.may(Scope.ADMIN):
+        ways.insert(1, ("Tokens", f"{CONSOLE}/tokens"))
+    who = element("span", viewer.token.name, element("span", viewer.token.scope.text, class_="badge"), class_="who")
+    leave = element("form", element("button", "Sign out"), method="post", action=f"{CONSOLE}/sign-out")
+    return element(
+        "header",
+        element("a", "Tallybook", href=CONSOLE, class_="brand"),
+        element("nav", *[element("a", text, href=to) for text, to in ways], aria_label="Console"),
+        who,
+        leave,
+        class_="top",
+    )
+
+
+def _parts(viewer: Viewer, venue: Venue, below: str | None) -> Html:
+    parts = [("Overview", ""), ("Competitors", "/competitors"), ("Competitions", "/competitions")]
+    if viewer.may(Scope.ADMIN):
+        parts += [("Publication", "/publication"), ("Webhooks", "/webhooks")]
+    tabs = [
+        element("li", element("a", text, href=venue.address(to), aria_current="page" if to == below else None))
+        for text, to in parts
+    ]
+    return element(
+        "nav",
+        element("p", venue.name, class_="tournament") if below != "" else None,
+        element("ul", *tabs),
+        class_="tabs",
+        aria_label=f"Parts of {venue.name}",
+    )
+
+
+# ── Pieces of pages ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def live(name: str, *children: Child) -> Html:
+    """A part of a page that the script replaces when something has happened. Nothing in it can be filled in."""
+    return element("div", *children, id=f"live-{name}", data_live=True)
+
+
+def way(text: str, to: str, *, chief: bool = False) -> Html:
+    """A link that leads to something that can be done."""
+    return element("a", text, href=to, class_="button chief" if chief else "button")
+
+
+def ways(*links: Html | None) -> Html | None:
+    """The links beside each other; None: there is none."""
+    found = [link for link in links if link is not None]
+    return element("p", *found, class_="actions") if found else None
+
+
+def data_table(caption: str, heads: Items[tuple[str, str]], rows: Iterable[Items[Child]]) -> Html:
+    """A table. `heads`: the text and the class of each column; the first column has the heads of the rows."""
+    made = [
+        element(
+            "tr",
+            *[
+                element("th", cell, scope="row", class_=kind) if number == 0 else element("td", cell, class_=kind)
+                for number, (cell, (_, kind)) in enumerate(zip(row, heads, strict=True))
+            ],
+        )
+        for row in rows
+    ]
+    return element(
+        "div",
+        element(
+            "table",
+            element("caption", caption, class_="unseen"),
+            element("thead", element("tr", *[element("th", text, scope="col", class_=kind) for text, kind in heads])),
+            element("tbody", *made),
+            class_="data",
+        ),
+        class_="wide",
+        tabindex=0,
+        role="region",
+        aria_label=caption,
+    )
+
+
+def done_message(query: Query) -> Html | None:
+    """Says that what was asked for on the page before is recorded."""
+    sequence = query.get("done", "")
+    if not (sequence.isascii() and sequence.isdigit()):
+        return None
+    return element("p", f"Recorded as event {sequence}.", class_="done", role="status")
+
+
+def facts(*pairs: tuple[str, Child]) -> Html:
+    """Names with what they stand for."""
+    return element("dl", *[element("div", element("dt", name), element("dd", value)) for name, value in pairs])

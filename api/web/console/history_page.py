@@ -1,0 +1,99 @@
+"""The page of a ranking's history: its newest events first, each with its lines."""
+
+from typing import Final
+
+from api.web.console.changes import competition_text
+from api.web.console.frame import Venue, Viewer, console_page, data_table, way, ways
+from api.web.html import Child, Html, element, joined
+from api.web.page import number_text, signed_text, time_element
+from engine.domain.terms import OPERATOR, ActorId, CompetitionId, RankingId
+from projections.board.board import Board, Ranking
+from projections.past.history import AnyLine, DeclarationLine, HistoryLine
+from projections.past.past import HistoryPage, Span
+
+HISTORY_EVENTS: Final = 200
+"""Events of a tournament that one page goes through."""
+HISTORY_LINES: Final = 500
+"""Lines of one page."""
+_HEADS: Final = [
+    ("Event", "value"),
+    ("When", "when"),
+    ("Competitor", "name"),
+    ("Change", "value"),
+    ("Total", "value"),
+    ("Place", "value"),
+    ("For", ""),
+    ("By", ""),
+]
+
+
+def history_page(
+    viewer: Viewer, venue: Venue, board: Board, ranking_id: RankingId, span: Span, page: HistoryPage
+) -> bytes:
+    """The lines of the events of `span`."""
+    ranking = board.rankings[ranking_id]
+    below = f"/rankings/{ranking_id}"
+    rows = [_row(venue, board, ranking_id, ranking, line) for line in reversed(page.lines)]
+    said = f"Events {number_text(span.first)} to {number_text(span.last)} of {number_text(venue.head.sequence)}"
+    earlier, later = span.first - 1, min(span.last + HISTORY_EVENTS, venue.head.sequence)
+    links = ways(
+        way("Earlier", venue.address(f"{below}/history", {"to": str(earlier)})) if earlier else None,
+        way("Later", venue.address(f"{below}/history", {"to": str(later)})) if later > span.last else None,
+    )
+    unshown = "These events have more lines than this page shows; the command line and the interface show all."
+    return console_page(
+        viewer,
+        f"History of {ranking.name}",
+        element("p", element("a", "Back to the table", href=venue.address(below)), class_="ways"),
+        element("p", said, class_="moment"),
+        None if page.next is None else element("p", unshown, class_="warning"),
+        data_table(said, _HEADS, rows) if rows else element("p", "None of these events gave points in this ranking."),
+        links,
+        venue=venue,
+    )
+
+
+def _row(venue: Venue, board: Board, ranking_id: RankingId, ranking: Ranking, line: AnyLine) -> list[Child]:
+    if isinstance(line, DeclarationLine):
+        what = "The order of the table was declared" if line.criteria else "The order of the table was taken back"
+        nothing: list[Child] = ["", "", ""]
+        return [line.sequence, time_element(line.recorded_at), what, *nothing, "", _actor(line.actor)]
+    explained = venue.address(f"/rankings/{ranking_id}/competitors/{line.competitor_id}", {"unity": str(line.unity_id)})
+    unity = ranking.unities[line.unity_id].name
+    return [
+        line.sequence,
+        time_element(line.recorded_at),
+        element("a", board.competitors[line.competitor_id].name, href=explained),
+        joined((signed_text(line.delta), element("span", f" {unity}", class_="unit"))),
+        number_text(line.total),
+        _places(line),
+        _what_for(board, line),
+        _actor(line.actor),
+    ]
+
+
+def _places(line: HistoryLine) -> str:
+    before, after = line.position_before, line.position_after
+    if after is None:
+        return "not in the list"
+    return str(after) if before in (None, after) else f"{before} → {after}"
+
+
+def _what_for(board: Board, line: HistoryLine) -> Html:
+    said: list[Child] = []
+    if line.competition_id is not None:
+        said.append(element("span", _competition(board, line.competition_id)))
+    if line.reason is not None:
+        said.append(element("span", line.reason, class_="reason"))
+    if line.reverses is not None:
+        said.append(element("span", f"takes back event {line.reverses}", class_="reason"))
+    return joined([child for one in said for child in (one, " ")])
+
+
+def _competition(board: Board, competition_id: CompetitionId) -> str:
+    found = board.competitions.get(competition_id)
+    return f"competition {competition_id}" if found is None else competition_text(board, found)
+
+
+def _actor(actor: ActorId) -> str:
+    return "the operator" if actor == OPERATOR else f"token {actor}"

@@ -1,0 +1,155 @@
+"""Forms made from the rows of operations: an input for each field, with what the row says about it, and what is wrong
+with what was given beside it."""
+
+import secrets
+from collections.abc import Mapping
+from collections.abc import Sequence as Items
+from typing import Final
+
+from msgspec import Struct
+
+from api.interface.fields import BOOLEAN, DESCRIPTION, SORT, Field
+from api.web.html import Child, Html, element, joined
+from engine.domain.errors import Fault
+from engine.domain.terms import Sort
+
+KEY: Final = "idempotency_key"
+"""The hidden field by which a form that is sent twice counts once."""
+IF_MATCH: Final = "if_match"
+"""The hidden field with the tag of what the form was filled in from."""
+_KEY_BYTES: Final = 18
+_WORDS: Final = {
+    "group_id": "Group",
+    "started_at": "Start",
+    "competition_id": "Competition",
+    "main_unity_name": "Main unity",
+    "add": "Who",
+}
+_SAMPLES: Final = {"started_at": "2024-03-16 14:15:00", "color": "1a56b0"}
+
+
+class Option(Struct, frozen=True):
+    """What a field can be chosen to be."""
+
+    value: str
+    text: str
+
+
+class Filling(Struct, frozen=True, kw_only=True):
+    """A form as it is shown: what is `given` in it, what is wrong, and what fields can be chosen from. `suggested` may
+    be taken or not. `key`: its idempotency key."""
+
+    key: str
+    given: Mapping[str, str] = {}
+    if_match: str | None = None
+    message: str | None = None
+    faults: Items[Fault] = ()
+    options: Mapping[str, Items[Option]] = {}
+    suggested: Mapping[str, Items[Option]] = {}
+
+    def about(self, name: str) -> list[str]:
+        """What is wrong with a field, or with one of the several that it may be sent as."""
+        return [fault.message for fault in self.faults if fault.field == name]
+
+
+def new_key() -> str:
+    """An idempotency key that no other form has."""
+    return secrets.token_urlsafe(_KEY_BYTES)
+
+
+def form(filling: Filling, address: str, button: str, *children: Child, dangerous: bool = False) -> Html:
+    """The form, with the `button` that sends it to the address."""
+    return element(
+        "form",
+        *children,
+        element("input", type="hidden", name=KEY, value=filling.key),
+        None if filling.if_match is None else element("input", type="hidden", name=IF_MATCH, value=filling.if_match),
+        element("p", element("button", button, class_="chief danger" if dangerous else "chief"), class_="actions"),
+        method="post",
+        action=address,
+        class_="card fields" if any(children) else None,
+    )
+
+
+def complaint(filling: Filling, shown: Items[str]) -> Html | None:
+    """What is wrong with the form as a whole, and with what no shown field stands for; None: nothing."""
+    if filling.message is None:
+        return None
+    rest = [fault for fault in filling.faults if fault.field not in shown]
+    listed = element("ul", *[element("li", f"{one.field}: {one.message}") for one in rest]) if rest else None
+    return element("div", element("p", filling.message), listed, class_="fault summary", role="alert", tabindex=-1)
+
+
+def inputs(fields: Items[Field], filling: Filling) -> Html:
+    """An input for each field."""
+    return joined([_field(field, filling) for field in fields])
+
+
+def text_input(name: str, label: str, filling: Filling, about: str = "", *, required: bool = False) -> Html:
+    """A field of one line that no row declares."""
+    return _labelled(name, label, filling, about, required=required, sample=None)
+
+
+def _field(field: Field, filling: Filling) -> Html:
+    label = _WORDS.get(field.name) or field.name.replace("_", " ").capitalize()
+    options = filling.options.get(field.name)
+    if field.type is SORT:
+        options = [Option("", ""), Option(Sort.DESC, "The highest is the best"), Option(Sort.ASC, "The lowest is")]
+    if field.type is BOOLEAN:
+        options = [Option("", ""), Option("true", "Yes"), Option("false", "No")]
+    if options is not None:
+        return _chosen(field, label, options, filling)
+    if field.type is DESCRIPTION:
+        return _around(
+            field.name,
+            label,
+            filling,
+            field.about,
+            element("textarea", filling.given.get(field.name, ""), rows=3, **_attributes(field.name, filling)),
+        )
+    sample = _SAMPLES.get(field.name)
+    return _labelled(field.name, label, filling, field.about, required=field.required, sample=sample)
+
+
+def _labelled(name: str, label: str, filling: Filling, about: str, *, required: bool, sample: str | None) -> Html:
+    line = element(
+        "input",
+        value=filling.given.get(name, ""),
+        required=required,
+        placeholder=sample,
+        autocomplete="off",
+        list=f"suggested-{name}" if name in filling.suggested else None,
+        **_attributes(name, filling),
+    )
+    suggested = [element("option", one.text, value=one.value) for one in filling.suggested.get(name, ())]
+    listed = element("datalist", *suggested, id=f"suggested-{name}") if suggested else None
+    return _around(name, label, filling, about, joined((line, listed)))
+
+
+def _chosen(field: Field, label: str, options: Items[Option], filling: Filling) -> Html:
+    given = filling.given.get(field.name, "")
+    choices = [element("option", one.text, value=one.value, selected=one.value == given) for one in options]
+    select = element("select", *choices, required=field.required, **_attributes(field.name, filling))
+    return _around(field.name, label, filling, field.about, select)
+
+
+def _attributes(name: str, filling: Filling) -> dict[str, str | None]:
+    is_wrong = bool(filling.about(name))
+    return {
+        "name": name,
+        "id": f"field-{name}",
+        "aria_describedby": f"about-{name} fault-{name}" if is_wrong else f"about-{name}",
+        "aria_invalid": "true" if is_wrong else None,
+    }
+
+
+def _around(name: str, label: str, filling: Filling, about: str, it: Html) -> Html:
+    wrong = filling.about(name)
+    return element(
+        "div",
+        element("label", label, for_=f"field-{name}"),
+        it,
+        element("p", f"{'; '.join(wrong)}.", class_="fault", id=f"fault-{name}") if wrong else None,
+        element("p", about, class_="about", id=f"about-{name}"),
+        class_="field",
+    )

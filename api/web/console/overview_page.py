@@ -1,0 +1,136 @@
+"""The page of one tournament: its head, what the public sees of it, its rankings, and what can be done."""
+
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from api.http.auth import Scope
+from api.web.console.frame import (
+    Venue,
+    Viewer,
+    console_page,
+    data_table,
+    done_message,
+    facts,
+    live,
+    way,
+    ways,
+)
+from api.web.console.tournaments_page import lag_text, verified_text
+from api.web.html import Child, Html, element, joined
+from api.web.page import Query, number_text, time_element
+from engine.log.log import RegistryEntry
+from projections.board.board import Board, Ranking
+from projections.tables.tables import Checkpoint
+from projections.verification.noted import LastVerified
+
+RANKINGS_SHOWN: Final = 200
+"""Rankings on the page of a tournament."""
+
+
+class Overview(Struct, frozen=True, kw_only=True):
+    """What the page shows beside the board. `checkpoint`: how far the tables are; None: there are none yet. `verified`:
+    what verification noted last; None: nothing."""
+
+    entry: RegistryEntry
+    board: Board
+    recorded_at: datetime
+    checkpoint: Checkpoint | None
+    verified: LastVerified | None
+
+
+def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query) -> bytes:
+    new = way("Create a ranking", venue.address("/rankings/new")) if viewer.may(Scope.WRITE) else None
+    return console_page(
+        viewer,
+        venue.name,
+        done_message(query),
+        live("head", _head(viewer, venue, overview)),
+        element("h2", "Rankings"),
+        live("rankings", _rankings(venue, overview.board)),
+        ways(new),
+        venue=venue,
+        below="",
+    )
+
+
+def _head(viewer: Viewer, venue: Venue, overview: Overview) -> Html:
+    board = overview.board
+    pairs: list[tuple[str, Child]] = [
+        ("Head", f"event {number_text(venue.head.sequence)}"),
+        ("Recorded", time_element(overview.recorded_at)),
+        ("Digest", element("code", venue.head.digest.hex())),
+        ("Competitors", number_text(len(board.competitors))),
+        ("Competitions", number_text(len(board.competitions))),
+        ("Public", public_text(board, venue)),
+    ]
+    if viewer.may(Scope.ADMIN):
+        pairs.append(("Tables", lag_text(overview.entry, overview.checkpoint)))
+        pairs.append(("Verified", verified_text(overview.verified)))
+    return facts(*pairs)
+
+
+def public_text(board: Board, venue: Venue) -> str:
+    """What the public sees, in a sentence."""
+    publication = board.publication
+    frozen = publication.frozen_at
+    if not publication.published:
+        return "nothing" if frozen is None else f"nothing; frozen at event {number_text(frozen)}"
+    return "everything" if frozen is None else f"up to event {number_text(frozen)}, where it is frozen"
+
+
+def _rankings(venue: Venue, board: Board) -> Html:
+    if not board.rankings:
+        return element("p", "There is no ranking yet.")
+    shown = list(board.rankings.items())[:RANKINGS_SHOWN]
+    rows: list[list[Child]] = [
+        [
+            element("a", ranking.name, href=venue.address(f"/rankings/{ranking_id}")),
+            number_text(len(ranking.participants)),
+            ", ".join([unity.name for unity in ranking.unities.values()]),
+            state_text(ranking),
+        ]
+        for ranking_id, ranking in shown
+    ]
+    heads = [("Ranking", "name"), ("Competitors", "value"), ("Unities", ""), ("State", "state")]
+    rest = len(board.rankings) - len(shown)
+    more = element("p", f"{rest} more are not shown here.") if rest else None
+    return joined((data_table("Rankings", heads, rows), more))
+
+
+def state_text(ranking: Ranking) -> str:
+    return "open" if ranking.closed_at is None else "closed"
+
+
+def publication_page(viewer: Viewer, venue: Venue, board: Board, query: Query) -> bytes:
+    """What the public sees, and what can be done about it. For admins."""
+    publication, address = board.publication, "/publication/"
+    links = [
+        way("Take it away", venue.address(f"{address}unpublish"))
+        if publication.published
+        else way("Publish it", venue.address(f"{address}publish"), chief=True)
+    ]
+    if publication.frozen_at is None:
+        links.append(way("Freeze it", venue.address(f"{address}freeze")))
+        links.append(way("Freeze it at an event", venue.address(f"{address}freeze-at")))
+    else:
+        links.append(way("Reveal the next competition", venue.address(f"{address}reveal-next")))
+        links.append(way("Reveal up to an event", venue.address(f"{address}reveal-to")))
+        links.append(way("Reveal everything", venue.address(f"{address}reveal-all")))
+    end = publication.public_end(venue.head.sequence)
+    state = facts(
+        ("The public sees", public_text(board, venue)),
+        ("Public end", "none" if end is None else f"event {number_text(end)} of {number_text(venue.head.sequence)}"),
+    )
+    to_board = element("p", element("a", "The board that the public sees", href=f"/board/{venue.slug}"))
+    return console_page(
+        viewer,
+        "Publication",
+        done_message(query),
+        live("publication", state),
+        ways(*links),
+        to_board if publication.published else None,
+        venue=venue,
+        below="/publication",
+    )

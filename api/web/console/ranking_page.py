@@ -1,0 +1,176 @@
+"""The page of a ranking: its table, and the ways to its history and to its changes. And the page on which points are
+added, which is the same table with a field in each line."""
+
+import re
+from typing import Final
+
+from msgspec.structs import replace
+
+from api.http.auth import Scope
+from api.web.console.changes import ADD_POINTS, competition_text
+from api.web.console.frame import Venue, Viewer, console_page, data_table, done_message, live, way, ways
+from api.web.console.inputs import Filling, Option, complaint, form, inputs
+from api.web.console.overview_page import state_text
+from api.web.html import Child, Html, element, joined
+from api.web.page import Query, dot, number_text
+from api.web.table import BOARD_LINES, ShownTable, TableLine
+from engine.domain.errors import Fault
+from engine.domain.terms import RankingId
+from projections.board.board import Board
+
+POINTS: Final = "points[{competitor_id}]"
+"""The field of a line in which points are given."""
+DELTAS_NAME: Final = "participants_delta"
+COMPETITIONS_SUGGESTED: Final = 50
+"""The newest competitions, which the form suggests."""
+_WHOSE: Final = re.compile(r"\bcompetitor ([1-9][0-9]{0,18})\b", re.ASCII)
+
+
+def ranking_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, query: Query) -> bytes:
+    ranking = board.rankings[RankingId(table.ranking_id)]
+    below = f"/rankings/{table.ranking_id}"
+    links = [way("History", venue.address(f"{below}/history"))]
+    is_open = ranking.closed_at is None
+    if viewer.may(Scope.WRITE) and is_open:
+        links.insert(0, way("Add points", venue.address(f"{below}/add", _kept(query)), chief=True))
+        links.append(way("Competitors", venue.address(f"{below}/participants")))
+        links.append(way("Classification", venue.address(f"{below}/classification")))
+        links.append(way("Add a unity", venue.address(f"{below}/unities/new")))
+        links.append(way("Name and description", venue.address(f"{below}/information")))
+    if viewer.may(Scope.ADMIN):
+        change = ("Close it", "close") if is_open else ("Open it again", "reopen")
+        links.append(way(change[0], venue.address(f"{below}/{change[1]}")))
+    heads = [("#", "position"), ("Competitor", "name"), *[(text, "value") for text in table.columns]]
+    rows = [_line(venue, below, line, query) for line in table.lines]
+    return console_page(
+        viewer,
+        ranking.name,
+        done_message(query),
+        None if ranking.description is None else element("p", ranking.description),
+        element("p", f"{number_text(table.count)} competitors, {state_text(ranking)}"),
+        _columns(venue, below, table),
+        live("table", data_table(f"{ranking.name}, {', '.join(table.columns)}", heads, rows)),
+        _pages(venue, below, table, query),
+        ways(*links),
+        venue=venue,
+    )
+
+
+def _line(venue: Venue, below: str, line: TableLine, query: Query) -> list[Child]:
+    explained = venue.address(f"{below}/competitors/{line.competitor_id}", _kept(query))
+    name = joined((dot(line.color), element("a", line.name, href=explained)))
+    return [line.position, name, *["" if value is None else number_text(value) for value in line.values]]
+
+
+def _columns(venue: Venue, below: str, table: ShownTable) -> Html:
+    def tab(text: str, its: Query, chosen: bool) -> Html:
+        return element(
+            "li", element("a", text, href=venue.address(below, its), aria_current="page" if chosen else None)
+        )
+
+    tabs = [tab("Table", {}, table.unity_id is None)]
+    tabs += [tab(one.name, {"unity": str(one.id)}, one.id == table.unity_id) for one in table.unities]
+    return element("nav", element("ul", *tabs), class_="tabs", aria_label="Tables of this ranking")
+
+
+def _pages(venue: Venue, below: str, table: ShownTable, query: Query) -> Html | None:
+    end = table.offset + len(table.lines)
+    before = max(table.offset - BOARD_LINES, 0)
+    links = []
+    if table.offset:
+        links.append(way("Lines above", venue.address(below, {**_kept(query), "offset": str(before)})))
+    if end < table.count:
+        links.append(way("Lines below", venue.address(below, {**_kept(query), "offset": str(end)})))
+    return ways(*links)
+
+
+def _kept(query: Query) -> Query:
+    return {name: query[name] for name in ("unity",) if name in query}
+
+
+# ── Adding points ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def points_page(viewer: Viewer, venue: Venue, board: Board, table: ShownTable, filling: Filling, query: Query) -> bytes:
+    """The form in which points of one unity are added, to the competitors of one page of the table."""
+    ranking = board.rankings[RankingId(table.ranking_id)]
+    below = f"/rankings/{table.ranking_id}"
+    unity = next(one for one in table.unities if one.id == table.unity_id)
+    whose = faults_by_line(filling)
+    shown = [field.name for field in ADD_POINTS.fields if field.name != DELTAS_NAME]
+    placed = {message for messages in whose.values() for message in messages}
+    rest = [fault for fault in filling.faults if fault.field not in shown and fault.message not in placed]
+    heads = [("Competitor", "name"), (unity.name, "value"), ("To add", "entry")]
+    rows = [_entry(line, filling, whose.get(line.competitor_id, [])) for line in table.lines]
+    tabs = [
+        element(
+            "li",
+            element(
+                "a",
+                one.name,
+                href=venue.address(f"{below}/add", {"unity": str(one.id)}),
+                aria_current="page" if one.id == unity.id else None,
+            ),
+        )
+        for one in table.unities
+    ]
+    fields = [field for field in ADD_POINTS.fields if field.name in shown]
+    kept = {"unity": str(unity.id), "offset": str(table.offset)}
+    return console_page(
+        viewer,
+        f"Add points to {ranking.name}",
+        element("p", element("a", "Back to the table", href=venue.address(below, _kept(query))), class_="ways"),
+        element("nav", element("ul", *tabs), class_="tabs", aria_label="Unities") if len(tabs) > 1 else None,
+        complaint(Filling(key="", message=filling.message, faults=rest), []),
+        form(
+            filling,
+            venue.address(f"{below}/add", kept),
+            "Add these points",
+            data_table(f"Points to add in {unity.name}", heads, rows),
+            _pages(venue, f"{below}/add", table, query),
+            inputs(fields, replace(filling, suggested={"competition_id": _newest(board)})),
+        ),
+        venue=venue,
+    )
+
+
+def _newest(board: Board) -> list[Option]:
+    """The newest competitions, which the points are mostly for."""
+    last = len(board.competitions)
+    run = board.competitions.run(last - COMPETITIONS_SUGGESTED + 1, last)
+    return [Option(str(one), competition_text(board, found)) for one, found in run][::-1]
+
+
+def _entry(line: TableLine, filling: Filling, wrong: list[str]) -> list[Child]:
+    name = POINTS.format(competitor_id=line.competitor_id)
+    entry = element(
+        "input",
+        name=name,
+        id=f"field-{line.competitor_id}",
+        value=filling.given.get(name, ""),
+        inputmode="numeric",
+        autocomplete="off",
+        aria_label=f"Points for {line.name}",
+        aria_invalid="true" if wrong else None,
+        aria_describedby=f"fault-{line.competitor_id}" if wrong else None,
+    )
+    fault = element("p", f"{'; '.join(wrong)}.", class_="fault", id=f"fault-{line.competitor_id}") if wrong else None
+    total = line.values[0]
+    return [
+        joined((dot(line.color), element("span", line.name))),
+        "" if total is None else number_text(total),
+        joined((entry, fault)),
+    ]
+
+
+def faults_by_line(filling: Filling) -> dict[int, list[str]]:
+    """What is wrong with the points of each competitor: the message of a fault says of whom."""
+    found: dict[int, list[str]] = {}
+    for fault in filling.faults:
+        if _is_of_lines(fault) and (whose := _WHOSE.search(fault.message)):
+            found.setdefault(int(whose[1]), []).append(fault.message)
+    return found
+
+
+def _is_of_lines(fault: Fault) -> bool:
+    return fault.field == DELTAS_NAME

@@ -1,0 +1,84 @@
+"""The first page of the console: the tournaments that a token is for, and how the service does with each."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence as Items
+from typing import Final
+
+from msgspec import Struct
+
+from api.http.auth import Scope
+from api.web.console.frame import CONSOLE, Viewer, console_page, data_table, way, ways
+from api.web.html import Child, Html, element
+from api.web.page import number_text, time_element
+from engine.domain.terms import TournamentId
+from engine.log.log import RegistryEntry
+from projections.tables.tables import Checkpoint, Stop
+from projections.verification.noted import LastVerified
+
+TOURNAMENTS_SHOWN: Final = 100
+"""Tournaments on one page."""
+
+
+class Tournaments(Struct, frozen=True, kw_only=True):
+    """A page of tournaments, how far the tables of each are, which have stopped, and when each was verified last.
+    `next`: after which the following page begins; None: there is none."""
+
+    entries: Items[RegistryEntry]
+    checkpoints: Mapping[TournamentId, Checkpoint]
+    stops: Mapping[TournamentId, Stop]
+    verified: Mapping[TournamentId, LastVerified]
+    next: TournamentId | None
+
+
+def tournaments_page(viewer: Viewer, shown: Tournaments) -> bytes:
+    heads = [("Tournament", "name"), ("Events", "value")]
+    is_operator = viewer.may(Scope.ADMIN)
+    if is_operator:
+        heads += [("Tables", "value"), ("State", "state"), ("Verified", "state")]
+    rows = [_row(entry, shown, is_operator=is_operator) for entry in shown.entries]
+    table: Html = element("p", "There is no tournament that this token is for.")
+    if rows:
+        table = data_table("Tournaments", heads, rows)
+    further = None if shown.next is None else way("Further ones", f"{CONSOLE}?after={shown.next}")
+    return console_page(viewer, "Tournaments", table, ways(further))
+
+
+def _row(entry: RegistryEntry, shown: Tournaments, *, is_operator: bool) -> list[Child]:
+    link = element("a", entry.name, href=f"{CONSOLE}/tournament/{entry.slug}")
+    row: list[Child] = [link, number_text(entry.sequence)]
+    if is_operator:
+        row += [
+            lag_text(entry, shown.checkpoints.get(entry.tournament_id)),
+            _state(shown.stops, entry),
+            verified_text(shown.verified.get(entry.tournament_id)),
+        ]
+    return row
+
+
+def lag_text(entry: RegistryEntry, checkpoint: Checkpoint | None) -> str:
+    """How far the tables are behind the log."""
+    behind = entry.sequence - (0 if checkpoint is None else checkpoint.head.sequence)
+    if behind <= 0:
+        return "current"
+    return f"{number_text(behind)} {'event' if behind == 1 else 'events'} behind"
+
+
+def verified_text(last: LastVerified | None) -> Html:
+    """When a tournament was verified last, up to which event, and what was found."""
+    if last is None:
+        return element("span", "not noted")
+    upto = f", up to event {number_text(last.sequence)}"
+    if not last.differences:
+        return element("span", time_element(last.verified_at), f"{upto}: no difference")
+    found = f"{number_text(last.differences)} {'difference' if last.differences == 1 else 'differences'}"
+    return element("span", time_element(last.verified_at), f"{upto}: ", element("span", found, class_="fault"))
+
+
+def _state(stops: Mapping[TournamentId, Stop], entry: RegistryEntry) -> Html:
+    stop = stops.get(entry.tournament_id)
+    return element("span", "in order") if stop is None else stop_text(stop)
+
+
+def stop_text(stop: Stop) -> Html:
+    """Why a tournament has stopped."""
+    return element("span", f"stopped at event {stop.sequence}: {stop.reason}", class_="fault")

@@ -1,0 +1,58 @@
+"""The page of a tournament's webhooks: which there are, how far each is, and what is wrong with it."""
+
+from collections.abc import Sequence as Items
+from urllib.parse import urlsplit
+
+from api.web.console.frame import Venue, Viewer, console_page, data_table, live
+from api.web.html import Child, Html, element, joined
+from api.web.page import number_text, time_element
+from api.webhooks.webhooks import ListedWebhook, WebhookState
+
+
+def webhooks_page(viewer: Viewer, venue: Venue, webhooks: Items[ListedWebhook]) -> bytes:
+    """For admins. Of an address it shows where it leads, as the rest of it may be a secret of the receiver's."""
+    heads = [
+        ("Webhook", "name"),
+        ("Id", "value"),
+        ("State", "state"),
+        ("Told up to", "value"),
+        ("Behind", "value"),
+        ("Last taken", "when"),
+    ]
+    found: Html = element("p", "Nobody is told of the events of this tournament.")
+    if webhooks:
+        found = data_table("Webhooks", heads, [_row(one) for one in webhooks])
+    return console_page(
+        viewer,
+        "Webhooks",
+        live("webhooks", found),
+        element(
+            "p", "They are changed on the command line: ", element("code", "tallybook webhook --help"), class_="about"
+        ),
+        venue=venue,
+        below="/webhooks",
+    )
+
+
+def _row(webhook: ListedWebhook) -> list[Child]:
+    taken: Child = "never" if webhook.delivered_at is None else time_element(webhook.delivered_at)
+    return [
+        urlsplit(webhook.url).hostname or "",
+        webhook.id,
+        _state(webhook),
+        number_text(webhook.sequence),
+        number_text(webhook.behind),
+        taken,
+    ]
+
+
+def _state(webhook: ListedWebhook) -> Html:
+    """The state, with what is wrong."""
+    if webhook.state is WebhookState.ACTIVE and not webhook.failures:
+        return element("span", webhook.state)
+    times = f"{webhook.failures} {'time' if webhook.failures == 1 else 'times'}"
+    problem = element("p", f"Sent in vain {times}: {webhook.problem}", class_="fault") if webhook.problem else None
+    again = None
+    if webhook.retried_at is not None:
+        again = element("p", "Again from ", time_element(webhook.retried_at), class_="about")
+    return joined((element("span", webhook.state), problem, again))

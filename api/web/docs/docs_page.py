@@ -1,0 +1,238 @@
+"""The interface for people, on one page: a table from nothing, what all requests have in common, each operation with an
+example, statuses, and words. Made from the OpenAPI document and from what was recorded.
+
+At first sight it is short: an operation is a line that opens. An address with the id of an operation opens it, without
+scripts too, because the id stands on what is inside.
+"""
+
+from collections.abc import Iterable
+from functools import cache
+from http import HTTPStatus
+from typing import Final
+
+from api.interface import openapi
+from api.web.docs.examples import Example, recorded
+from api.web.docs.glossary import WORDS
+from api.web.docs.operations_part import command_shown, example_shown, group_shown
+from api.web.files import StaticFiles
+from api.web.html import Child, Html, document, element, joined
+from api.web.page import head_of
+
+_LEAD: Final = (
+    "Tallybook keeps the rankings of tournaments. Every change is an event, which is never lost or altered. So it "
+    "tells who stands where, now or at any moment of the past, and why."
+)
+_ABOUT_EXAMPLES: Final = (
+    "The examples go on with the table above, in a shell that has its variables. Their answers were recorded from a "
+    "running service."
+)
+_STEPS: Final = (
+    (
+        "Register competitors",
+        "registerCompetitor",
+        "Three at once. A change is answered with all that it changed; with `Prefer: return=minimal`, with no more "
+        "than the ids of what it made.",
+    ),
+    ("Create a ranking", "createRanking", "It has a main unity, the column that decides: here, points."),
+    (
+        "Add points",
+        "addPoints",
+        "The answer comes when they are on disk, here as event 6. The `Idempotency-Key` is yours to "
+        "choose: send the request again with the same key, and nothing is added twice.",
+    ),
+    ("Read the standings", "showStandings", "They are always current. All times are UTC, also those that say no zone."),
+    ("Ask why", "explain", "Why is Ben second? Because of these events, which are kept for ever."),
+)
+"""How a first table comes to be: a heading, an operation, and what to know of it."""
+_SETUP: Final = """HOST=http://localhost:8080
+SLUG=chess-club-ladder
+TOKEN=tb_…
+TOURNAMENT=$HOST/tournament/$SLUG
+BOARD=$HOST/board/$SLUG"""
+_MADE_BY_OPERATORS: Final = (
+    'tallybook tournament create "Chess Club Ladder"\n'
+    "tallybook token create newcomer --scope admin --tournament chess-club-ladder"
+)
+_PARTS: Final = {
+    "begin": "A first table",
+    "requests": "All requests",
+    "operations": "Operations",
+    "statuses": "Statuses",
+    "words": "Words",
+}
+"""The parts of the page, by their ids."""
+_REQUESTS: Final = {
+    "Token": (
+        "Send it as `Authorization: Bearer …`. Its scope is read, write or admin; each includes the ones before it."
+    ),
+    "Bodies": (
+        "JSON objects (`application/json`), or forms (`application/x-www-form-urlencoded`, UTF-8) with the same "
+        "fields: lists with commas, deltas as JSON text."
+    ),
+    "Answers": (
+        "JSON with `status`, `message` and what was asked for. A refusal has `errors`, which names every field that is "
+        "wrong."
+    ),
+    "Times": (
+        "All are UTC. Those of the form `2026-05-02 17:00:00` have no zone: append `Z` before you hand them to "
+        "JavaScript, which would take them for local time. What you send may end in `Z` or an offset such as `+02:00`."
+    ),
+    "Retries": (
+        "Send an `Idempotency-Key` of your own with every change. Sent again with its key, after a 500 or no answer at "
+        "all, it is done once."
+    ),
+    "Ids": (
+        "Here they begin at 1. In a new database they begin at a random number, so yours are longer. They, and totals, "
+        "are integers of 64 bits."
+    ),
+    "Unchanged": (
+        "Reads have an `ETag`. Send it as `If-None-Match`, and get 304 while nothing has changed; as `If-Match` with a "
+        "change, and get 412 if something has."
+    ),
+    "Short answers": (
+        "A change is answered with all that it changed. `Prefer: return=minimal` asks for no more than the ids of what "
+        "was made."
+    ),
+}
+"""What all requests have in common."""
+_STATUSES: Final = {
+    200: "Done. A change is on disk, once; Tallybook-Sequence names its event, the last one of several.",
+    304: "Nothing has changed since the answer whose ETag you sent.",
+    400: "The request cannot be understood: message says why.",
+    401: "There is no good token.",
+    403: "The token's scope does not reach as far.",
+    404: "There is no such thing, or it is not for this token.",
+    406: "The stream is not sent in the form that Accept asks for.",
+    408: "The request came too slowly.",
+    409: "What there is stands against it, such as a closed ranking.",
+    412: "The resource has changed since its ETag was read: read it again, and decide anew.",
+    413: "The body is too large.",
+    414: "The address is too long.",
+    415: "The body is of another kind than those that are taken.",
+    422: "A field cannot be accepted: errors names every one.",
+    429: "That was too much: send it again after Retry-After.",
+    431: "The head of the request is too large.",
+    500: "Nobody knows whether it was done: send it again with the same Idempotency-Key, and it is done once.",
+    503: "Not done, by this attempt: send it again after Retry-After.",
+}
+
+
+def docs_page(static: StaticFiles) -> bytes:
+    """The page, in HTML."""
+    return documentation(static, "The interface of Tallybook", _body())
+
+
+@cache
+def _body() -> Html:
+    """What it shows. Making it takes long."""
+    described = openapi.described()
+    version = described["info"]["version"]
+    return joined(
+        (
+            element("a", "To the content", href="#content", class_="skip"),
+            element(
+                "header",
+                element("p", f"Tallybook {version}", class_="tournament"),
+                element("h1", "The interface"),
+                element("p", _LEAD, class_="lead"),
+                _contents(),
+            ),
+            element(
+                "main",
+                _first_table(),
+                _requests(),
+                element("h2", _PARTS["operations"], id="operations"),
+                element("p", _ABOUT_EXAMPLES),
+                *[group_shown(described, name, about) for name, about in openapi.RESOURCES.items()],
+                _statuses(),
+                _words(),
+                id="content",
+            ),
+            element("p", role="status", class_="unseen", id="said"),
+        )
+    )
+
+
+def documentation(static: StaticFiles, title: str, body: Html, *, kind: str = "docs") -> bytes:
+    """A whole page of the documentation."""
+    head = head_of(static, title, style="docs.css", script="docs.js")
+    return document(head, element("body", body, class_=kind))
+
+
+# ── Before the operations ───────────────────────────────────────────────────────────────────────────────
+
+
+def _contents() -> Html:
+    links = [element("a", text, href=f"#{to}") for to, text in _PARTS.items()]
+    links.append(element("a", "openapi.json", href="openapi.json"))
+    return element("nav", element("ul", *[element("li", a) for a in links]), class_="tabs", aria_label="On this page")
+
+
+def _first_table() -> Html:
+    steps = [
+        element(
+            "li",
+            element("h3", title),
+            element("p", marked(about), " ", _more(operation_id)),
+            *example_shown(_first(operation_id)),
+        )
+        for title, operation_id, about in _STEPS
+    ]
+    return element(
+        "section",
+        element("h2", _PARTS["begin"], id="begin"),
+        _paragraph(
+            "You need a tournament and a token. Who runs the service makes both on the command line, or a token in the "
+            "console:"
+        ),
+        command_shown("Make a tournament and a token", _MADE_BY_OPERATORS),
+        _paragraph(
+            "Tell a shell where the service is, the tournament, and the token. After `make demo`, which prints a "
+            "token, the tournament is `six-nations-2024`."
+        ),
+        command_shown("Set the variables", _SETUP),
+        element("ol", *steps, class_="steps"),
+    )
+
+
+def _first(operation_id: str) -> Example:
+    return recorded()[operation_id][0]
+
+
+def _more(operation_id: str) -> Html:
+    return element("a", "More", element("span", f" about {operation_id}", class_="unseen"), href=f"#{operation_id}")
+
+
+def _requests() -> Html:
+    said = _facts((name, marked(text)) for name, text in _REQUESTS.items())
+    return element("section", element("h2", _PARTS["requests"], id="requests"), said)
+
+
+def _facts(pairs: Iterable[tuple[Child, Child]]) -> Html:
+    """Names with what is to be known of them."""
+    return element("dl", *[element("div", element("dt", name), element("dd", said)) for name, said in pairs])
+
+
+def marked(text: str) -> Html:
+    """Text in which `what a program reads or writes` stands between backticks."""
+    return joined([element("code", part) if number % 2 else part for number, part in enumerate(text.split("`"))])
+
+
+def _paragraph(text: str) -> Html:
+    return element("p", marked(text))
+
+
+# ── After the operations ────────────────────────────────────────────────────────────────────────────────
+
+
+def _statuses() -> Html:
+    rows = [
+        (element("span", element("strong", status), f" {HTTPStatus(status).phrase}", id=f"status-{status}"), said)
+        for status, said in _STATUSES.items()
+    ]
+    return element("section", element("h2", _PARTS["statuses"], id="statuses"), _facts(rows))
+
+
+def _words() -> Html:
+    words = _facts((word, marked(meaning)) for word, meaning in WORDS.items())
+    return element("section", element("h2", _PARTS["words"], id="words"), words)

@@ -1,0 +1,36 @@
+"""The words that readers of the documentation meet. What ARCHITECTURE defines is defined in the same words."""
+
+from typing import Final
+
+WORDS: Final = {
+    "tournament": "the unit of ordering and of isolation. It is named by a slug made from its name.",
+    "competitor": "somebody, or a team, that takes part in a tournament.",
+    "competition": "a match or a race: competitors meet, and there may be a result.",
+    "ranking": "a table of competitors with one or more unities.",
+    "unity": "one scoring column of a ranking, such as points. The first is the main one.",
+    "participants": "the competitors of a ranking, in their order. Adding one is enrolment.",
+    "delta": "a signed integer credited to one competitor in one unity.",
+    "standing": ("one competitor's line in a unity: position and total. The standings of a unity are all its lines."),
+    "classification": "a ranking's competitors in the order of a declared chain of criteria.",
+    "sub-table": (
+        "the lines of the competitors that have one tag, in the order of the whole standings, with positions of their "
+        "own."
+    ),
+    "movement": (
+        "the places that a line has gained since another moment, in the table that the same question shows of that "
+        "moment."
+    ),
+    "event": "one fact of a tournament, in the past tense (`PointsAdded`). It never changes.",
+    "sequence": "an event's number in its tournament: 1, 2, 3 … without gaps, in the order of commits.",
+    "version": "of a unity: how many events have shaped its standing, counted from its creation as 1.",
+    "published": "of a tournament: the public sees it without a token, up to its public end.",
+    "public end": (
+        "the last event that the public sees: what it is shown is a log that ends there. It is the head, unless a "
+        "freeze holds it. A reveal moves it on. It never falls while the tournament is published."
+    ),
+    "head": "the last sequence of a tournament, with the digest there.",
+    "webhook": (
+        "an address that is told of the events of a tournament, and how far it was told. Parked: it waits for an "
+        "operator, with the event that its receiver does not take."
+    ),
+}

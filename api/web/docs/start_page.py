@@ -1,0 +1,39 @@
+"""The page at the root of a service, for who comes without knowing where to. It names no tournament."""
+
+from api.web.console.frame import CONSOLE
+from api.web.docs.docs_page import documentation
+from api.web.files import StaticFiles
+from api.web.html import Child, element
+
+
+def start_page(static: StaticFiles) -> bytes:
+    """The page, in HTML."""
+    body = element(
+        "main",
+        element("p", "Tallybook", class_="tournament"),
+        element("h1", "Rankings of tournaments"),
+        element(
+            "ul",
+            _way(
+                "You want to see a table", "Each board has an address of its own. Ask who runs the tournament for it."
+            ),
+            _way(
+                "You run a tournament",
+                element("a", "Sign in to the console", href=CONSOLE),
+                " with the token that you were given.",
+            ),
+            _way(
+                "You write a program",
+                element("a", "The interface", href="/docs"),
+                " is explained from the first request on. For machines, it is described in ",
+                element("a", "openapi.json", href="/openapi.json"),
+                ".",
+            ),
+            class_="ways-in",
+        ),
+    )
+    return documentation(static, "Tallybook", body, kind="docs start")
+
+
+def _way(title: str, *said: Child) -> Child:
+    return element("li", element("h2", title), element("p", *said))

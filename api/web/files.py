@@ -1,0 +1,86 @@
+"""The files that pages are made of in a browser: styles, and modules of JavaScript.
+
+They are sent as they stand in the package, compressed once in each process. An address holds the digest of them all,
+so what it means never changes, and a browser asks for it once. Modules name each other relatively: those of one page
+are always of one version. A process of another version answers 404; its pages are whole without scripts.
+"""
+
+import gzip
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import PurePosixPath
+from typing import Final
+
+from msgspec import Struct
+
+from api.http.preferences import accepted_encodings
+from api.http.reply import Reply, header
+from api.http.router import IncomingRequest, Router
+from engine.domain.errors import NotFound
+
+PATH: Final = "/static/{version}/{file...}"
+_MEDIA_TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+_FOR_EVER: Final = (
+    header("Cache-Control", "public, max-age=31536000, immutable")
+    + header("Vary", "Accept-Encoding")
+    + header("X-Content-Type-Options", "nosniff")
+)
+_COMPRESSED: Final = header("Content-Encoding", "gzip")
+
+
+class _File(Struct, frozen=True):
+    plain: bytes
+    compressed: bytes
+    media_type: str
+
+
+class StaticFiles:
+    """The files in the package, in memory. `version`: the digest of all of them."""
+
+    def __init__(self) -> None:
+        self._files = dict(_read(files("api.web") / "static"))
+        digest = hashlib.sha256()
+        for name, file in sorted(self._files.items()):
+            digest.update(f"{name} {len(file.plain)} ".encode() + file.plain)
+        self.version = digest.hexdigest()[:16]
+
+    def address(self, name: str) -> str:
+        """Where a browser finds the file of this name, such as "board.css". Raises KeyError if there is none."""
+        _ = self._files[name]
+        return f"/static/{self.version}/{name}"
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """How many bytes each file has, compressed, by name."""
+        return {name: len(file.compressed) for name, file in self._files.items()}
+
+    def add_to(self, router: Router) -> None:
+        async def answer(incoming: IncomingRequest) -> Reply:
+            file = self._files.get(incoming.parameters["file"])
+            if file is None or incoming.parameters["version"] != self.version:
+                raise NotFound("There is nothing at this address.")
+            if accepted_encodings(incoming.request.headers.getall("Accept-Encoding", ())).gzip:
+                return Reply(file.compressed, media_type=file.media_type, headers=_FOR_EVER + _COMPRESSED)
+            return Reply(file.plain, media_type=file.media_type, headers=_FOR_EVER)
+
+        router.add("GET", PATH, answer)
+
+
+@cache
+def static_files() -> StaticFiles:
+    """Those of this process, read and compressed when they are first asked for."""
+    return StaticFiles()
+
+
+def _read(folder: Traversable, within: str = "") -> Iterator[tuple[str, _File]]:
+    """The files below `folder` that browsers are given, with their names."""
+    for found in folder.iterdir():
+        name = within + found.name
+        if found.is_dir():
+            yield from _read(found, f"{name}/")
+        elif media_type := _MEDIA_TYPES.get(PurePosixPath(name).suffix):
+            plain = found.read_bytes()
+            yield name, _File(plain, gzip.compress(plain, mtime=0), media_type)

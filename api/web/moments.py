@@ -1,0 +1,238 @@
+"""What the script of a board is told: lines of a table, passages of history that it folds by itself, and a race.
+
+Totals and ids are texts of digits, because they can exceed what a number of JavaScript holds.
+"""
+
+from collections.abc import Generator
+from collections.abc import Sequence as Items
+from datetime import datetime
+from typing import Final
+
+from msgspec import Raw, Struct
+
+from api.interface.declarations import RecallContext
+from api.interface.lookup import unity_of
+from api.interface.rendering import encode
+from api.web.table import ShownTable, ranking_in
+from engine.domain.errors import TooMuchWork
+from engine.domain.events import Points
+from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
+from engine.process.turns import Turn, in_turns
+from projections.board.board import Ranking
+from projections.board.classification import by_totals_alone, in_force
+from projections.past.passage import Passage
+from projections.past.series import SeriesPoint
+
+PASSAGE_TOTALS_MAX: Final = 25_000
+"""Totals of a ranking, competitors times unities, whose passages are told. Of larger ones, the service shows each
+moment."""
+
+SERIES_EVENTS_MAX: Final = 200_000
+"""Events of a log that a race is drawn from; it is gone through from the beginning."""
+SERIES_COMPETITORS_MAX: Final = 200
+"""Competitors of a ranking whose race is drawn."""
+RACERS_MAX: Final = 40
+"""Competitors that one race shows: those who stand first at its end."""
+
+
+class LineOfTable(Struct, frozen=True, kw_only=True, gc=False):
+    """As TableLine."""
+
+    position: int
+    competitor_id: str
+    name: str
+    color: str
+    values: list[str | None]
+    moved: int | None
+    form: list[str]
+
+
+class TableShape(Struct, frozen=True, kw_only=True):
+    """Some lines, as ShownTable has them; they are LineOfTable."""
+
+    columns: list[str]
+    sequence: int
+    end: int
+    recorded_at: datetime
+    since: int | None
+    count: int
+    offset: int
+    lines: list[Raw]
+
+
+class UnityOfPassage(Struct, frozen=True):
+    """`totals` are in the order of the passage's competitors: an array of texts."""
+
+    id: str
+    name: str
+    sort: str
+    totals: Raw
+
+
+class CompetitorOfPassage(Struct, frozen=True, array_like=True, gc=False):
+    id: str
+    name: str
+    color: str
+
+
+class StepOfPassage(Struct, frozen=True, array_like=True, gc=False):
+    """An event that gave points. `clock`: when its competition began, without one when it was recorded, in seconds
+    since 1970, as `recorded_at`. `deltas`: pairs of the numbers of competitor and unity in the passage, and the delta;
+    those of whom the table does not show are left out."""
+
+    sequence: int
+    recorded_at: int
+    clock: int
+    deltas: list[tuple[int, int, int]]
+
+
+class PassageShape(Struct, frozen=True, kw_only=True):
+    """From after the event `first` up to `last`. `criteria`: numbers of the unities by which the classification is
+    ordered; null: more than totals decide. `steps` are StepOfPassage. What there are many of is encoded as it is made,
+    in turns: all at once, it would hold up others."""
+
+    first: int
+    last: int
+    competitors: list[CompetitorOfPassage]
+    unities: list[UnityOfPassage]
+    criteria: list[int] | None
+    steps: list[Raw]
+
+
+class RaceShape(Struct, frozen=True, kw_only=True):
+    """A unity through time, one column for each moment: its `sequences` and `clocks`, as in StepOfPassage. `positions`
+    and `totals` have a row for each competitor, null where they were not in the ranking. For a picture, so totals are
+    numbers."""
+
+    unity_id: str
+    name: str
+    competitors: list[CompetitorOfPassage]
+    sequences: list[int]
+    clocks: list[int]
+    positions: list[list[int | None]]
+    totals: list[list[int | None]]
+
+
+async def race_shape(
+    context: RecallContext, ranking_id: RankingId | None = None, unity_id: UnityId | None = None
+) -> RaceShape:
+    """The race of a unity up to now. Raises NotFound and TooMuchWork."""
+    live, board, end = context.live, context.live.board, context.live.head.sequence
+    ranking_id = ranking_in(board, ranking_id)
+    unity_id = unity_of(board, ranking_id, unity_id)
+    ranking = board.rankings[ranking_id]
+    if end > SERIES_EVENTS_MAX:
+        raise TooMuchWork("events", SERIES_EVENTS_MAX)
+    if len(ranking.participants) > SERIES_COMPETITORS_MAX:
+        raise TooMuchWork("competitors", SERIES_COMPETITORS_MAX)
+    points: list[SeriesPoint] = []
+    async for reached, series in context.past.series(live.tournament_id, ranking_id, unity_id, end):
+        points = series.points if reached == end else []
+    ids = list(points[-1].lines)[:RACERS_MAX] if points else []
+    positions: list[list[int | None]] = []
+    totals: list[list[int | None]] = []
+    turn = Turn()
+    for one in ids:
+        lines = [point.lines.get(one) for point in points]
+        positions.append([None if line is None else line.position for line in lines])
+        totals.append([None if line is None else line.total for line in lines])
+        if turn.over:
+            await turn.give_way()
+    return RaceShape(
+        unity_id=str(unity_id),
+        name=ranking.unities[unity_id].name,
+        competitors=[CompetitorOfPassage(str(i), board.competitors[i].name, board.competitors[i].color) for i in ids],
+        sequences=[point.sequence for point in points],
+        clocks=[int(point.at.timestamp()) for point in points],
+        positions=positions,
+        totals=totals,
+    )
+
+
+async def passage_shape(context: RecallContext, ranking_id: RankingId, at: Sequence) -> PassageShape:
+    """The passage that shows the event `at`. Raises NotFound and TooMuchWork."""
+    live = context.live
+    found = await context.past.passage(live.tournament_id, ranking_id, at, live.head.sequence)
+    ranking = found.board.rankings.get(ranking_id)
+    if ranking is None:
+        return PassageShape(first=found.first, last=found.last, competitors=[], unities=[], criteria=[], steps=[])
+    if len(ranking.participants) * len(ranking.unities) > PASSAGE_TOTALS_MAX:
+        raise TooMuchWork("totals", PASSAGE_TOTALS_MAX)
+    ids, competitors, turn = ranking.participants.listed(), [], Turn()
+    for competitor_id in ids:
+        competitor = found.board.competitors[competitor_id]
+        competitors.append(CompetitorOfPassage(str(competitor_id), competitor.name, competitor.color))
+        if turn.over:
+            await turn.give_way()
+    unities = []
+    for unity_id, unity in ranking.unities.items():
+        totals = _encoded([str(unity.totals.get(one, 0)) for one in ids])
+        unities.append(UnityOfPassage(str(unity_id), unity.name, unity.sort.value, totals))
+        await turn.give_way()
+    return PassageShape(
+        first=found.first,
+        last=found.last,
+        competitors=competitors,
+        unities=unities,
+        criteria=_criteria(ranking),
+        steps=await in_turns(_steps(found, ranking, ids)),
+    )
+
+
+def _criteria(ranking: Ranking) -> list[int] | None:
+    criteria, unities = in_force(ranking), list(ranking.unities)
+    if not by_totals_alone(criteria):
+        return None
+    return [unities.index(one.unity_id) for one in criteria]
+
+
+def _encoded(value: object) -> Raw:
+    return Raw(encode(value))
+
+
+def _steps(found: Passage, ranking: Ranking, ids: Items[CompetitorId]) -> Generator[None, None, list[Raw]]:
+    competitors = {one: number for number, one in enumerate(ids)}
+    unities: dict[UnityId, int] = {one: number for number, one in enumerate(ranking.unities)}
+    steps = []
+    for recorded in found.points:
+        event = recorded.event
+        assert isinstance(event, Points)
+        deltas = [
+            (competitors[one.competitor_id], unities[one.unity_id], one.amount)
+            for one in event.deltas
+            if one.competitor_id in competitors
+        ]
+        at, clock = int(recorded.recorded_at.timestamp()), int(found.clock(recorded).timestamp())
+        steps.append(_encoded(StepOfPassage(recorded.sequence, at, clock, deltas)))
+        yield
+    return steps
+
+
+async def table_shape(table: ShownTable) -> TableShape:
+    return TableShape(
+        columns=table.columns,
+        sequence=table.sequence,
+        end=table.end,
+        recorded_at=table.recorded_at,
+        since=table.since,
+        count=table.count,
+        offset=table.offset,
+        lines=await in_turns(_lines(table)),
+    )
+
+
+def _lines(table: ShownTable) -> Generator[None, None, list[Raw]]:
+    lines = []
+    for line in table.lines:
+        shape = LineOfTable(
+            position=line.position,
+            competitor_id=str(line.competitor_id),
+            name=line.name,
+            color=line.color,
+            values=[None if value is None else str(value) for value in line.values],
+            moved=line.moved,
+            form=[str(one.sum) for one in line.form],
+        )
+        lines.append(_encoded(shape))
+        yield
+    return lines

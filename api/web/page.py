@@ -1,0 +1,108 @@
+"""What all pages have in common: the frame around them, addresses, and how numbers and times are written."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from msgspec import Struct
+
+from api.http.reply import header
+from api.web.files import StaticFiles
+from api.web.html import Html, document, element, joined
+
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors {framed_by}; "
+    "require-trusted-types-for 'script'; trusted-types lit-html"
+)
+_ALWAYS: Final = (
+    header("X-Content-Type-Options", "nosniff")
+    + header("Referrer-Policy", "same-origin")
+    + header("Cache-Control", "no-cache")
+)
+PAGE_HEADERS: Final = header("Content-Security-Policy", _POLICY.format(framed_by="'none'")) + _ALWAYS
+EMBED_HEADERS: Final = header("Content-Security-Policy", _POLICY.format(framed_by="*")) + _ALWAYS
+"""Of the only page that others may frame. It has no form, and nothing that a click could change."""
+
+_DIGITS_UNGROUPED_MAX: Final = 4
+_THIN_SPACE: Final = "\u202f"
+_MONTHS: Final = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+
+Query = Mapping[str, str]
+
+
+class Site(Struct, frozen=True):
+    """The board of one tournament: where it is, and what its pages are made with."""
+
+    name: str
+    slug: str
+    static: StaticFiles
+
+    def address(self, query: Query, below: str = "") -> str:
+        """The address of the board, or of what lies `below` it, with this query."""
+        path = f"/board/{quote(self.slug, safe='')}{below}"
+        return f"{path}?{urlencode(query)}" if query else path
+
+
+def framed(site: Site, title: str, body: Html, *, kind: str, scripts: bool = True, about: Html | None = None) -> bytes:
+    """A whole page of a board. `kind` is the class of its body. `about`: what its head says of it to those who show a
+    link to it."""
+    head = head_of(site.static, title, script="board.js" if scripts else None, about=about)
+    return document(head, element("body", body, class_=kind))
+
+
+def head_of(
+    static: StaticFiles, title: str, *, style: str | None = None, script: str | None, about: Html | None = None
+) -> Html:
+    """What stands in the head of every page. `style`, `script`: the names of files; the style adds to the board's."""
+    styles = ("board.css",) if style is None else ("board.css", style)
+    return joined(
+        (
+            element("meta", charset="utf-8"),
+            element("title", title),
+            about,
+            element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            element("meta", name="color-scheme", content="light dark"),
+            *[element("link", rel="stylesheet", href=static.address(name)) for name in styles],
+            element("link", rel="icon", href="data:,"),
+            None if script is None else element("script", type="module", src=static.address(script)),
+        )
+    )
+
+
+def number_text(number: int) -> str:
+    """A total as people read it: with a real minus, and from five digits on in groups."""
+    digits = str(abs(number))
+    if len(digits) > _DIGITS_UNGROUPED_MAX:
+        digits = f"{abs(number):,}".replace(",", _THIN_SPACE)
+    return f"\N{MINUS SIGN}{digits}" if number < 0 else digits
+
+
+def signed_text(number: int) -> str:
+    return f"+{number_text(number)}" if number > 0 else number_text(number)
+
+
+def time_element(moment: datetime) -> Html:
+    """A time in UTC, for people and for programs."""
+    return element("time", time_text(moment), datetime=f"{moment:%Y-%m-%dT%H:%M:%SZ}")
+
+
+def time_text(moment: datetime) -> str:
+    """A time in UTC, for people."""
+    return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}, {moment:%H:%M} UTC"
+
+
+def dot(color: str) -> Html:
+    """The colour of a competitor. It is drawn, because a style in an attribute is against the policy."""
+    circle = element("circle", cx=8, cy=8, r=7, fill=f"#{color}")
+    return element("svg", circle, class_="dot", viewBox="0 0 16 16", aria_hidden="true")
+
+
+def refused_page(site: Site, message: str) -> bytes:
+    """What people see in place of a page that they cannot have."""
+    body = element("main", element("h1", "Nothing to see here"), element("p", message))
+    return framed(site, "Tallybook", body, kind="refused", scripts=False)

@@ -1,0 +1,282 @@
+// Makes the page of a board live: rows move to their new places, and the slider shows any moment of the past. What the
+// page is about stands in data- attributes. Everything here is also there without scripts, as links and forms.
+
+import { Past } from "./past.js";
+import { Present } from "./present.js";
+import { Rows } from "./rows.js";
+import { timeText } from "./words.js";
+
+const WINDOW = 100; // lines that are asked for at once, and at most
+const WINDOW_MAX = 500;
+const TURN = 15000; // milliseconds of a page on a large screen
+const TOLD_MAX = 3; // competitors whose new places are read out
+
+const main = document.querySelector("main");
+const told = main.dataset;
+const large = document.body.classList.contains("tv");
+const board = `/board/${encodeURIComponent(told.slug)}`;
+const query = new URLSearchParams(location.search);
+const moment = document.getElementById("moment");
+const slider = document.getElementById("at");
+const page = large ? Number(told.lines) : 0; // lines of a page that turns
+
+let table = null; // the last that the service told
+let lines = []; // by place; those that are not known are missing
+let at = query.has("at") ? Number(told.sequence) : 0; // 0: now
+let end = Number(told.end);
+let offset = Number(told.offset);
+
+// ── Asking ──────────────────────────────────────────────────────────────────────────────────────────────
+
+async function asked(name, more = {}) {
+  const address = new URLSearchParams({ ranking: told.ranking, ...more });
+  const response = await fetch(`${board}/${name}?${address}`, { cache: "no-cache" });
+  if (!response.ok) throw Object.assign(new Error(name), { status: response.status });
+  return response.json();
+}
+
+function askedTable(first, limit) {
+  const more = { offset: first, limit };
+  if (told.unity) more.unity = told.unity;
+  if (query.has("since")) more.since = query.get("since");
+  if (at) more.at = at;
+  return asked("table.json", more);
+}
+
+/** Takes what the service told of some lines. Those of another moment are forgotten. */
+function take(answer) {
+  if (!at && answer.since !== null && !rows.compares) location.reload(); // the first competition
+  if (answer.since === null) for (const line of answer.lines) line.moved = undefined;
+  if (table?.sequence !== answer.sequence) lines = [];
+  const before = table;
+  table = answer;
+  answer.lines.forEach((line, number) => (lines[page ? number : answer.offset + number] = line));
+  rows.show(lines, page ? answer.lines.length : answer.count, answer.columns);
+  if (!at && before && before.sequence !== answer.sequence) tellMoves(before.lines, answer.lines);
+  tellEnd(answer.end);
+  tellMoment(new Date(answer.recorded_at));
+}
+
+/** Notes which event is the last one. */
+function tellEnd(sequence) {
+  end = sequence;
+  if (!slider) return;
+  slider.max = end;
+  slider.value = at || end;
+}
+
+// ── Now ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+const present = new Present({
+  kinds: told.kinds.split(" "),
+  address: () => `${board}/events?after=${end}`,
+  fetched: async () => {
+    const first = page ? offset : Math.floor(rows.first / WINDOW) * WINDOW;
+    const answer = await askedTable(first, page || Math.min(Math.max(rows.last - first, WINDOW), WINDOW_MAX));
+    if (!at && (answer.sequence !== table?.sequence || answer.offset !== table.offset)) take(answer);
+  },
+  concerns: (data) => [undefined, told.ranking].includes(/"ranking_id":(\d+)/.exec(data)?.[1]),
+  passed: tellEnd,
+  told: tellState,
+});
+
+let fetching = false;
+
+async function fetchMissing(first, last) {
+  if (fetching || !table) return;
+  fetching = true;
+  const begin = Math.floor(first / WINDOW) * WINDOW;
+  const then = at;
+  const answer = await askedTable(begin, Math.min(last - begin + WINDOW, WINDOW_MAX)).catch(() => null);
+  fetching = false;
+  if (!answer) tellState(false);
+  else if (at === then) take(answer);
+}
+
+const rows = new Rows(main.querySelector("table"), {
+  address: (id) => {
+    const kept = new URLSearchParams();
+    if (query.has("ranking")) kept.set("ranking", query.get("ranking"));
+    if (told.unity) kept.set("unity", told.unity);
+    if (at) kept.set("at", at);
+    return `${board}/competitors/${id}${kept.size ? `?${kept}` : ""}`;
+  },
+  target: document.body.classList.contains("embed") ? "_blank" : "_self", // it may not be framed
+  wanted: fetchMissing,
+});
+
+// ── What is said ────────────────────────────────────────────────────────────────────────────────────────
+
+const status = document.createElement("p");
+status.setAttribute("role", "status");
+status.className = "unseen";
+document.body.append(status);
+
+/** Says which moment is shown. Null: its time is not known yet. */
+function tellMoment(date) {
+  const time = document.createElement("time");
+  if (date) {
+    time.dateTime = date.toISOString();
+    time.textContent = timeText(date);
+  }
+  moment.replaceChildren(at ? `After event ${at} of ${end}${date ? ", " : ""}` : "Live, as of ", time);
+  moment.classList.toggle("live", !at);
+  slider?.setAttribute("aria-valuetext", moment.textContent);
+}
+
+function tellState(answers) {
+  if (moment.classList.contains("lost") === !answers) return;
+  moment.classList.toggle("lost", !answers);
+  moment.title = answers ? "" : "The connection is lost; trying again.";
+  status.textContent = answers ? "The connection is back." : moment.title;
+}
+
+/** Says who has come to another place. */
+function tellMoves(before, now) {
+  const places = new Map(before.map((line) => [line.competitor_id, line.position]));
+  const moved = now.filter((line) => places.has(line.competitor_id) && places.get(line.competitor_id) !== line.position);
+  if (moved.length) {
+    status.textContent = moved.slice(0, TOLD_MAX).map((line) => `${line.name} is now in place ${line.position}.`).join(" ");
+  }
+}
+
+// ── The past ────────────────────────────────────────────────────────────────────────────────────────────
+
+const past = new Past({
+  asked,
+  unity: told.unity,
+  shown: (sequence, folded, columns, time) => {
+    lines = folded;
+    table = { sequence, lines: [] };
+    rows.show(lines, lines.length, columns);
+    tellMoment(time);
+  },
+  rested: async (sequence) => {
+    keepAddress();
+    const first = Math.floor(rows.first / WINDOW) * WINDOW;
+    const answer = await askedTable(first, WINDOW * 2).catch(() => null);
+    if (!answer) tellState(false);
+    else if (at === sequence) take(answer); // the same lines, with movement and form
+  },
+});
+
+/** Keeps the moment in the address, and in all ways to other tables. */
+function keepAddress() {
+  for (const link of document.querySelectorAll(".tabs a, .ways a")) withMoment(new URL(link.href), (url) => (link.href = url));
+  withMoment(new URL(location.href), (url) => history.replaceState(null, "", url));
+}
+
+function withMoment(url, then) {
+  if (at) url.searchParams.set("at", at);
+  else url.searchParams.delete("at");
+  then(url.href);
+}
+
+function goTo(sequence) {
+  at = sequence >= end ? 0 : sequence;
+  if (at) {
+    present.stop();
+    past.goTo(at);
+  } else {
+    past.leave();
+    table = null;
+    keepAddress();
+    present.start();
+  }
+}
+
+function addPlay(form) {
+  const button = form.querySelector("button");
+  const speed = document.createElement("select");
+  speed.setAttribute("aria-label", "Speed");
+  for (const times of [1, 10, 60, 600]) speed.add(new Option(`${times} ×`, times, times === 600, times === 600));
+  button.textContent = "Play";
+  button.after(speed);
+  let playing = null;
+  const stop = () => {
+    playing?.abort();
+    playing = null;
+    button.textContent = "Play";
+  };
+  slider.addEventListener("input", () => {
+    stop();
+    goTo(Number(slider.value));
+  });
+  form.querySelector("a").addEventListener("click", (event) => {
+    event.preventDefault();
+    stop();
+    slider.value = end;
+    goTo(end);
+  });
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (playing) return stop();
+    const mine = (playing = new AbortController());
+    button.textContent = "Pause";
+    const from = at || 1;
+    present.stop();
+    at = from;
+    await past.play({
+      from,
+      end,
+      speed: () => Number(speed.value),
+      signal: mine.signal,
+      moved: (sequence) => {
+        at = sequence;
+        slider.value = sequence;
+      },
+    });
+    if (playing === mine) {
+      stop();
+      goTo(at);
+    }
+  });
+}
+
+// ── The race ────────────────────────────────────────────────────────────────────────────────────────────
+
+function addRace(form) {
+  const section = document.createElement("section");
+  section.className = "race";
+  section.setAttribute("aria-label", "Race");
+  const race = section.appendChild(document.createElement("details"));
+  race.appendChild(document.createElement("summary")).textContent = "Race";
+  const place = race.appendChild(document.createElement("div"));
+  form.after(section);
+  race.addEventListener("toggle", async () => {
+    if (!race.open) return place.replaceChildren();
+    place.textContent = "Drawing …";
+    try {
+      const { Race, loadStyle } = await import("./race.js");
+      const [shape] = await Promise.all([asked("race.json", told.unity ? { unity: told.unity } : {}), loadStyle()]);
+      new Race(place, shape, (sequence) => {
+        slider.value = sequence;
+        slider.dispatchEvent(new Event("input"));
+      });
+    } catch {
+      place.textContent = "The race cannot be drawn: the ranking or its history is too large, or the connection is lost.";
+    }
+  });
+}
+
+// ── Beginning ───────────────────────────────────────────────────────────────────────────────────────────
+
+for (const pages of document.querySelectorAll(".pages")) pages.hidden = true;
+if (slider) {
+  addPlay(slider.form);
+  addRace(slider.form);
+}
+if (at) {
+  askedTable(offset, WINDOW).then(take, () => location.reload());
+} else {
+  present.start();
+}
+if (page) {
+  setInterval(() => {
+    offset = offset + page < (table?.count ?? 0) ? offset + page : 0;
+    if (table?.count > page) {
+      table = null;
+      present.look();
+    }
+  }, TURN);
+}

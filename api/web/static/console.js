@@ -1,0 +1,84 @@
+// Makes the pages of the console live: what is shown is fetched anew when the stream tells that something has happened.
+// What can be filled in is never replaced. Everything here is also there without scripts.
+
+const PAUSE = 1000; // milliseconds between two fetches
+
+const told = document.body.dataset;
+const said = document.getElementById("said");
+let wanted = false;
+let fetching = false;
+
+/** The page as it is now. XMLHttpRequest makes a document of it; nothing in it runs. */
+function page() {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("GET", location.href);
+    request.responseType = "document";
+    request.addEventListener("load", () => (request.status === 200 ? resolve(request.response) : reject(request.status)));
+    request.addEventListener("error", () => reject(0));
+    request.send();
+  });
+}
+
+async function refresh() {
+  wanted = true;
+  if (fetching) return;
+  fetching = true;
+  while (wanted) {
+    wanted = false;
+    try {
+      const now = await page();
+      for (const part of document.querySelectorAll("[data-live]")) replace(part, now.getElementById(part.id));
+    } catch (status) {
+      if (status === 401 || status === 404) return location.reload();
+    }
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+  }
+  fetching = false;
+}
+
+/** Shows a part as it is now, if it has changed. Who is in it with the keyboard stays there. */
+function replace(part, now) {
+  if (!now || part.isEqualNode(now)) return;
+  const links = [...part.querySelectorAll("a")];
+  const held = links.indexOf(document.activeElement);
+  part.replaceChildren(...document.importNode(now, true).childNodes);
+  if (held >= 0) part.querySelectorAll("a")[held]?.focus();
+  said.textContent = "The page shows what has just happened.";
+}
+
+function listen() {
+  const source = new EventSource(`${told.events}?after=${told.after}`);
+  for (const kind of told.kinds.split(" ")) source.addEventListener(kind, refresh);
+  source.addEventListener("reset", () => location.reload());
+  source.addEventListener("caught-up", () => tell(true));
+  source.addEventListener("error", () => tell(false));
+}
+
+function tell(listens) {
+  document.body.classList.toggle("lost", !listens);
+  document.body.classList.toggle("listens", listens);
+}
+
+// ── Forms ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A name that is chosen adds its id to the field that takes ids. */
+function addChoices(list) {
+  const field = list.closest("form").querySelector('[name="participants"], [name="add"]');
+  if (!field) return;
+  for (const item of list.querySelectorAll("[data-id]")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = item.querySelector(".chosen").textContent;
+    button.addEventListener("click", () => {
+      const ids = field.value.split(",").map((id) => id.trim());
+      field.value = [...ids.filter((id) => id && id !== item.dataset.id), item.dataset.id].join(", ");
+      said.textContent = `${button.textContent} is added.`;
+    });
+    item.querySelector(".chosen").replaceChildren(button);
+  }
+}
+
+for (const list of document.querySelectorAll(".ids")) addChoices(list);
+document.querySelector(".summary")?.focus();
+if (told.events && document.querySelector("[data-live]")) listen();

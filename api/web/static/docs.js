@@ -1,0 +1,34 @@
+// The documentation: a button at every command, which copies it. Without scripts, there are none.
+
+const SHOWN_MS = 2000;
+const said = document.getElementById("said");
+
+for (const command of document.querySelectorAll("[data-copied]")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.setAttribute("aria-label", `Copy: ${command.dataset.copied}`);
+  button.textContent = "Copy";
+  button.addEventListener("click", () => copy(command.querySelector("pre"), button));
+  command.classList.add("copies");
+  command.prepend(button);
+}
+
+/** Copies what stands in `text`, or selects it, for who copies it by hand. */
+async function copy(text, button) {
+  const told = (await isCopied(text)) ? "Copied" : "Selected";
+  button.textContent = said.textContent = told;
+  setTimeout(() => {
+    button.textContent = "Copy";
+    said.textContent = "";
+  }, SHOWN_MS);
+}
+
+async function isCopied(text) {
+  try {
+    await navigator.clipboard.writeText(text.textContent); // only where the page came by TLS, or from this machine
+    return true;
+  } catch {
+    getSelection().selectAllChildren(text);
+    return document.execCommand("copy");
+  }
+}

@@ -1,0 +1,64 @@
+// The fold of points, by the rules of the service: totals are sums of deltas; a position is 1 + the number of better
+// lines, so equal lines share one and stand in the order of enrolment. Totals can exceed 2^53, so they are BigInt.
+
+/** A passage of history, as passage.json tells it: between its first and last event, nothing but points changes it. */
+export class Passage {
+  #steps;
+  #totals;
+  #folded = 0;
+
+  constructor(told) {
+    this.first = told.first;
+    this.last = told.last;
+    this.competitors = told.competitors.map(([id, name, color]) => ({ id, name, color }));
+    this.unities = told.unities.map(({ id, name, sort }) => ({ id, name, sort }));
+    this.criteria = told.criteria;
+    this.steps = told.steps.map(([sequence, recordedAt, clock]) => ({ sequence, recordedAt, clock }));
+    this.#steps = told.steps;
+    this.#totals = told.unities.map((unity) => unity.totals.map(BigInt));
+  }
+
+  has(sequence) {
+    return this.first <= sequence && sequence <= this.last;
+  }
+
+  /** By which unities, as numbers of this passage, a table is ordered; null: the browser cannot tell. */
+  criteriaOf(unityId) {
+    if (!unityId) return this.criteria;
+    const number = this.unities.findIndex((unity) => unity.id === unityId);
+    return number < 0 ? null : [number];
+  }
+
+  /** Folds forward or back, until the totals are those after the event. */
+  goTo(sequence) {
+    while (this.#folded < this.#steps.length && this.#steps[this.#folded][0] <= sequence) {
+      this.#add(this.#steps[this.#folded++], 1n);
+    }
+    while (this.#folded > 0 && this.#steps[this.#folded - 1][0] > sequence) {
+      this.#add(this.#steps[--this.#folded], -1n);
+    }
+  }
+
+  #add([, , , deltas], sign) {
+    for (const [competitor, unity, delta] of deltas) {
+      this.#totals[unity][competitor] += sign * BigInt(delta);
+    }
+  }
+
+  /** The lines of the table in order: number of the competitor, position, values. */
+  lines(criteria) {
+    const columns = criteria.map((number) => [this.#totals[number], this.unities[number].sort === "ASC" ? 1 : -1]);
+    const compared = (one, other) => {
+      for (const [totals, sign] of columns) {
+        if (totals[one] !== totals[other]) return totals[one] < totals[other] ? -sign : sign;
+      }
+      return 0;
+    };
+    const order = [...this.competitors.keys()].sort(compared); // stable: equal lines stay in the order of enrolment
+    let position = 0;
+    return order.map((competitor, index) => {
+      if (index === 0 || compared(order[index - 1], competitor) !== 0) position = index + 1;
+      return { competitor, position, values: columns.map(([totals]) => totals[competitor]) };
+    });
+  }
+}

@@ -1,0 +1,114 @@
+// The slider over the whole history: any moment is folded here from a passage, which the service tells once.
+
+import { Passage } from "./fold.js";
+
+const REST = 350; // milliseconds without a move, after which the service is asked for what the fold does not tell
+const PAUSE_MAX = 1; // seconds that play waits for the next event at most
+
+const PASSAGES_MAX = 30; // that are kept
+
+export class Past {
+  #asked;
+  #unity;
+  #shown;
+  #rested;
+  #passages = [];
+  #fetching = null;
+  #wanted = 0;
+  #rest = 0;
+
+  /** `asked` fetches JSON. `unity`: the id of the one shown, empty for the classification. `shown` is called with the lines
+   * of a moment that were folded here; `rested` where only the service can tell them, and when the slider rests. */
+  constructor({ asked, unity, shown, rested }) {
+    this.#asked = asked;
+    this.#unity = unity;
+    this.#shown = shown;
+    this.#rested = rested;
+  }
+
+  /** Shows the moment after the event, as soon as its passage is there. */
+  async goTo(sequence) {
+    this.#wanted = sequence;
+    clearTimeout(this.#rest);
+    this.#rest = setTimeout(() => this.#rested(sequence), REST);
+    const passage = await this.#passageOf(sequence).catch(() => null); // of a large ranking, or a lost connection
+    if (this.#wanted !== sequence) return;
+    const criteria = passage?.criteriaOf(this.#unity);
+    if (criteria) {
+      this.#show(passage, criteria, sequence);
+    } else {
+      clearTimeout(this.#rest);
+      await this.#rested(sequence);
+    }
+  }
+
+  /** No longer shows a moment that is on its way. */
+  leave() {
+    this.#wanted = 0;
+    clearTimeout(this.#rest);
+  }
+
+  /** The passage that shows the event; where others were asked for meanwhile, that of the last one. */
+  async #passageOf(sequence) {
+    const known = this.#passages.find((passage) => passage.has(sequence));
+    if (known) return known;
+    while (this.#fetching) await this.#fetching.catch(() => null);
+    if (this.#wanted !== sequence) return null;
+    this.#fetching = this.#asked("passage.json", { at: sequence }).finally(() => (this.#fetching = null));
+    const passage = new Passage(await this.#fetching);
+    this.#passages = [passage, ...this.#passages].slice(0, PASSAGES_MAX);
+    return passage;
+  }
+
+  #show(passage, criteria, sequence) {
+    passage.goTo(sequence);
+    const lines = passage.lines(criteria).map(({ competitor, position, values }) => ({
+      position,
+      competitor_id: passage.competitors[competitor].id,
+      name: passage.competitors[competitor].name,
+      color: passage.competitors[competitor].color,
+      values: values.map(String),
+    }));
+    const step = passage.steps.findLast((one) => one.sequence <= sequence);
+    const columns = criteria.map((number) => passage.unities[number].name);
+    this.#shown(sequence, lines, columns, step ? new Date(step.recordedAt * 1000) : null);
+  }
+
+  /** Plays from the moment after `from` up to `end`, `speed()` times as fast as it was, until `signal` is aborted.
+   * `moved` is called with each event that it comes to. */
+  async play({ from, end, speed, signal, moved }) {
+    let at = from;
+    let seconds = 0; // of then, that have passed since the event `at`
+    let last = performance.now();
+    while (!signal.aborted && at < end) {
+      const now = await new Promise(requestAnimationFrame);
+      seconds += ((now - last) / 1000) * speed();
+      last = now;
+      this.#wanted = at + 1;
+      const passage = await this.#passageOf(at + 1).catch(() => null);
+      if (!passage || signal.aborted) return;
+      const before = at;
+      [at, seconds] = due(passage, at, seconds, PAUSE_MAX * speed());
+      if (at === before) continue;
+      moved(at);
+      await this.goTo(at);
+    }
+  }
+}
+
+/** Which event is reached `seconds` after the event `at`, where no pause is longer than `most`, and how many seconds are
+ * left then. */
+function due(passage, at, seconds, most) {
+  const { first, last, steps } = passage;
+  if (at < first) return [first, seconds];
+  let number = steps.findIndex((step) => step.sequence > at);
+  if (number < 0) return [last, seconds];
+  for (; number < steps.length; number++) {
+    const gap = number > 0 ? Math.max(steps[number].clock - steps[number - 1].clock, 0) : 0;
+    const pause = Math.min(gap, most);
+    if (pause > seconds) return [at, seconds];
+    seconds -= pause;
+    at = steps[number].sequence;
+  }
+  return [at, seconds];
+}

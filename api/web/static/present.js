@@ -1,0 +1,115 @@
+// What is new: the stream of what the public sees tells that something has happened, and what is in view is fetched anew.
+// While nothing happens, nothing is asked. A page that is hidden does not listen: a browser has few connections for all.
+
+const PAUSE = 1000; // milliseconds between two fetches, and before the connection is tried again
+const PAUSE_MAX = 10000;
+
+export class Present {
+  #kinds;
+  #address;
+  #fetched;
+  #concerns;
+  #passed;
+  #told;
+  #source = null;
+  #timer = 0;
+  #pause = PAUSE;
+  #running = false;
+  #looking = false;
+  #wanted = false;
+  #goOn = () => {};
+
+  /** `kinds` of events change what is shown, if it `concerns` them. `address` of the stream, after what is shown. `fetched`
+   * fetches what is in view and shows it. `passed` is called with the sequence of each event, `told` with whether the
+   * service answers. */
+  constructor({ kinds, address, fetched, concerns, passed, told }) {
+    this.#kinds = kinds;
+    this.#address = address;
+    this.#fetched = fetched;
+    this.#concerns = concerns;
+    this.#passed = passed;
+    this.#told = told;
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.#close() : this.look()));
+    addEventListener("online", () => this.look());
+    addEventListener("offline", () => this.#lose());
+  }
+
+  start() {
+    this.#running = true;
+    this.look();
+  }
+
+  stop() {
+    this.#running = false;
+    this.#close();
+  }
+
+  /** Fetches what is in view now. */
+  look() {
+    this.#goOn();
+    this.#look();
+  }
+
+  /** Fetches what is in view, once in a while at most, and listens from there on. */
+  async #look() {
+    this.#wanted = true;
+    if (this.#looking) return;
+    this.#looking = true;
+    while (this.#wanted && this.#running && !document.hidden) {
+      this.#wanted = false;
+      try {
+        await this.#fetched();
+        this.#told(true);
+        this.#listen();
+      } catch (error) {
+        if (error.status === 404) return location.reload(); // it is not public any more
+        this.#lose();
+      }
+      await new Promise((goOn) => {
+        this.#goOn = goOn;
+        setTimeout(goOn, PAUSE);
+      });
+    }
+    this.#looking = false;
+  }
+
+  #listen() {
+    if (this.#source || !this.#running || document.hidden) return;
+    const source = (this.#source = new EventSource(this.#address()));
+    let listens = false;
+    source.addEventListener("caught-up", () => {
+      listens = true;
+      this.#pause = PAUSE;
+    });
+    for (const kind of [...this.#kinds, "other"]) {
+      source.addEventListener(kind, ({ data, lastEventId }) => {
+        this.#passed(parseInt(lastEventId, 10));
+        if (kind !== "other" && this.#concerns(data)) this.#look();
+      });
+    }
+    source.addEventListener("reset", () => this.#tryAgain());
+    source.addEventListener("error", () => {
+      if (listens) this.#lose();
+      else this.#tryAgain(); // there is no room for us, and we look now and then
+    });
+  }
+
+  #lose() {
+    if (!this.#running || document.hidden) return;
+    this.#told(false);
+    this.#tryAgain();
+  }
+
+  /** Looks and listens again after a pause, each time a longer one. Not all who were cut off come at once. */
+  #tryAgain() {
+    this.#close();
+    this.#timer = setTimeout(() => this.look(), this.#pause * (0.5 + Math.random()));
+    this.#pause = Math.min(this.#pause * 2, PAUSE_MAX);
+  }
+
+  #close() {
+    clearTimeout(this.#timer);
+    this.#source?.close();
+    this.#source = null;
+  }
+}

@@ -1,0 +1,276 @@
+"""The table that a board shows: the classification of a ranking or one of its unities, with movement and form.
+
+One moment is shown, and the lines are compared with an earlier one. The page, the CSV and the JSON that keeps the page
+live are made from the same `ShownTable`.
+"""
+
+from collections.abc import Generator, Mapping
+from collections.abc import Sequence as Items
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from api.interface.classifications import criterion_text, lines_then
+from api.interface.declarations import RecallContext
+from api.interface.form import CompetitionSumShape
+from api.interface.lookup import ranking_of, unity_of
+from api.interface.questions import moved
+from api.interface.standings import recorded_at_head
+from engine.domain.errors import NotFound
+from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
+from engine.log.log import Head
+from engine.process.turns import Turn, in_turns
+from projections.board.board import Board, Ranking, give_sums
+from projections.board.classification import Classified, in_force
+from projections.board.form import CompetitionSum, forms, looked_at
+from projections.board.order import OrderedLines
+from projections.board.standing import Standing
+from projections.live.orders import made_in_turns
+from projections.past.past import AtSequence, AtTime, PastBoard, Range
+
+BOARD_LINES: Final = 100
+"""Lines of a page."""
+FORM_LAST: Final = 5
+"""Competitions that the form of a line shows."""
+FORM_SUMS_SHOWN_MAX: Final = 50_000
+"""Sums of competitions that the forms of one table are looked up in. With more, the table has no form."""
+
+FORM_EVENTS_MAX: Final = 20_000
+"""Events up to a moment of the past of which forms are shown: the log is read for them from its beginning."""
+
+
+_Lines = Items[Classified]
+
+
+class TableAsked(Struct, frozen=True, kw_only=True):
+    """Which table: of this ranking (None: the first one), in this unity (None: the classification), at this moment
+    (None: now), compared with that of `since` (None: before the last competition), so many lines from `offset` on.
+    `form`: whether the form of its lines is wanted."""
+
+    ranking_id: RankingId | None = None
+    unity_id: UnityId | None = None
+    moment: AtSequence | AtTime | None = None
+    since: AtSequence | AtTime | None = None
+    offset: int = 0
+    limit: int = BOARD_LINES
+    form: bool = True
+
+
+class Named(Struct, frozen=True):
+    """A ranking or a unity that can be chosen."""
+
+    id: int
+    name: str
+
+
+class TableLine(Struct, frozen=True, kw_only=True, gc=False):
+    """A line. `values`: one for each column; None: it is more than a total, and was not needed. `moved`: places gained,
+    negative: lost; None: the competitor was not in the table then, or nothing is compared. `form`: their last
+    competitions, the newest last."""
+
+    position: int
+    competitor_id: int
+    name: str
+    color: str
+    tags: tuple[str, ...]
+    values: list[int | None]
+    moved: int | None
+    form: list[CompetitionSumShape]
+
+
+class ShownTable(Struct, frozen=True, kw_only=True):
+    """Some lines of a table, as of the event `sequence`; `end` is the last one. `rankings`, `unities`: what can be
+    chosen instead. `unity_id` None: the classification. `since`: the event after which the table was that is compared
+    with; None: there is none. `count`: lines in all."""
+
+    ranking_id: int
+    unity_id: int | None
+    end: int
+    rankings: list[Named]
+    unities: list[Named]
+    columns: list[str]
+    sequence: int
+    recorded_at: datetime
+    since: int | None
+    count: int
+    offset: int
+    lines: list[TableLine]
+
+
+async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
+    """The table that is asked for. Of the head, all is of one moment, but names and form may be some events younger.
+    Raises NotFound if there is no such ranking, unity or moment, and TooMuchWork."""
+    live = context.live
+    board, sequence = await board_at(context, asked.moment)
+    ranking_id = ranking_in(board, asked.ranking_id)
+    if board is live.board:
+        head, lines, count = await _lines_now(context, ranking_id, asked)
+        board, sequence = live.board, head.sequence
+        recorded_at = await recorded_at_head(context, head)
+    else:
+        recorded_at = await context.past.recorded_at(live.tournament_id, sequence)
+        lines, count = await _lines_then(context, PastBoard(board, sequence, recorded_at), ranking_id, asked)
+    ids = [line.competitor_id for line in lines]
+    if asked.since is None:
+        earlier = await _before_last(context, board, ranking_id, sequence)
+    else:
+        earlier = await context.past.at(live.tournament_id, ranking_id, asked.since, live.head.sequence)
+    positions = {} if earlier is None else await _positions(context, earlier, ranking_id, asked.unity_id, ids)
+    form: Mapping[CompetitorId, list[CompetitionSum]] = {}
+    if asked.form:
+        await _give_sums(context, board, ranking_id, sequence)
+        form = await _forms(board, ranking_id, asked.unity_id, ids)
+    ranking = board.rankings[ranking_id]
+    return ShownTable(
+        ranking_id=ranking_id,
+        unity_id=asked.unity_id,
+        end=live.head.sequence,
+        rankings=[Named(i, one.name) for i, one in board.rankings.items()],
+        unities=[Named(i, one.name) for i, one in ranking.unities.items()],
+        columns=_columns(ranking, asked.unity_id),
+        sequence=sequence,
+        recorded_at=recorded_at,
+        since=None if earlier is None else earlier.sequence,
+        count=count,
+        offset=asked.offset,
+        lines=await in_turns(_shown(board, lines, positions, form)),
+    )
+
+
+async def board_at(context: RecallContext, moment: AtSequence | AtTime | None) -> tuple[Board, Sequence]:
+    """The board at a moment, and its last event; that of the live if it is the same. None: now. Raises NotFound if
+    there was no such moment."""
+    live, past, head = context.live, context.past, context.live.head.sequence
+    sequence = head
+    if isinstance(moment, AtSequence):
+        sequence = moment.sequence
+    elif moment is not None:
+        sequence = (await past.span(live.tournament_id, head, Range(until=moment.moment))).last
+        if sequence == 0:
+            raise NotFound("At that time this tournament had not been opened yet; ask for a later time.")
+    if sequence == live.head.sequence:
+        return live.board, sequence
+    return await past.board_after(live.tournament_id, sequence, head), sequence
+
+
+def ranking_in(board: Board, ranking_id: RankingId | None) -> RankingId:
+    """The ranking; None: the first one. Raises NotFound."""
+    if ranking_id is not None:
+        ranking_of(board, ranking_id)
+        return ranking_id
+    for first in board.rankings:
+        return first
+    raise NotFound("This tournament has no ranking yet.")
+
+
+def _columns(ranking: Ranking, unity_id: UnityId | None) -> list[str]:
+    """What the values of a line are called. A unity may be in several criteria."""
+    if unity_id is not None:
+        return [ranking.unities[unity_id].name]
+    return [criterion_text(ranking, criterion) for criterion in in_force(ranking)]
+
+
+# ── Lines ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _lines_now(context: RecallContext, ranking_id: RankingId, asked: TableAsked) -> tuple[Head, _Lines, int]:
+    """The lines, how many there are in all, and the head that they are of."""
+    live, start, stop = context.live, asked.offset, asked.offset + asked.limit
+    if asked.unity_id is not None:
+        order = await live.orders.of(ranking_id, unity_of(live.board, ranking_id, asked.unity_id))
+        return live.head, _of_unity(order.standings(start, stop)), len(order)
+    async with live.classifications.lines(ranking_id, context.read_sums) as lines:
+        head, count = live.head, len(lines)
+        return head, await in_turns(lines.completed(await in_turns(lines.run(start, stop)))), count
+
+
+async def _lines_then(
+    context: RecallContext, then: PastBoard, ranking_id: RankingId, asked: TableAsked
+) -> tuple[_Lines, int]:
+    start, stop = asked.offset, asked.offset + asked.limit
+    if asked.unity_id is not None:
+        order = await _order(then.board, ranking_id, unity_of(then.board, ranking_id, asked.unity_id))
+        return _of_unity(order.standings(start, stop)), len(order)
+    lines = await lines_then(context, then, ranking_id)
+    return await in_turns(lines.completed(await in_turns(lines.run(start, stop)))), len(lines)
+
+
+async def _order(board: Board, ranking_id: RankingId, unity_id: UnityId) -> OrderedLines:
+    ranking = board.rankings[ranking_id]
+    return await made_in_turns(ranking.participants, ranking.unities[unity_id], turn=Turn())
+
+
+def _of_unity(standings: Items[Standing]) -> _Lines:
+    """A unity is as a classification by it alone."""
+    return [Classified(one.competitor_id, one.position, (one.total,), None) for one in standings]
+
+
+def _shown(
+    board: Board,
+    lines: _Lines,
+    positions: Mapping[CompetitorId, int | None],
+    form: Mapping[CompetitorId, list[CompetitionSum]],
+) -> Generator[None, None, list[TableLine]]:
+    shown = []
+    for line in lines:
+        competitor = board.competitors[line.competitor_id]
+        shown.append(
+            TableLine(
+                position=line.position,
+                competitor_id=line.competitor_id,
+                name=competitor.name,
+                color=competitor.color,
+                tags=competitor.tags,
+                values=list(line.values),
+                moved=moved(line.position, positions.get(line.competitor_id)),
+                form=[CompetitionSumShape(one.competition_id, one.sum) for one in form.get(line.competitor_id, ())],
+            )
+        )
+        yield
+    return shown
+
+
+# ── Movement and form ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def _before_last(
+    context: RecallContext, board: Board, ranking_id: RankingId, sequence: Sequence
+) -> PastBoard | None:
+    """The board before the last competition that counts in a table after the event `sequence`; None: there was none."""
+    tournament_id, past = context.live.tournament_id, context.past
+    last = await past.before_last_competition(tournament_id, ranking_id, sequence, board.voided)
+    return None if last is None else await past.at(tournament_id, ranking_id, AtSequence(last), sequence)
+
+
+async def _positions(
+    context: RecallContext, then: PastBoard, ranking_id: RankingId, unity_id: UnityId | None, ids: Items[CompetitorId]
+) -> dict[CompetitorId, int | None]:
+    """Where these competitors stood in the same table then."""
+    if unity_id is None:
+        lines = await lines_then(context, then, ranking_id)
+        found = await in_turns(lines.of(ids))
+        return {one: None if line is None else line.position for one, line in found.items()}
+    if unity_id not in then.board.rankings[ranking_id].unities:
+        return {}
+    order = await _order(then.board, ranking_id, unity_id)
+    return {one: order.position(order.line(one)) for one in ids}
+
+
+async def _give_sums(context: RecallContext, board: Board, ranking_id: RankingId, sequence: Sequence) -> None:
+    """Gives the board what forms are looked up in, unless it is of the past and the log up to there is long."""
+    live = context.live
+    if board is live.board:
+        await live.followed_sums.follow(ranking_id, context.read_sums)
+    elif board.rankings[ranking_id].competition_sums is None and sequence <= FORM_EVENTS_MAX:
+        give_sums(board, ranking_id, await context.read_sums(ranking_id, sequence))
+
+
+async def _forms(
+    board: Board, ranking_id: RankingId, unity_id: UnityId | None, ids: Items[CompetitorId]
+) -> Mapping[CompetitorId, list[CompetitionSum]]:
+    """The forms in the unity that is shown, the main one of a classification."""
+    unity_id, sums = unity_of(board, ranking_id, unity_id), board.rankings[ranking_id].competition_sums
+    if sums is None or looked_at(sums, unity_id, ids) > FORM_SUMS_SHOWN_MAX:
+        return {}
+    return await in_turns(forms(board, sums, unity_id, ids, FORM_LAST))

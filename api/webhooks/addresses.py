@@ -1,0 +1,63 @@
+"""Where a webhook may lead.
+
+What is sent must not reach what only this machine and its network can: that would let somebody who may add a webhook
+ask there. So a webhook connects to public addresses alone, unless its operator has allowed others.
+
+The check is where the socket is made, with the very address that it is to be connected to. No name is looked up a
+second time between the check and the connection, so an answer that changes meanwhile (*rebinding*) changes nothing. Of
+a name with several addresses, those that are not public are never connected to.
+"""
+
+import socket
+from ipaddress import IPv6Address, IPv6Network, ip_address
+from typing import Any, Final
+
+from yarl import URL
+
+URL_CHARACTERS_MAX: Final = 2_000
+_GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
+_SCHEMES: Final = ("https", "http")
+
+
+class PrivateAddress(OSError):
+    """The address is not public, and the webhook may not lead there."""
+
+
+def public_socket(address_info: tuple[int, int, int, str, Any]) -> socket.socket:
+    """A socket for this address, as `getaddrinfo` returns it. Raises PrivateAddress."""
+    family, kind, protocol, _, (host, *_) = address_info
+    if not is_public(host):
+        raise PrivateAddress(f"{host} is not a public address")
+    return socket.socket(family, kind, protocol)
+
+
+def is_public(host: str) -> bool:
+    """Whether this address, in numbers, is one that anybody can reach. An address of IPv6 that stands for one of IPv4
+    is as public as that one."""
+    address = ip_address(host.partition("%")[0])
+    if isinstance(address, IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour
+        if inner is None:
+            return address in _GLOBAL_UNICAST and address.is_global
+        address = inner
+    return address.is_global and not address.is_multicast
+
+
+def url_fault(text: str) -> str | None:
+    """What is wrong with `text` as the address of a webhook, or None."""
+    if len(text) > URL_CHARACTERS_MAX:
+        return f"must have at most {URL_CHARACTERS_MAX:,} characters"
+    if not text.isascii() or not text.isprintable() or " " in text:
+        return "must be an address of printable ASCII characters; write others as browsers send them"
+    try:
+        url = URL(text)
+        port = url.port
+    except ValueError as error:
+        return f"is not an address: {error}"
+    if url.scheme not in _SCHEMES or not url.host or not port:
+        return "must begin with https:// or http:// and name a host"
+    if url.user is not None or url.password is not None:
+        return "must not hold a name or a password; receivers know us by the signature"
+    if url.fragment:
+        return "must not hold a fragment, which is never sent"
+    return None

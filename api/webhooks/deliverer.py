@@ -1,0 +1,306 @@
+"""Tells webhooks what has happened: each in the order of its log, one request at a time, at least once.
+
+Every worker process has a deliverer, and one of all delivers: the one whose session has the advisory lock. The others
+ask for the lock at intervals. When a process is killed, its session ends, and the lock with it, so another one takes
+its place. The server ends the session of a process that is paused, or whose machine is gone, too: it is silent for too
+long. All that a deliverer notes goes over the session that has the lock, so who has lost the lock cannot move a cursor.
+What was under way then may arrive once more. Of a distributed database, each node has locks of its own: only a process
+at the coordinator's address delivers.
+
+The deliverer looks at intervals for webhooks that there is something new for, and serves many side by side. Each turn
+of a webhook is bounded, so that none keeps the others waiting. What its receiver does not take is sent again after
+growing pauses. After the last one the webhook is *parked*: nothing is skipped, and nothing more is sent until an
+operator has it go on.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from collections.abc import Sequence as Items
+from contextlib import suppress
+from importlib.metadata import version
+from typing import Final
+
+import structlog
+from aiohttp import (
+    ClientConnectorError,
+    ClientError,
+    ClientSession,
+    ClientTimeout,
+    ConnectionTimeoutError,
+    DummyCookieJar,
+    TCPConnector,
+)
+from aiohttp.abc import AbstractResolver
+from asyncpg import Connection, PostgresError
+from msgspec import Struct
+
+from api.webhooks import webhooks
+from api.webhooks.addresses import public_socket
+from api.webhooks.message import Message, message_of
+from api.webhooks.webhooks import NextDelivery, WebhookFigures, WebhookId, WebhookState
+from engine.database.distribution import is_coordinator
+from engine.database.pool import DATABASE_TROUBLE, Database
+from engine.domain.errors import DatabaseUnavailable, LogForked
+from engine.domain.terms import TournamentId
+from engine.log import log
+from engine.log.log import Head
+from engine.process import failpoints, tracing
+from engine.process.background import background
+from engine.process.failpoints import Point
+from engine.process.telemetry import WEBHOOK_REQUESTS, WEBHOOKS, WEBHOOKS_BEHIND
+
+PAUSES_SECONDS: Final = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
+"""After each failure in a row, before the same event is sent again: 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h."""
+ANSWER_SECONDS_MAX: Final = 15.0
+"""For a request, from the look-up of the name to the status of the answer."""
+CONNECTING_SECONDS_MAX: Final = 5.0
+DELIVERED_AT_ONCE_MAX: Final = 100
+"""Webhooks that are served side by side."""
+SERVED_SECONDS_MAX: Final = 10.0
+SERVED_EVENTS_MAX: Final = 100
+SERVED_BYTES_MAX: Final = 32_768
+"""A turn of one webhook: no further request is begun after so long; it reads so many events, and bytes of bodies."""
+DUE_SECONDS: Final = 0.25
+"""Time between two looks for webhooks that there is something new for, and between two attempts to get the lock."""
+FIGURES_SECONDS: Final = 5.0
+INTERRUPTED_SECONDS: Final = 1.0
+"""Pause after trouble with the database."""
+SILENT_SESSION_SECONDS_MAX: Final = 5
+"""The server ends the session that has the lock if it asks for nothing for so long. It asks at each look."""
+GONE: Final = 410
+_LOCK_KEY: Final = 0x7A11_B00D  # as that of migrations, but another
+_TRY_LOCK: Final = "SELECT pg_try_advisory_lock($1)"
+_LIMIT_SILENCE: Final = "SELECT set_config('idle_session_timeout', $1, false)"
+_UNLOCK: Final = "SELECT set_config('idle_session_timeout', '0', false), pg_advisory_unlock($1)"
+
+_logger = structlog.get_logger()
+
+
+class Failure(Struct, frozen=True):
+    """Why a receiver has not taken a message. `is_gone`: it never will."""
+
+    problem: str
+    is_gone: bool = False
+
+
+class Deliverer:
+    """One deliverer; `run` works until it is cancelled."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        pauses_seconds: Items[float] = PAUSES_SECONDS,
+        resolver: AbstractResolver | None = None,
+    ) -> None:
+        """`resolver`: what looks names up; None: the system."""
+        self._database = database
+        self._pauses_seconds = pauses_seconds
+        self._resolver = resolver
+
+    async def run(self) -> None:
+        while True:
+            try:
+                async with self._database.raw_connection() as session:
+                    if is_coordinator(session) and await session.fetchval(_TRY_LOCK, _LOCK_KEY):
+                        await self._deliver(session)
+            except* (DatabaseUnavailable, *DATABASE_TROUBLE, PostgresError) as errors:
+                _logger.warning("webhooks_interrupted", errors=[repr(error) for error in errors.exceptions])
+                await asyncio.sleep(INTERRUPTED_SECONDS)
+            await asyncio.sleep(DUE_SECONDS)
+
+    async def _deliver(self, session: Connection) -> None:
+        """Delivers until the session is lost; it has the lock."""
+        try:
+            await session.execute(_LIMIT_SILENCE, f"{SILENT_SESSION_SECONDS_MAX}s")
+            async with (
+                _client(self._resolver, allows_private=False) as public,
+                _client(self._resolver, allows_private=True) as private,
+                background() as tasks,
+            ):
+                await _Delivering(session, self._pauses_seconds, public, private).run(tasks)
+        finally:
+            _show_figures({})
+            with suppress(*DATABASE_TROUBLE, PostgresError):  # the session is lost, and the lock with it
+                await session.execute(_UNLOCK, _LOCK_KEY)
+
+
+class _Delivering:
+    """What the deliverer that has the lock does. `_session` is that of the lock, and does one thing at a time."""
+
+    def __init__(
+        self, session: Connection, pauses_seconds: Items[float], public: ClientSession, private: ClientSession
+    ) -> None:
+        self._session = session
+        self._turn = asyncio.Lock()
+        self._pauses_seconds = pauses_seconds
+        # Two, so that no connection to a private address is ever at hand for a webhook that may not lead there.
+        self._clients = {False: public, True: private}
+        self._busy: set[WebhookId] = set()
+        self._something = asyncio.Event()
+
+    async def run(self, tasks: asyncio.TaskGroup) -> None:
+        figures_at = 0.0
+        while True:
+            async with self._turn:
+                free = DELIVERED_AT_ONCE_MAX - len(self._busy)
+                due = await webhooks.due_webhooks(self._session, self._busy, free)
+                if time.monotonic() >= figures_at:
+                    _show_figures(await webhooks.webhook_figures(self._session))
+                    figures_at = time.monotonic() + FIGURES_SECONDS
+            for tournament_id, webhook_id in due:
+                self._busy.add(webhook_id)
+                tasks.create_task(self._serve(tournament_id, webhook_id))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(DUE_SECONDS):
+                    await self._something.wait()
+            self._something.clear()
+
+    async def _serve(self, tournament_id: TournamentId, webhook_id: WebhookId) -> None:
+        """One turn of a webhook."""
+        try:
+            async with self._turn:
+                delivery = await webhooks.next_delivery(self._session, tournament_id, webhook_id)
+            if delivery is not None:
+                await self._tell(delivery)
+        finally:
+            self._busy.remove(webhook_id)
+            self._something.set()
+
+    async def _tell(self, delivery: NextDelivery) -> None:
+        """Sends the webhook the next events, until one fails or its turn is over."""
+        over_at = time.monotonic() + SERVED_SECONDS_MAX
+        cursor = end = delivery.cursor
+        failures = delivery.failures
+        try:
+            async with self._turn:
+                events = await log.stored(
+                    self._session,
+                    delivery.tournament_id,
+                    cursor,
+                    delivery.upto,
+                    events_max=SERVED_EVENTS_MAX,
+                    bytes_max=SERVED_BYTES_MAX,
+                )
+        except LogForked:
+            problem = "the log is not the one that was delivered before"
+            await self._stop(delivery, cursor, problem, WebhookState.PARKED)
+            return
+        for stored in events:
+            if delivery.kinds is None or stored.kind in delivery.kinds:
+                if time.monotonic() >= over_at:
+                    break
+                message = message_of(delivery.webhook_id, delivery.tournament_id, delivery.slug, stored)
+                failure = await self._send(delivery, message)
+                if failure is not None:
+                    await self._note(delivery, cursor, failures, failure)
+                    return
+                failpoints.reached(Point.WEBHOOK_TAKEN)
+                to = Head(stored.sequence, stored.digest)
+                if not await self._move_on(delivery, cursor, to, delivered=True):
+                    return
+                cursor, failures = to, 0
+            end = Head(stored.sequence, stored.digest)
+        if end != cursor:
+            await self._move_on(delivery, cursor, end, delivered=False)
+
+    async def _send(self, delivery: NextDelivery, message: Message) -> Failure | None:
+        """Why the receiver has not taken the message; None: it has."""
+        headers = message.headers(delivery.secrets, int(time.time()))
+        with tracing.delivery(headers) as attributes:
+            attributes["tallybook.tournament_id"] = delivery.tournament_id
+            attributes["tallybook.webhook_id"] = delivery.webhook_id
+            failure = await self._post(delivery, message, headers)
+            if failure is not None:
+                attributes["error.type"] = failure.problem
+        WEBHOOK_REQUESTS.labels("taken" if failure is None else "failed").inc()
+        return failure
+
+    async def _post(self, delivery: NextDelivery, message: Message, headers: dict[str, str]) -> Failure | None:
+        client = self._clients[delivery.allows_private]
+        try:
+            async with client.post(delivery.url, data=message.body, headers=headers, allow_redirects=False) as answer:
+                return _failure(answer.status)
+        except ConnectionTimeoutError:
+            return Failure(f"no connection within {CONNECTING_SECONDS_MAX:.0f} seconds")
+        except TimeoutError:
+            return Failure(f"no answer within {ANSWER_SECONDS_MAX:.0f} seconds")
+        except ClientConnectorError as error:
+            return Failure(f"cannot connect: {error.os_error}")
+        except (ClientError, OSError, ValueError) as error:  # ValueError: a name that cannot be looked up
+            return Failure(f"no answer: {type(error).__name__}")  # its text may hold what the receiver has sent
+
+    async def _move_on(self, delivery: NextDelivery, cursor: Head, to: Head, *, delivered: bool) -> bool:
+        async with self._turn:
+            return await webhooks.move_on(self._session, delivery, cursor.sequence, to, delivered=delivered)
+
+    async def _note(self, delivery: NextDelivery, cursor: Head, failures: int, failure: Failure) -> None:
+        """Notes a failure, of `failures` before it with the same event, and what follows from it."""
+        _logger.warning(
+            "webhook_failed",
+            tournament_id=delivery.tournament_id,
+            webhook_id=delivery.webhook_id,
+            sequence=cursor.sequence,
+            failures=failures + 1,
+            problem=failure.problem,
+        )
+        if failure.is_gone:
+            await self._stop(delivery, cursor, failure.problem, WebhookState.OFF)
+        elif failures >= len(self._pauses_seconds):
+            await self._stop(delivery, cursor, failure.problem, WebhookState.PARKED)
+        else:
+            async with self._turn:
+                await webhooks.note_failure(
+                    self._session,
+                    delivery,
+                    cursor.sequence,
+                    failure.problem,
+                    state=WebhookState.ACTIVE,
+                    pause_seconds=self._pauses_seconds[failures],
+                )
+
+    async def _stop(self, delivery: NextDelivery, cursor: Head, problem: str, state: WebhookState) -> None:
+        """Has nothing more be sent to the webhook until an operator has it go on."""
+        async with self._turn:
+            noted = await webhooks.note_failure(
+                self._session, delivery, cursor.sequence, problem, state=state, pause_seconds=0
+            )
+        if noted:
+            _logger.error(
+                "webhook_stopped",
+                tournament_id=delivery.tournament_id,
+                webhook_id=delivery.webhook_id,
+                state=state,
+                problem=problem,
+            )
+
+
+def _client(resolver: AbstractResolver | None, *, allows_private: bool) -> ClientSession:
+    return ClientSession(
+        connector=TCPConnector(
+            limit=DELIVERED_AT_ONCE_MAX,
+            resolver=resolver,
+            use_dns_cache=False,
+            socket_factory=None if allows_private else public_socket,
+        ),
+        cookie_jar=DummyCookieJar(),
+        timeout=ClientTimeout(total=ANSWER_SECONDS_MAX, sock_connect=CONNECTING_SECONDS_MAX),
+        auto_decompress=False,
+        headers={"User-Agent": f"tallybook/{version('tallybook')}"},
+    )
+
+
+def _failure(status: int) -> Failure | None:
+    if 200 <= status < 300:
+        return None
+    why = "; redirects are not followed" if 300 <= status < 400 else ""
+    return Failure(f"answered {status}{why}", is_gone=status == GONE)
+
+
+def _show_figures(figures: Mapping[WebhookState, WebhookFigures]) -> None:
+    """States that are not there have none."""
+    for state in WebhookState:
+        WEBHOOKS.labels(state).set(figures[state].count if state in figures else 0)
+    active = figures.get(WebhookState.ACTIVE)
+    WEBHOOKS_BEHIND.set(0 if active is None else active.behind)

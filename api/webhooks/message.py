@@ -1,0 +1,97 @@
+"""What is sent to a webhook, after the Standard Webhooks specification (standardwebhooks.com).
+
+Pure. A message says that an event has happened, and which: its kind, its sequence, and the ids that it names. What it
+says, and who did it, the receiver asks for with a token.
+
+A receiver knows by the signature that the message comes from one who has the webhook's secret, and by the time in it
+that it is not an old one. `webhook-id` is the same each time that this event is sent to this webhook.
+"""
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from api.http.times import instant
+from api.stream.frames import SET_ASIDE, id_of
+from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
+from engine.log.log import Stored
+
+SECRET_BYTES: Final = 32
+"""The specification asks for 24 to 64."""
+
+
+class _Ids(Struct):
+    """The ids that a stored body names, those of lists left out."""
+
+    ranking_id: RankingId | None = None
+    unity_id: UnityId | None = None
+    competition_id: CompetitionId | None = None
+    competitor_id: CompetitorId | None = None
+
+
+class _Data(Struct, omit_defaults=True, kw_only=True):
+    tournament: str
+    tournament_id: TournamentId
+    sequence: Sequence
+    id: str
+    ranking_id: RankingId | None = None
+    unity_id: UnityId | None = None
+    competition_id: CompetitionId | None = None
+    competitor_id: CompetitorId | None = None
+
+
+class _Body(Struct):
+    type: str
+    timestamp: str
+    data: _Data
+
+
+_IDS: Final = msgspec.json.Decoder(_Ids)
+
+
+class Message(Struct, frozen=True):
+    """What a webhook is told of one event. `message_id`: its `webhook-id`."""
+
+    message_id: str
+    body: bytes
+
+    def headers(self, secrets: Iterable[bytes], at: int) -> dict[str, str]:
+        """The headers that it is sent with at this time, in seconds since 1970, signed with each of the secrets."""
+        return {
+            "Content-Type": "application/json",
+            "webhook-id": self.message_id,
+            "webhook-timestamp": str(at),
+            "webhook-signature": " ".join(self._signature(secret, at) for secret in secrets),
+        }
+
+    def _signature(self, secret: bytes, at: int) -> str:
+        signed = b"%b.%d.%b" % (self.message_id.encode(), at, self.body)
+        return f"v1,{base64.b64encode(hmac.new(secret, signed, hashlib.sha256).digest()).decode()}"
+
+
+def message_of(webhook_id: int, tournament_id: TournamentId, slug: str, stored: Stored) -> Message:
+    """What the webhook is told of this event. Of one that was set aside, only that it was there."""
+    event_id = id_of(stored.sequence, stored.digest)
+    ids = _Ids() if stored.kind is None else _IDS.decode(stored.body)
+    data = _Data(
+        tournament=slug,
+        tournament_id=tournament_id,
+        sequence=stored.sequence,
+        id=event_id,
+        ranking_id=ids.ranking_id,
+        unity_id=ids.unity_id,
+        competition_id=ids.competition_id,
+        competitor_id=ids.competitor_id,
+    )
+    body = _Body(SET_ASIDE if stored.kind is None else stored.kind, instant(stored.recorded_at), data)
+    return Message(f"{webhook_id}-{event_id}", msgspec.json.encode(body))
+
+
+def secret_text(secret: bytes) -> str:
+    """The secret as receivers get it."""
+    return f"whsec_{base64.b64encode(secret).decode()}"

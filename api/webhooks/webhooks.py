@@ -1,0 +1,326 @@
+"""Webhooks: who is told of the events of a tournament, and how far. The only SQL on the table `webhook`.
+
+The log is what is to be sent, so nothing is queued. A webhook has a cursor: the last event that it was told of, with
+the digest of its block. It is told of the events up to the checkpoint of its tournament: of what the tables show.
+
+Times are UTC. Functions take a connection of the service. The driver's errors pass through unchanged.
+"""
+
+import secrets
+from collections.abc import Collection
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final, NewType
+
+from asyncpg import Connection
+from msgspec import Struct
+
+from api.webhooks.addresses import url_fault
+from api.webhooks.message import SECRET_BYTES
+from engine.domain.errors import Conflict, Fault, NotFound, Unacceptable
+from engine.domain.terms import Sequence, TournamentId
+from engine.log import codec, log
+from engine.log.log import Head
+
+WebhookId = NewType("WebhookId", int)
+
+WEBHOOKS_MAX: Final = 1_000
+"""Webhooks of a database. (A few more if several are added at the same moment.)"""
+OLD_SECRET_HOURS: Final = 24
+"""After a secret was replaced, the old one signs as well for so long."""
+PROBLEM_CHARACTERS_MAX: Final = 300
+
+_COUNT: Final = "SELECT count(*) FROM webhook"
+_ADD: Final = """
+    INSERT INTO webhook (tournament_id, webhook_id, url, kinds, allows_private, secret, sequence, digest)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+"""
+_LIST: Final = """
+    SELECT
+        w.webhook_id, t.slug, w.url, w.kinds, w.allows_private, w.state, w.sequence, b.last_sequence - w.sequence,
+        w.failures, w.problem, CASE WHEN w.failures > 0 AND w.state = 'active' THEN w.due_at END, w.delivered_at,
+        w.created_at
+    FROM webhook AS w
+    JOIN tournament AS t ON t.tournament_id = w.tournament_id
+    CROSS JOIN LATERAL (
+        SELECT last_sequence
+        FROM block
+        WHERE tournament_id = w.tournament_id
+        ORDER BY last_sequence DESC
+        LIMIT 1
+    ) AS b
+    WHERE $1::bigint IS NULL OR w.tournament_id = $1
+    ORDER BY w.webhook_id
+"""
+_REMOVE: Final = "DELETE FROM webhook WHERE tournament_id = $1 AND webhook_id = $2 RETURNING webhook_id"
+_RESUME: Final = """
+    UPDATE webhook
+    SET
+        state = 'active', failures = 0, problem = NULL, due_at = now(),
+        sequence = coalesce($3, sequence), digest = coalesce($4, digest)
+    WHERE tournament_id = $1 AND webhook_id = $2
+    RETURNING sequence
+"""
+_ROTATE: Final = """
+    UPDATE webhook
+    SET old_secret = secret, old_secret_until = now() + make_interval(hours => $4), secret = $3
+    WHERE tournament_id = $1 AND webhook_id = $2
+    RETURNING webhook_id
+"""
+_DUE: Final = """
+    SELECT w.tournament_id, w.webhook_id
+    FROM webhook AS w
+    JOIN checkpoint AS c ON c.tournament_id = w.tournament_id
+    WHERE w.state = 'active' AND w.due_at <= now() AND w.sequence < c.sequence AND w.webhook_id <> ALL($1::bigint[])
+    ORDER BY w.due_at
+    LIMIT $2
+"""
+_FIGURES: Final = """
+    SELECT w.state, count(*), max(c.sequence - w.sequence)
+    FROM webhook AS w
+    JOIN checkpoint AS c ON c.tournament_id = w.tournament_id
+    GROUP BY w.state
+"""
+_NEXT: Final = """
+    SELECT
+        t.slug, w.url, w.kinds, w.allows_private, w.secret,
+        CASE WHEN w.old_secret_until > now() THEN w.old_secret END,
+        w.sequence, w.digest, c.sequence, w.failures
+    FROM webhook AS w
+    JOIN checkpoint AS c ON c.tournament_id = w.tournament_id
+    JOIN tournament AS t ON t.tournament_id = w.tournament_id
+    WHERE w.tournament_id = $1 AND w.webhook_id = $2 AND w.state = 'active'
+"""
+# Whoever changes a cursor names the event that it stands at. So what an operator changes meanwhile is not undone.
+_MOVE_ON: Final = """
+    UPDATE webhook
+    SET sequence = $4, digest = $5, failures = 0, problem = NULL, due_at = now()
+    WHERE tournament_id = $1 AND webhook_id = $2 AND sequence = $3 AND state = 'active'
+    RETURNING webhook_id
+"""
+_NOTE_DELIVERY: Final = """
+    UPDATE webhook
+    SET sequence = $4, digest = $5, failures = 0, problem = NULL, due_at = now(), delivered_at = now()
+    WHERE tournament_id = $1 AND webhook_id = $2 AND sequence = $3 AND state = 'active'
+    RETURNING webhook_id
+"""
+_NOTE_FAILURE: Final = """
+    UPDATE webhook
+    SET failures = failures + 1, problem = $4, state = $5, due_at = now() + make_interval(secs => $6)
+    WHERE tournament_id = $1 AND webhook_id = $2 AND sequence = $3 AND state = 'active'
+    RETURNING webhook_id
+"""
+
+
+class WebhookState(StrEnum):
+    """Whether a webhook is told of events."""
+
+    ACTIVE = "active"
+    PARKED = "parked"
+    """It waits for an operator: the next event was sent in vain too often, or its log is another one."""
+    OFF = "off"
+    """Its receiver has switched it off, with status 410."""
+
+
+class ListedWebhook(Struct, frozen=True):
+    """A webhook as an operator sees it. `behind`: how many events of the log follow its cursor. `failures`: how often
+    the next event was sent in vain, `problem` why, `retried_at` when it is sent again at the earliest."""
+
+    id: WebhookId
+    tournament: str
+    url: str
+    kinds: list[str] | None
+    allows_private: bool
+    state: WebhookState
+    sequence: Sequence
+    behind: int
+    failures: int
+    problem: str | None
+    retried_at: datetime | None
+    delivered_at: datetime | None
+    created_at: datetime
+
+
+# ── For operators ───────────────────────────────────────────────────────────────────────────────────────
+
+
+async def add_webhook(
+    connection: Connection,
+    tournament_id: TournamentId,
+    url: str,
+    *,
+    kinds: Collection[str] | None,
+    allows_private: bool,
+    after: Sequence | None,
+) -> tuple[WebhookId, Sequence, bytes]:
+    """Adds a webhook that is told of what follows the event `after`; None: of what is new. Returns its id, the last
+    event that it is not told of, and its secret, which is for its receiver alone.
+
+    Raises Unacceptable, naming every fault, and Conflict.
+    """
+    _refuse_webhook_faults(url, kinds)
+    if await connection.fetchval(_COUNT) >= WEBHOOKS_MAX:
+        raise Conflict(f"There are {WEBHOOKS_MAX:,} webhooks already, as many as there may be; remove one first.")
+    cursor = await _cursor_after(connection, tournament_id, after)
+    (webhook_id,) = await log.next_ids(connection, 1)
+    secret = secrets.token_bytes(SECRET_BYTES)
+    wanted = None if kinds is None else sorted(set(kinds))
+    await connection.execute(
+        _ADD, tournament_id, webhook_id, url, wanted, allows_private, secret, cursor.sequence, cursor.digest
+    )
+    return WebhookId(webhook_id), cursor.sequence, secret
+
+
+async def listed_webhooks(connection: Connection, tournament_id: TournamentId | None) -> list[ListedWebhook]:
+    """The webhooks of this tournament, oldest first; None: of all."""
+    return [ListedWebhook(*row) for row in await connection.fetch(_LIST, tournament_id)]
+
+
+async def remove_webhook(connection: Connection, tournament_id: TournamentId, webhook_id: WebhookId) -> None:
+    """Removes it. What is under way may still arrive. Raises NotFound."""
+    _refuse_none(webhook_id, await connection.fetchval(_REMOVE, tournament_id, webhook_id))
+
+
+async def resume_webhook(
+    connection: Connection, tournament_id: TournamentId, webhook_id: WebhookId, *, after: Sequence | None
+) -> Sequence:
+    """Has it go on at once, in whichever state it is: where it stands, or after the event `after`. Returns the event
+    after which it goes on. Raises NotFound, and Conflict if the log does not reach as far."""
+    cursor = None if after is None else await _cursor_after(connection, tournament_id, after)
+    digest = None if cursor is None else cursor.digest
+    sequence: Sequence | None = await connection.fetchval(_RESUME, tournament_id, webhook_id, after, digest)
+    _refuse_none(webhook_id, sequence)
+    assert sequence is not None
+    return sequence
+
+
+async def rotate_secret(connection: Connection, tournament_id: TournamentId, webhook_id: WebhookId) -> bytes:
+    """Gives it a new secret, and returns it. The old one signs as well for OLD_SECRET_HOURS. Raises NotFound."""
+    secret = secrets.token_bytes(SECRET_BYTES)
+    _refuse_none(webhook_id, await connection.fetchval(_ROTATE, tournament_id, webhook_id, secret, OLD_SECRET_HOURS))
+    return secret
+
+
+def _refuse_webhook_faults(url: str, kinds: Collection[str] | None) -> None:
+    fault = url_fault(url)
+    faults = [Fault("url", fault)] if fault else []
+    unknown = sorted(set(kinds or ()) - codec.tags())
+    faults += [Fault("kinds", f"{kind[:40]!r} is not the name of an event") for kind in unknown]
+    if kinds is not None and not kinds:
+        faults.append(Fault("kinds", "must name an event"))
+    if faults:
+        raise Unacceptable("The webhook cannot be added like this; correct the fields named.", faults)
+
+
+async def _cursor_after(connection: Connection, tournament_id: TournamentId, after: Sequence | None) -> Head:
+    head = (await log.heads(connection, [tournament_id]))[tournament_id]
+    if after is None:
+        return head
+    if after == 0:
+        return log.beginning(tournament_id)
+    block = await log.block_around(connection, tournament_id, after)
+    if block is None:
+        raise Conflict(f"The log ends at sequence {head.sequence}; nothing follows {after} yet.")
+    return Head(after, block[0])
+
+
+def _refuse_none(webhook_id: WebhookId, found: object) -> None:
+    if found is None:
+        raise NotFound.of("webhook", webhook_id)
+
+
+# ── For who delivers ────────────────────────────────────────────────────────────────────────────────────
+
+
+class NextDelivery(Struct, frozen=True):
+    """A webhook that there is something new for: the events after `cursor`, up to `upto`. `secrets`: those that sign
+    what it is sent. `failures`: how often the next event was sent in vain."""
+
+    tournament_id: TournamentId
+    webhook_id: WebhookId
+    slug: str
+    url: str
+    kinds: frozenset[str] | None
+    allows_private: bool
+    secrets: tuple[bytes, ...]
+    cursor: Head
+    upto: Sequence
+    failures: int
+
+
+async def due_webhooks(
+    connection: Connection, but: Collection[WebhookId], limit: int
+) -> list[tuple[TournamentId, WebhookId]]:
+    """Webhooks that there is something new for and that may be sent it now, but for those named. First comes the one
+    that has waited longest."""
+    return [(row[0], row[1]) for row in await connection.fetch(_DUE, list(but), limit)]
+
+
+async def next_delivery(
+    connection: Connection, tournament_id: TournamentId, webhook_id: WebhookId
+) -> NextDelivery | None:
+    """What the webhook is to be sent; None: it is not active any more."""
+    row: Any = await connection.fetchrow(_NEXT, tournament_id, webhook_id)
+    if row is None:
+        return None
+    slug, url, kinds, allows_private, secret, old_secret, sequence, digest, upto, failures = row
+    return NextDelivery(
+        tournament_id,
+        webhook_id,
+        slug,
+        url,
+        None if kinds is None else frozenset(kinds),
+        allows_private,
+        (secret,) if old_secret is None else (secret, old_secret),
+        Head(sequence, digest),
+        upto,
+        failures,
+    )
+
+
+async def move_on(
+    connection: Connection, delivery: NextDelivery, cursor: Sequence, to: Head, *, delivered: bool
+) -> bool:
+    """Notes that the webhook has been told of everything that it wants up to `to`. `delivered`: of `to` itself. False:
+    its cursor is not `cursor` any more, or it is not active; nothing is noted."""
+    statement = _NOTE_DELIVERY if delivered else _MOVE_ON
+    noted = await connection.fetchval(
+        statement, delivery.tournament_id, delivery.webhook_id, cursor, to.sequence, to.digest
+    )
+    return noted is not None
+
+
+async def note_failure(
+    connection: Connection,
+    delivery: NextDelivery,
+    cursor: Sequence,
+    problem: str,
+    *,
+    state: WebhookState,
+    pause_seconds: float,
+) -> bool:
+    """Notes that the next event was sent in vain, and why. It is sent again after the pause, if the webhook is to be
+    active. False: as `move_on`."""
+    noted = await connection.fetchval(
+        _NOTE_FAILURE,
+        delivery.tournament_id,
+        delivery.webhook_id,
+        cursor,
+        problem[:PROBLEM_CHARACTERS_MAX],
+        state,
+        pause_seconds,
+    )
+    return noted is not None
+
+
+class WebhookFigures(Struct, frozen=True):
+    """How many webhooks are in one state, and how many events the slowest of them is behind."""
+
+    count: int
+    behind: int
+
+
+async def webhook_figures(connection: Connection) -> dict[WebhookState, WebhookFigures]:
+    """The figures of each state that a webhook is in."""
+    rows = await connection.fetch(_FIGURES)
+    return {WebhookState(state): WebhookFigures(count, behind) for state, count, behind in rows}

@@ -1,0 +1,131 @@
+"""Listeners by the thousand: opens streams and reads them until it is told to stop, then writes down what it saw.
+
+Every listener is read as fast as this one process can, but only some of them, drawn evenly, are looked at: what is sent
+to them is taken apart, sequences must follow each other, and for each event counts how long ago it was recorded, by
+the clock of this machine. That is before its commit, so an event arrives a little sooner after its acknowledgement.
+Deaf listeners ask for the stream and never read.
+
+It is a program of its own, told by JSON on standard input like a trial. It says "ready" on standard error when all
+streams have begun, and ends on SIGTERM.
+"""
+
+import select
+import signal
+import socket
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from benchmarks.table import percentile
+from benchmarks.trials import told
+
+READ_BYTES: Final = 262_144
+POLL_SECONDS: Final = 0.1
+_RECORDED_AT: Final = b'"recorded_at":"'
+_SEQUENCE: Final = b'{"sequence":'
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """`paths`: the streams; listeners are spread over them evenly. `looked_at`: how many listeners are. `figures`: the
+    file that the figures are written to."""
+
+    host: str
+    port: int
+    paths: list[str]
+    token: str
+    listeners: int
+    deaf: int
+    looked_at: int
+    figures: str
+
+
+class Listener:
+    """One stream. `delays`: the seconds from the recording of each event to its arrival, where it is looked at."""
+
+    def __init__(self, settings: Settings, path: str, *, is_looked_at: bool) -> None:
+        self.socket = socket.create_connection((settings.host, settings.port))
+        self.socket.sendall(f"GET {path} HTTP/1.0\r\nAuthorization: Bearer {settings.token}\r\n\r\n".encode())
+        self.has_begun = False
+        self.delays: list[float] = []
+        self.gaps = 0
+        self._is_looked_at = is_looked_at
+        self._rest = b""
+        self._last = 0
+
+    def read(self, into: bytearray) -> int:
+        """Reads what has come. Returns how many bytes. Raises ConnectionError if the stream has ended."""
+        size = self.socket.recv_into(into)
+        if not size:
+            raise ConnectionError("a stream has ended")
+        if not self.has_begun:
+            self.has_begun = True
+            if b" 200 " not in into[:size].partition(b"\r\n")[0]:
+                raise ConnectionError(bytes(into[:size]).decode(errors="replace"))
+        if self._is_looked_at:
+            self._look_at(bytes(into[:size]))
+        return size
+
+    def _look_at(self, piece: bytes) -> None:
+        now = time.time()
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        for line in lines:
+            _, found, fields = line.partition(_SEQUENCE)
+            if not found or _RECORDED_AT not in fields:
+                continue
+            sequence = int(fields.partition(b",")[0])
+            self.gaps += 0 < self._last != sequence - 1
+            self._last = sequence
+            moment = fields.partition(_RECORDED_AT)[2].partition(b'"')[0].decode()
+            self.delays.append(now - datetime.fromisoformat(moment).timestamp())
+
+
+def run(settings: Settings) -> None:
+    stopping: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: stopping.append(number))
+    polling = select.epoll()
+    listeners: dict[int, Listener] = {}
+    step = max(1, settings.listeners // settings.looked_at)
+    into = bytearray(READ_BYTES)
+    for n in range(settings.listeners):
+        listener = Listener(settings, settings.paths[n % len(settings.paths)], is_looked_at=n % step == 0)
+        listeners[listener.socket.fileno()] = listener
+        polling.register(listener.socket, select.EPOLLIN)
+    deaf = [
+        Listener(settings, settings.paths[n % len(settings.paths)], is_looked_at=False) for n in range(settings.deaf)
+    ]
+    begun = total_bytes = 0
+    ended: set[int] = set()
+    while not stopping:
+        for number, _ in polling.poll(POLL_SECONDS):
+            listener = listeners[number]
+            begun += not listener.has_begun
+            try:
+                total_bytes += listener.read(into)
+            except ConnectionError:
+                ended.add(number)
+                polling.unregister(number)
+        if begun == settings.listeners:
+            begun += 1  # said once
+            sys.stderr.write("ready\n")
+            sys.stderr.flush()
+    delays = [delay for listener in listeners.values() for delay in listener.delays]
+    figures = {
+        "events": len(delays),
+        "gaps": sum(listener.gaps for listener in listeners.values()),
+        "ended": len(ended),
+        "megabytes": total_bytes / 1e6,
+        "p50_ms": percentile(delays, 50) * 1e3 if delays else None,
+        "p99_ms": percentile(delays, 99) * 1e3 if delays else None,
+    }
+    Path(settings.figures).write_bytes(msgspec.json.encode(figures))
+    for one in (*listeners.values(), *deaf):
+        one.socket.close()
+
+
+if __name__ == "__main__":
+    run(told(Settings))

@@ -1,0 +1,641 @@
+"""The operations of a service, each as a method of the name that the OpenAPI document gives it.
+
+Each method names the tournament first, by its slug, and raises CallFailed (`errors.py` has the tree). A change is sent
+with one idempotency key for all its attempts: a new one, or the `idempotency_key` that you give, so that a call that
+you repeat later is done once too. With `if_match`, the `etag` of what you have read, it is refused with
+PreconditionFailed if somebody else has changed that since. A field that is None is left as it is. Times must be aware.
+"""
+
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import Sequence as Items
+from datetime import datetime
+from itertools import groupby
+from types import TracebackType
+from typing import Any, Final, Literal, Self, TypeVar
+from urllib.parse import quote
+
+import msgspec
+from aiohttp import ClientSession
+from msgspec import Raw, Struct
+from yarl import URL
+
+from tallybook_client.keys import new_key
+from tallybook_client.sending import Patience, Reply, Request, Sender, open_session
+from tallybook_client.shapes import (
+    AtVersion,
+    Classification,
+    ComparedRanking,
+    Competition,
+    Competitor,
+    Criterion,
+    Delta,
+    Done,
+    Explanation,
+    Form,
+    HistoryLine,
+    Made,
+    MadeRanking,
+    MadeSeveral,
+    Moment,
+    NewCompetition,
+    NewCompetitor,
+    Publication,
+    Ranking,
+    RankingStandings,
+    Slice,
+    Standing,
+    Standings,
+    Ticket,
+    Window,
+    utc_text,
+)
+from tallybook_client.stream import StreamEvent, follow
+
+_T = TypeVar("_T")
+_D = TypeVar("_D", bound=Done)
+_R = TypeVar("_R", Competitor, Competition, Ranking)
+Sort = Literal["ASC", "DESC"]
+_Fields = dict[str, object]
+PAGE_ITEMS: Final = 200
+LINES_MAX: Final = 1_000
+"""What one answer shows at most; iterators ask for as many at a time."""
+
+
+class Client:
+    """Use within `async with`, in one event loop. `address` is that of the service, such as `https://example.org`."""
+
+    def __init__(self, address: str, token: str, *, patience: Patience = Patience()) -> None:  # noqa: B008 - frozen
+        self._address = URL(address)
+        if self._address.scheme not in ("http", "https") or not self._address.host:
+            raise ValueError(f"{address!r} must be the address of a service, as https://example.org")
+        self._token = token
+        self._patience = patience
+        self._session: ClientSession | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._session is not None
+
+    async def __aenter__(self) -> Self:
+        self._session = open_session()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    # ── Competitors ─────────────────────────────────────────────────────────────────────────────────────
+
+    async def list_competitors(
+        self, slug: str, *, name: str | None = None, tag: str | None = None, parent: int | None = None, after: int = 0
+    ) -> AsyncGenerator[Competitor, None]:
+        """Those registered after the competitor `after`, in their order: whose name begins with `name`, with this tag,
+        directly below this parent."""
+        query = {"name": name, "tag": tag, "parent": parent}
+        async for item in self._items(_path(slug, "competitors"), query, "competitors", "competitor", after):
+            yield msgspec.json.decode(item, type=Competitor)
+
+    async def show_competitor(self, slug: str, competitor_id: int) -> Competitor:
+        return await self._resource(_path(slug, "competitors", competitor_id), "competitor", Competitor)
+
+    async def register_competitor(
+        self, slug: str, competitor: NewCompetitor, *, idempotency_key: str | None = None
+    ) -> Made:
+        return await self._change("POST", _path(slug, "competitors"), competitor, Made, idempotency_key)
+
+    async def register_competitors(
+        self, slug: str, competitors: Iterable[NewCompetitor], *, idempotency_key: str | None = None
+    ) -> MadeSeveral:
+        """At most 1,000 of them: all are registered, or none."""
+        return await self._change(
+            "POST", _path(slug, "competitors"), {"items": [*competitors]}, MadeSeveral, idempotency_key
+        )
+
+    async def change_competitor(
+        self,
+        slug: str,
+        competitor_id: int,
+        *,
+        name: str | None = None,
+        tags: Items[str] | None = None,
+        color: str | None = None,
+        parent: int | None = None,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> Done:
+        fields = {"name": name, "tags": tags, "color": color, "parent": parent}
+        path = _path(slug, "competitors", competitor_id)
+        return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
+
+    async def show_competitor_standings(self, slug: str, competitor_id: int) -> AsyncGenerator[RankingStandings, None]:
+        """The lines of a competitor in every ranking they are in."""
+        path = _path(slug, "competitors", competitor_id, "standings")
+        async for item in self._items(path, {}, "rankings", "ranking", 0, per_page=None):
+            yield msgspec.json.decode(item, type=RankingStandings)
+
+    # ── Competitions ────────────────────────────────────────────────────────────────────────────────────
+
+    async def list_competitions(
+        self,
+        slug: str,
+        *,
+        group_id: int | None = None,
+        competitor: int | None = None,
+        has_result: bool | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        after: int = 0,
+    ) -> AsyncGenerator[Competition, None]:
+        """Those added after the competition `after`, in their order: of this group, with this competitor, with a result
+        or without, that start in this time."""
+        query = {"group_id": group_id, "competitor": competitor, "has_result": has_result, "from": since, "to": until}
+        async for item in self._items(_path(slug, "competitions"), query, "competitions", "competition", after):
+            yield msgspec.json.decode(item, type=Competition)
+
+    async def show_competition(self, slug: str, competition_id: int) -> Competition:
+        return await self._resource(_path(slug, "competitions", competition_id), "competition", Competition)
+
+    async def add_competition(
+        self, slug: str, competition: NewCompetition, *, idempotency_key: str | None = None
+    ) -> Made:
+        return await self._change("POST", _path(slug, "competitions"), competition, Made, idempotency_key)
+
+    async def add_competitions(
+        self, slug: str, competitions: Iterable[NewCompetition], *, idempotency_key: str | None = None
+    ) -> MadeSeveral:
+        """At most 1,000 of them: all are added, or none."""
+        return await self._change(
+            "POST", _path(slug, "competitions"), {"items": [*competitions]}, MadeSeveral, idempotency_key
+        )
+
+    async def change_competition(
+        self,
+        slug: str,
+        competition_id: int,
+        *,
+        started_at: datetime | None = None,
+        location: str | None = None,
+        result: str | Mapping[int, str] | None = None,
+        winner: int | None = None,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> Done:
+        fields: _Fields = {"location": location, "result": result, "winner": winner}
+        if started_at is not None:
+            fields["started_at"] = utc_text(started_at)
+        path = _path(slug, "competitions", competition_id)
+        return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
+
+    async def void_competition(
+        self, slug: str, competition_id: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> Done:
+        """Takes back all points that it gave. Needs scope `admin`, as the next three do."""
+        path = _path(slug, "competitions", competition_id, "void")
+        return await self._change("PUT", path, {}, Done, idempotency_key, if_match)
+
+    async def unvoid_competition(
+        self, slug: str, competition_id: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> Done:
+        path = _path(slug, "competitions", competition_id, "unvoid")
+        return await self._change("PUT", path, {}, Done, idempotency_key, if_match)
+
+    async def preview_void_competition(self, slug: str, competition_id: int) -> tuple[ComparedRanking, ...]:
+        path = _path(slug, "competitions", competition_id, "void")
+        return await self._payload(path, {}, "rankings", tuple[ComparedRanking, ...])
+
+    async def preview_unvoid_competition(self, slug: str, competition_id: int) -> tuple[ComparedRanking, ...]:
+        path = _path(slug, "competitions", competition_id, "unvoid")
+        return await self._payload(path, {}, "rankings", tuple[ComparedRanking, ...])
+
+    # ── Rankings ────────────────────────────────────────────────────────────────────────────────────────
+
+    async def list_rankings(self, slug: str) -> tuple[Ranking, ...]:
+        """All of them, without their competitors."""
+        rankings = await self._payload(_path(slug, "rankings"), _BRIEF, "rankings", dict[str, tuple[Ranking, ...]])
+        return rankings["ranking"]
+
+    async def show_ranking(self, slug: str, ranking_id: int, *, with_competitors: bool = False) -> Ranking:
+        query = {} if with_competitors else _BRIEF
+        return await self._resource(_path(slug, "rankings", ranking_id), "ranking", Ranking, query)
+
+    async def create_ranking(
+        self,
+        slug: str,
+        name: str,
+        main_unity_name: str,
+        participants: Iterable[int],
+        *,
+        description: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> MadeRanking:
+        fields: _Fields = {"name": name, "main_unity_name": main_unity_name, "participants": [*participants]}
+        fields |= {"description": description}
+        return await self._change("POST", _path(slug, "rankings"), fields, MadeRanking, idempotency_key)
+
+    async def modify_ranking(
+        self,
+        slug: str,
+        ranking_id: int,
+        main_unity_name: str,
+        participants: Iterable[int],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> Done:
+        """Replaces the whole list, of 10,000 competitors at most; an empty description takes it away."""
+        fields: _Fields = {"main_unity_name": main_unity_name, "participants": [*participants]}
+        fields |= {"name": name, "description": description}
+        path = _path(slug, "rankings", ranking_id)
+        return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
+
+    async def change_ranking_information(
+        self,
+        slug: str,
+        ranking_id: int,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> Done:
+        """An empty description takes it away."""
+        path = _path(slug, "rankings", ranking_id, "information")
+        fields = {"name": name, "description": description}
+        return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
+
+    async def change_participants(
+        self,
+        slug: str,
+        ranking_id: int,
+        *,
+        add: Iterable[int] = (),
+        remove: Iterable[int] = (),
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> Done:
+        """Newcomers come to the end of the list; who returns has the totals of before."""
+        path = _path(slug, "rankings", ranking_id, "participants")
+        fields = {"add": [*add] or None, "remove": [*remove] or None}
+        return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
+
+    async def add_unity(
+        self,
+        slug: str,
+        ranking_id: int,
+        name: str,
+        *,
+        sort: Sort = "DESC",
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> Made:
+        path = _path(slug, "rankings", ranking_id, "unities")
+        return await self._change("POST", path, {"name": name, "sort": sort}, Made, idempotency_key, if_match)
+
+    async def change_unity(
+        self,
+        slug: str,
+        ranking_id: int,
+        unity_id: int,
+        *,
+        name: str | None = None,
+        sort: Sort | None = None,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> Done:
+        path = _path(slug, "rankings", ranking_id, "unities", unity_id)
+        return await self._change("PUT", path, {"name": name, "sort": sort}, Done, idempotency_key, if_match)
+
+    async def close_ranking(
+        self, slug: str, ranking_id: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> Done:
+        """Every change of it is refused from then on. Needs scope `admin`."""
+        path = _path(slug, "rankings", ranking_id, "close")
+        return await self._change("PUT", path, {}, Done, idempotency_key, if_match)
+
+    async def reopen_ranking(
+        self, slug: str, ranking_id: int, *, idempotency_key: str | None = None, if_match: str | None = None
+    ) -> Done:
+        """Needs scope `admin`."""
+        path = _path(slug, "rankings", ranking_id, "reopen")
+        return await self._change("PUT", path, {}, Done, idempotency_key, if_match)
+
+    async def declare_classification(
+        self,
+        slug: str,
+        ranking_id: int,
+        criteria: Iterable[Criterion],
+        *,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> Done:
+        """No criteria: takes the declaration back."""
+        path = _path(slug, "rankings", ranking_id, "classification")
+        return await self._change("PUT", path, {"criteria": [*criteria]}, Done, idempotency_key, if_match)
+
+    # ── Points ──────────────────────────────────────────────────────────────────────────────────────────
+
+    async def add_points(
+        self,
+        slug: str,
+        ranking_id: int,
+        deltas: Iterable[Delta],
+        *,
+        competition_id: int | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+        if_match: str | None = None,
+    ) -> Done:
+        """At most 10,000 of them: all are added, or none."""
+        fields = {"participants_delta": _lines(deltas), "competition_id": competition_id, "reason": reason}
+        path = _path(slug, "rankings", ranking_id, "add")
+        return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
+
+    async def add_points_to_rankings(
+        self,
+        slug: str,
+        deltas: Mapping[int, Iterable[Delta]],
+        *,
+        competition_id: int | None = None,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Done:
+        """The deltas of each ranking: all are added, or none."""
+        rankings = [{"ranking_id": one, "participants_delta": _lines(of_one)} for one, of_one in deltas.items()]
+        fields = {"rankings_delta": rankings, "competition_id": competition_id, "reason": reason}
+        return await self._change("PUT", _path(slug, "points"), fields, Done, idempotency_key)
+
+    # ── Standings ───────────────────────────────────────────────────────────────────────────────────────
+
+    async def show_standings(
+        self,
+        slug: str,
+        ranking_id: int,
+        window: Window | None = None,
+        *,
+        unity_id: int | None = None,
+        at: Moment | None = None,
+        since: int | datetime | None = None,
+        tag: str | None = None,
+    ) -> Standings:
+        """All lines of every unity, or of this one; a window has those of this unity or of the main one. `at`: as it
+        was then. `since`: compared with then. `tag`: the sub-table of those who have it."""
+        query = {"unity": unity_id, "tag": tag, **_at(at), **_since(since), **_window(window)}
+        return await self._payload(_path(slug, "rankings", ranking_id, "standings"), query, "ranking", Standings)
+
+    async def iterate_standings(
+        self,
+        slug: str,
+        ranking_id: int,
+        *,
+        unity_id: int | None = None,
+        at: Moment | None = None,
+        since: int | datetime | None = None,
+        tag: str | None = None,
+    ) -> AsyncGenerator[Standing, None]:
+        """The lines of one unity from the first to the last, asked for window by window. All are of one moment: that of
+        the first window."""
+        offset, lines = 0, 1
+        while offset < lines:
+            window = Slice(offset, LINES_MAX)
+            part = await self.show_standings(slug, ranking_id, window, unity_id=unity_id, at=at, since=since, tag=tag)
+            (unity,) = part.unities
+            for standing in unity.competitors_ranking:
+                yield standing
+            at = part.sequence
+            offset, lines = offset + LINES_MAX, unity.lines or 0
+
+    async def show_classification(
+        self,
+        slug: str,
+        ranking_id: int,
+        window: Window | None = None,
+        *,
+        at: Moment | None = None,
+        since: int | datetime | None = None,
+        tag: str | None = None,
+    ) -> Classification:
+        """As show_standings; without a window, the first 1,000 lines."""
+        query = {"tag": tag, **_at(at), **_since(since), **_window(window)}
+        path = _path(slug, "rankings", ranking_id, "classification")
+        return await self._payload(path, query, "classification", Classification)
+
+    async def show_form(
+        self,
+        slug: str,
+        ranking_id: int,
+        window: Window,
+        *,
+        last: int | None = None,
+        unity_id: int | None = None,
+        at: Moment | None = None,
+    ) -> Form:
+        """What the competitors of a window got in their `last` so many competitions."""
+        query = {"last": last, "unity": unity_id, **_at(at), **_window(window)}
+        return await self._payload(_path(slug, "rankings", ranking_id, "form"), query, "form", Form)
+
+    # ── The past ────────────────────────────────────────────────────────────────────────────────────────
+
+    async def list_history(
+        self,
+        slug: str,
+        ranking_id: int,
+        *,
+        unity: int | None = None,
+        competitor: int | None = None,
+        competition: int | None = None,
+        actor: int | None = None,
+        first: int | datetime | None = None,
+        last: int | datetime | None = None,
+    ) -> AsyncGenerator[HistoryLine, None]:
+        """Every delta from `first` to `last`, each a sequence or a time, with the position before and after."""
+        query: _Fields = {"unity": unity, "competitor": competitor, "competition": competition}
+        query |= {"actor": actor, f"from_{_kind(first)}": first, f"to_{_kind(last)}": last, "limit": LINES_MAX}
+        path = _path(slug, "rankings", ranking_id, "history")
+        while True:
+            body = await self._read(path, query)
+            page = msgspec.json.decode(body, type=_HistoryPage)
+            for line in page.history:
+                yield line
+            if page.next is None:
+                return
+            query["after"] = page.next
+
+    async def explain(
+        self,
+        slug: str,
+        ranking_id: int,
+        competitor: int,
+        *,
+        unity: int | None = None,
+        start: int | None = None,
+        end: int | None = None,
+    ) -> Explanation:
+        """Why the competitor has this place: the steps from after the event `start` to after the event `end`."""
+        query = {"competitor": competitor, "unity": unity, "from": start, "to": end}
+        return await self._payload(_path(slug, "rankings", ranking_id, "explain"), query, "explanation", Explanation)
+
+    def follow(
+        self,
+        slug: str,
+        *,
+        after: int | str | None = None,
+        ranking: int | None = None,
+        kinds: Iterable[str] = (),
+        speed: float | None = None,
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """The events after `after` (an id, a sequence, or "head": what is new), those there are and then each as it is
+        committed, across lost connections, each once. Only of this ranking, of these kinds. `speed` plays the past.
+
+        Leave the loop within `contextlib.aclosing` to end the connection at once."""
+        query = _texts({"ranking": ranking, "kinds": [*kinds] or None, "speed": speed})
+        return follow(self._sender, f"/tournament/{quote(slug, safe='')}/events", query, after)
+
+    async def create_ticket(self, slug: str) -> Ticket:
+        """What opens one stream in the place of the token, for a browser."""
+        reply = await self._sender.send(Request(method="POST", path=_path(slug, "tickets"), body=b"{}", headers=_JSON))
+        return _decoded(reply.body, "ticket", Ticket)
+
+    # ── The public ──────────────────────────────────────────────────────────────────────────────────────
+
+    async def show_publication(self, slug: str) -> Publication:
+        return await self._payload(_path(slug, "publication"), {}, "publication", Publication)
+
+    async def change_publication(
+        self,
+        slug: str,
+        *,
+        published: bool | None = None,
+        freeze: int | Literal["now"] | None = None,
+        reveal: int | Literal["next", "all"] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Done:
+        """One of them. Needs scope `admin`."""
+        fields = {"published": published, "freeze": freeze, "reveal": reveal}
+        return await self._change("PUT", _path(slug, "publication"), fields, Done, idempotency_key)
+
+    # ── What they have in common ────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _sender(self) -> Sender:
+        if self._session is None:
+            raise RuntimeError("use the client within `async with`")
+        return Sender(self._session, self._address, self._token, self._patience)
+
+    async def _read(self, path: str, query: Mapping[str, object]) -> bytes:
+        return (await self._sender.send(Request(method="GET", path=path, query=_texts(query)))).body
+
+    async def _payload(self, path: str, query: Mapping[str, object], key: str, kind: type[_T]) -> _T:
+        return _decoded(await self._read(path, query), key, kind)
+
+    async def _resource(self, path: str, key: str, kind: type[_R], query: Mapping[str, str] = {}) -> _R:
+        reply = await self._sender.send(Request(method="GET", path=path, query=query))
+        return msgspec.structs.replace(_decoded(reply.body, key, kind), etag=reply.headers["ETag"])
+
+    async def _items(
+        self,
+        path: str,
+        query: Mapping[str, object],
+        key: str,
+        items: str,
+        after: int,
+        *,
+        per_page: int | None = PAGE_ITEMS,
+    ) -> AsyncGenerator[Raw, None]:
+        """The items of a list after the item `after`, page by page."""
+        following: int | None = after
+        while following is not None:
+            page = await self._payload(path, {**query, "per_page": per_page, "after": following}, key, dict[str, Raw])
+            for item in msgspec.json.decode(page[items], type=list[Raw]):
+                yield item
+            following = msgspec.json.decode(page["next"])
+
+    async def _change(
+        self,
+        method: str,
+        path: str,
+        fields: Struct | Mapping[str, object],
+        kind: type[_D],
+        key: str | None,
+        if_match: str | None = None,
+    ) -> _D:
+        if not isinstance(fields, Struct):
+            fields = {name: value for name, value in fields.items() if value is not None}
+        headers = _JSON | {"Prefer": "return=minimal"}
+        if if_match is not None:
+            headers["If-Match"] = if_match
+        body = msgspec.json.encode(fields)
+        request = Request(method=method, path=path, body=body, headers=headers, key=key or new_key())
+        return _made(await self._sender.send(request), kind)
+
+
+class _HistoryPage(Struct, frozen=True):
+    history: tuple[HistoryLine, ...]
+    next: str | None
+
+
+_JSON: Final = {"Content-Type": "application/json"}
+_BRIEF: Final = {"omit": "competitors"}
+
+
+def _path(slug: str, *parts: str | int) -> str:
+    return f"/tournament/{quote(slug, safe='')}/{'/'.join(map(str, parts))}.json"
+
+
+def _decoded(body: bytes, key: str, kind: type[_T]) -> _T:
+    """The payload of an answer."""
+    return msgspec.json.decode(msgspec.json.decode(body, type=dict[str, Raw])[key], type=kind)
+
+
+def _made(reply: Reply, kind: type[_D]) -> _D:
+    """What the answer to a change says: the ids that its body names, and the event that its headers do."""
+    said: dict[str, Any] = msgspec.json.decode(reply.body)
+    said["sequence"] = int(reply.headers["Tallybook-Sequence"])
+    said["is_replay"] = reply.headers.get("Idempotency-Replayed") == "true"
+    return msgspec.convert(said, kind)
+
+
+def _texts(query: Mapping[str, object]) -> dict[str, str]:
+    """The parameters as texts, without those that are None."""
+    return {name: _text(value) for name, value in query.items() if value is not None}
+
+
+def _text(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case datetime():
+            return utc_text(value)
+        case AtVersion(unity_id, version):
+            return f"{unity_id}:{version}"
+        case list() | tuple():
+            return ",".join(map(str, value))
+    return str(value)
+
+
+def _at(moment: Moment | None) -> dict[str, object]:
+    return {"version" if isinstance(moment, AtVersion) else f"at_{_kind(moment)}": moment}
+
+
+def _since(moment: int | datetime | None) -> dict[str, object]:
+    return {"since_time" if isinstance(moment, datetime) else "since": moment}
+
+
+def _kind(moment: object) -> str:
+    return "time" if isinstance(moment, datetime) else "sequence"
+
+
+def _window(window: Window | None) -> dict[str, object]:
+    return {} if window is None else msgspec.structs.asdict(window)
+
+
+def _lines(deltas: Iterable[Delta]) -> list[dict[str, object]]:
+    """The deltas, in the order given, those that follow each other of one competitor together."""
+    return [
+        {"competitor_id": competitor, "unities": [{"unity_id": one.unity_id, "delta": one.delta} for one in of_one]}
+        for competitor, of_one in groupby(deltas, lambda delta: delta.competitor_id)
+    ]

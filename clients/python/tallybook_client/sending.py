@@ -1,0 +1,195 @@
+"""One call, sent as often as it takes: it ends with an answer, or with what is known of it.
+
+A change carries one idempotency key through all its attempts, so the service makes it once. What may be tried again is
+an answer that is none (408, 429, 5xx) and a connection that was lost. Everything else is definite.
+"""
+
+import asyncio
+import random
+import re
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from aiohttp import (
+    ClientConnectorError,
+    ClientError,
+    ClientHandlerType,
+    ClientOSError,
+    ClientRequest,
+    ClientResponse,
+    ClientSession,
+    ClientTimeout,
+    ConnectionTimeoutError,
+    DummyCookieJar,
+    ServerDisconnectedError,
+)
+from msgspec import Struct
+from yarl import URL
+
+from tallybook_client.errors import (
+    REFUSALS,
+    CallFailed,
+    Conflict,
+    Fault,
+    NotFound,
+    OutcomeUnknown,
+    PreconditionFailed,
+    Refused,
+    Unacceptable,
+    Unavailable,
+)
+
+CONNECT_SECONDS_MAX: Final = 10.0
+SILENCE_SECONDS_MAX: Final = 30.0
+"""A write is answered within 16 s, a read within 20 s; a long answer goes on from there. A silent stream says something
+every 15 s."""
+_TIMEOUT: Final = ClientTimeout(total=None, sock_connect=CONNECT_SECONDS_MAX, sock_read=SILENCE_SECONDS_MAX)
+_NOT_SENT: Final = (ClientConnectorError, ConnectionTimeoutError)
+_SETTLED: Final = (NotFound, Conflict, PreconditionFailed, Unacceptable)
+"""These say of every earlier sending with the same key that it was not applied, and never will be."""
+_RETRY_AFTER: Final = re.compile("[0-9]{1,6}")
+
+
+def open_session() -> ClientSession:
+    return ClientSession(timeout=_TIMEOUT, cookie_jar=DummyCookieJar(), middlewares=(_sent_once,))
+
+
+async def _sent_once(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
+    """Sends a request once. When a kept connection is lost, aiohttp would send a PUT again by itself: a refusal of the
+    second sending would then be taken for the answer to both."""
+    try:
+        return await handler(request)
+    except _NOT_SENT:
+        raise
+    except (ClientOSError, ServerDisconnectedError) as error:
+        raise ClientError(str(error)) from error
+
+
+class Patience(Struct, frozen=True, kw_only=True):
+    """How often a call is tried again, and how long.
+
+    The first pause between attempts is of `pause_seconds` at most, the next ones of twice as long each, up to
+    `pause_seconds_max`. How long within that, chance says, so that many clients do not come back at once. The seconds
+    of a `Retry-After` are waited before that."""
+
+    attempts_max: int = 10
+    seconds_max: float = 60.0
+    pause_seconds: float = 0.2
+    pause_seconds_max: float = 10.0
+
+
+class Attempts:
+    """The attempts of one call, or of one connection to a stream."""
+
+    def __init__(self, patience: Patience) -> None:
+        self._patience = patience
+        self._made = 0
+        self._ends_at = time.monotonic() + patience.seconds_max
+
+    async def pause(self, retry_after_seconds: int | None) -> bool:
+        """Waits for the next attempt. False, at once: there is none any more, or the service asked for a longer wait
+        than there is time."""
+        patience = self._patience
+        self._made += 1
+        longest = min(patience.pause_seconds_max, patience.pause_seconds * 2 ** min(self._made - 1, 30))
+        seconds = (retry_after_seconds or 0) + random.uniform(0, longest)  # noqa: S311 - no secret
+        if self._made >= patience.attempts_max or time.monotonic() + seconds > self._ends_at:
+            return False
+        await asyncio.sleep(seconds)
+        return True
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """`path` is below the address of the service, encoded. `key` is that of a change; None: it changes nothing."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = {}
+    body: bytes | None = None
+    headers: Mapping[str, str] = {}
+    key: str | None = None
+
+
+class Reply(Struct, frozen=True):
+    """A 200."""
+
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Problem(Struct, frozen=True):
+    """The body of any other answer."""
+
+    message: str
+    errors: tuple[Fault, ...] = ()
+
+
+class Sender:
+    """Sends requests to one service, with one token."""
+
+    def __init__(self, session: ClientSession, address: URL, token: str, patience: Patience) -> None:
+        self._session = session
+        self._address = str(address).rstrip("/")
+        self._bearer = {"Authorization": f"Bearer {token}"}
+        self.patience = patience
+
+    def open(self, request: Request) -> Any:
+        """The context of one attempt: its response, whose body is still to be read."""
+        keyed = {} if request.key is None else {"Idempotency-Key": request.key}
+        return self._session.request(
+            request.method,
+            URL(f"{self._address}{request.path}", encoded=True),
+            params=dict(request.query),
+            data=request.body,
+            headers={**self._bearer, **keyed, **request.headers},
+            allow_redirects=False,
+        )
+
+    async def send(self, request: Request) -> Reply:
+        """The 200 to this request. Raises CallFailed."""
+        attempts = Attempts(self.patience)
+        is_unknown = False
+        while True:
+            failure: CallFailed
+            try:
+                async with self.open(request) as response:
+                    body = await response.read()
+                if response.status == 200:
+                    return Reply(response.headers, body)
+                failure = failure_of(response, body)
+                is_unknown |= response.status >= 500 and response.status != 503
+            except (ClientError, TimeoutError) as error:
+                failure = lost(error)
+                is_unknown |= not isinstance(error, _NOT_SENT)
+            if isinstance(failure, Unavailable) and await attempts.pause(failure.retry_after_seconds):
+                continue
+            if request.key is not None and is_unknown and not isinstance(failure, _SETTLED):
+                raise OutcomeUnknown(
+                    failure.message, request.key, status=failure.status, errors=failure.errors
+                ) from failure
+            raise failure
+
+
+def failure_of(response: ClientResponse, body: bytes) -> CallFailed:
+    """What an answer other than 200 says: Unavailable if it may be tried again, else Refused; of what is not the
+    service's own answer, no subclass of it."""
+    status = response.status
+    refusal = REFUSALS.get(status, Refused)
+    try:
+        problem = msgspec.json.decode(body, type=Problem)
+    except msgspec.DecodeError:  # a proxy's
+        problem, refusal = Problem(response.reason or "not answered by the service"), Refused
+    if status in (408, 429) or status >= 500:
+        retry_after = response.headers.get("Retry-After", "")
+        seconds = int(retry_after) if _RETRY_AFTER.fullmatch(retry_after) else None
+        return Unavailable(problem.message, status=status, errors=problem.errors, retry_after_seconds=seconds)
+    return refusal(problem.message, status=status, errors=problem.errors)
+
+
+def lost(error: Exception) -> Unavailable:
+    """The failure of a connection."""
+    failure = Unavailable(f"no answer: {error or type(error).__name__}")
+    failure.__cause__ = error
+    return failure

@@ -1,0 +1,418 @@
+"""What is sent and what is answered, in the words of the documentation.
+
+Times are aware, in UTC: answers write most of them without a zone. Fields that a later version adds are passed over.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence as Items
+from datetime import UTC, datetime
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, field
+
+
+def utc_text(moment: datetime) -> str:
+    """The time as it is sent, as exact as it is: without a fraction, it is the whole second. Raises ValueError if it is
+    not aware."""
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment!r} must be aware: say its time zone")
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+# ── What is sent ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Delta(Struct, frozen=True):
+    """Points for a competitor in a unity."""
+
+    competitor_id: int
+    unity_id: int
+    delta: int
+
+
+class NewCompetitor(Struct, frozen=True, omit_defaults=True):
+    name: str
+    tags: Items[str] = ()
+    color: str | None = None
+    parent: int | None = None
+
+
+class NewCompetition(Struct, frozen=True, omit_defaults=True):
+    """`result` is a text, or one by competitor. `winner` is the id of a participant. Raises ValueError if `started_at`
+    is not aware."""
+
+    group_id: int
+    participants: Items[int] = ()
+    started_at: datetime | None = None
+    location: str | None = None
+    result: str | Mapping[int, str] | None = None
+    winner: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.started_at is not None:
+            utc_text(self.started_at)
+
+
+class Criterion(Struct, frozen=True, omit_defaults=True):
+    """One step of a classification: the totals of a unity; of only the `best` so many competitions, or of those `among`
+    the tied."""
+
+    unity: int
+    best: int | None = None
+    among: Literal["tied"] | None = None
+
+
+# ── Which lines, and when ───────────────────────────────────────────────────────────────────────────────
+
+
+class Top(Struct, frozen=True):
+    """The first lines."""
+
+    top: int
+
+
+class Around(Struct, frozen=True):
+    """The line of a competitor, with `span` above it and `span` below it."""
+
+    around: int
+    span: int
+
+
+class Only(Struct, frozen=True):
+    """The lines of these competitors, in this order."""
+
+    competitors: tuple[int, ...]
+
+
+class Slice(Struct, frozen=True):
+    """`limit` lines after the first `offset`."""
+
+    offset: int
+    limit: int
+
+
+Window = Top | Around | Only | Slice
+
+
+class AtVersion(Struct, frozen=True):
+    """The moment at which a unity had this version."""
+
+    unity_id: int
+    version: int
+
+
+Moment = int | datetime | AtVersion
+"""After the event of this sequence; after all events of this time, which must be aware; at a version."""
+
+
+# ── Answers ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Shape(Struct, frozen=True):
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if isinstance(value, datetime) and value.tzinfo is None:
+                msgspec.structs.force_setattr(self, name, value.replace(tzinfo=UTC))
+
+
+class Tag(Struct, frozen=True):
+    name: str
+
+
+class Competitor(_Shape, frozen=True, kw_only=True):
+    """`level`, `lft`, `rgt`: depth and nested-set bounds in the hierarchy of parents. `etag`, of one that was asked for
+    by itself: what `if_match` takes."""
+
+    id: int
+    name: str
+    tags: tuple[Tag, ...]
+    color: str
+    level: int
+    lft: int
+    rgt: int
+    created_at: datetime
+    updated_at: datetime
+    etag: str | None = None
+
+
+class Participant(_Shape, frozen=True, kw_only=True):
+    competitor_id: int
+    competitor: Competitor
+    winner: bool
+    result: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class Competition(_Shape, frozen=True, kw_only=True):
+    """`voided_at`: since when it does not count; None: it counts. `etag` as in Competitor."""
+
+    id: int
+    group_id: int
+    started_at: datetime
+    location: str
+    participants: tuple[Participant, ...]
+    result: str | dict[int, str] | None
+    has_result: bool
+    created_at: datetime
+    updated_at: datetime
+    voided_at: datetime | None
+    etag: str | None = None
+
+
+class Unity(Struct, frozen=True, kw_only=True):
+    """`general`: it is the main one. `sort`: which totals are better, the highest (DESC) or the lowest (ASC)."""
+
+    id: int
+    name: str
+    position: int
+    general: bool
+    sort: Literal["ASC", "DESC"]
+
+
+class Ranking(_Shape, frozen=True, kw_only=True):
+    """`competitors`: None: they were not asked for. `etag` as in Competitor."""
+
+    id: int
+    name: str
+    description: str | None
+    closed_at: datetime | None
+    general: bool
+    position: str
+    unities: tuple[Unity, ...]
+    competitors: tuple[Competitor, ...] | None = None
+    etag: str | None = None
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """`overall`, in a sub-table: the position in the whole. `moved`, if it was asked for: places gained since then;
+    None: there was no such line."""
+
+    competitor_id: int
+    position: int
+    total: int
+    overall: int | UnsetType = UNSET
+    moved: int | None | UnsetType = UNSET
+
+
+class UnityStandings(Struct, frozen=True, kw_only=True):
+    """`lines`, in a window: how many there are in all."""
+
+    name: str
+    version: int
+    competitors_ranking: tuple[Standing, ...]
+    general: bool
+    lines: int | UnsetType = UNSET
+
+
+class Standings(_Shape, frozen=True, kw_only=True):
+    """A ranking with its standings after the event `sequence`."""
+
+    id: int
+    name: str
+    description: str | None
+    closed_at: datetime | None
+    competitors: tuple[Competitor, ...]
+    unities: tuple[UnityStandings, ...]
+    sequence: int
+    recorded_at: datetime
+
+
+class ClassificationLine(Struct, frozen=True, kw_only=True):
+    """`values`: one for each criterion; None: it was not needed. `decided_by`: which criterion, from 0, parts the line
+    from the one above it. The others as in Standing."""
+
+    competitor_id: int
+    position: int
+    values: tuple[int | None, ...]
+    decided_by: int | None
+    overall: int | UnsetType = UNSET
+    moved: int | None | UnsetType = UNSET
+
+
+class Classification(_Shape, frozen=True, kw_only=True):
+    criteria: tuple[Criterion, ...]
+    sequence: int
+    recorded_at: datetime
+    lines: int
+    standings: tuple[ClassificationLine, ...]
+
+
+class CompetitionSum(Struct, frozen=True, kw_only=True):
+    competition_id: int
+    sum: int
+
+
+class CompetitorForm(Struct, frozen=True, kw_only=True):
+    competitor_id: int
+    competitions: tuple[CompetitionSum, ...]
+
+
+class Form(_Shape, frozen=True, kw_only=True):
+    """What competitors got in their last competitions, the newest last."""
+
+    unity_id: int
+    version: int
+    sequence: int
+    recorded_at: datetime
+    lines: int
+    competitors: tuple[CompetitorForm, ...]
+
+
+class UnityStanding(Struct, frozen=True, kw_only=True):
+    id: int
+    name: str
+    version: int
+    position: int
+    total: int
+    lines: int
+
+
+class RankingStandings(Struct, frozen=True, kw_only=True):
+    """The lines of one competitor in a ranking."""
+
+    id: int
+    name: str
+    unities: tuple[UnityStanding, ...]
+
+
+class HistoryLine(_Shape, frozen=True, kw_only=True):
+    """One delta. One that has `criteria` is a declaration of the classification, and says nothing of a delta."""
+
+    sequence: int
+    recorded_at: datetime
+    actor: int
+    competitor_id: int | None
+    unity_id: int | None
+    competition_id: int | None
+    delta: int | None
+    total: int | None
+    position_before: int | None
+    position_after: int | None
+    reverses: int | None
+    reason: str | None
+    criteria: tuple[Criterion, ...] | UnsetType = UNSET
+
+
+class ExplanationPlace(_Shape, frozen=True, kw_only=True):
+    sequence: int
+    recorded_at: datetime | None
+    position: int | None
+    total: int
+
+
+class Overtaking(Struct, frozen=True, kw_only=True):
+    """`who` passed `whom`, or drew level with them if `level`."""
+
+    who: int
+    whom: int
+    level: bool
+    who_total: int
+    whom_total: int
+
+
+class ExplanationStep(_Shape, frozen=True, kw_only=True):
+    sequence: int
+    recorded_at: datetime
+    actor: int
+    cause: str
+    competition_id: int | None
+    reverses: int | None
+    reason: str | None
+    delta: int | None
+    total: int
+    position_before: int | None
+    position_after: int | None
+    overtakings: tuple[Overtaking, ...]
+
+
+class Neighbours(Struct, frozen=True, kw_only=True):
+    criteria: tuple[Criterion, ...]
+    standings: tuple[ClassificationLine, ...] | None
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """Why a competitor has this place. `next`: the `start` for the rest of the steps; None: there is none."""
+
+    competitor_id: int
+    unity_id: int
+    start: ExplanationPlace = field(name="from")
+    end: ExplanationPlace = field(name="to")
+    steps: tuple[ExplanationStep, ...]
+    classification: Neighbours | None
+    next: int | None
+
+
+class StandingMove(Struct, frozen=True, kw_only=True):
+    competitor_id: int
+    name: str
+    position_before: int | None
+    total_before: int | None
+    position_after: int | None
+    total_after: int | None
+
+
+class ClassificationMove(Struct, frozen=True, kw_only=True):
+    competitor_id: int
+    name: str
+    position_before: int | None
+    position_after: int | None
+
+
+class ComparedUnity(Struct, frozen=True, kw_only=True):
+    id: int
+    name: str
+    moves: tuple[StandingMove, ...]
+
+
+class ComparedRanking(Struct, frozen=True, kw_only=True):
+    """Who would move. `classification`: where one is declared."""
+
+    id: int
+    name: str
+    unities: tuple[ComparedUnity, ...]
+    classification: tuple[ClassificationMove, ...] | UnsetType = UNSET
+
+
+class Publication(Struct, frozen=True, kw_only=True):
+    """`frozen_at`: None: nothing is held. `public_end`: the last event that the public sees; None: it sees nothing."""
+
+    published: bool
+    frozen_at: int | None
+    public_end: int | None
+
+
+class Ticket(_Shape, frozen=True, kw_only=True):
+    ticket: str
+    expires_at: datetime
+
+
+# ── What a change has made ──────────────────────────────────────────────────────────────────────────────
+
+
+class Done(Struct, frozen=True, kw_only=True):
+    """A change is on disk. `sequence`: that of its event, the last one of several. `is_replay`: it was done before,
+    under the same key."""
+
+    sequence: int
+    is_replay: bool
+
+
+class Made(Done, frozen=True, kw_only=True):
+    """`id`: what was made."""
+
+    id: int
+
+
+class MadeSeveral(Done, frozen=True, kw_only=True):
+    """`ids`: what was made, in the order sent."""
+
+    ids: tuple[int, ...]
+
+
+class MadeRanking(Made, frozen=True, kw_only=True):
+    """`unity_id`: its main unity."""
+
+    unity_id: int

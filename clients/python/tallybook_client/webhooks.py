@@ -1,0 +1,73 @@
+"""Messages to webhooks: verified, then read. It follows the specification of Standard Webhooks."""
+
+import base64
+import hmac
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from tallybook_client.errors import WebhookRefused
+
+TOLERANCE_SECONDS: Final = 300
+BODY_BYTES_MAX: Final = 20_000
+_HEADERS: Final = ("webhook-id", "webhook-timestamp", "webhook-signature")
+
+
+class WebhookData(Struct, frozen=True, kw_only=True):
+    """`id` is the event's id in the stream. Of the others, those that the event does not name are None."""
+
+    tournament: str
+    tournament_id: int
+    sequence: int
+    id: str
+    ranking_id: int | None = None
+    unity_id: int | None = None
+    competition_id: int | None = None
+    competitor_id: int | None = None
+
+
+class WebhookMessage(Struct, frozen=True, kw_only=True):
+    """One event. `message_id` is the same each time that it is sent to this webhook: drop what you have had.
+    `timestamp` is when the event was recorded, in UTC."""
+
+    message_id: str = ""
+    type: str
+    timestamp: datetime
+    data: WebhookData
+
+
+_decode: Final = msgspec.json.Decoder(WebhookMessage).decode
+
+
+def verify_webhook(
+    secret: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    now: float | None = None,
+    tolerance_seconds: float = TOLERANCE_SECONDS,
+) -> WebhookMessage:
+    """The message, if it is from Tallybook and was sent within `tolerance_seconds` of `now` (Unix time in s).
+
+    `secret` is the `whsec_…` of the webhook. `headers` are those of the request, in any case of letters; `body` its
+    bytes as they came. Raises WebhookRefused, and ValueError for what is no secret.
+    """
+    key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    given = {name.lower(): value for name, value in headers.items()}
+    missing = [name for name in _HEADERS if name not in given]
+    if missing:
+        raise WebhookRefused(f"it lacks {', '.join(missing)}")
+    if len(body) > BODY_BYTES_MAX:
+        raise WebhookRefused(f"it has more than {BODY_BYTES_MAX} bytes")
+    message_id, sent_at, signatures = (given[name] for name in _HEADERS)
+    signed = f"{message_id}.{sent_at}.".encode(errors="replace") + body
+    expected = b"v1," + base64.b64encode(hmac.digest(key, signed, "sha256"))
+    if not any(hmac.compare_digest(one.encode(errors="replace"), expected) for one in signatures.split(" ")):
+        raise WebhookRefused("it is not from Tallybook, or was changed on the way")
+    if abs((time.time() if now is None else now) - int(sent_at)) > tolerance_seconds:
+        raise WebhookRefused("it is old, or a clock is wrong")
+    return msgspec.structs.replace(_decode(body), message_id=message_id)

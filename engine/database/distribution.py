@@ -1,0 +1,271 @@
+"""A database distributed by Citus: the tournaments' tables in shards on many nodes, the service's own on every node.
+
+There are two forms of a database. In the plain one every table is PostgreSQL's own. In the distributed one the rows of
+a tournament are together in one shard, and `tournament_id` says in which; the registry and what belongs to no
+tournament is copied to every node. The program is the same. It differs in three rules, which hold wherever
+`is_distributed` is asked:
+
+- A statement about tournaments is about one of them, and says which in each table that it names. Then it goes to that
+  tournament's node, whatever it asks. So what one statement would ask of several is asked one by one.
+- What is committed for several tournaments would be committed in two phases. So each has a commit of its own.
+- Nodes have no moment in common. So what has to be of one moment is of one tournament.
+
+Any node answers any statement. Only the coordinator's session can draw ids, hold the one lock of all deliverers of
+webhooks, and change the schema.
+
+Nodes speak to each other as the role that asks. So the service's role may log in here, and has settings of its own on
+every node: what is set in a session stays on the node that the session is with.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+import asyncpg
+from asyncpg import Connection
+
+from engine.domain.errors import StartupRefused
+
+NODES_MIN: Final = 2
+"""Nodes that hold shards, below which there is nothing to distribute to."""
+SHARDS_MAX: Final = 1_024
+NODE_SETTINGS: Final = {
+    "search_path": "tallybook",
+    "timezone": "UTC",
+    "lock_timeout": "500ms",
+    "jit": "off",
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "lc_messages": "C",
+}
+"""Settings of the service's role for its sessions between nodes; why, `engine/database/pool.py` says. Citus passes a
+warning on only if it is in English, and a node may warn that its standby has not confirmed a commit."""
+COPIED: Final = ("tournament", "token", "session", "stopped", "migration")
+"""Tables that every node has a copy of: they are read often, written seldom, and some belong to no tournament."""
+
+WORKER_NODE: Final = "The address is that of a worker node of Citus; this command needs the coordinator's."
+
+_HAS_CITUS: Final = "SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL"
+_HAS_SHARDS: Final = """
+    SELECT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('tallybook.append_lock'))
+"""
+# Citus hides the shards themselves. `h`: by the hash of a column; `n`: none, a copy on each node, or local.
+_TABLES: Final = """
+    SELECT
+        c.relname AS name,
+        a.attname = 'tournament_id' AS of_tournaments,
+        CASE WHEN p.partmethod = 'h' THEN 'sharded' WHEN p.repmodel = 't' THEN 'copied' ELSE 'plain' END AS form,
+        p.partmethod IS NULL OR p.partmethod <> 'h' OR p.colocationid = (
+            SELECT colocationid FROM pg_dist_partition WHERE logicalrelid = to_regclass('tallybook.append_lock')
+        ) AS together
+    FROM pg_class AS c
+    JOIN pg_index AS i ON i.indrelid = c.oid AND i.indisprimary
+    JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
+    LEFT JOIN pg_dist_partition AS p ON p.logicalrelid = c.oid
+    WHERE c.relnamespace = 'tallybook'::regnamespace AND c.relkind = 'r'
+    ORDER BY c.relname <> 'append_lock', c.relname
+"""
+_IS_COORDINATOR: Final = "SELECT groupid = 0 FROM pg_dist_local_group"
+_NODES: Final = "SELECT count(*) FROM pg_dist_node WHERE isactive AND noderole = 'primary' AND shouldhaveshards"
+_COORDINATOR_IS_KNOWN: Final = "SELECT EXISTS (SELECT FROM pg_dist_node WHERE groupid = 0)"
+_MAY: Final = """
+    SELECT pg_has_role(n.nspowner, 'MEMBER') AND (r.rolsuper OR r.rolcreaterole)
+    FROM pg_namespace AS n
+    CROSS JOIN pg_roles AS r
+    WHERE n.nspname = 'tallybook' AND r.rolname = current_user
+"""
+_IS_SERVED: Final = """
+    SELECT EXISTS (
+        SELECT
+        FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name ~ '^tallybook (api|serve|worker)'
+    )
+"""
+_LET_LOG_IN: Final = "ALTER ROLE tallybook_service LOGIN"
+_SET: Final = """
+    SELECT format('ALTER ROLE tallybook_service IN DATABASE %I SET %s = %L', current_database(), $1::text, $2::text)
+"""
+_BECOME: Final = "SET LOCAL ROLE tallybook_service"
+_REACHED: Final = "SELECT success, result FROM run_command_on_all_nodes('SELECT 1') ORDER BY success LIMIT 1"
+_BEGIN: Final = """
+    SET LOCAL search_path = tallybook, public;
+    SET LOCAL client_min_messages = error;
+    SET LOCAL lock_timeout = '5s';
+    SET LOCAL statement_timeout = 0;
+    SET LOCAL citus.enable_unsafe_triggers = on;
+    SET LOCAL citus.multi_shard_modify_mode = 'sequential'
+"""
+# What was in a table stays on the coordinator too, unseen, until it is removed. Its trigger would refuse that.
+_LET_EMPTY: Final = "SET LOCAL session_replication_role = replica"
+_EMPTY: Final = "SELECT truncate_local_data_after_distributing_table($1::text::regclass)"
+_MAY_SET: Final = """
+    SELECT has_parameter_privilege('session_replication_role', 'SET') AND has_parameter_privilege('lc_messages', 'SET')
+"""
+_SHARDS: Final = "SELECT set_config('citus.shard_count', $1, true)"
+_COPY: Final = "SELECT create_reference_table($1)"
+_SHARD_FIRST: Final = "SELECT create_distributed_table($1, 'tournament_id', colocate_with := 'none')"
+_SHARD: Final = "SELECT create_distributed_table($1, 'tournament_id', colocate_with := 'append_lock')"
+# A call of these goes to the node of its tournament as a whole, within a transaction too.
+_FUNCTIONS: Final = """
+    SELECT p.oid::regprocedure::text AS signature, coalesce(d.force_delegation, false) AS is_sent
+    FROM pg_proc AS p
+    LEFT JOIN pg_catalog.pg_dist_object AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
+    WHERE p.pronamespace = 'tallybook'::regnamespace AND (
+        p.proname = 'refuse_keys' OR (p.proname = 'append_block' AND 'p_unseen_bytes' = ANY(p.proargnames))
+    )
+"""
+_SEND: Final = """
+    SELECT create_distributed_function(
+        $1::text::regprocedure, 'p_tournament_id', colocate_with := 'append_lock', force_delegation := true
+    )
+"""
+
+# Citus gives its nodes the views without what had been granted on them.
+_GRANT_VIEWS: Final = """
+    SELECT format('GRANT SELECT ON %s TO tallybook_service', string_agg(quote_ident(relname), ', '))
+    FROM pg_class
+    WHERE relnamespace = 'tallybook'::regnamespace AND relkind = 'v'
+        AND has_table_privilege('tallybook_service', oid, 'SELECT')
+"""
+
+
+class DatabaseForm(StrEnum):
+    """How a database is made."""
+
+    PLAIN = "plain"
+    DISTRIBUTED = "distributed"
+    MIXED = "mixed"
+    """Some tables or functions are distributed, and others that should be are not."""
+
+
+class ServiceConnection(Connection):  # type: ignore[misc] # the driver has no types
+    """A connection that knows whether its database is distributed, and whether it leads to the coordinator, as that of
+    a plain one does."""
+
+    is_distributed = False
+    is_coordinator = True
+
+
+def is_distributed(connection: Connection) -> bool:
+    """Whether the database is distributed, as the service's connections know."""
+    return bool(getattr(connection, "is_distributed", False))
+
+
+def is_coordinator(connection: Connection) -> bool:
+    """Whether the connection leads to the coordinator, or to a plain database, as the service's connections know."""
+    return bool(getattr(connection, "is_coordinator", True))
+
+
+async def recognize(connection: ServiceConnection) -> None:
+    """Has the connection know where it leads."""
+    connection.is_distributed = await has_shards(connection)
+    if connection.is_distributed:
+        connection.is_coordinator = bool(await connection.fetchval(_IS_COORDINATOR))
+
+
+async def has_shards(connection: Connection) -> bool:
+    """Whether the tables of tournaments are distributed, if there are any."""
+    return await connection.fetchval(_HAS_CITUS) and bool(await connection.fetchval(_HAS_SHARDS))
+
+
+async def form_of(connection: Connection) -> DatabaseForm:
+    """The form of a migrated database."""
+    if not await connection.fetchval(_HAS_CITUS):
+        return DatabaseForm.PLAIN
+    tables = await connection.fetch(_TABLES)
+    if all(table["form"] == "plain" for table in tables):
+        return DatabaseForm.PLAIN
+    are_placed = all(table["form"] == _wanted(table) and table["together"] for table in tables)
+    are_sent = all(function["is_sent"] for function in await connection.fetch(_FUNCTIONS))
+    return DatabaseForm.DISTRIBUTED if are_placed and are_sent else DatabaseForm.MIXED
+
+
+def _wanted(table: asyncpg.Record) -> str:
+    if table["name"] in COPIED:
+        return "copied"
+    assert table["of_tournaments"], f"{table['name']} belongs to no tournament: is it copied?"
+    return "sharded"
+
+
+async def refuse_worker_node(connection: Connection) -> None:
+    """Raises StartupRefused if the address leads to a node of Citus that is not the coordinator."""
+    if await connection.fetchval(_HAS_CITUS) and not await connection.fetchval(_IS_COORDINATOR):
+        raise StartupRefused(WORKER_NODE)
+
+
+async def refuse_half_distributed(connection: Connection) -> None:
+    """Raises StartupRefused if some tables of a migrated database are distributed, and others are not."""
+    if await form_of(connection) is DatabaseForm.MIXED:
+        raise StartupRefused(
+            "Some tables of the database are distributed, and others are not yet; run `tallybook migrate --distribute`."
+        )
+
+
+async def refuse_undistributable(connection: Connection) -> None:
+    """Raises StartupRefused if this database cannot be distributed. `connection` is of the schema's owner."""
+    if not await connection.fetchval(_HAS_CITUS):
+        raise StartupRefused(
+            "The database has no extension citus; an administrator must load it on every node "
+            "(shared_preload_libraries), and run there: CREATE EXTENSION citus;"
+        )
+    if not await connection.fetchval(_IS_COORDINATOR):
+        raise StartupRefused(WORKER_NODE)
+    nodes = await connection.fetchval(_NODES)
+    if nodes < NODES_MIN:
+        raise StartupRefused(
+            f"Citus knows {nodes} nodes that hold shards, and {NODES_MIN} are the least; add nodes on the coordinator: "
+            "SELECT citus_add_node('<address>', <port>);"
+        )
+    if not await connection.fetchval(_COORDINATOR_IS_KNOWN):
+        raise StartupRefused(
+            "The nodes do not know their coordinator; run there: SELECT citus_set_coordinator_host('<address>');"
+        )
+    if not (await connection.fetchval(_MAY) and await connection.fetchval(_MAY_SET)):
+        raise StartupRefused(
+            "This login may not distribute the database: it must own the schema tallybook, and be allowed to change "
+            "roles and to set session_replication_role and lc_messages; run `tallybook migrate --distribute` as a "
+            "superuser."
+        )
+
+
+async def distribute(connection: Connection, *, shards: int) -> list[str]:
+    """Brings a migrated database into the distributed form, or back after a migration; returns the names of the tables
+    that it moved. All is moved in one commit, or nothing. `shards`: how many parts the tables of tournaments have,
+    if they have none yet.
+
+    `connection` is of the schema's owner. Nobody appends meanwhile: tables are locked. Raises StartupRefused.
+    """
+    await refuse_undistributable(connection)
+    if await form_of(connection) is not DatabaseForm.DISTRIBUTED and await connection.fetchval(_IS_SERVED):
+        raise StartupRefused("Processes of the service are connected to the database; stop them first.")
+    await _let_service_log_in(connection)
+    async with connection.transaction():
+        await connection.execute(_BEGIN)
+        await connection.fetchval(_SHARDS, str(shards))
+        moved = [table for table in await connection.fetch(_TABLES) if table["form"] != _wanted(table)]
+        for table in moved:
+            name = table["name"]
+            how = _COPY if name in COPIED else _SHARD_FIRST if name == "append_lock" else _SHARD
+            await connection.execute(how.replace("$1", f"'{name}'"))
+        for function in await connection.fetch(_FUNCTIONS):
+            if not function["is_sent"]:
+                await connection.execute(_SEND, function["signature"])
+        await connection.execute(_LET_EMPTY)
+        for table in moved:
+            await connection.fetchval(_EMPTY, table["name"])
+        await connection.execute(await connection.fetchval(_GRANT_VIEWS))
+    return [table["name"] for table in moved]
+
+
+async def _let_service_log_in(connection: Connection) -> None:
+    """Raises StartupRefused if the nodes do not let the service's role in."""
+    await connection.execute(_LET_LOG_IN)
+    for setting in NODE_SETTINGS.items():
+        await connection.execute(await connection.fetchval(_SET, *setting))
+    async with connection.transaction():
+        await connection.execute(_BECOME)
+        success, result = await connection.fetchrow(_REACHED)
+    if not success:
+        raise StartupRefused(
+            f"The nodes do not let each other in as tallybook_service ({result}); allow it in pg_hba.conf of every "
+            "node, for connections from the other nodes."
+        )

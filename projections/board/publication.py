@@ -1,0 +1,112 @@
+"""What the public sees of a tournament: a log that ends at one of its events.
+
+Pure. THE PUBLIC END. While a tournament is published, the public sees what its events up to the *public end* make, and
+nothing else: every public page, stream, picture and ETag is computed as if the log ended there. The public end is the
+head. A freeze holds it; a reveal moves it on, or ends the freeze. What was seen stays seen: while a tournament is
+published, its public end never falls.
+"""
+
+from collections.abc import Iterable
+from typing import assert_never
+
+import msgspec
+from msgspec import Struct
+
+from engine.domain import events
+from engine.domain.commands import NextReveal
+from engine.domain.events import Points, Recorded
+from engine.domain.terms import CompetitionId, Sequence
+
+PublicationEvent = (
+    events.TournamentPublished | events.TournamentUnpublished | events.PublicationFrozen | events.PublicationRevealed
+)
+
+_Revaluation = events.CompetitionVoided | events.CompetitionUnvoided
+
+
+class Publication(Struct, frozen=True, kw_only=True, gc=False):
+    """`frozen_at`: the event at which the public end is held. None: it is not; a tournament that is not published can
+    be frozen too. `seen_before`: the last sequence that the public had seen when the tournament was last unpublished;
+    0: never."""
+
+    published: bool = False
+    frozen_at: Sequence | None = None
+    seen_before: Sequence = Sequence(0)
+
+    def public_end(self, head: Sequence) -> Sequence | None:
+        """The last event that the public sees of a log that ends at `head`. None: it sees nothing, as the tournament is
+        not published.
+
+        For a live: `live.board.publication.public_end(live.head.sequence)`. Always ask the board at the head: that of
+        an earlier moment does not know of a later freeze.
+        """
+        if not self.published:
+            return None
+        return head if self.frozen_at is None else self.frozen_at
+
+    def seen(self, head: Sequence) -> Sequence:
+        """The last event of a log that ends at `head` that the public has ever seen; 0: none."""
+        return max(self.seen_before, self.public_end(head) or Sequence(0))
+
+    def after(self, sequence: Sequence, event: PublicationEvent) -> "Publication":
+        """What it is after the event of this sequence."""
+        match event:
+            case events.TournamentPublished():
+                return msgspec.structs.replace(self, published=True)
+            case events.TournamentUnpublished():
+                return msgspec.structs.replace(self, published=False, seen_before=self.seen(Sequence(sequence - 1)))
+            case events.PublicationFrozen():
+                return msgspec.structs.replace(self, frozen_at=event.at)
+            case events.PublicationRevealed():
+                return msgspec.structs.replace(self, frozen_at=event.to)
+            case _:
+                assert_never(event)
+
+    def fault(self, sequence: Sequence, event: PublicationEvent) -> str | None:
+        """What is wrong with an event of this sequence, which is to be folded next. None: nothing; it is as judging has
+        it."""
+        head = Sequence(sequence - 1)
+        match event:
+            case events.TournamentPublished() if self.published:
+                return "publishes what is published already"
+            case events.TournamentUnpublished() if not self.published:
+                return "unpublishes what is not published"
+            case events.PublicationFrozen() if self.frozen_at is not None:
+                return f"freezes what is frozen at {self.frozen_at} already"
+            case events.PublicationFrozen() if not self.seen(head) <= event.at <= head:
+                return f"freezes at {event.at}, which is not from {self.seen(head)} to {head}"
+            case events.PublicationRevealed() if self.frozen_at is None:
+                return "reveals what is not frozen"
+            case events.PublicationRevealed() if event.to is not None and not (self.frozen_at or 0) < event.to <= head:
+                return f"reveals up to {event.to}, which is not beyond {self.frozen_at} and up to {head}"
+        return None
+
+
+class NextRevealSearch:
+    """Finds the next competition that gave points after the event `held`, and where these end. It `take`s the events
+    that follow, in order, until it is `over` or there are no more. `held` None: nothing is held, and none is found.
+
+    The points of a competition end where it is voided or counts again. The points that this gives are revealed by a
+    step of their own.
+    """
+
+    def __init__(self, held: Sequence | None) -> None:
+        self.over = False
+        self._held = held
+        self._competition_id: CompetitionId | None = None
+        self._last: Sequence | None = None
+
+    def take(self, run: Iterable[Recorded]) -> None:
+        """Takes the next events."""
+        for recorded in run:
+            event = recorded.event
+            if isinstance(event, Points):
+                if event.competition_id is not None and self._competition_id in (None, event.competition_id):
+                    self._competition_id, self._last = event.competition_id, recorded.sequence
+            elif isinstance(event, _Revaluation) and event.competition_id == self._competition_id:
+                self.over = True
+                return
+
+    @property
+    def found(self) -> NextReveal:
+        return NextReveal(self._held, self._last)

@@ -1,0 +1,59 @@
+"""What competitors got in each competition, for the rankings of one tournament where somebody has asked for it: read
+from the log once, then kept current by the fold."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from weakref import WeakValueDictionary
+
+from engine.domain.events import Points
+from engine.domain.terms import RankingId, Sequence
+from engine.process.turns import Turn
+from projections.board.board import Board, give_sums
+from projections.board.competition_sums import CompetitionSums
+
+ReadSums = Callable[[RankingId, Sequence], Awaitable[CompetitionSums]]
+"""Reads the sums of a ranking from the log, as they were after an event."""
+
+
+class FollowedSums:
+    """`board` and `sequence` return those of the live, as they are now."""
+
+    def __init__(self, board: Callable[[], Board], sequence: Callable[[], Sequence]) -> None:
+        self._board = board
+        self._sequence = sequence
+        self._asking: WeakValueDictionary[RankingId, asyncio.Lock] = WeakValueDictionary()
+        self._missed: dict[RankingId, deque[Points]] = {}
+        self._followed: list[CompetitionSums] = []
+
+    def clear(self) -> None:
+        """Forgets what is followed. Call it when the board is replaced."""
+        self._followed.clear()
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes in memory, estimated."""
+        return sum([sums.size_bytes for sums in self._followed])
+
+    def note(self, points: Points) -> None:
+        """Call it for what is folded, because a reader of the log misses it."""
+        if self._missed and points.ranking_id in self._missed:
+            self._missed[points.ranking_id].append(points)
+
+    async def follow(self, ranking_id: RankingId, read: ReadSums) -> None:
+        """Returns when the board has the ranking's sums of competitions. Raises what `read` raises."""
+        async with self._asking.setdefault(ranking_id, asyncio.Lock()):
+            while (board := self._board()).rankings[ranking_id].competition_sums is None:
+                missed = self._missed[ranking_id] = deque[Points]()
+                try:
+                    sums = await read(ranking_id, self._sequence())
+                    turn = Turn()
+                    while missed:
+                        sums.count(missed.popleft())
+                        if turn.over:
+                            await turn.give_way()
+                    if board is self._board():  # else it was replaced, and what lies between was not noted
+                        give_sums(board, ranking_id, sums)
+                        self._followed.append(sums)
+                finally:
+                    del self._missed[ranking_id]

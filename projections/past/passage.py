@@ -1,0 +1,91 @@
+"""A passage of a ranking's history: a board, and the points that follow it, for those who fold them elsewhere.
+
+Pure. Within a passage nothing but points changes the ranking's table. So whoever has the totals at its beginning and
+its deltas knows the table after each of its events, by the position rule alone.
+"""
+
+from collections.abc import Generator, Iterable
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+
+from engine.domain import events
+from engine.domain.events import Event, Points, Recorded
+from engine.domain.terms import CompetitionId, RankingId, Sequence
+from projections.board.board import Board, Revisions, fold
+from projections.past.history import changes_order
+
+PASSAGE_EVENTS_MAX: Final = 1_000
+"""Events of a passage. Passages begin at multiples of this, unless something but points changes the table, or there are
+too many deltas."""
+PASSAGE_DELTAS_MAX: Final = 20_000
+"""Deltas of a passage. Those of one event more if that has so many by itself."""
+
+
+class Passage(Struct, frozen=True):
+    """`board` is that after the event `first`, 0: the empty one. `points` are the events that gave points in the
+    ranking after it, up to `last`. `starts`: when competitions began that were added between."""
+
+    board: Board
+    first: Sequence
+    last: Sequence
+    points: list[Recorded]
+    starts: dict[CompetitionId, datetime]
+
+    def clock(self, recorded: Recorded) -> datetime:
+        """When what an event of `points` tells of happened: when its competition began, else when it was recorded."""
+        competition_id = recorded.event.competition_id if isinstance(recorded.event, Points) else None
+        if competition_id is None:
+            return recorded.recorded_at
+        competition = self.board.competitions.get(competition_id)
+        before = recorded.recorded_at if competition is None else competition.started_at
+        return self.starts.get(competition_id, before)
+
+
+def passage_begin(at: Sequence) -> Sequence:
+    """From after which event the log is read for the passage that shows the event `at`."""
+    return Sequence((at - 1) // PASSAGE_EVENTS_MAX * PASSAGE_EVENTS_MAX)
+
+
+def passage(
+    board: Board, after: Sequence, run: Iterable[Recorded], ranking_id: RankingId, at: Sequence
+) -> Generator[None, None, Passage]:
+    """The passage that shows the event `at`: of a `run` that follows the event `after`, which `board` shows, what lies
+    between two changes of the table. Owns the board. With pauses for the turns of others."""
+    revisions = Revisions()
+    first = last = after
+    held: list[Recorded] = []
+    deltas = 0
+    for recorded in run:
+        event = recorded.event
+        changes = _changes_table(event, ranking_id)
+        if isinstance(event, Points) and event.ranking_id == ranking_id:
+            deltas += len(event.deltas)
+        if changes or (deltas > PASSAGE_DELTAS_MAX and held):
+            if recorded.sequence > at:
+                break
+            held.append(recorded)
+            for one in held:
+                fold(board, revisions, one)
+                yield
+            held, deltas, first = [], 0, recorded.sequence
+        else:
+            held.append(recorded)
+        last = recorded.sequence
+    starts = {
+        one.event.competition_id: one.event.started_at
+        for one in held
+        if isinstance(one.event, events.CompetitionAdded) and one.event.started_at is not None
+    }
+    points = [one for one in held if isinstance(one.event, Points) and one.event.ranking_id == ranking_id]
+    return Passage(board, first, last, points, starts)
+
+
+def _changes_table(event: Event, ranking_id: RankingId) -> bool:
+    """Whether an event that gives no points changes what the table of a ranking shows."""
+    if isinstance(event, events.CompetitorChanged):
+        return True
+    return changes_order(event, ranking_id) or (
+        isinstance(event, events.ClassificationDeclared) and event.ranking_id == ranking_id
+    )

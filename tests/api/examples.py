@@ -1,0 +1,358 @@
+"""The tournament whose requests and answers the documentation shows, and how they are recorded.
+
+Each step is run as the page shows it: by a shell and curl. What a step needs of earlier ones stands in variables, as in
+the reader's shell. Ids count from one here, so that they are easily told apart; in a new database they begin at random.
+"""
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import asyncpg
+import msgspec
+from msgspec import Struct
+
+from api.cli.tournaments import open_tournament
+from api.interface import openapi
+from api.interface.declarations import TOURNAMENT
+from api.interface.public import PUBLIC
+from api.web.docs.examples import Example, folded
+from engine.database.embedded import embedded_postgres
+from engine.database.migrator import migrate
+from tests.api.service import Service, make_token, serve
+from tests.tournaments import COUNT_FROM_ONE
+
+RECORDED: Final = Path(__file__).parents[2] / "api/web/docs/examples.json"
+TOURNAMENT_NAME: Final = "Chess Club Ladder"
+CUT_CHARACTERS: Final = 200
+CUT: Final = ("showDocument", "showDocumentation")
+"""Of answers to these, only the beginning is shown."""
+_HEADERS: Final = ("Tallybook-Sequence", "Idempotency-Replayed", "ETag")
+"""Which headers of answers are shown."""
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """A request to be recorded. `ids`: the variables of its path. `body`: a variable in it is a string like "$ANA".
+    `minimal`: the answer may be. `keeps`: under which names what is found in the answer is kept. `lines`: after so
+    many, the command is ended, because its answer has no end."""
+
+    operation_id: str
+    about: str = ""
+    ids: Mapping[str, str] = {}
+    query: str = ""
+    body: Any = None
+    key: str = ""
+    minimal: bool = False
+    lines: int = 0
+    keeps: Mapping[str, tuple[str | int, ...]] = {}
+
+
+def _points(*lines: tuple[str | int, str, int]) -> list[Any]:
+    """The participants_delta for lines of competitor, unity and delta."""
+    return [{"competitor_id": who, "unities": [{"unity_id": unity, "delta": delta}]} for who, unity, delta in lines]
+
+
+_LADDER: Final = {"ranking_id": "$LADDER"}
+_JUNIORS: Final = {"ranking_id": "$JUNIORS"}
+_ANA: Final = {"competitor_id": "$ANA"}
+_MATCH: Final = {"competition_id": "$MATCH"}
+_FIRST_EVENING: Final = {
+    "participants_delta": _points(("$ANA", "$POINTS", 3), ("$BEN", "$POINTS", 1)),
+    "reason": "first evening",
+}
+
+STORY: Final = (
+    Step(
+        operation_id="registerCompetitor",
+        about="Several at once. The answer names no more than their ids, because that is preferred.",
+        body={"items": [{"name": "Ana"}, {"name": "Ben"}, {"name": "Cleo", "tags": ["junior"]}]},
+        key="members",
+        minimal=True,
+        keeps={name: ("ids", number) for number, name in enumerate(("ANA", "BEN", "CLEO"))},
+    ),
+    Step(
+        operation_id="createRanking",
+        about="The answer names no more than the ids of the ranking and of its main unity.",
+        body={"name": "Ladder", "main_unity_name": "points", "participants": ["$ANA", "$BEN", "$CLEO"]},
+        key="ladder",
+        minimal=True,
+        keeps={"LADDER": ("id",), "POINTS": ("unity_id",)},
+    ),
+    Step(
+        operation_id="addPoints",
+        about="Done, and on disk.",
+        ids=_LADDER,
+        body=_FIRST_EVENING,
+        key="evening-1",
+        minimal=True,
+    ),
+    Step(operation_id="showStandings", ids=_LADDER),
+    Step(operation_id="explain", ids=_LADDER, query="competitor=$BEN"),
+    Step(
+        operation_id="addPoints",
+        about="The same again with the same key: nothing is added twice. This is the whole answer.",
+        ids=_LADDER,
+        body=_FIRST_EVENING,
+        key="evening-1",
+    ),
+    Step(
+        operation_id="addPoints",
+        about="A refusal: nothing of it is done, and every fault is named.",
+        ids=_LADDER,
+        body={"participants_delta": _points(("$ANA", "$POINTS", 2), (999, "$POINTS", 1)), "reason": "second evening"},
+        key="evening-2",
+    ),
+    Step(
+        operation_id="showStandings",
+        about="A window: Ben's line, with one above it and one below it.",
+        ids=_LADDER,
+        query="around=$BEN&span=1",
+    ),
+    Step(
+        operation_id="registerCompetitor",
+        about="One alone, and the whole answer.",
+        body={"name": "Dan", "color": "ffaa00"},
+        key="dan",
+        keeps={"DAN": ("competitor", "id")},
+    ),
+    Step(operation_id="listCompetitors", query="tag=junior"),
+    Step(operation_id="changeCompetitor", ids=_ANA, body={"color": "0044ff"}),
+    Step(operation_id="showCompetitor", ids=_ANA),
+    Step(
+        operation_id="addCompetition",
+        body={
+            "group_id": 1,
+            "started_at": "2026-05-02T19:00:00+02:00",
+            "participants": ["$ANA", "$CLEO"],
+            "result": "0-1",
+            "winner": "$CLEO",
+        },
+        key="match",
+        keeps={"MATCH": ("competition", "id")},
+    ),
+    Step(operation_id="changeCompetition", ids=_MATCH, body={"location": "Hall 2"}),
+    Step(operation_id="showCompetition", ids=_MATCH),
+    Step(operation_id="listCompetitions", query="competitor=$CLEO&has_result=true"),
+    Step(operation_id="addUnity", ids=_LADDER, body={"name": "wins"}, keeps={"WINS": ("unity", "id")}),
+    Step(operation_id="changeUnity", ids=_LADDER | {"unity_id": "$WINS"}, body={"name": "victories"}),
+    Step(
+        operation_id="createRanking",
+        about="Another one, of Cleo alone.",
+        body={"name": "Juniors", "main_unity_name": "points", "participants": ["$CLEO"]},
+        key="juniors",
+        keeps={"JUNIORS": ("ranking", "id"), "JUNIOR_POINTS": ("ranking", "unities", 0, "id")},
+    ),
+    Step(
+        operation_id="addPointsToRankings",
+        body={
+            "competition_id": "$MATCH",
+            "rankings_delta": [
+                {"ranking_id": "$LADDER", "participants_delta": _points(("$CLEO", "$POINTS", 3))},
+                {"ranking_id": "$JUNIORS", "participants_delta": _points(("$CLEO", "$JUNIOR_POINTS", 1))},
+            ],
+        },
+        key="match-points",
+    ),
+    Step(operation_id="changeParticipants", ids=_JUNIORS, body={"add": ["$DAN"]}),
+    Step(
+        operation_id="modifyRanking",
+        ids=_JUNIORS,
+        body={"name": "Juniors 2026", "main_unity_name": "points", "participants": ["$DAN", "$CLEO"]},
+    ),
+    Step(operation_id="changeRankingInformation", ids=_JUNIORS, body={"description": "born after 2008"}),
+    Step(operation_id="showRanking", ids=_JUNIORS),
+    Step(operation_id="listRankings", query="omit=competitors"),
+    Step(
+        operation_id="declareClassification",
+        ids=_LADDER,
+        body={"criteria": [{"unity": "$POINTS"}, {"unity": "$POINTS", "among": "tied"}, {"unity": "$WINS"}]},
+    ),
+    Step(operation_id="showClassification", ids=_LADDER, query="top=2"),
+    Step(operation_id="showForm", ids=_LADDER, query="last=3"),
+    Step(operation_id="showCompetitorStandings", ids={"competitor_id": "$CLEO"}),
+    Step(operation_id="listHistory", ids=_LADDER, query="competitor=$CLEO"),
+    Step(operation_id="previewVoidCompetition", ids=_MATCH),
+    Step(operation_id="voidCompetition", ids=_MATCH),
+    Step(operation_id="previewUnvoidCompetition", ids=_MATCH),
+    Step(operation_id="unvoidCompetition", ids=_MATCH),
+    Step(operation_id="closeRanking", ids=_JUNIORS),
+    Step(operation_id="reopenRanking", ids=_JUNIORS),
+    Step(
+        operation_id="followEvents",
+        about="It goes on with each event as it is committed. These are the first.",
+        query="after=24",
+        lines=3,
+    ),
+    Step(operation_id="createTicket"),
+    Step(operation_id="changePublication", body={"published": True}),
+    Step(operation_id="showPublication"),
+    Step(operation_id="showPublicTournament"),
+    Step(operation_id="showPublicRanking", ids=_LADDER),
+    Step(operation_id="showPublicStandings", ids=_LADDER, query="top=1"),
+    Step(operation_id="showPublicClassification", ids=_LADDER, query="top=1"),
+    Step(operation_id="showPublicForm", ids=_LADDER, query="top=1"),
+    Step(operation_id="listPublicHistory", ids=_LADDER, query="limit=1"),
+    Step(operation_id="explainPublic", ids=_LADDER, query="competitor=$CLEO"),
+    Step(
+        operation_id="followPublicEvents",
+        about="As with a token, but it does not say who sent something. These are the first.",
+        query="after=0",
+        lines=2,
+    ),
+    Step(operation_id="showHealth"),
+    Step(operation_id="showReadiness"),
+    Step(operation_id="showDocument"),
+    Step(operation_id="showDocumentation"),
+)
+
+
+# ── What a reader types ─────────────────────────────────────────────────────────────────────────────────
+
+
+def command_of(step: Step) -> str:
+    """The command of a shell that sends the request of this step."""
+    method, path = _declared()[step.operation_id]
+    for where, variable in _PLACES.items():
+        path = path.replace(where, variable)
+    path = path.format(**step.ids)
+    is_stated = method != "GET" and (method, step.body is None) != ("POST", False)  # curl posts what it is given
+    options = " -N" if step.lines else f" -X {method}" if is_stated else ""
+    lines = [f'curl{options} "{path}{"?" if step.query else ""}{step.query}"']
+    if path.startswith("$TOURNAMENT"):
+        lines.append('-H "Authorization: Bearer $TOKEN"')
+    if step.minimal:
+        lines.append('-H "Prefer: return=minimal"')
+    if step.key:
+        lines.append(f'-H "Idempotency-Key: {step.key}"')
+    ending = ""
+    if step.body is not None:
+        text = re.sub(r'"(\$[A-Z_]+)"', r"\1", folded(step.body))
+        lines.append('-H "Content-Type: application/json"')
+        if "$" in text:
+            lines.append("-d @- <<END")
+            ending = f"\n{text}\nEND"
+        else:
+            lines.append(f"-d '{text}'")
+    return " \\\n  ".join(lines) + ending
+
+
+_PLACES: Final = {TOURNAMENT: "$TOURNAMENT/", PUBLIC: "$BOARD/"}
+
+
+def _declared() -> dict[str, tuple[str, str]]:
+    """Method and path of each operation, by its id."""
+    return {
+        operation["operationId"]: (method.upper(), path if path.startswith((TOURNAMENT, PUBLIC)) else f"$HOST{path}")
+        for path, operations in openapi.described()["paths"].items()
+        for method, operation in operations.items()
+    }
+
+
+# ── What is answered ────────────────────────────────────────────────────────────────────────────────────
+
+
+async def told(service: Service) -> AsyncIterator[Example]:
+    """Runs all steps, one after the other, against a service whose database counts from one."""
+    opened = await open_tournament(service.desk, TOURNAMENT_NAME)
+    kept: dict[str, str] = {
+        "HOST": service.url,
+        "TOURNAMENT": f"{service.url}/tournament/{opened.slug}",
+        "BOARD": f"{service.url}/board/{opened.slug}",
+        "TOKEN": await make_token(service.database, tournament_ids=[opened.tournament_id]),
+    }
+    for step in STORY:
+        status, headers, body = await _run(command_of(step), kept, lines=step.lines)
+        keeps = {name: _at(json.loads(body), where) for name, where in step.keeps.items()}
+        kept |= {name: str(value) for name, value in keeps.items()}
+        cut = step.operation_id in CUT
+        yield Example(
+            operation_id=step.operation_id,
+            about=step.about,
+            command=command_of(step),
+            status=status,
+            headers={name: headers[name] for name in _HEADERS if name in headers},
+            body=body[:CUT_CHARACTERS] if cut else body,
+            keeps=keeps,
+            cut=cut,
+        )
+
+
+async def _run(command: str, variables: Mapping[str, str], *, lines: int) -> tuple[int, dict[str, str], str]:
+    """Has a shell run the command. Returns the status, headers and body of the answer; so many lines, if it is `lines`
+    that were asked for."""
+    with TemporaryDirectory() as folder:
+        head = Path(folder) / "head"
+        (Path(folder) / ".curlrc").write_text(f'silent\ndump-header = "{head}"\n')
+        process = await asyncio.create_subprocess_exec(
+            *("bash", "-c", command),
+            env=os.environ | dict(variables) | {"CURL_HOME": folder},
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert process.stdout
+        if lines:
+            body = b"".join([await process.stdout.readline() for _ in range(lines)])
+            process.kill()
+        else:
+            body = await process.stdout.read()
+        await process.wait()
+        first, *others = head.read_bytes().decode().removesuffix("\r\n\r\n").split("\r\n")
+    return int(first.split()[1]), dict(line.split(": ", maxsplit=1) for line in others), body.decode()
+
+
+def _at(value: Any, where: tuple[str | int, ...]) -> int:
+    for part in where:
+        value = value[part]
+    assert isinstance(value, int)
+    return value
+
+
+# ── Recorded, and compared ──────────────────────────────────────────────────────────────────────────────
+
+_VOLATILE: Final = {
+    re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?"): "time",
+    re.compile(r'("id":"\d+-)[0-9a-f]{8}"'): r'\1digest"',
+    re.compile(r'"ticket":"[^"]+"'): '"ticket":"…"',
+    re.compile("/static/[0-9a-f]{16}/"): "/static/digest/",
+}
+"""What differs each time, and what stands for it."""
+
+
+def settled(example: Example) -> Example:
+    """What is the same each time: times, digests and tickets are not."""
+    body = example.body
+    for volatile, its in _VOLATILE.items():
+        body = volatile.sub(its, body)
+    headers = {name: "…" if name == "ETag" else value for name, value in example.headers.items()}
+    return msgspec.structs.replace(example, body=body, headers=headers)
+
+
+def kept_examples() -> list[Example]:
+    """Those that the documentation shows."""
+    return msgspec.json.decode(RECORDED.read_bytes(), type=list[Example])
+
+
+async def record() -> None:
+    """Writes them anew, unless they are the same."""
+    async with _fresh() as service:
+        found = [example async for example in told(service)]
+    if not RECORDED.exists() or list(map(settled, found)) != list(map(settled, kept_examples())):
+        RECORDED.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+
+
+@asynccontextmanager
+async def _fresh() -> AsyncIterator[Service]:
+    """A service on a database of its own."""
+    with TemporaryDirectory() as folder:
+        async with embedded_postgres(Path(folder) / "pg") as cluster:
+            await migrate(cluster.dsn)
+            owner = await asyncpg.connect(cluster.dsn)
+            await owner.execute(COUNT_FROM_ONE)
+            await owner.close()
+            async with serve(cluster.dsn) as service:
+                yield service

@@ -1,0 +1,620 @@
+"""What the public sees of a tournament: just what a log that ends at its public end shows, and nothing of others."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import asyncpg
+import pytest
+
+from api.desk.remembered import Slugs
+from api.http import problems
+from api.http.outgoing import Outgoing
+from api.interface import public_view
+from api.interface.declarations import RecallContext
+from api.interface.fields import read_query
+from api.interface.public import PUBLIC_READS, PublicRead, _answered
+from api.interface.public_view import PublicViews
+from engine.domain.commands import ChangePublication
+from engine.domain.errors import NotFound, Refusal
+from engine.domain.events import PublicationFrozen
+from engine.domain.terms import OPERATOR, Sequence, TournamentId
+from engine.process.turns import Turns
+from projections.live.tournament import LiveTournament
+from projections.past.past import Past
+from tests.api.cli.conftest import Tallybook, tallybook
+from tests.api.service import Answer, Client, Season, Service, deltas, listed, serve, slug_of
+from tests.api.test_section5 import keyed, refused
+from tests.conftest import EMPTY, Administrator
+from tests.desks import desks_at, open_arena, submit, until
+from tests.poison import append_text
+from tests.tournaments import open_new_tournament
+
+assert tallybook  # a fixture
+NOWHERE: Final = "no-such-tournament"
+
+
+class Board:
+    """Asks as the public does: without a token."""
+
+    def __init__(self, service: Service, slug: str) -> None:
+        self.slug = slug
+        self._client = service.client(slug, None)
+
+    async def get(self, path: str, headers: dict[str, str] | None = None) -> Answer:
+        return await self._client.send("GET", f"/board/{self.slug}/{path}", None, headers)
+
+    async def sequence(self) -> int:
+        """How far the log reaches for it."""
+        sequence: int = (await self.get("tournament.json")).json["tournament"]["sequence"]
+        return sequence
+
+
+@pytest.fixture
+def board(service: Service, client: Client) -> Board:
+    return Board(service, client.tournament)
+
+
+async def change(client: Client, **form: object) -> Any:
+    """Changes what the public sees; returns what the answer says of it."""
+    answer = await client.put("publication.json", form)
+    assert answer.status == 200, answer.body
+    return answer.json["publication"]
+
+
+async def give(season: Season, who: int, points: int, **form: object) -> int:
+    """Gives points, and returns the sequence of that."""
+    form["participants_delta"] = deltas((season.ids[who], season.unity_id, points))
+    answer = await season.client.put(f"{season.path}/add.json", form)
+    assert answer.status == 200, answer.body
+    return int(answer.headers["Tallybook-Sequence"])
+
+
+def paths_of(season: Season) -> list[str]:
+    """Every public path, for what there is in a season."""
+    return [
+        operation.path.format(ranking_id=season.ranking_id)
+        + (f"?competitor={season.ids[0]}" if "explain" in operation.path else "")
+        for operation in PUBLIC_READS
+    ]
+
+
+# ── Changes ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_what_the_public_sees_is_told_and_changed(season: Season) -> None:
+    client = season.client
+    assert (await client.get("publication.json")).json["publication"] == {
+        "published": False,
+        "frozen_at": None,
+        "public_end": None,
+    }
+    assert (await change(client, published="true"))["published"]
+    seen = (await client.get("publication.json")).json["publication"]["public_end"]
+    assert await change(client, freeze="now") == {"published": True, "frozen_at": seen, "public_end": seen}
+    given = await give(season, 0, 3)
+    assert await change(client, reveal=given) == {"published": True, "frozen_at": given, "public_end": given}
+    shown = await change(client, reveal="all")
+    assert (shown["frozen_at"], shown["public_end"]) == (None, given + 2)
+    assert await change(client, published="false") == {"published": False, "frozen_at": None, "public_end": None}
+
+
+async def test_a_body_of_json_says_the_same(season: Season) -> None:
+    for body in (
+        *({"freeze": 1}, {"reveal": 2}, {"reveal": "3"}, {"reveal": "all"}),
+        *({"published": True}, {"freeze": "now"}, {"reveal": "all"}, {"published": "false"}),
+    ):
+        answer = await season.client.put(
+            "publication.json", json.dumps(body).encode(), {"Content-Type": "application/json"}
+        )
+        assert answer.status == 200, answer.body
+
+
+@pytest.mark.parametrize(
+    ("form", "field"),
+    [
+        ({"published": "yes"}, "published"),
+        ({"published": "TRUE"}, "published"),
+        ({"freeze": "later"}, "freeze"),
+        ({"freeze": "0"}, "freeze"),
+        ({"reveal": "-1"}, "reveal"),
+        ({"reveal": "now"}, "reveal"),
+        ({"freeze": "100000"}, "freeze"),
+        ({}, "published"),
+    ],
+)
+async def test_a_change_that_makes_no_sense_is_refused(season: Season, form: dict[str, str], field: str) -> None:
+    refused(await season.client.put("publication.json", form), 422, field)
+
+
+async def test_what_was_shown_stays_shown(season: Season, board: Board) -> None:
+    client = season.client
+    await change(client, published="true")
+    seen = await board.sequence()
+    refused(await client.put("publication.json", {"freeze": seen - 1}), 422, "freeze")
+    await change(client, published="false")
+    refused(await client.put("publication.json", {"freeze": seen - 1}), 422, "freeze")
+    await change(client, freeze=seen)
+    await give(season, 0, 3)
+    await change(client, published="true")
+    assert await board.sequence() == seen
+
+
+async def test_a_season_can_be_hidden_before_it_is_published(season: Season, board: Board) -> None:
+    await change(season.client, freeze=3)
+    await change(season.client, published="true")
+    assert await board.sequence() == 3
+    assert (await board.get("tournament.json")).json["tournament"]["rankings"] == []
+    assert (await board.get(f"{season.path}.json")).status == 404
+
+
+async def test_the_next_competition_is_revealed_with_all_that_it_gave(season: Season, board: Board) -> None:
+    client, duel = season.client, {"participants": listed(season.ids[:2])}
+    first, second = [
+        (await client.post("competitions.json", {"group_id": 3} | duel)).json["competition"]["id"] for _ in range(2)
+    ]
+    await change(client, published="true")
+    held = (await change(client, freeze="now"))["frozen_at"]
+    await give(season, 0, 1)
+    await give(season, 0, 3, competition_id=first)
+    last = await give(season, 1, 1, competition_id=first)
+    after = await give(season, 1, 3, competition_id=second)
+    await client.put(f"competitions/{first}/void.json")
+    assert await board.sequence() == held
+    assert (await change(client, reveal="next"))["public_end"] == last
+    assert (await change(client, reveal="next"))["public_end"] == after
+    assert (await change(client, reveal="next"))["public_end"] == after + 3  # voided, and both reversed
+    refused(await client.put("publication.json", {"reveal": "next"}), 409)
+    assert await board.sequence() == after + 3
+
+
+async def test_a_retry_of_a_reveal_reveals_no_more(season: Season, peers_client: Client) -> None:
+    client = season.client
+    await change(client, freeze="now")
+    for _ in range(2):
+        other = (await client.post("competitions.json", {"group_id": 3})).json["competition"]["id"]
+        await give(season, 0, 3, competition_id=other)
+    first = await client.put("publication.json", {"reveal": "next"}, keyed("k"))
+    again = await peers_client.put("publication.json", {"reveal": "next"}, keyed("k"))
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert again.json == first.json
+
+
+# ── Who may see what, when ──────────────────────────────────────────────────────────────────────────────
+
+
+def told(answer: Answer) -> tuple[int, bytes, dict[str, str]]:
+    """All that an answer tells, but for what each answer has of its own."""
+    headers = {name: value for name, value in answer.headers.items() if name.lower() not in ("date", "x-request-id")}
+    return answer.status, answer.body, headers
+
+
+async def test_what_is_not_published_is_as_what_does_not_exist(
+    service: Service, season: Season, board: Board, subtests: pytest.Subtests
+) -> None:
+    """Before it is published, when it is frozen, and after it was taken away; for every path, for good questions and
+    for bad ones."""
+    nowhere = Board(service, NOWHERE)
+    asked = [*paths_of(season), f"{season.path}/standings.json?top=x", "rankings/x/standings.json", "rankings/1.json"]
+
+    async def look(state: str) -> None:
+        for path in asked:
+            with subtests.test(f"{state}: {path}"):
+                answer = await board.get(path)
+                assert answer.status in (400, 404)
+                assert told(answer) == told(await nowhere.get(path))
+
+    await look("never published")
+    await change(season.client, freeze="now")
+    await look("frozen")
+    await change(season.client, published="true")
+    assert [(await board.get(path)).status for path in paths_of(season)] == [200] * len(PUBLIC_READS)
+    await change(season.client, published="false")
+    await look("taken away")
+    await change(season.client, reveal="all")
+    await look("taken away, and not frozen")
+
+
+async def test_a_tournament_that_has_stopped_is_as_one_that_does_not_exist(
+    service: Service, season: Season, board: Board, owner: asyncpg.Connection, clients_tournament: TournamentId
+) -> None:
+    await change(season.client, published="true")
+    await append_text(owner, clients_tournament, "Nonsense", "{}")
+    assert told(await board.get("tournament.json")) == told(await Board(service, NOWHERE).get("tournament.json"))
+
+
+async def test_other_processes_see_the_same_at_once(
+    service: Service, peer: Service, season: Season, board: Board
+) -> None:
+    other = Board(peer, board.slug)
+    for form in ({"published": "true"}, {"freeze": "now"}, {"reveal": "all"}, {"published": "false"}):
+        await change(season.client, **form)
+        await give(season, 0, 1)
+        for path in paths_of(season):
+            assert told(await other.get(path)) == told(await board.get(path))
+
+
+async def test_nobody_and_nothing_secret_is_named(season: Season, board: Board) -> None:
+    await give(season, 0, 3, competition_id=season.competition_id, reason="fair play")
+    await change(season.client, published="true")
+    keys: set[str] = set()
+
+    def names(value: Any) -> None:
+        if isinstance(value, dict):
+            keys.update(value)
+        for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            names(item)
+
+    for path in paths_of(season):
+        names((await board.get(path)).json)
+    assert keys == {
+        *("status", "message", "tournament", "ranking", "standings", "classification", "form", "history", "explained"),
+        *("id", "name", "color", "tags", "description", "closed_at", "sequence", "recorded_at", "rankings", "unities"),
+        *("sort", "general", "criteria", "declared", "unity", "lines", "competitors", "competitions", "started_at"),
+        *("location", "participants", "result", "voided", "unity_id", "competitor_id", "competition_id", "position"),
+        *("total", "values", "decided_by", "sum", "delta", "position_before", "position_after", "reverses", "reason"),
+        *("next", "explanation", "from", "to", "steps", "cause", "overtakings"),
+    } | ({"who", "whom", "level", "who_total", "whom_total"} & keys)
+
+
+def test_every_public_path_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "INTERFACE.md").read_text(encoding="utf-8")
+    paths = re.findall(r"^\| `/(.+?)` \|", page[page.index("**Paths for the public**") :], re.MULTILINE)
+    assert {path.replace("<ranking id>", "{ranking_id}") for path in paths} == {one.path for one in PUBLIC_READS}
+
+
+async def test_the_public_and_who_has_a_token_ask_the_same_one_after_the_other(season: Season, board: Board) -> None:
+    """Answers are kept for all who ask the same: not for those who are answered in another shape."""
+    await change(season.client, published="true")
+    path, unities = (
+        f"{season.path}/standings.json",
+        (f"unity={season.unity_id}&top=1", f"unity={season.unity_id}&top=2"),
+    )
+    for query, order in zip(unities, ((board, season.client), (season.client, board)), strict=True):
+        for _ in range(2):
+            for one in order:
+                answer = await one.get(f"{path}?{query}")
+                assert (answer.status, list(answer.json)[2]) == (200, "standings" if one is board else "ranking")
+
+
+async def test_who_sent_something_can_be_asked_with_a_token_alone(season: Season, board: Board) -> None:
+    await change(season.client, published="true")
+    assert (await season.client.get(f"{season.path}/history.json?actor=0")).status == 200
+    refused(await board.get(f"{season.path}/history.json?actor=0"), 400, "actor")
+
+
+async def test_nothing_public_is_changed_or_asked_otherwise(service: Service, season: Season, board: Board) -> None:
+    await change(season.client, published="true")
+    for path in paths_of(season):
+        for method in ("POST", "PUT", "DELETE"):
+            answer = await service.client(board.slug, None).send(method, f"/board/{board.slug}/{path}")
+            assert answer.status == 405
+
+
+async def test_the_requests_of_an_address_are_counted_where_those_of_tokens_are(dsn: str, season: Season) -> None:
+    await change(season.client, published="true")
+    async with serve(dsn, requests_per_second=2) as careful:
+        board = Board(careful, season.client.tournament)
+        statuses = [(await board.get("tournament.json")).status for _ in range(4)]
+        assert (statuses[:2], 429 in statuses) == ([200, 200], True)
+        token_alone = careful.client(board.slug, season.client.token)
+        assert (await token_alone.get("publication.json")).status == 200
+
+
+# ── Just what a log that ends there shows ───────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def other_dsn(administrator: Administrator, dsn: str) -> Iterator[str]:
+    """The address of another migrated database."""
+    name = dsn.partition("/test_")[2].partition("?")[0]
+    administrator.copy(EMPTY, f"other_{name}")
+    yield dsn.replace(f"/test_{name}?", f"/other_{name}?")
+    administrator.drop(f"other_{name}")
+
+
+@pytest.fixture
+async def other_owner(other_dsn: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(other_dsn, server_settings={"search_path": "tallybook"})
+    yield connection
+    await connection.close()
+
+
+class Shorter:
+    """The same log in another database, where it really ends earlier."""
+
+    def __init__(self, whole: asyncpg.Connection, shorter: asyncpg.Connection, tournament_id: TournamentId) -> None:
+        self._whole = whole
+        self._shorter = shorter
+        self._tournament_id = tournament_id
+
+    async def begin(self) -> None:
+        for table in ("tournament", "append_lock"):
+            await self._copy(table, "true")
+
+    async def add_block(self, last: int) -> None:
+        """Lets the log go on with the block that ends at `last`."""
+        first = await self._whole.fetchval("SELECT first_sequence FROM block WHERE last_sequence = $1", last)
+        await self._copy("event", f"sequence BETWEEN {first} AND {last}")
+        await self._copy("block", f"last_sequence = {last}")
+
+    async def _copy(self, table: str, those: str) -> None:
+        statement = f"SELECT * FROM {table} WHERE tournament_id = $1 AND {those}"
+        for row in await self._whole.fetch(statement, self._tournament_id):
+            places = ", ".join(f"${n}" for n in range(1, len(row) + 1))
+            await self._shorter.execute(f"INSERT INTO {table} ({', '.join(row.keys())}) VALUES ({places})", *row)
+
+
+async def test_what_is_seen_is_just_what_a_log_that_ends_there_shows(
+    service: Service,
+    season: Season,
+    board: Board,
+    owner: asyncpg.Connection,
+    clients_tournament: TournamentId,
+    other_dsn: str,
+    other_owner: asyncpg.Connection,
+) -> None:
+    """At every event of a small history at which a block ends, for every path and many questions: the same bytes, and
+    the same ETags, as are made of the live of another database, whose log ends just there."""
+    await play_on(season)
+    shorter = Shorter(owner, other_owner, clients_tournament)
+    ends = [row[0] for row in await owner.fetch("SELECT last_sequence FROM block ORDER BY last_sequence")]
+    await change(season.client, freeze=1)
+    await change(season.client, published="true")
+    await shorter.begin()
+    compared = 0
+    async with serve(other_dsn) as other:
+        for end in ends:
+            await shorter.add_block(end)
+            if end > 1:
+                await change(season.client, reveal=end)
+            for operation in PUBLIC_READS:
+                for query in questions(operation, season, end):
+                    path = operation.path.format(ranking_id=season.ranking_id)
+                    seen = await board.get(f"{path}?{query}")
+                    shown = await shown_at_the_head(other, clients_tournament, operation, season, query)
+                    assert (seen.status, seen.headers.get("ETag"), seen.body) == shown, (end, path, query)
+                    compared += seen.status == 200
+    assert compared > 20 * len(ends)
+
+
+async def play_on(season: Season) -> None:
+    """Something of everything that can be seen."""
+    client, path = season.client, season.path
+    await give(season, 0, 3, competition_id=season.competition_id)
+    await give(season, 1, 5, reason="fair play")
+    criteria = json.dumps([{"unity": season.unity_id, "best": 1}, {"unity": season.unity_id}])
+    await client.put(f"{path}/classification.json", {"criteria": criteria})
+    await client.put(f"competitors/{season.ids[1]}.json", {"name": "Benjamin", "color": "00ff00", "tags": "new"})
+    await client.put(f"competitions/{season.competition_id}/void.json")
+    await client.put(f"{path}/participants.json", {"remove": season.ids[2]})
+    await client.put(f"{path}/unities/{season.unity_id}.json", {"sort": "ASC"})
+    await client.put(f"competitions/{season.competition_id}/unvoid.json")
+    await client.put(f"{path}/information.json", {"name": "Renamed"})
+    await client.put(f"{path}/close.json")
+
+
+def questions(operation: PublicRead, season: Season, end: int) -> list[str]:
+    taken = {field.name for field in operation.fields}
+    asked = [""]
+    if "at_sequence" in taken:
+        asked += [f"at_sequence={at}" for at in (1, end // 2 + 1, end, end + 1)]
+        asked += ["top=1", f"around={season.ids[0]}&span=1", "at_time=2100-01-01", f"competitors={season.ids[1]}"]
+    if "since" in taken:
+        asked += [f"since={at}" for at in (end // 2 + 1, end, end + 1)]
+        asked += ["tag=doubles", "tag=new", f"at_sequence={end}&since={end // 2 + 1}"]
+    if "after" in taken:
+        asked += ["limit=1", f"to_sequence={end + 5}", f"from_sequence={end}", f"competitor={season.ids[1]}"]
+    if "explain" in operation.path:
+        asked = [f"competitor={one}{more}" for one in season.ids for more in ("", f"&to={end}", f"&to={end + 1}")]
+    return asked
+
+
+async def shown_at_the_head(
+    other: Service, tournament_id: TournamentId, operation: PublicRead, season: Season, query: str
+) -> tuple[int, str | None, bytes]:
+    """Status, ETag and body of what is made of the live, whatever is published."""
+    asked = read_query(parse_qsl(query), operation.fields)
+    if "{ranking_id}" in operation.path:
+        asked["ranking_id"] = season.ranking_id
+    outgoing = Outgoing(Turns())
+    async with other.desk.live_pool.pinned(tournament_id) as live:
+        await other.desk.live_pool.make_current(live)
+        context = RecallContext(live, Past(other.database), outgoing.turns, outgoing.begun)
+        try:
+            answered = await _answered(operation, context, operation.question(**asked))
+        except Refusal as refusal:
+            status = problems.STATUSES[type(refusal)]
+            return status, None, problems.body(status, refusal.message, refusal.faults)
+        return 200, f'"{answered.etag}"', answered.body
+
+
+# ── While it changes ────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def views(service: Service) -> PublicViews:
+    return PublicViews(service.desk, Slugs(service.database), Outgoing(Turns()))
+
+
+async def test_a_freeze_holds_for_the_answer_that_was_being_made(
+    season: Season, board: Board, views: PublicViews, clients_tournament: TournamentId
+) -> None:
+    """The board goes on while an answer is made of it, and may be beyond the public end when the answer looks again."""
+    await change(season.client, published="true")
+    ends: list[int] = []
+
+    async def render(context: RecallContext) -> int:
+        if not ends:
+            ends.append((await change(season.client, freeze="now"))["public_end"])
+            beyond = await give(season, 0, 3)
+            assert context.live.head.sequence == beyond > ends[0]
+        return context.live.head.sequence
+
+    assert await views.answer(board.slug, render) == ends[0]
+
+
+async def test_a_refusal_does_not_tell_what_is_beyond_either(
+    season: Season, board: Board, views: PublicViews, clients_tournament: TournamentId
+) -> None:
+    await change(season.client, published="true")
+    held = await board.sequence()
+    tried: list[int] = []
+
+    async def render(context: RecallContext) -> int:
+        if not tried:
+            await change(season.client, freeze="now")
+            await give(season, 0, 3)
+        tried.append(context.live.head.sequence)
+        raise NotFound(f"The log ends at {tried[-1]}.")
+
+    with pytest.raises(NotFound, match=f"The log ends at {held}"):
+        await views.answer(board.slug, render)
+    assert tried == [held + 2, held]
+
+
+async def test_what_is_taken_away_meanwhile_is_not_answered(
+    season: Season, board: Board, views: PublicViews, clients_tournament: TournamentId
+) -> None:
+    await change(season.client, published="true")
+
+    async def render(context: RecallContext) -> None:
+        await change(season.client, published="false")
+
+    with pytest.raises(NotFound):
+        await views.answer(board.slug, render)
+
+
+async def test_of_two_who_reveal_the_next_at_once_one_does(season: Season, peers_client: Client, board: Board) -> None:
+    client = season.client
+    await change(client, published="true")
+    for attempt in range(5):
+        await change(client, freeze="now")
+        others = [(await client.post("competitions.json", {"group_id": 3})).json["competition"]["id"] for _ in range(2)]
+        first, _ = [await give(season, 0, 1, competition_id=other) for other in others]
+        answers = await asyncio.gather(
+            *(one.put("publication.json", {"reveal": "next"}) for one in (client, peers_client))
+        )
+        statuses = sorted(answer.status for answer in answers)
+        if statuses == [200, 409]:
+            assert await board.sequence() == first
+        else:  # one was answered before the other looked
+            assert statuses == [200, 200], attempt
+            assert await board.sequence() == first + 1
+        await change(client, reveal="all")
+
+
+async def test_a_freeze_among_many_adds_hides_only_what_came_later(
+    season: Season, peers_client: Client, board: Board
+) -> None:
+    """Whatever was answered to the public before the freeze is at or before it."""
+    await change(season.client, published="true")
+    stop = asyncio.Event()
+
+    async def add(client: Client) -> None:
+        while not stop.is_set():
+            line = deltas((season.ids[0], season.unity_id, 1))
+            assert (await client.put(f"{season.path}/add.json", {"participants_delta": line})).status == 200
+
+    seen: list[int] = []
+
+    async def look() -> None:
+        while not stop.is_set():
+            seen.append(await board.sequence())
+
+    async with asyncio.TaskGroup() as tasks:
+        for client in (season.client, peers_client):
+            tasks.create_task(add(client))
+        tasks.create_task(look())
+        await until(lambda: len(seen) >= 20)
+        held = (await change(season.client, freeze="now"))["public_end"]
+        after = len(seen) + 2  # one may have been under way
+        await until(lambda: len(seen) >= after + 10)
+        stop.set()
+    assert seen == sorted(seen)
+    assert set(seen[after:]) == {held}
+
+
+# ── What is kept ────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_frozen_tournament_is_made_once_for_all_who_ask(
+    season: Season, board: Board, views: PublicViews
+) -> None:
+    await change(season.client, published="true")
+    await change(season.client, freeze="now")
+
+    async def render(context: RecallContext) -> LiveTournament:
+        return context.live
+
+    first, *others = await asyncio.gather(*(views.answer(board.slug, render) for _ in range(10)))
+    await give(season, 0, 3)
+    others.append(await views.answer(board.slug, render))
+    assert all(other is first for other in others)
+    await change(season.client, reveal=first.head.sequence + 1)
+    assert (await views.answer(board.slug, render)).head.sequence == first.head.sequence + 1
+    assert len(views._frozen) == 1
+    await change(season.client, reveal="all")
+    await views.answer(board.slug, render)
+    assert not views._frozen
+
+
+async def test_of_frozen_tournaments_only_so_many_bytes_are_kept(
+    service: Service, token: str, views: PublicViews, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def render(context: RecallContext) -> int:
+        return context.live.size_bytes()
+
+    slugs = []
+    for _ in range(3):
+        slugs.append(await slug_of(service.database, await open_new_tournament(service.database, actor=OPERATOR)))
+        await change(service.client(slugs[-1], token), freeze="now")
+        await change(service.client(slugs[-1], token), published="true")
+    sizes = [await views.answer(slug, render) for slug in slugs]
+    assert len(views._frozen) == 3
+    monkeypatch.setattr(public_view, "FROZEN_BYTES_MAX", sum(sizes) - 1)
+    await change(service.client(slugs[0], token), reveal=2)
+    await views.answer(slugs[0], render)
+    assert len(views._frozen) == 2
+
+
+async def test_an_answer_has_not_changed_while_what_is_public_has_not(season: Season, board: Board) -> None:
+    await change(season.client, published="true")
+    await change(season.client, freeze="now")
+    tags = {path: (await board.get(path)).headers["ETag"] for path in paths_of(season)}
+    await give(season, 0, 3)
+    await season.client.put(f"competitors/{season.ids[0]}.json", {"name": "Adele"})
+    for path, tag in tags.items():
+        answer = await board.get(path, {"If-None-Match": tag})
+        assert (answer.status, answer.headers["ETag"], answer.headers["Cache-Control"]) == (304, tag, "no-cache")
+    await change(season.client, reveal="all")
+    unchanged = [path for path, tag in tags.items() if (await board.get(path, {"If-None-Match": tag})).status == 304]
+    assert unchanged == [f"{season.path}.json"]  # which shows no points
+
+
+# ── Over several processes ──────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_freeze_is_judged_at_the_very_event_before_it(dsn: str) -> None:
+    """Another process has appended what the one that freezes has not heard of: the public may have seen that."""
+    async with desks_at(dsn) as (one, other):
+        arena = await open_arena(one.database)
+        await submit(one, arena.tournament_id, ChangePublication(published=True))
+        await submit(other, arena.tournament_id, arena.points())
+        frozen = await submit(one, arena.tournament_id, ChangePublication(freeze="now"))
+        assert frozen.event == PublicationFrozen(at=Sequence(frozen.sequence - 1))
+
+
+async def test_verification_names_a_freeze_that_hides_what_was_shown(
+    service: Service, season: Season, owner: asyncpg.Connection, clients_tournament: TournamentId, tallybook: Tallybook
+) -> None:
+    await change(season.client, published="true")
+    hidden = await append_text(owner, clients_tournament, "PublicationFrozen", '{"at":2}', structural=True)
+    said = await tallybook("verify", season.client.tournament)
+    assert said.code != 0
+    assert f"freezes at 2, which is not from {hidden - 1} to {hidden - 1}" in said.out
+    assert said.out.count(" at sequence ") == 1

@@ -1,0 +1,105 @@
+"""Somebody at the console: keeps what it is told to keep, as a browser does, and sends what the pages hold."""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from html import unescape
+from typing import Final
+from urllib.parse import urlencode
+
+from aiohttp import ClientSession, DummyCookieJar
+from yarl import URL
+
+from api.http.cookies import COOKIE
+from tests.api.service import FORM, Answer, Service
+
+CONSOLE: Final = "/console"
+
+
+@dataclass
+class Visitor:
+    """Asks a service as a page of its console would. `text`: that of the session; None: not signed in."""
+
+    session: ClientSession
+    url: str
+    text: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def cookie(self) -> dict[str, str]:
+        return {} if self.text is None else {"Cookie": f"{COOKIE}={self.text}"}
+
+    @property
+    def origin(self) -> dict[str, str]:
+        return {"Origin": self.url}
+
+    async def get(self, address: str, headers: Mapping[str, str] | None = None) -> Answer:
+        return await self.send("GET", address, None, headers)
+
+    async def post(
+        self, address: str, form: Mapping[str, object] = {}, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Sends a form from a page of the service."""
+        said = {**self.origin, "Content-Type": FORM, **(headers or {})}
+        return await self.send("POST", address, urlencode(form).encode(), said)
+
+    async def send(
+        self, method: str, address: str, body: bytes | None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """As it is given; only the cookie is added. Goes nowhere by itself."""
+        async with self.session.request(
+            method,
+            URL(self.url + address, encoded=True),
+            data=body,
+            headers={**self.cookie, **self.headers, **(headers or {})},
+            allow_redirects=False,
+        ) as response:
+            return Answer(response.status, response.headers, await response.read())
+
+    async def sign_in(self, token: str, to: str = CONSOLE) -> Answer:
+        """Signs in, and keeps the session."""
+        answer = await self.post(f"{CONSOLE}/sign-in", {"token": token, "to": to})
+        found = [re.match(rf"{COOKIE}=([^;]*)", line) for line in answer.headers.getall("Set-Cookie", [])]
+        self.text = found[0][1] if found and found[0] else None
+        return answer
+
+    async def page(self, address: str) -> str:
+        """A page that is there."""
+        answer = await self.get(address)
+        assert answer.status == 200, (address, answer.status, answer.body[:2_000])
+        return answer.body.decode()
+
+    async def fill(self, address: str, given: Mapping[str, object], *, times: int = 1) -> Answer:
+        """Opens the page of a form, fills it in and sends it, so many `times`; returns the last answer."""
+        page = await self.page(address)
+        form, action = form_of(page)
+        for _ in range(times):
+            answer = await self.post(action, {**form, **given})
+        return answer
+
+
+def form_of(page: str) -> tuple[dict[str, str], str]:
+    """What the form of a page holds as it comes, and where it is sent to. The first one is that to sign out."""
+    made = re.findall(r'<form method="post" action="([^"]*)"[^>]*>(.*?)</form>', page, re.DOTALL)[-1]
+    values = {}
+    for attributes in re.findall(r"<input ([^>]*)>", made[1]):
+        found = dict(re.findall(r'([\w-]+)="([^"]*)"', attributes))
+        if "name" in found:
+            values[unescape(found["name"])] = unescape(found.get("value", ""))
+    for name, options in re.findall(r"<select [^>]*?name=\"([^\"]*)\".*?>(.*?)</select>", made[1], re.DOTALL):
+        chosen = re.search(r'<option value="([^"]*)" selected>', options)
+        values[unescape(name)] = unescape(chosen[1]) if chosen else ""
+    for name, text in re.findall(r"<textarea [^>]*?name=\"([^\"]*)\"[^>]*>(.*?)</textarea>", made[1], re.DOTALL):
+        values[unescape(name)] = unescape(text)
+    return values, unescape(made[0])
+
+
+@asynccontextmanager
+async def visiting(service: Service, token: str | None = None) -> AsyncIterator[Visitor]:
+    """A visitor, signed in if there is a token."""
+    async with ClientSession(cookie_jar=DummyCookieJar()) as session:
+        visitor = Visitor(session, service.url)
+        if token is not None:
+            assert (await visitor.sign_in(token)).status == 303
+        yield visitor

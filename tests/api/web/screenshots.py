@@ -1,0 +1,67 @@
+"""Takes the pictures of docs/BOARD.md, of the demo's season: `make screenshots`."""
+
+import asyncio
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from playwright.async_api import Browser, Page, expect
+
+from api.cli import demo
+from api.cli.tournaments import open_tournament
+from engine.database.embedded import embedded_postgres
+from engine.database.migrator import migrate
+from tests.api.service import Service, serve
+from tests.api.web.browser import opened
+
+FOLDER: Final = Path(__file__).parents[3] / "docs" / "board"
+
+
+async def _season(service: Service) -> str:
+    """Plays the season, which publishes it. Returns the address of its board."""
+    tournament_id = (await open_tournament(service.desk, demo.TOURNAMENT_NAME)).tournament_id
+    async with service.desk.live_pool.pinned(tournament_id) as live:
+        await demo.play(service.desk, live)
+        return f"{service.url}/board/{live.slug}"
+
+
+async def _page(browser: Browser, address: str, width: int, height: int, **context: Any) -> Page:
+    page = await (await browser.new_context(viewport={"width": width, "height": height}, **context)).new_page()
+    await page.goto(address)
+    await expect(page.locator("#moment.live")).to_be_visible()
+    return page
+
+
+async def _take(page: Page, name: str, *, whole: bool = True) -> None:
+    await page.evaluate("document.fonts.ready")
+    await page.screenshot(path=FOLDER / f"{name}.png", full_page=whole, animations="disabled")
+
+
+async def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    with TemporaryDirectory() as folder:
+        async with embedded_postgres(Path(folder) / "pg") as cluster:
+            await migrate(cluster.dsn)
+            async with serve(cluster.dsn) as service, opened() as browser:
+                address = await _season(service)
+                await _take(await _page(browser, address, 1100, 780), "board")
+                await _take(await _page(browser, address, 1100, 780, color_scheme="dark"), "dark")
+                await _take(await _page(browser, address, 360, 740), "phone")
+                await _take(await _page(browser, f"{address}/tv", 1920, 1080), "tv", whole=False)
+                page = await _page(browser, address, 1100, 780)
+                picture = await page.request.get(f"{address}/picture.png")
+                (FOLDER / "picture.png").write_bytes(await picture.body())
+                await page.get_by_text("Race").click()
+                await expect(page.get_by_role("img")).to_be_visible()
+                await page.get_by_label("History").fill("30")
+                await expect(page.locator("#moment")).to_contain_text("After event 30")
+                await page.wait_for_url("**at=30**")
+                await expect(page.locator("tbody .form li").first).to_be_visible()
+                await _take(page, "past")
+                page = await _page(browser, address, 1100, 780)
+                await page.get_by_role("link", name="France").click()
+                await _take(page, "explanation")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,62 @@
+"""A published season: the demo's, whose final table is known."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from api.cli import demo
+from engine.domain.commands import AddPoints, ChangeParticipants, RegisterCompetitor
+from engine.domain.events import Delta
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from projections.live.tournament import LiveTournament
+from tests.api.service import Answer, Client, Service
+from tests.tournaments import open_new_tournament
+
+
+@dataclass(frozen=True)
+class Championship:
+    """The season of a service, and a client of it without a token."""
+
+    service: Service
+    live: LiveTournament
+    stranger: Client
+    ranking_id: RankingId
+
+    @property
+    def address(self) -> str:
+        """The path of its board."""
+        return f"/board/{self.live.slug}"
+
+    @property
+    def teams(self) -> dict[str, CompetitorId]:
+        return {competitor.name: one for one, competitor in self.live.board.competitors.items()}
+
+    @property
+    def unity_ids(self) -> tuple[UnityId, ...]:
+        """Points, points difference."""
+        return tuple(self.live.board.rankings[self.ranking_id].unities)
+
+    async def get(self, below: str = "", **headers: str) -> Answer:
+        return await self.stranger.send("GET", self.address + below, headers=headers)
+
+    async def give(self, team: str, points: int, competition_id: CompetitionId | None = None) -> Sequence:
+        """Gives a team points. Returns the sequence of the event."""
+        delta = Delta(self.teams[team], self.unity_ids[0], points)
+        command = AddPoints(ranking_id=self.ranking_id, deltas=(delta,), competition_id=competition_id)
+        return (await self.service.desk.submit(self.live, command, actor=OPERATOR)).last_sequence
+
+    async def enroll(self, names: Iterable[str]) -> None:
+        """Registers competitors, and enrols them in the ranking."""
+        desk, added = self.service.desk, []
+        for name in names:
+            added.append(CompetitorId(await desk.new_id()))
+            await desk.submit(self.live, RegisterCompetitor(competitor_id=added[-1], name=name), actor=OPERATOR)
+        command = ChangeParticipants(ranking_id=self.ranking_id, added=tuple(added))
+        await desk.submit(self.live, command, actor=OPERATOR)
+
+
+async def played(service: Service) -> Championship:
+    """Plays the season, which publishes it. The live stays pinned."""
+    live = await service.desk.live_pool.pin(await open_new_tournament(service.database, actor=OPERATOR))
+    ranking_id = await demo.play(service.desk, live)
+    assert live.slug is not None
+    return Championship(service, live, service.client(live.slug, None), ranking_id)

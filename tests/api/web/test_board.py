@@ -1,0 +1,274 @@
+"""The board, as a client without scripts and without a token sees it."""
+
+import csv
+import gzip
+import io
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+
+from api.cli.demo import MATCHES, TEAMS
+from api.web.files import static_files
+from engine.domain.commands import (
+    ChangeCompetitor,
+    ChangePublication,
+    DeclareClassification,
+    VoidCompetition,
+)
+from engine.domain.events import Criterion
+from engine.domain.terms import OPERATOR
+from tests.api.web.season import Championship
+
+FINAL = {"Ireland": 20, "France": 15, "England": 14, "Scotland": 12, "Italy": 11, "Wales": 4}
+
+
+async def submit(championship: Championship, command: Any) -> Any:
+    return await championship.service.desk.submit(championship.live, command, actor=OPERATOR)
+
+
+def lines_of(page: str) -> list[list[list[str]]]:
+    """The words of each cell of each line of the table of a page."""
+    body = page[page.index("<tbody>") : page.index("</tbody>")]
+    return [
+        [unescape(re.sub(r"<[^>]*>", " ", cell)).split() for cell in re.findall(r"<t[dh].*?</t[dh]>", row)]
+        for row in re.findall(r"<tr.*?</tr>", body)
+    ]
+
+
+def table_of_page(page: str) -> dict[str, int]:
+    return {" ".join(line[2]): int(line[-1][0]) for line in lines_of(page)}
+
+
+async def page_of(championship: Championship, below: str = "") -> str:
+    answer = await championship.get(below)
+    assert answer.status == 200, answer.body
+    return answer.body.decode()
+
+
+# ── The page ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_page_is_whole_without_scripts(championship: Championship) -> None:
+    page = await page_of(championship)
+    assert table_of_page(page) == FINAL
+    assert [line[0] for line in lines_of(page)] == [[str(position)] for position in range(1, 7)]
+    assert "<h1>Championship</h1>" in page
+    assert page.count("<script") == page.count("</script>") == 1
+    assert " style=" not in page
+    assert "<style" not in page
+
+
+async def test_a_page_lets_nothing_in_and_only_that_to_embed_may_be_framed(championship: Championship) -> None:
+    for below, framed_by in (("", "'none'"), ("/tv", "'none'"), ("/embed", "*")):
+        policy = (await championship.get(below)).headers["Content-Security-Policy"]
+        rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+        assert rules == {
+            "default-src": "'none'",
+            "script-src": "'self'",
+            "style-src": "'self'",
+            "img-src": "'self' data:",
+            "connect-src": "'self'",
+            "base-uri": "'none'",
+            "form-action": "'self'",
+            "frame-ancestors": framed_by,
+            "require-trusted-types-for": "'script'",
+            "trusted-types": "lit-html",
+        }
+
+
+async def test_movement_is_since_the_last_competition_by_sign_and_by_word(championship: Championship) -> None:
+    """France beat England: before that, it was fourth."""
+    moved = {" ".join(line[2]): " ".join(line[1]) for line in lines_of(await page_of(championship))}
+    assert moved == {
+        "Ireland": "– unchanged",  # noqa: RUF001 - the sign that the page has
+        "France": "▲ 2 up",
+        "England": "▼ 1 down",
+        "Scotland": "▼ 2 down",
+        "Italy": "▼ 1 down",
+        "Wales": "– unchanged",  # noqa: RUF001
+    }
+
+
+async def test_a_voided_competition_is_not_the_last_one(championship: Championship) -> None:
+    before = await championship.get("/table.json")
+    last = list(championship.live.board.competitions)[-1]
+    await submit(championship, VoidCompetition(competition_id=last))
+    now = await championship.get("/table.json")
+    assert now.json["since"] < before.json["since"]
+
+
+async def test_form_has_the_last_competitions_the_newest_last(championship: Championship) -> None:
+    form = {" ".join(line[2]): line[3] for line in lines_of(await page_of(championship))}
+    assert form["Ireland"] == ["5", "5", "5", "1", "4"]
+
+
+async def test_a_moment_of_the_past_is_shown_and_compared_with_another(championship: Championship) -> None:
+    end = championship.live.head.sequence
+    since = (await championship.get("/table.json")).json["since"]
+    page = await page_of(championship, f"?at={since}&since={end}")
+    assert list(table_of_page(page)) == ["Ireland", "England", "Scotland", "France", "Italy", "Wales"]
+    assert lines_of(page)[3][1] == ["▼", "2", "down"]
+    at = (await championship.get("/table.json")).json["recorded_at"]
+    assert table_of_page(await page_of(championship, f"?at={at[:19]}Z")) == FINAL
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("?at=100000", 404),
+        ("?at=1999-01-01", 404),
+        ("?ranking=999999", 404),
+        ("?unity=999999", 404),
+        ("?at=soon", 400),
+        ("?other=1", 400),
+        ("?at=1&at=2", 400),
+        ("/competitors/999999", 404),
+        ("/competitors/x", 404),
+    ],
+)
+async def test_what_cannot_be_shown_is_refused_on_a_page(championship: Championship, query: str, status: int) -> None:
+    answer = await championship.get(query)
+    assert answer.status == status
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert "Nothing to see here" in answer.body.decode()
+
+
+async def test_a_unity_is_shown_by_itself(championship: Championship) -> None:
+    _, difference = championship.unity_ids
+    table = (await championship.get(f"/table.json?unity={difference}")).json
+    margins = dict.fromkeys(TEAMS, 0)
+    for match in MATCHES:
+        margins[match.home] += match.home_points - match.away_points
+        margins[match.away] += match.away_points - match.home_points
+    shown = {line["name"]: line["values"] for line in table["lines"]}
+    assert shown == {name: [str(margin)] for name, margin in margins.items()}
+    assert list(shown.values()) == sorted(shown.values(), key=lambda values: -int(values[0]))
+    assert table["columns"] == ["points difference"]
+    assert "−34" in await page_of(championship, f"?unity={difference}")  # noqa: RUF001 - a real minus
+
+
+async def test_a_classification_shows_every_criterion(championship: Championship) -> None:
+    points, difference = championship.unity_ids
+    criteria = (Criterion(unity_id=points), Criterion(unity_id=difference, best=2, among="tied"))
+    await submit(championship, DeclareClassification(ranking_id=championship.ranking_id, criteria=criteria))
+    table = (await championship.get("/table.json")).json
+    assert table["columns"] == ["points", "points difference among the tied, best 2"]
+    assert table["lines"][0]["values"] == ["20", None]
+
+
+async def test_names_are_text_whatever_they_hold(championship: Championship) -> None:
+    name = "<script>alert(1)</script> \"'&"
+    await submit(championship, ChangeCompetitor(competitor_id=championship.teams["Wales"], name=name))
+    page = await page_of(championship)
+    assert "<script>alert" not in page
+    assert name in unescape(re.sub(r"<[^>]*>", "", page))
+
+
+async def test_totals_beyond_the_numbers_of_a_browser_are_exact(championship: Championship) -> None:
+    for _ in range(3):
+        await championship.give("Wales", 2_147_483_647)
+    assert (await championship.get("/table.json")).json["lines"][0]["values"] == ["6442450945"]
+    assert "6\u202f442\u202f450\u202f945" in await page_of(championship)
+
+
+# ── Lines ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_page_names_the_lines_above_and_below_it(championship: Championship) -> None:
+    page = await page_of(championship, "/tv?offset=2")
+    assert [line[0] for line in lines_of(page)] == [["3"], ["4"], ["5"], ["6"]]
+    assert "Lines above" in page
+    assert "Lines below" not in page
+    assert "3–6 of 6" in page  # noqa: RUF001
+    assert f'http-equiv="refresh" content="15; url={championship.address}/tv"' in page
+
+
+async def test_lines_can_be_asked_for_in_parts(championship: Championship) -> None:
+    table = (await championship.get("/table.json?offset=4&limit=1")).json
+    assert [line["name"] for line in table["lines"]] == ["Italy"]
+    assert table["count"] == 6
+    assert (await championship.get("/table.json?limit=501")).status == 400
+
+
+async def test_the_csv_has_every_line_and_no_formula(championship: Championship) -> None:
+    name = "=HYPERLINK(1)"
+    await submit(championship, ChangeCompetitor(competitor_id=championship.teams["Wales"], name=name))
+    answer = await championship.get("/table.csv")
+    rows = list(csv.reader(io.StringIO(answer.body.decode(), newline="")))
+    assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
+    assert rows[0] == ["position", "moved", "competitor_id", "competitor", "points"]
+    assert rows[1][0::2] == ["1", str(championship.teams["Ireland"]), "20"]
+    assert rows[-1][3] == f"'{name}"
+    assert len(rows) == 7
+
+
+# ── Explanations ────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_every_row_leads_to_its_explanation(championship: Championship) -> None:
+    page = await page_of(championship)
+    links = re.findall(r'href="(/board/[^"]*/competitors/\d+)"', page)
+    assert len(links) == 6
+    explained = (await championship.stranger.send("GET", links[1])).body.decode()
+    assert "France" in explained
+    assert "France – Ireland 17-38, Marseille" in explained  # noqa: RUF001
+    assert "passed England" in explained
+    assert "passed Scotland" in explained
+    assert "4 → 2" in explained
+
+
+# ── The public end ──────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_what_is_not_published_is_as_what_does_not_exist(championship: Championship) -> None:
+    nothing = await championship.stranger.send("GET", "/board/nothing")
+    await submit(championship, ChangePublication(published=False))
+    hidden = await championship.get()
+    assert (hidden.status, nothing.status) == (404, 404)
+    slug = str(championship.live.slug)
+    assert hidden.body.decode().replace(slug, "nothing") == nothing.body.decode()
+    for below in ("/tv", "/embed", "/table.json", "/table.csv", f"/competitors/{championship.teams['Wales']}"):
+        assert (await championship.get(below)).status == 404
+
+
+async def test_a_freeze_holds_every_answer_and_a_reveal_moves_it_on(championship: Championship) -> None:
+    wales, ranking_id = championship.teams["Wales"], championship.ranking_id
+    below = (
+        *("", "/tv", "/embed", "/table.json", "/table.csv", "/race.json", f"/competitors/{wales}"),
+        f"/passage.json?ranking={ranking_id}&at={championship.live.head.sequence}",
+    )
+    await submit(championship, ChangePublication(freeze="now"))
+    held = {path: await championship.get(path) for path in below}
+    assert {answer.status for answer in held.values()} == {200}
+    beyond = await championship.give("Wales", 100)
+    await submit(championship, ChangeCompetitor(competitor_id=wales, name="Cymru"))
+    for path, answer in held.items():
+        now = await championship.get(path)
+        assert (now.body, now.headers["ETag"]) == (answer.body, answer.headers["ETag"]), path
+    for path in (f"?at={beyond}", f"/passage.json?ranking={ranking_id}&at={beyond}", f"?since={beyond}"):
+        assert (await championship.get(path)).status == 404
+    await submit(championship, ChangePublication(reveal="all"))
+    assert table_of_page(await page_of(championship))["Cymru"] == 104
+
+
+# ── Caching ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_an_answer_has_a_tag_until_something_happens(championship: Championship) -> None:
+    for path in ("", "/table.json"):
+        first = await championship.get(path)
+        again = await championship.get(path, **{"If-None-Match": first.headers["ETag"]})
+        assert (again.status, again.body) == (304, b"")
+        await championship.give("Wales", 1)
+        assert (await championship.get(path, **{"If-None-Match": first.headers["ETag"]})).status == 200
+
+
+async def test_the_first_view_of_a_large_board_is_less_than_100_kb(championship: Championship) -> None:
+    """A hundred lines with long names; with all that the page loads at once."""
+    await championship.enroll([f"The {n}th competitor, of a club with a long name" for n in range(120)])
+    page = await championship.get("", **{"Accept-Encoding": "gzip"})
+    files = sum(size for name, size in static_files().sizes.items() if not name.startswith("uplot/"))
+    assert len(lines_of(page.body.decode())) == 100
+    assert len(gzip.compress(page.body)) + files < 100_000

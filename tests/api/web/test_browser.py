@@ -1,0 +1,489 @@
+"""The board in a real browser. Where there is no Chromium, these are skipped, and the end of a run says so."""
+
+import gc
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from playwright.async_api import Browser, ConsoleMessage, Page, expect
+
+from api.stream import followers
+from engine.domain.commands import ChangeParticipants, ChangePublication, CreateRanking, DeclareClassification
+from engine.domain.events import Criterion
+from engine.domain.terms import OPERATOR, RankingId, Sequence, UnityId
+from tests.api.test_stream import counted
+from tests.api.web.browser import CHROMIUM
+from tests.api.web.season import Championship
+from tests.desks import until
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install one, or name it in TALLYBOOK_CHROMIUM"),
+    pytest.mark.timeout(240),
+]
+AXE: Final = Path(__file__).parent / "axe-core/axe.min.js"
+SECONDS: Final = 20_000
+"""Milliseconds that something may take to be seen."""
+
+_NOTED: Final = """
+  window.violations = [];
+  document.addEventListener("securitypolicyviolation", (event) =>
+    window.violations.push(`${event.violatedDirective}: ${event.blockedURI} ${event.sample}`));
+"""
+
+
+class Visit:
+    """A visit to the board. What the browser complains of is a fault."""
+
+    def __init__(self, page: Page, championship: Championship) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        self._url = championship.service.url + championship.address
+        page.on(
+            "console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None
+        )
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def _note(self, said: ConsoleMessage) -> None:
+        if said.type in ("error", "warning"):
+            self.complaints.append(said.text)
+
+    async def go(self, below: str = "") -> Page:
+        await self.page.goto(self._url + below)
+        return self.page
+
+    async def names(self) -> list[str]:
+        found: list[str] = await self.page.locator("tbody .name").all_inner_texts()
+        return found
+
+    async def shows(self, names: list[str]) -> None:
+        """Waits until the table has these lines."""
+        await expect(self.page.locator("tbody .name")).to_have_text(names, timeout=SECONDS)
+
+
+@pytest.fixture
+async def visit(browser: Browser, championship: Championship) -> AsyncIterator[Callable[..., Awaitable[Visit]]]:
+    """Begins visits; at the end, none of them may have had anything to complain of."""
+    visits: list[Visit] = []
+
+    async def begin(**context: Any) -> Visit:
+        page = await (await browser.new_context(**context)).new_page()
+        await page.add_init_script(_NOTED)
+        visits.append(Visit(page, championship))
+        return visits[-1]
+
+    yield begin
+    for one in visits:
+        if one.page.url.startswith("http"):
+            assert await one.page.evaluate("window.violations ?? []") == []
+        assert one.complaints == []
+
+
+Begin = Callable[..., Awaitable[Visit]]
+FINAL: Final = ["Ireland", "France", "England", "Scotland", "Italy", "Wales"]
+LIVE: Final = "#moment.live"
+
+
+async def test_without_scripts_the_page_is_whole(visit: Begin) -> None:
+    one = await visit(java_script_enabled=False)
+    page = await one.go()
+    assert await one.names() == FINAL
+    await page.get_by_label("History").fill("30")
+    await page.get_by_role("button", name="Show").click()
+    assert "at=30" in page.url
+    assert await one.names() != FINAL
+    await page.get_by_role("link", name="Now").click()
+    assert await one.names() == FINAL
+    await page.get_by_role("link", name="France").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("France")
+
+
+async def test_a_row_moves_when_points_come(visit: Begin, championship: Championship) -> None:
+    one = await visit()
+    page = await one.go()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    await page.evaluate(
+        """() => {
+          window.moves = [];
+          const animate = Element.prototype.animate;
+          Element.prototype.animate = function (frames, timing) {
+            if (this.tagName === "TR") window.moves.push([this.innerText.trim(), frames[0].transform]);
+            return animate.call(this, frames, timing);
+          };
+        }"""
+    )
+    await championship.give("Wales", 20)
+    await one.shows(["Wales", *FINAL[:-1]])
+    moves = dict(await page.evaluate("window.moves.map(([text, way]) => [text.match(/[A-Z]\\w+/)[0], way])"))
+    assert moves.keys() == set(FINAL)
+    assert float(moves["Wales"].removeprefix("translateY(").removesuffix("px)")) > 0  # from below
+    await expect(page.get_by_role("status")).to_contain_text("Wales is now in place 1.")
+    await expect(page.locator("tbody tr").first.locator("td.value.first")).to_have_text("24")
+
+
+async def test_nothing_moves_for_those_who_want_it_still(visit: Begin, championship: Championship) -> None:
+    one = await visit(reduced_motion="reduce")
+    page = await one.go()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    await page.evaluate("() => { Element.prototype.animate = () => { window.moved = true } }")
+    await championship.give("Wales", 20)
+    await one.shows(["Wales", *FINAL[:-1]])
+    assert await page.evaluate("window.moved") is None
+
+
+async def test_the_slider_goes_back_and_forward_and_keeps_its_place(visit: Begin, championship: Championship) -> None:
+    one = await visit()
+    page = await one.go()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    slider = page.get_by_label("History")
+    then = (await championship.get("/table.json?at=30")).json
+    names = [line["name"] for line in then["lines"]]
+    await slider.fill("30")
+    await one.shows(names)
+    await expect(page.locator("#moment")).to_contain_text("After event 30")
+    await page.wait_for_url("**at=30**")
+    await page.reload()
+    await one.shows(names)
+    await expect(slider).to_have_value("30")
+    await championship.give("Wales", 1)  # what comes meanwhile does not disturb
+    await slider.fill("20")
+    await one.shows([line["name"] for line in (await championship.get("/table.json?at=20")).json["lines"]])
+    await page.get_by_role("link", name="Now").click()
+    await one.shows(FINAL)
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    assert "at=" not in page.url
+
+
+@pytest.mark.long
+async def test_play_goes_through_the_season_to_its_end(visit: Begin) -> None:
+    one = await visit()
+    page = await one.go("?at=30")
+    await page.get_by_label("Speed").select_option("600")
+    await page.get_by_role("button", name="Play").click()
+    await expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=2 * SECONDS)
+    await one.shows(FINAL)
+    await expect(page.get_by_role("button", name="Play")).to_be_visible()
+
+
+async def test_what_is_frozen_stays_as_it_was_until_it_is_revealed(visit: Begin, championship: Championship) -> None:
+    async def submit(command: Any) -> None:
+        await championship.service.desk.submit(championship.live, command, actor=OPERATOR)
+
+    one = await visit()
+    page = await one.go()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    end = championship.live.head.sequence
+    await submit(ChangePublication(freeze="now"))
+    await championship.give("Wales", 20)
+    await submit(ChangePublication(reveal=Sequence(end + 1)))  # the freeze itself: nothing that is seen
+    await expect(page.get_by_label("History")).to_have_attribute("max", str(end + 1), timeout=SECONDS)
+    assert await one.names() == FINAL
+    await submit(ChangePublication(reveal=Sequence(end + 2)))
+    await one.shows(["Wales", *FINAL[:-1]])
+    await championship.give("Wales", -20)
+    await submit(ChangePublication(reveal="all"))
+    await one.shows(FINAL)
+
+
+async def test_a_board_follows_the_referee_by_the_stream_and_asks_nothing_while_nothing_happens(
+    visit: Begin, championship: Championship
+) -> None:
+    one = await visit()
+    await one.page.clock.install()
+    page = await one.go()
+    await page.clock.run_for(100)
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.partition(championship.address)[2]))
+    first = page.locator("tbody td.value.first").last
+    for points in range(5, 9):
+        await page.clock.run_for(2_000)
+        await championship.give("Wales", 1)
+        await expect(first).to_have_text(str(points), timeout=SECONDS)
+    assert len(asked) == 4
+    await page.clock.run_for(120_000)
+    assert len(asked) == 4
+    assert {address.partition("?")[0] for address in asked} == {"/table.json"}
+
+
+async def test_what_happens_in_another_ranking_is_not_asked_for(visit: Begin, championship: Championship) -> None:
+    one = await visit()
+    page = await one.go()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    desk, live = championship.service.desk, championship.live
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    created = CreateRanking(
+        ranking_id=RankingId(await desk.new_id()),
+        name="Another",
+        participants=tuple(championship.teams.values()),
+        main_unity_id=UnityId(await desk.new_id()),
+        main_unity_name="points",
+    )
+    await desk.submit(live, created, actor=OPERATOR)
+    slider = page.get_by_label("History")
+    await expect(slider).to_have_attribute("max", str(live.head.sequence), timeout=SECONDS)
+    assert asked == []
+
+
+async def test_a_page_that_is_no_longer_public_shows_nothing(visit: Begin, championship: Championship) -> None:
+    one = await visit()
+    page = await one.go()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    await championship.service.desk.submit(championship.live, ChangePublication(published=False), actor=OPERATOR)
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Nothing to see here", timeout=SECONDS)
+    one.complaints = [said for said in one.complaints if "404" not in said]
+
+
+async def test_where_there_is_no_room_for_the_stream_the_page_looks_now_and_then(
+    visit: Begin, championship: Championship, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followers, "LISTENERS_OF_VISITOR_MAX", 0)
+    one = await visit()
+    page = await one.go()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    await championship.give("Wales", 20)
+    await one.shows(["Wales", *FINAL[:-1]])
+    await expect(page.locator("#moment.lost")).to_have_count(0)
+    await page.goto("about:blank")
+    one.complaints = [said for said in one.complaints if "503" not in said]
+
+
+async def test_a_hidden_page_does_not_listen(visit: Begin, championship: Championship) -> None:
+    one = await visit()
+    page = await one.go()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    await until(lambda: counted("tallybook_listeners") == 1)
+    hide = """(hidden) => {
+      Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    await page.evaluate(hide, True)
+    await until(lambda: counted("tallybook_listeners") == 0)
+    await championship.give("Wales", 20)
+    await page.evaluate(hide, False)
+    await one.shows(["Wales", *FINAL[:-1]])
+    await until(lambda: counted("tallybook_listeners") == 1)
+
+
+async def test_a_lost_connection_is_said_and_made_good(visit: Begin, championship: Championship) -> None:
+    one = await visit()
+    page = await one.go()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    for points, names in ((20, ["Wales", *FINAL[:-1]]), (-20, FINAL)):
+        await page.context.set_offline(True)
+        await expect(page.locator("#moment.lost")).to_be_visible(timeout=SECONDS)
+        await championship.give("Wales", points)
+        await page.context.set_offline(False)
+        await one.shows(names)
+        await expect(page.locator("#moment.lost")).to_have_count(0)
+    await championship.give("Wales", 20)  # and it listens again
+    await one.shows(["Wales", *FINAL[:-1]])
+    one.complaints.clear()  # the browser says that it was offline
+
+
+async def test_a_stream_that_is_cut_off_in_the_middle_is_taken_up_again(
+    visit: Begin, championship: Championship
+) -> None:
+    one = await visit()
+    page = await one.go()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    table = ["Wales", *FINAL[:-1]]
+    for points, names in ((20, table), (-20, FINAL), (20, table)):
+        await until(lambda: counted("tallybook_listeners") == 1)
+        (follower,) = {one for one in gc.get_objects() if isinstance(one, followers.Follower) and one.listeners}
+        follower.end_all("shutting_down")
+        await expect(page.locator("#moment.lost")).to_be_visible(timeout=SECONDS)
+        await championship.give("Wales", points)
+        await one.shows(names)
+        await expect(page.locator("#moment.lost")).to_have_count(0)
+    one.complaints = [said for said in one.complaints if "INCOMPLETE_CHUNKED" not in said]
+
+
+@pytest.mark.parametrize("below", ["", "/embed"])
+async def test_on_a_phone_nothing_is_cut_off(visit: Begin, below: str) -> None:
+    one = await visit(viewport={"width": 360, "height": 740})
+    page = await one.go(below)
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    assert await page.evaluate("document.documentElement.scrollWidth") == 360
+    for link in await page.locator("tbody .name a").all():
+        assert (await link.evaluate("one => one.scrollWidth <= one.closest('th').clientWidth")) is True
+
+
+async def test_everything_can_be_reached_with_the_keyboard(visit: Begin) -> None:
+    one = await visit()
+    page = await one.go()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    reached = []
+    for _ in range(20):
+        await page.keyboard.press("Tab")
+        reached.append(await page.evaluate("document.activeElement.innerText || document.activeElement.id"))
+    wanted = ["To the table", "Table", "points", *FINAL, "at", "Play", "Now", "CSV", "Large screen", "To embed"]
+    assert [name for name in reached if name in wanted][: len(wanted)] == wanted
+    await page.get_by_label("History").focus()
+    await page.keyboard.press("ArrowLeft")
+    await expect(page.locator("#moment")).to_contain_text("After event 39")
+
+
+async def test_focus_stays_on_the_row_that_moves(visit: Begin, championship: Championship) -> None:
+    one = await visit()
+    page = await one.go()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    await page.get_by_role("link", name="Wales").focus()
+    await championship.give("Wales", 20)
+    await one.shows(["Wales", *FINAL[:-1]])
+    assert await page.evaluate("document.activeElement.innerText") == "Wales"
+
+
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
+async def test_axe_finds_nothing(visit: Begin, championship: Championship, scheme: str) -> None:
+    one = await visit(color_scheme=scheme)
+    france = championship.teams["France"]
+    for below in ("", "/tv", "/embed", "?at=30", f"/competitors/{france}", "?at=100000"):
+        page = await one.go(below)
+        if below in ("", "/tv", "/embed"):
+            await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+        await page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = await page.evaluate("axe.run().then((found) => found.violations)")
+        assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == [], below
+        assert await page.evaluate("window.violations") == []
+    one.complaints = [said for said in one.complaints if "404" not in said]  # the last one is not there
+
+
+async def test_the_browser_folds_as_the_service_does(visit: Begin, championship: Championship) -> None:
+    """At random moments of a history with free points, large totals, ties, leavers, returners, and a declared
+    classification."""
+    desk, live, ranking_id = championship.service.desk, championship.live, championship.ranking_id
+    draw = random.Random(17)
+    teams = list(championship.teams)
+    for number in range(120):
+        await championship.give(draw.choice(teams), draw.choice([1, 1, 2, -3, 0, 2_147_483_647, -2_147_483_647]))
+        if number % 40 == 13:
+            gone = (championship.teams[draw.choice(teams)],)
+            await desk.submit(live, ChangeParticipants(ranking_id=ranking_id, removed=gone), actor=OPERATOR)
+            await desk.submit(live, ChangeParticipants(ranking_id=ranking_id, added=gone), actor=OPERATOR)
+        if number == 70:
+            criteria = tuple(Criterion(unity_id=one) for one in reversed(championship.unity_ids))
+            await desk.submit(live, DeclareClassification(ranking_id=ranking_id, criteria=criteria), actor=OPERATOR)
+    page = await (await visit()).go()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    folds = await page.evaluate_handle(
+        """async (ranking) => {
+          const fold = document.querySelector("script[src]").src.replace("board.js", "fold.js");
+          const { Passage } = await import(fold);
+          let passages = [];
+          return async (at, unity) => {
+            let passage = passages.find((one) => one.has(at));
+            if (!passage) {
+              const told = await fetch(`${location.pathname}/passage.json?ranking=${ranking}&at=${at}`);
+              passages.push((passage = new Passage(await told.json())));
+            }
+            const criteria = passage.criteriaOf(unity);
+            passage.goTo(at);
+            return passage.lines(criteria).map(({ competitor, position, values }) =>
+              [passage.competitors[competitor].id, position, values.map(String)]);
+          };
+        }""",
+        ranking_id,
+    )
+    first = 1  # the event from which on there is a ranking
+    while (await championship.get(f"/table.json?at={first}")).status == 404:
+        first += 1
+    for _ in range(150):
+        at = draw.randint(first, championship.live.head.sequence)
+        unity = draw.choice(["", str(championship.unity_ids[0])])
+        told = await championship.get(f"/table.json?at={at}" + (f"&unity={unity}" if unity else ""))
+        served = [[line["competitor_id"], line["position"], line["values"]] for line in told.json["lines"]]
+        assert await page.evaluate("([folds, at, unity]) => folds(at, unity)", [folds, at, unity]) == served, (
+            at,
+            unity,
+        )
+
+
+async def test_of_many_rows_only_those_in_view_are_there(visit: Begin, championship: Championship) -> None:
+    await championship.enroll(f"Competitor {number:04}" for number in range(600))
+    one = await visit()
+    page = await one.go()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    rows = page.locator("tbody tr[aria-rowindex]")
+    assert await rows.count() < 100
+    height = await page.evaluate("document.querySelector('tbody').offsetHeight")
+    assert height == pytest.approx(606 * await rows.first.evaluate("row => row.offsetHeight"), abs=606)
+    await page.evaluate("scrollTo(0, document.querySelector('tbody').offsetHeight / 2)")
+    await expect(page.get_by_role("link", name="Competitor 0300")).to_be_visible(timeout=SECONDS)
+    assert await rows.count() < 100
+    await page.keyboard.press("End")
+    await expect(page.get_by_role("link", name="Competitor 0599")).to_be_visible(timeout=SECONDS)
+
+
+async def test_a_large_screen_turns_its_pages_and_each_fits(visit: Begin, championship: Championship) -> None:
+    await championship.enroll(f"Competitor {number}" for number in range(12))
+    one = await visit(viewport={"width": 1920, "height": 1080})
+    await one.page.clock.install()
+    page = await one.go("/tv")
+    await page.clock.run_for(100)
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    positions = page.locator("tbody tr")
+    await expect(positions).to_have_count(12)
+    assert await page.evaluate("document.documentElement.scrollHeight <= innerHeight")
+    await page.clock.run_for(15_000)
+    await expect(positions).to_have_count(6, timeout=SECONDS)
+    assert (await one.names())[-1] == "Competitor 11"
+    await page.clock.run_for(15_000)
+    await one.shows([*FINAL, *(f"Competitor {number}" for number in range(6))])
+
+
+async def test_the_race_is_drawn_and_leads_to_its_moments(visit: Begin, championship: Championship) -> None:
+    one = await visit()
+    page = await one.go()
+    await expect(page.locator(LIVE)).to_be_visible(timeout=SECONDS)
+    await page.get_by_text("Race").click()
+    picture = page.get_by_role("img", name="Places over time. At the end: Ireland 1, France 2, England 3")
+    await expect(picture).to_be_visible(timeout=SECONDS)
+    await page.get_by_role("button", name="points", exact=True).click()
+    await expect(page.get_by_role("img", name="points over time. At the end: Ireland 20")).to_be_visible()
+    wales = page.get_by_role("button", name="Wales")
+    await wales.press("Enter")
+    await expect(wales).to_have_attribute("aria-pressed", "true")
+    race = (await championship.get("/race.json")).json
+    assert [row[-1] for row in race["totals"]] == [20, 15, 14, 12, 11, 4]
+    assert [row[-1] for row in race["positions"]] == [1, 2, 3, 4, 5, 6]
+    await page.locator(".u-over").click(position={"x": 2, "y": 100})
+    await expect(page.locator("#moment")).to_contain_text(f"After event {race['sequences'][0]} of")
+    await page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = await page.evaluate("axe.run().then((found) => found.violations)")
+    assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == []
+
+
+async def test_others_can_frame_the_page_to_embed_and_no_other(visit: Begin, championship: Championship) -> None:
+    one = await visit()
+    address = championship.service.url + championship.address
+    other = championship.service.url.replace("127.0.0.1", "localhost") + "/ours"  # another origin
+    await one.page.route(other, lambda route: route.fulfill(content_type="text/html", body="<p>Ours"))
+    await one.page.goto(other)
+    for below, shown in (("/embed", True), ("", False)):
+        await one.page.evaluate(
+            "(src) => { document.body.replaceChildren(Object.assign(document.createElement('iframe'), { src })) }",
+            address + below,
+        )
+        if shown:
+            ireland = one.page.frame_locator("iframe").get_by_role("link", name="Ireland")
+            await expect(ireland).to_be_visible()
+            async with one.page.expect_popup() as opening:
+                await ireland.click()
+            await expect((await opening.value).get_by_role("heading", level=1)).to_have_text("Ireland")
+        else:
+            async with one.page.expect_console_message(lambda said: "frame-ancestors" in said.text):
+                pass
+            assert await one.page.frame_locator("iframe").get_by_role("link", name="Ireland").count() == 0
+    one.complaints.clear()  # of the frame that was refused
+
+
+async def test_paper_has_the_table_and_nothing_to_click(visit: Begin) -> None:
+    page = await (await visit()).go()
+    await page.emulate_media(media="print")
+    await expect(page.locator("#past")).to_be_hidden()
+    await expect(page.locator(".tabs").first).to_be_hidden()
+    await expect(page.get_by_role("link", name="Wales")).to_be_visible()

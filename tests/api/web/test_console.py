@@ -1,0 +1,657 @@
+"""The console, as a browser without scripts sees and uses it."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from html import unescape
+from io import BytesIO
+from typing import Any, Final
+
+import asyncpg
+import pytest
+
+from api.http import auth
+from api.http.auth import Scope
+from api.service.app import make_front
+from api.web.console import lists_pages
+from api.web.console.changes import CONSOLE_CHANGES
+from api.webhooks.webhooks import add_webhook
+from engine.domain.terms import OPERATOR, Sequence, TournamentId
+from engine.log.log import tournament_named
+from engine.process.telemetry import Lines
+from projections.verification.noted import note_verified
+from tests.api.service import Season, Service, deltas, make_token, totals
+from tests.api.test_section5 import Log, log
+from tests.api.visitor import CONSOLE, Visitor, form_of, visiting
+from tests.tournaments import open_new_tournament
+
+assert log  # a fixture
+SCOPES: Final = {"read": Scope.READ, "write": Scope.WRITE, "admin": Scope.ADMIN}
+
+
+@pytest.fixture
+async def visitor(service: Service, season: Season) -> AsyncIterator[Visitor]:
+    """Signed in with the season's token, which may do everything."""
+    async with visiting(service, season.client.token) as visitor:
+        yield visitor
+
+
+def at(season: Season, below: str = "") -> str:
+    return f"{CONSOLE}/tournament/{season.client.tournament}{below}"
+
+
+async def head_of(visitor: Visitor, season: Season) -> int:
+    """The last event, as the overview says."""
+    found = re.search(r"Head event ([0-9]+)", words(await visitor.page(at(season))))
+    assert found
+    return int(found[1])
+
+
+def words(page: str) -> str:
+    """What a page says, without its tags."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).split())
+
+
+# ── Who may see and do what ─────────────────────────────────────────────────────────────────────────────
+
+NEEDED: Final = {
+    **{f"/tournament/{{tournament}}{change.path}": change.scope for change in CONSOLE_CHANGES},
+    "/tournament/{tournament}/rankings/{ranking_id}/add": Scope.WRITE,
+    "/tournament/{tournament}/rankings/{ranking_id}/classification": Scope.WRITE,
+    "/tournament/{tournament}/publication": Scope.ADMIN,
+    "/tournament/{tournament}/webhooks": Scope.ADMIN,
+    "/tokens": Scope.ADMIN,
+    "/tokens/new": Scope.ADMIN,
+    "/tokens/{token_id}/revoke": Scope.ADMIN,
+}
+"""What a token must reach for the addresses of the console; for all others, to be there is enough."""
+EXPECTED: Final = {
+    "/competitors/new": Scope.WRITE,
+    "/competitors/{competitor_id}/change": Scope.WRITE,
+    "/competitions/new": Scope.WRITE,
+    "/competitions/{competition_id}/record": Scope.WRITE,
+    "/competitions/{competition_id}/void": Scope.ADMIN,
+    "/competitions/{competition_id}/unvoid": Scope.ADMIN,
+    "/rankings/new": Scope.WRITE,
+    "/rankings/{ranking_id}/information": Scope.WRITE,
+    "/rankings/{ranking_id}/participants": Scope.WRITE,
+    "/rankings/{ranking_id}/unities/new": Scope.WRITE,
+    "/rankings/{ranking_id}/close": Scope.ADMIN,
+    "/rankings/{ranking_id}/reopen": Scope.ADMIN,
+    "/publication/publish": Scope.ADMIN,
+    "/publication/unpublish": Scope.ADMIN,
+    "/publication/freeze": Scope.ADMIN,
+    "/publication/freeze-at": Scope.ADMIN,
+    "/publication/reveal-to": Scope.ADMIN,
+    "/publication/reveal-next": Scope.ADMIN,
+    "/publication/reveal-all": Scope.ADMIN,
+}
+OPEN: Final = {"/sign-in", "/sign-out"}
+
+
+def routes_of(service: Service) -> dict[str, set[str]]:
+    """Every template of the console, below it, and its methods."""
+    router = make_front(service.desk, Lines(BytesIO()))._router
+    return {
+        template.removeprefix(CONSOLE): set(handlers)
+        for template, handlers in router._handlers.items()
+        if template.startswith(CONSOLE)
+    }
+
+
+def address_of(template: str, season: Season) -> str:
+    ids = {
+        "tournament": season.client.tournament,
+        "ranking_id": season.closed_ranking_id if template.endswith("/reopen") else season.ranking_id,
+        "competition_id": season.voided_competition_id if template.endswith("/unvoid") else season.competition_id,
+        "competitor_id": season.ids[0],
+        "token_id": 1,
+        "session_id": 999,
+    }
+    return CONSOLE + template.format(**ids)
+
+
+def test_the_changes_are_these_and_need_what_their_operations_need() -> None:
+    assert {change.path: change.scope for change in CONSOLE_CHANGES} == EXPECTED
+    assert {change.path for change in CONSOLE_CHANGES if change.warning is None} == {
+        path for path, scope in EXPECTED.items() if scope is Scope.WRITE
+    }
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+async def test_each_page_and_each_change_needs_its_scope(
+    service: Service, season: Season, log: Log, scope: str
+) -> None:
+    routes, tried = routes_of(service), 0
+    assert NEEDED.keys() | OPEN < routes.keys()
+    async with visiting(service, await make_token(service.database, SCOPES[scope])) as visitor:
+        for template, methods in routes.items():
+            if template in OPEN:
+                continue
+            needed = NEEDED.get(template, Scope.READ)
+            before = await log.length()
+            for method in sorted(methods):  # POST is the last
+                address = address_of(template, season)
+                if method == "POST":
+                    answer = await visitor.post(address, {})
+                    allowed = {303, 404, 400, 422}
+                else:
+                    answer = await visitor.send(method, address, None)
+                    allowed = {200}
+                if SCOPES[scope] < needed:
+                    assert answer.status == 403, (template, method)
+                    assert await log.length() == before
+                elif "token_id" not in template or method != "POST":
+                    assert answer.status in allowed, (template, method, answer.body[-3_000:])
+                tried += 1
+                if (await visitor.get(f"{CONSOLE}/sessions")).status == 401:
+                    await visitor.sign_in(await make_token(service.database, SCOPES[scope]))
+    assert tried == sum([len(methods) for template, methods in routes.items() if template not in OPEN])
+
+
+async def test_nothing_is_answered_without_a_session(service: Service, season: Season) -> None:
+    async with visiting(service) as nobody:
+        for template, methods in routes_of(service).items():
+            if template in OPEN:
+                continue
+            for method in methods:
+                address = address_of(template, season)
+                answer = await (nobody.post(address, {}) if method == "POST" else nobody.send(method, address, None))
+                assert answer.status == 401, (template, method)
+                assert b"Ada" not in answer.body
+                nobody.headers = {"Authorization": f"Bearer {season.client.token}"}  # which is for operations
+                answer = await (nobody.post(address, {}) if method == "POST" else nobody.send(method, address, None))
+                assert answer.status == 401, (template, method)
+                nobody.headers = {}
+
+
+async def test_a_tournament_beyond_the_token_is_as_one_that_does_not_exist(service: Service, season: Season) -> None:
+    other = await open_new_tournament(service.database, actor=OPERATOR)
+    async with visiting(service, await make_token(service.database, Scope.ADMIN, [other])) as stranger:
+        listed = await stranger.page(CONSOLE)
+        assert f'{at(season)}"' not in listed
+        for template, methods in routes_of(service).items():
+            if "{tournament}" in template:
+                for method in methods - {"HEAD"}:
+                    bodies = set()
+                    for slug in (season.client.tournament, "nowhere"):
+                        address = address_of(template, season).replace(season.client.tournament, slug)
+                        form = {"idempotency_key": "k", "name": "x", "group_id": 1}
+                        answer = await (stranger.post(address, form) if method == "POST" else stranger.get(address))
+                        assert answer.status in (404, 400), (template, method, answer.body)
+                        bodies.add(answer.body.replace(slug.encode(), b""))
+                    assert len(bodies) == 1, template
+
+
+CHANGING: Final = re.compile(
+    r'href="[^"]*/(?:new|change|record|void|unvoid|close|reopen|add|participants|classification|revoke)"'
+)
+
+
+@pytest.mark.parametrize(("scope", "shown"), [("read", False), ("write", True), ("admin", True)])
+async def test_who_may_only_read_is_shown_no_way_to_change_anything(
+    service: Service, season: Season, scope: str, shown: bool
+) -> None:
+    async with visiting(service, await make_token(service.database, SCOPES[scope])) as visitor:
+        pages = [
+            await visitor.page(address)
+            for address in (
+                CONSOLE,
+                at(season),
+                at(season, "/competitors"),
+                at(season, "/competitions"),
+                at(season, f"/rankings/{season.ranking_id}"),
+                at(season, f"/rankings/{season.ranking_id}/history"),
+            )
+        ]
+        assert any(CHANGING.search(page) for page in pages) == shown
+        assert any("/void" in page or "/close" in page for page in pages) == (scope == "admin")
+        assert any("/publication" in page for page in pages) == (scope == "admin")
+        assert all(page.count("<form") == 1 for page in pages)  # to sign out
+
+
+# ── How pages are sent ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_pages_are_kept_by_nobody_and_hold_no_script_or_style(visitor: Visitor, season: Season) -> None:
+    for address in (CONSOLE, at(season), at(season, "/competitors/new"), at(season, "/nowhere"), f"{CONSOLE}/tokens"):
+        answer = await visitor.send("GET", address, None, {"Accept-Encoding": "gzip"})
+        if answer.headers["Content-Type"].startswith("application/json"):
+            assert answer.status == 404
+            continue
+        policy = answer.headers["Content-Security-Policy"]
+        assert "frame-ancestors 'none'" in policy
+        assert "require-trusted-types-for 'script'" in policy
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert "Content-Encoding" not in answer.headers
+        page = answer.body.decode()
+        assert " style=" not in page
+        assert page.count("<script") == page.count('<script type="module" src="/static/')
+
+
+async def test_names_are_shown_as_they_were_written(visitor: Visitor, season: Season) -> None:
+    name = "<script>alert('1 & 2')</script>"
+    answer = await visitor.fill(at(season, "/competitors/new"), {"name": name})
+    assert answer.status == 303
+    page = await visitor.page(at(season, "/competitors"))
+    assert "<script>alert" not in page
+    assert name in unescape(page)
+
+
+# ── Changes ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_points_are_added_once_however_often_the_form_is_sent(visitor: Visitor, season: Season, log: Log) -> None:
+    page = at(season, f"/rankings/{season.ranking_id}/add?unity={season.unity_id}")
+    before = await log.length()
+    given = {f"points[{season.ids[0]}]": "+5", f"points[{season.ids[1]}]": " \N{MINUS SIGN}2 ", "reason": "fair play"}
+    answer = await visitor.fill(page, given, times=2)
+    assert answer.status == 303
+    assert await log.length() == before + 1
+    shown = totals(await season.client.get(f"{season.path}/standings.json"))
+    assert [shown[one] for one in season.ids] == [5, -2, 0]
+    after = await visitor.page(answer.headers["Location"])
+    assert f"Recorded as event {recorded(answer)}" in words(after)
+    history = words(await visitor.page(at(season, f"/rankings/{season.ranking_id}/history")))
+    assert "Ada +5 points" in history
+    assert "fair play" in history
+
+
+def recorded(answer: Any) -> str:
+    """The sequence that a redirection says was recorded."""
+    return str(answer.headers["Location"].rpartition("done=")[2])
+
+
+async def test_what_is_wrong_stands_beside_its_field_with_what_was_sent(
+    visitor: Visitor, season: Season, log: Log
+) -> None:
+    before = await log.length()
+    page = at(season, f"/rankings/{season.ranking_id}/add?unity={season.unity_id}")
+    answer = await visitor.fill(page, {f"points[{season.ids[1]}]": "x", "competition_id": "0"})
+    assert answer.status == 422
+    text = answer.body.decode()
+    assert form_of(text)[0][f"points[{season.ids[1]}]"] == "x"
+    fault = re.search(rf'id="fault-{season.ids[1]}">([^<]*)<', text)
+    assert fault
+    assert "must be a whole number" in unescape(fault[1])
+    assert 'id="fault-competition_id"' in text
+    assert form_of(text)[0]["idempotency_key"]
+    answer = await visitor.fill(at(season, "/competitors/new"), {"name": "Zoe", "color": "red", "parent": "999"})
+    text = answer.body.decode()
+    assert answer.status == 422
+    assert 'aria-invalid="true"' in text
+    assert form_of(text)[0]["name"] == "Zoe"
+    answer = await visitor.fill(page, {})
+    assert answer.status == 422
+    assert "is required" in words(answer.body.decode())
+    assert await log.length() == before
+
+
+async def test_a_competition_is_added_its_result_recorded_and_its_points_voided(
+    visitor: Visitor, season: Season
+) -> None:
+    ada, ben, _ = season.ids
+    answer = await visitor.fill(at(season, "/competitions/new"), {"group_id": 7, "participants": f"{ben}, {ada}"})
+    assert answer.status == 303
+    new = (await season.client.get("competitions.json?group_id=7")).json["competitions"]["competition"][0]
+    assert [one["competitor_id"] for one in new["participants"]] == [ben, ada]
+    record = at(season, f"/competitions/{new['id']}/record")
+    assert (await visitor.fill(record, {"result": "3:1", "winner": ben})).status == 303
+    line = deltas((ben, season.unity_id, 3))
+    await season.client.put(f"{season.path}/add.json", {"participants_delta": line, "competition_id": new["id"]})
+    void = at(season, f"/competitions/{new['id']}/void")
+    preview = words(await visitor.page(void))
+    assert "Ben" in preview
+    assert "3 → 0" in preview
+    assert totals(await season.client.get(f"{season.path}/standings.json"))[ben] == 3
+    assert (await visitor.fill(void, {})).status == 303
+    found = (await season.client.get(f"competitions/{new['id']}.json")).json["competition"]
+    assert found["voided_at"] is not None
+    assert (found["result"], [one["winner"] for one in found["participants"]]) == ("3:1", [True, False])
+    assert (await visitor.get(void)).status == 409  # it is void already
+    assert (await visitor.fill(at(season, f"/competitions/{new['id']}/unvoid"), {})).status == 303
+
+
+async def test_the_result_of_many_is_recorded_competitor_by_competitor(visitor: Visitor, season: Season) -> None:
+    ada, ben, _ = season.ids
+    record = at(season, f"/competitions/{season.competition_id}/record")
+    answer = await visitor.fill(record, {f"result[{ada}]": "9.8 s", f"result[{ben}]": "10.1 s", "winner": ada})
+    assert answer.status == 303
+    found = (await season.client.get(f"competitions/{season.competition_id}.json")).json["competition"]
+    assert [one["result"] for one in found["participants"]] == ["9.8 s", "10.1 s", None]
+
+
+async def test_who_changes_what_has_changed_meanwhile_is_told_and_may_insist(visitor: Visitor, season: Season) -> None:
+    change = at(season, f"/competitors/{season.ids[0]}/change")
+    form, action = form_of(await visitor.page(change))
+    await season.client.put(f"competitors/{season.ids[0]}.json", {"name": "Adele"})
+    answer = await visitor.post(action, {**form, "color": "112233"})
+    assert answer.status == 412
+    assert "has changed" in words(answer.body.decode())
+    form, action = form_of(answer.body.decode())
+    assert (form["name"], form["color"]) == ("Ada", "112233")
+    assert (await visitor.post(action, form)).status == 303
+    found = (await season.client.get(f"competitors/{season.ids[0]}.json")).json["competitor"]
+    assert (found["name"], found["color"]) == ("Ada", "112233")
+
+
+async def test_a_form_that_was_sent_and_is_filled_in_otherwise_is_not_taken_for_the_first(
+    visitor: Visitor, season: Season, log: Log
+) -> None:
+    form, action = form_of(await visitor.page(at(season, "/competitors/new")))
+    assert (await visitor.post(action, {**form, "name": "Eve"})).status == 303
+    before = await log.length()
+    answer = await visitor.post(action, {**form, "name": "Finn"})
+    assert answer.status == 422
+    again, _ = form_of(answer.body.decode())
+    assert again["idempotency_key"] != form["idempotency_key"]
+    assert await log.length() == before
+    assert (await visitor.post(action, again)).status == 303
+
+
+async def test_a_key_is_that_of_the_operation(visitor: Visitor, season: Season, log: Log) -> None:
+    form, action = form_of(await visitor.page(at(season, "/competitors/new")))
+    key = {"Idempotency-Key": form.pop("idempotency_key")}
+    await season.client.post("competitors.json", {**form, "name": "Eve"}, key)
+    before = await log.length()
+    answer = await visitor.post(action, {**form, "name": "Eve", "idempotency_key": key["Idempotency-Key"]})
+    assert answer.status == 303
+    assert await log.length() == before
+
+
+async def test_what_the_public_sees_is_changed_step_by_step(visitor: Visitor, season: Season) -> None:
+    async def shown() -> Any:
+        return (await season.client.get("publication.json")).json["publication"]
+
+    for step in ("publish", "freeze", "reveal-all", "unpublish"):
+        page = await visitor.page(at(season, f"/publication/{step}"))
+        assert 'class="warning"' in page
+        before = await shown()
+        answer = await visitor.fill(at(season, f"/publication/{step}"), {})
+        assert answer.status == 303, step
+        assert await shown() != before
+        assert "Recorded as event" in words(await visitor.page(answer.headers["Location"]))
+    assert (await visitor.fill(at(season, "/publication/publish"), {"published": "false"})).status == 303
+    assert (await shown())["published"]  # what a form says without being asked cannot be said otherwise
+
+
+async def test_the_public_is_held_at_an_event_and_shown_what_follows_up_to_another(
+    visitor: Visitor, season: Season
+) -> None:
+    async def shown() -> Any:
+        return (await season.client.get("publication.json")).json["publication"]
+
+    head = await head_of(visitor, season)
+    too_far = await visitor.fill(at(season, "/publication/freeze-at"), {"freeze": head + 5})
+    assert too_far.status == 422
+    assert 'id="fault-freeze"' in too_far.body.decode()
+    assert (await visitor.fill(at(season, "/publication/freeze-at"), {"freeze": head - 3})).status == 303
+    assert (await visitor.fill(at(season, "/publication/publish"), {})).status == 303
+    assert (await shown())["public_end"] == head - 3
+    assert (await visitor.fill(at(season, "/publication/reveal-to"), {"reveal": head - 1})).status == 303
+    assert (await shown())["public_end"] == head - 1
+
+
+async def test_a_classification_is_declared_criterion_by_criterion(visitor: Visitor, season: Season) -> None:
+    ranking = at(season, f"/rankings/{season.ranking_id}")
+    found = (await season.client.get(f"rankings/{season.ranking_id}/classification.json")).json["classification"]
+    unities = re.findall(r'<option value="(\d+)">', (await visitor.page(f"{ranking}/classification")))
+    points, fouls = unities[:2]
+    wrong = {"criteria[0].unity": points, "criteria[0].best": "0"}
+    refused = await visitor.fill(f"{ranking}/classification", wrong)
+    assert refused.status == 422
+    assert 'id="fault-0-best"' in refused.body.decode()
+    twice = {"criteria[0].unity": points, "criteria[3].unity": points}
+    refused = await visitor.fill(f"{ranking}/classification", twice)
+    assert refused.status == 422
+    assert 'id="fault-1-unity"' in refused.body.decode()  # the lines are closed up
+    before = form_of(await visitor.page(f"{ranking}/classification"))
+    chain = wrong | {"criteria[0].best": "3", "criteria[2].unity": fouls, "criteria[2].among": "tied"}
+    assert (await visitor.fill(f"{ranking}/classification", chain)).status == 303
+    declared = (await season.client.get(f"rankings/{season.ranking_id}/classification.json")).json["classification"]
+    assert declared["criteria"] != found["criteria"]
+    assert declared["criteria"] == [
+        {"unity": int(points), "best": 3},
+        {"unity": int(fouls), "among": "tied"},
+    ]
+    form, action = form_of(await visitor.page(f"{ranking}/classification"))
+    assert (form["criteria[0].unity"], form["criteria[0].best"], form["criteria[1].among"]) == (points, "3", "tied")
+    assert (await visitor.post(before[1], {**before[0], "criteria[0].unity": fouls})).status == 412  # begun before
+    nothing = {name: "" for name in form if name.startswith("criteria[")}
+    assert (await visitor.post(action, {**form, **nothing})).status == 303
+    declared = (await season.client.get(f"rankings/{season.ranking_id}/classification.json")).json["classification"]
+    assert declared["criteria"] == found["criteria"]
+
+
+@pytest.mark.parametrize("change", ["close", "reopen"])
+async def test_a_ranking_is_closed_and_opened(visitor: Visitor, season: Season, change: str) -> None:
+    ranking_id = season.ranking_id if change == "close" else season.closed_ranking_id
+    assert (await visitor.fill(at(season, f"/rankings/{ranking_id}/{change}"), {})).status == 303
+    closed = (await season.client.get(f"rankings/{ranking_id}.json?omit=competitors")).json["ranking"]["closed_at"]
+    assert (closed is not None) == (change == "close")
+    page = await visitor.page(at(season, f"/rankings/{ranking_id}"))
+    assert (f"/rankings/{ranking_id}/add" in page) == (change == "reopen")
+
+
+async def test_everything_else_that_is_offered_works(visitor: Visitor, season: Season) -> None:
+    new = {"name": "Cup", "main_unity_name": "goals", "participants": season.ids[0], "description": "Two\nlines"}
+    assert (await visitor.fill(at(season, "/rankings/new"), new)).status == 303
+    ranking = at(season, f"/rankings/{season.ranking_id}")
+    assert (await visitor.fill(f"{ranking}/unities/new", {"name": "cards", "sort": "ASC"})).status == 303
+    assert (await visitor.fill(f"{ranking}/participants", {"remove": season.ids[2]})).status == 303
+    assert (await visitor.fill(f"{ranking}/information", {"name": "Year", "description": ""})).status == 303
+    found = (await season.client.get(f"rankings/{season.ranking_id}.json")).json["ranking"]
+    assert (found["name"], found["description"]) == ("Year", None)
+    assert [unity["name"] for unity in found["unities"]] == ["points", "fouls", "cards"]
+    assert "Cup" in words(await visitor.page(at(season)))
+
+
+# ── What is shown ───────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_overview_tells_the_head_and_how_far_the_tables_are(
+    visitor: Visitor, season: Season, owner: asyncpg.Connection
+) -> None:
+    page = words(await visitor.page(at(season)))
+    head = await owner.fetchrow(
+        """
+        SELECT h.sequence, encode(h.digest, 'hex') AS digest
+        FROM head AS h
+        JOIN tournament USING (tournament_id)
+        WHERE slug = $1
+        """,
+        season.client.tournament,
+    )
+    assert f"event {head['sequence']}" in page
+    assert head["digest"] in page
+    assert f"{head['sequence']} events behind" in page  # there is no worker
+    assert f"{head['sequence']} events behind" in words(await visitor.page(CONSOLE))
+
+
+async def test_admins_see_when_a_tournament_was_verified_last_and_what_was_found(
+    visitor: Visitor, service: Service, season: Season
+) -> None:
+    for page in (CONSOLE, at(season)):
+        assert "not noted" in words(await visitor.page(page))
+    async with service.database.connection() as connection:
+        tournament_id = await tournament_named(connection, season.client.tournament)
+        assert tournament_id is not None
+        for differences, said in ((0, "up to event 7: no difference"), (2, "up to event 7: 2 differences")):
+            await note_verified(connection, tournament_id, Sequence(7), differences)
+            for page in (CONSOLE, at(season)):
+                assert said in words(await visitor.page(page))
+    async with visiting(service, await make_token(service.database, Scope.WRITE)) as referee:
+        for page in (CONSOLE, at(season)):
+            assert "2 differences" not in words(await referee.page(page))
+
+
+async def test_a_stopped_tournament_is_named_with_its_reason(
+    service: Service, visitor: Visitor, season: Season, owner: asyncpg.Connection, clients_tournament: TournamentId
+) -> None:
+    await owner.execute(
+        "INSERT INTO stopped (tournament_id, sequence, reason) VALUES ($1, 7, 'its tag is unknown')", clients_tournament
+    )
+    assert "stopped at event 7: its tag is unknown" in words(await visitor.page(CONSOLE))
+    async with visiting(service, await make_token(service.database, Scope.READ)) as reader:
+        assert "stopped" not in words(await reader.page(CONSOLE))
+
+
+async def test_long_lists_come_in_pages(
+    service: Service, visitor: Visitor, season: Season, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists_pages, "ITEMS_SHOWN", 2)
+    first = await visitor.page(at(season, "/competitors"))
+    assert "Ada" in words(first)
+    assert "Pair" not in words(first)
+    assert "Pair" in words(await visitor.page(at(season, "/competitors?offset=2")))
+    newest = words(await visitor.page(at(season, "/competitions")))
+    assert "Competition of 3" in newest
+    assert "Ada \N{EN DASH} Ben" not in newest
+    assert "Ada \N{EN DASH} Ben voided" in words(await visitor.page(at(season, "/competitions?offset=2")))
+    await open_new_tournament(service.database, actor=OPERATOR)
+    monkeypatch.setattr("api.web.console.console.TOURNAMENTS_SHOWN", 1)
+    page = await visitor.page(CONSOLE)
+    (further,) = re.findall(r'href="(/console\?after=\d+)"', page)
+    assert at(season) in page
+    assert f'{at(season)}"' not in await visitor.page(further)
+
+
+async def test_the_history_shows_the_newest_first_and_leads_to_explanations(
+    visitor: Visitor, season: Season, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.web.console.console.HISTORY_EVENTS", 3)
+    monkeypatch.setattr("api.web.console.history_page.HISTORY_EVENTS", 3)
+    for amount in (11, 22, 33):
+        line = deltas((season.ids[0], season.unity_id, amount))
+        await season.client.put(f"{season.path}/add.json", {"participants_delta": line})
+    page = await visitor.page(at(season, f"/rankings/{season.ranking_id}/history"))
+    assert [int(found) for found in re.findall(r"\+(11|22|33)\b", words(page))] == [33, 22, 11]
+    (earlier,) = re.findall(r'href="([^"]*/history\?to=\d+)"', page)
+    assert "+11" not in words(await visitor.page(unescape(earlier)))
+    explained = re.findall(rf'href="([^"]*/competitors/{season.ids[0]}\?[^"]*)"', page)[0]
+    steps = await visitor.page(unescape(explained))
+    assert "66" in words(steps)
+    back = re.findall(r'<a href="([^"]*)">Back to the table', steps)[0]
+    assert "Ada" in words(await visitor.page(unescape(back)))
+
+
+async def test_a_preview_too_long_for_a_page_says_so_and_the_change_can_be_made(
+    visitor: Visitor, season: Season, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = deltas((season.ids[0], season.unity_id, 3))
+    form = {"participants_delta": line, "competition_id": season.competition_id}
+    await season.client.put(f"{season.path}/add.json", form)
+    monkeypatch.setattr("api.interface.voiding.PREVIEW_AT_ONCE_MAX", 1)
+    void = at(season, f"/competitions/{season.competition_id}/void")
+    assert "too long for this page" in words(await visitor.page(void))
+    assert (await visitor.fill(void, {})).status == 303
+
+
+async def test_a_token_is_revoked_after_it_was_shown_and_only_within_reach(service: Service, visitor: Visitor) -> None:
+    other = await open_new_tournament(service.database, actor=OPERATOR)
+    reader = await make_token(service.database, Scope.READ)
+    bound = await make_token(service.database, Scope.ADMIN, [other])
+    page = await visitor.page(f"{CONSOLE}/tokens")
+    revocable = re.findall(r'href="(/console/tokens/\d+/revoke)"', page)
+    assert len(revocable) == 3
+    readers = revocable[1]  # the newest comes first
+    async with visiting(service, bound) as stranger, visiting(service, reader) as its:
+        assert re.findall(r'href="(/console/tokens/\d+/revoke)"', await stranger.page(f"{CONSOLE}/tokens")) == [
+            revocable[0]
+        ]
+        assert (await stranger.get(readers)).status == (await stranger.post(readers)).status == 404
+        assert (await its.get(CONSOLE)).status == 200
+        assert 'class="warning"' in await visitor.page(readers)
+        assert (await visitor.post(readers)).status == 303
+        assert (await its.get(CONSOLE)).status == 401
+        assert (await visitor.post(readers)).status == 404
+        assert (await stranger.post(revocable[0])).status == 303  # its own
+        assert (await stranger.get(CONSOLE)).status == 401
+
+
+async def test_a_token_is_made_and_shown_once_and_reaches_no_further_than_its_maker(
+    service: Service, season: Season, visitor: Visitor
+) -> None:
+    new = f"{CONSOLE}/tokens/new"
+    answer = await visitor.fill(new, {"name": "desk", "scope": "write", "tournaments": season.client.tournament})
+    assert (answer.status, answer.headers["Cache-Control"]) == (200, "no-store")
+    (text,) = re.findall(r">(tb_[0-9A-Za-z]{36})<", answer.body.decode())
+    assert text not in await visitor.page(f"{CONSOLE}/tokens")
+    assert (await service.client(season.client.tournament, text).get("rankings.json")).status == 200
+    async with service.database.connection() as connection:
+        made = (await auth.listed(connection))[-1]
+    assert (made.name, made.scope) == ("desk", Scope.WRITE)
+    assert made.tournament_ids is not None
+    assert len(made.tournament_ids) == 1
+    assert made.expires_at is not None
+    async with visiting(service, text) as its:
+        assert (await its.get(new)).status == (await its.post(new, {"name": "more", "scope": "read"})).status == 403
+
+
+async def test_an_admin_of_some_tournaments_makes_tokens_for_no_others_that_end_no_later(
+    service: Service, season: Season
+) -> None:
+    other = await open_new_tournament(service.database, actor=OPERATOR)
+    async with service.database.connection() as connection:
+        _, text = await auth.create(
+            connection, name="referee", scope=Scope.ADMIN, tournament_ids=[other], expires_in_days=10
+        )
+        before = await auth.listed(connection)
+    form = {"name": "desk", "scope": "admin", "expires_in_days": 9}
+    async with visiting(service, text) as visitor:
+        new = f"{CONSOLE}/tokens/new"
+        for wrong, field in (
+            ({"tournaments": season.client.tournament}, "tournaments"),
+            ({"tournaments": "nowhere"}, "tournaments"),
+            ({"tournaments": ",".join(["a"] * 51)}, "tournaments"),
+            ({"expires_in_days": ""}, "expires_in_days"),
+            ({"expires_in_days": 11}, "expires_in_days"),
+            ({"expires_in_days": "0"}, "expires_in_days"),
+            ({"scope": "owner"}, "scope"),
+            ({"name": " "}, "name"),
+        ):
+            refused = await visitor.fill(new, form | wrong)
+            assert refused.status == 422, wrong
+            assert f'id="fault-{field}"' in refused.body.decode(), wrong
+        async with service.database.connection() as connection:
+            assert await auth.listed(connection) == before
+        assert (await visitor.fill(new, form)).status == 200  # without slugs: for those of its maker
+        async with service.database.connection() as connection:
+            made = (await auth.listed(connection))[-1]
+    assert (made.name, made.tournament_ids) == ("desk", frozenset([other]))
+
+
+async def test_webhooks_are_shown_with_what_is_wrong_and_of_their_addresses_only_the_host(
+    visitor: Visitor, service: Service, season: Season, owner: asyncpg.Connection
+) -> None:
+    page = words(await visitor.page(at(season, "/webhooks")))
+    assert "Nobody is told" in page
+    async with service.database.connection() as connection:
+        tournament_id = await tournament_named(connection, season.client.tournament)
+        assert tournament_id is not None
+        webhook_id, sequence, _ = await add_webhook(
+            connection,
+            tournament_id,
+            "https://hooks.example.org/secret-path?k=secret",
+            kinds=None,
+            allows_private=False,
+            after=Sequence(3),
+        )
+    await owner.execute("UPDATE webhook SET state = 'parked', failures = 10, problem = 'status 500'")
+    page = await visitor.page(at(season, "/webhooks"))
+    head = await head_of(visitor, season)
+    assert "secret" not in page
+    assert (
+        f"hooks.example.org {webhook_id} parked Sent in vain 10 times: status 500 {sequence} {head - 3} never"
+        in words(page)
+    )
+
+
+async def test_two_who_send_the_same_form_at_once_are_both_answered_and_it_counts_once(
+    visitor: Visitor, season: Season, log: Log
+) -> None:
+    form, action = form_of(await visitor.page(at(season, "/competitors/new")))
+    before = await log.length()
+    answers = await asyncio.gather(*[visitor.post(action, {**form, "name": "Eve"}) for _ in range(5)])
+    assert {answer.status for answer in answers} == {303}
+    assert await log.length() == before + 1

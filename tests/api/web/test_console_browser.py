@@ -1,0 +1,196 @@
+"""The console in a real browser. Where there is no Chromium, these are skipped, and the end of a run says so."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Final
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from api.http.auth import Scope
+from tests.api.service import make_token
+from tests.api.web.browser import CHROMIUM
+from tests.api.web.season import Championship
+from tests.api.web.test_browser import _NOTED, AXE, SECONDS
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install one, or name it in TALLYBOOK_CHROMIUM"),
+    pytest.mark.timeout(240),
+]
+LISTENS: Final = "body.listens"
+SignIn = Callable[..., Awaitable[Page]]
+
+
+@pytest.fixture
+async def signed_in(browser: Browser, championship: Championship) -> AsyncIterator[SignIn]:
+    """Signs in as somebody. At the end, no page may have broken the policy, and no script may have failed."""
+    pages: list[tuple[Page, list[str]]] = []
+
+    async def sign_in(scope: Scope = Scope.ADMIN, **context: Any) -> Page:
+        page = await (await browser.new_context(**context)).new_page()
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda said: errors.append(said.text) if "Content Security" in said.text else None)
+        await page.add_init_script(_NOTED)
+        pages.append((page, errors))
+        await page.goto(f"{championship.service.url}{at(championship)}")
+        await page.get_by_label("Token").fill(await make_token(championship.service.database, scope))
+        await page.get_by_role("button", name="Sign in").press("Enter")
+        await expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+        return page
+
+    yield sign_in
+    for page, errors in pages:
+        assert errors == []
+        if await page.evaluate("typeof window.violations") != "undefined":
+            assert await page.evaluate("window.violations") == []
+
+
+def at(championship: Championship, below: str = "") -> str:
+    return f"/console/tournament/{championship.live.slug}{below}"
+
+
+async def test_a_referee_gives_points_while_others_watch(signed_in: SignIn, championship: Championship) -> None:
+    ranking = at(championship, f"/rankings/{championship.ranking_id}")
+    referee, watcher = await signed_in(Scope.WRITE), await signed_in(Scope.READ)
+    await watcher.goto(championship.service.url + ranking)
+    await expect(watcher.locator(LISTENS)).to_be_visible(timeout=SECONDS)
+    first = watcher.locator("tbody .name").first
+    await expect(first).to_have_text("Ireland")
+    await watcher.get_by_role("link", name="Wales").focus()
+    await referee.get_by_role("link", name="Championship", exact=True).click()
+    await referee.get_by_role("link", name="Add points").click()
+    await referee.get_by_label("Points for Wales").fill("20")
+    await referee.get_by_role("textbox", name="Reason").fill("a day of theirs")
+    await referee.get_by_role("button", name="Add these points").click()
+    await expect(referee.locator(".done")).to_contain_text("Recorded as event")
+    await expect(first).to_have_text("Wales", timeout=SECONDS)
+    await expect(watcher.get_by_role("link", name="Add points")).to_have_count(0)
+    await referee.get_by_role("link", name="History").click()
+    await expect(referee.locator("tbody tr").first).to_contain_text("a day of theirs")
+
+
+async def test_a_match_is_voided_after_a_look_at_the_moves(signed_in: SignIn, championship: Championship) -> None:
+    page = await signed_in()
+    await page.get_by_role("link", name="Competitions").click()
+    row = page.locator("tbody tr").first
+    await row.get_by_role("link", name="Void").click()
+    await expect(page.locator(".preview")).to_contain_text("→")
+    assert not championship.live.board.voided
+    await page.get_by_role("button", name="Void it").click()
+    await expect(page.locator("tbody tr").first).to_contain_text("voided")
+    assert len(championship.live.board.voided) == 1
+
+
+async def test_what_is_wrong_is_read_out_and_nothing_that_was_typed_is_lost(
+    signed_in: SignIn, championship: Championship
+) -> None:
+    page = await signed_in()
+    await page.goto(championship.service.url + at(championship, "/competitors/new"))
+    await page.get_by_role("textbox", name="Name").fill("Georgia")
+    await page.get_by_label("Color").fill("red")
+    await page.get_by_role("button", name="Register").click()
+    assert await page.evaluate("document.activeElement.classList.contains('summary')")
+    await expect(page.get_by_role("textbox", name="Name")).to_have_value("Georgia")
+    await expect(page.get_by_label("Color")).to_have_attribute("aria-invalid", "true")
+    await page.get_by_label("Color").fill("cc0000")
+    await page.get_by_role("button", name="Register").click()
+    await expect(page.locator(".done")).to_be_visible()
+    await expect(page.get_by_role("rowheader", name="Georgia")).to_be_visible()
+
+
+async def test_it_is_whole_without_scripts(signed_in: SignIn, championship: Championship) -> None:
+    page = await signed_in(java_script_enabled=False)
+    await page.get_by_role("link", name="Championship", exact=True).click()
+    await page.get_by_role("link", name="Add points").click()
+    await page.get_by_label("Points for Italy").fill("1")
+    await page.get_by_role("button", name="Add these points").click()
+    await expect(page.locator(".done")).to_be_visible()
+    await page.get_by_role("button", name="Sign out").click()
+    await expect(page.get_by_label("Token")).to_be_visible()
+
+
+async def test_a_page_that_is_open_goes_to_the_signing_in_when_its_session_ends(
+    signed_in: SignIn, championship: Championship
+) -> None:
+    page = await signed_in()
+    await expect(page.locator(LISTENS)).to_be_visible(timeout=SECONDS)
+    await (await page.context.new_page()).goto(f"{championship.service.url}/console/sessions")
+    await page.context.pages[-1].get_by_role("button", name="Sign out").click()
+    await expect(page.locator("body.lost")).to_be_visible(timeout=SECONDS)
+    await page.reload()
+    await expect(page.get_by_label("Token")).to_be_visible()
+
+
+async def test_a_script_of_the_page_cannot_read_the_cookie(signed_in: SignIn) -> None:
+    page = await signed_in()
+    assert await page.evaluate("document.cookie") == ""
+    kept = await page.context.cookies()
+    assert {cookie["path"] for cookie in kept} == {"/console", "/tournament"}
+    assert {(cookie["httpOnly"], cookie["sameSite"]) for cookie in kept} == {(True, "Strict")}
+
+
+def pages_of(championship: Championship) -> list[str]:
+    team, ranking = championship.teams["France"], f"/rankings/{championship.ranking_id}"
+    competition = next(iter(championship.live.board.competitions))
+    below = (
+        *(
+            "",
+            "/competitors",
+            "/competitions",
+            "/publication",
+            "/webhooks",
+            ranking,
+            f"{ranking}/history",
+            f"{ranking}/add",
+        ),
+        *("/competitors/new", "/competitions/new", f"/competitions/{competition}/record", "/publication/freeze"),
+        *(f"/competitions/{competition}/void", f"{ranking}/competitors/{team}", f"{ranking}/unities/new"),
+        *(f"{ranking}/classification", "/publication/freeze-at"),
+    )
+    return [
+        "/console",
+        "/console/tokens",
+        "/console/tokens/new",
+        "/console/sessions",
+        *[at(championship, one) for one in below],
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
+async def test_axe_finds_nothing_in_the_console(signed_in: SignIn, championship: Championship, scheme: str) -> None:
+    page = await signed_in(color_scheme=scheme)
+    for address in pages_of(championship):
+        await page.goto(championship.service.url + address)
+        await page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = await page.evaluate("axe.run().then((found) => found.violations)")
+        assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == [], address
+        assert await page.evaluate("window.violations") == [], address
+
+
+async def test_no_page_is_wider_than_a_phone(signed_in: SignIn, championship: Championship) -> None:
+    page = await signed_in(viewport={"width": 360, "height": 740})
+    for address in pages_of(championship):
+        await page.goto(championship.service.url + address)
+        assert await page.evaluate("document.documentElement.scrollWidth") <= 360, address
+
+
+_NUMBER_ALL: Final = """() => {
+  const all = document.querySelectorAll(
+    "a[href], button, select, textarea, summary, input:not([type=hidden]), [tabindex='0']"
+  );
+  const seen = [...all].filter((one) => one.checkVisibility());
+  seen.forEach((one, number) => (one.dataset.stop = number));
+  return seen.length;
+}"""
+
+
+async def test_everything_is_reached_by_keyboard(signed_in: SignIn, championship: Championship) -> None:
+    page = await signed_in()
+    for address in pages_of(championship):
+        await page.goto(championship.service.url + address)
+        stops = await page.evaluate(_NUMBER_ALL)
+        reached = set()
+        for _ in range(stops):
+            await page.keyboard.press("Tab")
+            reached.add(await page.evaluate("document.activeElement.dataset.stop"))
+        assert reached == {str(number) for number in range(stops)}, address

@@ -1,0 +1,281 @@
+"""A database distributed by Citus: how it becomes one, when it is refused, and where statements go."""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from itertools import count
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+
+from engine.database.distribution import DatabaseForm, form_of, is_coordinator, is_distributed
+from engine.database.migrator import as_owner, migrate, migrate_and_distribute, status
+from engine.database.pool import open_database
+from engine.domain.errors import StartupRefused
+from engine.domain.terms import OPERATOR
+from engine.log import log
+from projections.tables.worker import Worker
+from projections.verification.all_tournaments import Plan, verify_all
+from tests.api.service import make_token, play_season, serve, slug_of
+from tests.conftest import Administrator, DistributedAdministrator, database_of, only_distributed, only_plain
+from tests.engine.test_log import OWNERS_OWN, all_statements
+from tests.tournaments import open_new_tournament
+
+SHARDS: Final = 4
+_numbers = count(1)
+
+
+@only_plain
+async def test_a_database_without_citus_is_plain_and_says_what_it_lacks_to_be_distributed(dsn: str) -> None:
+    assert await status(dsn) == ([], DatabaseForm.PLAIN)
+    with pytest.raises(StartupRefused, match="no extension citus; an administrator must load it on every node"):
+        await migrate_and_distribute(dsn, shards=SHARDS)
+    assert await status(dsn) == ([], DatabaseForm.PLAIN)
+
+
+# ── Becoming one ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def nodes(administrator: Administrator) -> DistributedAdministrator:
+    assert isinstance(administrator, DistributedAdministrator)
+    return administrator
+
+
+@pytest.fixture
+def undistributed(nodes: DistributedAdministrator) -> Iterator[str]:
+    """The address of an empty database that could be distributed, but for its nodes: none has joined."""
+    name = f"undistributed_{os.getpid()}_{next(_numbers)}"
+    nodes.run(nodes.everywhere(f"CREATE DATABASE {name}"))
+    yield urlunsplit(urlsplit(nodes.dsn)._replace(path=f"/{name}"))
+    nodes.drop(name)
+
+
+async def differences(dsn: str) -> list[str]:
+    async with open_database(dsn, name="test") as database:
+        report = await verify_all(database, Plan(), on_difference=lambda _: None, on_events=lambda *_: None)
+    return list(map(str, report.differences))
+
+
+@only_distributed
+async def test_an_empty_database_is_distributed_and_again_without_effect(
+    undistributed: str, nodes: DistributedAdministrator
+) -> None:
+    nodes.run(nodes.join(database_of(undistributed)))
+    applied, tables = await migrate_and_distribute(undistributed, shards=SHARDS)
+    assert applied
+    assert {"append_lock", "event", "tournament", "token"} <= set(tables)
+    assert await migrate_and_distribute(undistributed, shards=SHARDS) == ([], [])
+    assert await status(undistributed) == ([], DatabaseForm.DISTRIBUTED)
+    assert await differences(undistributed) == []
+
+
+@only_distributed
+async def test_a_filled_database_keeps_all_it_has(undistributed: str, nodes: DistributedAdministrator) -> None:
+    nodes.run(nodes.join(database_of(undistributed)))
+    await migrate(undistributed)
+    async with serve(undistributed) as service:
+        token = await make_token(service.database)
+        for _ in range(3):
+            tournament_id = await open_new_tournament(service.database, actor=OPERATOR)
+            await play_season(service.client(await slug_of(service.database, tournament_id), token))
+        await Worker(service.database).catch_up()
+    before = await contents(undistributed)
+    await migrate_and_distribute(undistributed, shards=SHARDS)
+    assert await contents(undistributed) == before
+    assert await differences(undistributed) == []
+    async with serve(undistributed) as service:  # and goes on
+        await play_season(service.client(await slug_of(service.database, tournament_id), token))
+        await Worker(service.database).catch_up()
+    assert await differences(undistributed) == []
+
+
+async def contents(dsn: str) -> dict[str, list[str]]:
+    owner = await asyncpg.connect(dsn, server_settings={"search_path": "tallybook"})
+    tables = "SELECT relname FROM pg_class WHERE relnamespace = 'tallybook'::regnamespace AND relkind = 'r'"
+    found = {}
+    for (table,) in await owner.fetch(tables):
+        found[table] = sorted(row[0] for row in await owner.fetch(f"SELECT {table}::text FROM {table}"))
+    await owner.close()
+    return found
+
+
+@only_distributed
+async def test_what_is_missing_is_said_before_anything_is_changed(
+    undistributed: str, nodes: DistributedAdministrator
+) -> None:
+    await migrate(undistributed)
+    with pytest.raises(StartupRefused, match="no extension citus"):
+        await migrate_and_distribute(undistributed, shards=SHARDS)
+    nodes.run(nodes.join(database_of(undistributed), nodes_max=1))
+    with pytest.raises(StartupRefused, match="Citus knows 1 nodes that hold shards, and 2 are the least"):
+        await migrate_and_distribute(undistributed, shards=SHARDS)
+    assert await status(undistributed) == ([], DatabaseForm.PLAIN)
+
+
+@only_distributed
+async def test_nothing_is_distributed_under_a_service_that_runs(
+    undistributed: str, nodes: DistributedAdministrator
+) -> None:
+    nodes.run(nodes.join(database_of(undistributed)))
+    await migrate(undistributed)
+    async with open_database(undistributed, name="tallybook worker"):
+        with pytest.raises(StartupRefused, match="Processes of the service are connected to the database"):
+            await migrate_and_distribute(undistributed, shards=SHARDS)
+    assert (await migrate_and_distribute(undistributed, shards=SHARDS))[1]
+
+
+@only_distributed
+async def test_a_database_that_is_half_distributed_is_refused_and_can_be_completed(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    await owner.execute("SET client_min_messages = error; SELECT undistribute_table('ticket')")
+    assert await form_of(owner) is DatabaseForm.MIXED
+    with pytest.raises(StartupRefused, match="Some tables of the database are distributed, and others are not yet"):
+        async with open_database(dsn, name="test"):
+            pass
+    assert await migrate_and_distribute(dsn, shards=SHARDS) == ([], ["ticket"])
+    assert await form_of(owner) is DatabaseForm.DISTRIBUTED
+
+
+@only_distributed
+async def test_the_address_of_any_node_serves(dsn: str, nodes: DistributedAdministrator) -> None:
+    """What one service appends through one node, the other one answers through another at once."""
+    name = database_of(dsn)
+    async with serve(nodes.address(name, node=1)) as first, serve(nodes.address(name, node=2)) as second:
+        token = await make_token(first.database)
+        tournament_id = await open_new_tournament(second.database, actor=OPERATOR)
+        slug = await slug_of(first.database, tournament_id)
+        await play_season(first.client(slug, token))
+        expected = await first.client(slug, token).get("rankings.json")
+        assert expected.status == 200
+        assert (await second.client(slug, token).get("rankings.json")).json == expected.json
+        await play_season(second.client(slug, token))
+        await Worker(first.database).catch_up()
+    for node in range(3):
+        assert await differences(nodes.address(name, node=node)) == []
+
+
+@only_distributed
+async def test_ids_come_from_one_place_whichever_node_is_asked(dsn: str, nodes: DistributedAdministrator) -> None:
+    drawn: list[int] = []
+    for node in range(3):
+        address = nodes.address(database_of(dsn), node=node)
+        async with open_database(address, name="test") as database, database.connection() as connection:
+            drawn += await log.next_ids(connection, 2)
+    assert drawn == [1, 2, 3, 4, 5, 6]
+
+
+@only_distributed
+async def test_what_only_the_coordinator_can_do_is_refused_at_another_address(
+    dsn: str, nodes: DistributedAdministrator
+) -> None:
+    address = nodes.address(database_of(dsn), node=1)
+    with pytest.raises(StartupRefused, match="that of a worker node of Citus; this command needs the coordinator's"):
+        await migrate(address)
+    with pytest.raises(StartupRefused, match="that of a worker node of Citus; this command needs the coordinator's"):
+        async with as_owner(address):
+            pass
+
+
+@only_distributed
+async def test_a_connection_knows_whether_it_leads_to_the_coordinator(
+    dsn: str, nodes: DistributedAdministrator
+) -> None:
+    address = nodes.address(database_of(dsn), node=1)
+    async with open_database(address, name="test") as database, database.raw_connection() as connection:
+        assert is_distributed(connection)
+        assert not is_coordinator(connection)
+    async with open_database(dsn, name="test") as database, database.raw_connection() as connection:
+        assert is_coordinator(connection)
+
+
+# ── Where statements go ─────────────────────────────────────────────────────────────────────────────────
+
+MANY_APPENDS: Final = {"engine.log.log._APPEND"}
+"""It would be executed on the coordinator, and committed in two phases; a distributed database is not asked it."""
+PLAIN_ONES: Final = {
+    "engine.log.log._HEADS",
+    "engine.log.log._BLOCKS",
+    "engine.log.log._EVENTS",
+    "engine.log.log._EVENTS_MARKING_SET_ASIDE",
+    "engine.log.log._STORED",
+    "projections.verification.stored_log._PLAIN",
+    "projections.verification.stored_log._ALL_BLOCKS",
+    "projections.verification.stored_log._REGISTERED",
+    "projections.verification.stored_log._UNREGISTERED",
+    "projections.verification.table_checks._UNREGISTERED",
+    "projections.verification.table_checks._ALL_STRAYS",
+    "projections.verification.table_checks._ALL_INCOMPLETE",
+}
+"""They ask of several tournaments at once, which only a plain database is asked; Citus refuses them."""
+EVERYWHERE: Final = {
+    "engine.log.log._TOURNAMENTS": "the list of all tournaments, which an operator asks for",
+    "projections.tables.tables._BEHIND": "the sweep, for up to a thousand tournaments, where something was committed",
+    "projections.verification.stored_log._IGNORED": "verification of one tournament",
+    "projections.verification.stored_log._UNREGISTERED_ANYWHERE": "verification of all",
+    "projections.verification.table_checks._UNREGISTERED_ANYWHERE": "verification of all",
+    "projections.verification.table_checks._ALL_STANDING": "asked of a plain database only",
+    "api.webhooks.webhooks._COUNT": "when a webhook is added",
+    "api.webhooks.webhooks._LIST": "the list of all webhooks, which an operator asks for",
+    "api.webhooks.webhooks._DUE": "whom there is something new for, asked by one process of all",
+    "api.webhooks.webhooks._FIGURES": "how many there are in each state, asked by one process of all",
+}
+"""Statements that may ask all shards, and why. None is sent for a request."""
+_PLANNED: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
+_VALUES: Final = {
+    "int8": "77",
+    "int4": "1",
+    "text": "'1'",
+    "bytea": "''::bytea",
+    "bool": "false",
+    "timestamptz": "now()",
+    "json": "'[]'::json",
+    "float8": "1",
+    "uuid": "gen_random_uuid()",
+    "name": "''",
+}
+_APPENDED: Final = "true false '77' '0077' '1' '' 'f' 'f' '' '0' '' NULL '' '0' 'RankingReopened' '{}' 0".replace(
+    "0077", "00000000-0000-0000-0000-000000000077"
+).split()
+_TASKS: Final = re.compile(r'"Task Count": ([0-9]+)')
+
+
+def value(type_: str) -> str:
+    """SQL of a value of this type: the number of a tournament, where it may be one."""
+    return f"ARRAY[{value(type_[:-2])}]::{type_}" if type_.endswith("[]") else f"{_VALUES[type_]}::{type_}"
+
+
+async def tasks(service: Any, statement: str) -> list[int]:
+    """In how many shards each part of the plan of a statement is executed, where it is about one tournament."""
+    types = [parameter.name for parameter in (await service.prepare(statement)).get_parameters()]
+    values = _APPENDED if "append_block" in statement else list(map(value, types))
+    await service.execute(f"PREPARE one AS {statement}")
+    try:
+        given = f"({', '.join(values)})" if values else ""
+        plan = await service.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE one{given}")
+    finally:
+        await service.execute("DEALLOCATE one")
+    assert json.loads(plan)
+    return [int(number) for number in _TASKS.findall(plan)]
+
+
+@only_distributed
+async def test_every_statement_about_a_tournament_goes_to_its_shard(dsn: str) -> None:
+    found, refused = set(), set()
+    async with open_database(dsn, name="test") as database, database.raw_connection() as service:
+        await open_new_tournament(database, actor=OPERATOR)
+        for name, statement in all_statements().items():
+            of = name.rpartition("/")[0]
+            if of in MANY_APPENDS or of.rpartition(".")[0] in OWNERS_OWN or statement.split()[0] not in _PLANNED:
+                continue
+            try:
+                if any(number > 1 for number in await tasks(service, statement)):
+                    found.add(of)
+            except asyncpg.FeatureNotSupportedError:
+                refused.add(of)
+    assert found == set(EVERYWHERE)
+    assert refused == PLAIN_ONES

@@ -1,0 +1,128 @@
+"""What a comparison says of a classification is what a replay of both logs says."""
+
+import asyncio
+from collections.abc import Generator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.domain import events
+from engine.domain.errors import TooMuchWork
+from engine.domain.events import Criterion, Event
+from engine.domain.terms import CompetitionId, CompetitorId
+from projections.board.board import Board, give_sums
+from projections.board.classification import Counted
+from projections.past import comparison
+from projections.past.comparison import ClassifiedMove, ForeseenCounts, classified_move_steps, copied, foreseen, without
+from projections.past.history import finished
+from tests.histories import unhurried
+from tests.projections.test_classification import (
+    COMPETITIONS,
+    COMPETITORS,
+    RANKING,
+    UNITIES,
+    board_of,
+    classification,
+    histories_with_ties,
+    history_of,
+    reversals,
+)
+from tests.projections.test_classified_lines import live_of, meanwhile
+
+
+def turned(history: list[Event], match: CompetitionId) -> list[Event]:
+    """What voiding a competition leads to, or unvoiding it if it is voided."""
+    points = [event for event in history if isinstance(event, events.PointsAdded)]
+    if match in board_of(history).voided:
+        return [events.CompetitionUnvoided(competition_id=match), *reversals(points, match, 1)]
+    return [events.CompetitionVoided(competition_id=match), *reversals(points, match, -1)]
+
+
+def positions(board: Board) -> dict[CompetitorId, int]:
+    return {line.competitor_id: line.position for line in classification(board)}
+
+
+def moves_between(before: Board, after: Board) -> list[ClassifiedMove]:
+    """By two whole classifications."""
+    then, now = positions(before), positions(after)
+    return [ClassifiedMove(c, then.get(c), now.get(c)) for c in [*now, *(c for c in then if c not in now)]]
+
+
+def into(
+    found: list[ClassifiedMove], steps: Generator[None, None, list[ClassifiedMove]]
+) -> Generator[None, None, None]:
+    found += yield from steps
+
+
+@unhurried
+@given(history=histories_with_ties, match=st.sampled_from(COMPETITIONS))
+def test_what_is_foreseen_of_a_classification_is_what_comes(history: list[Event], match: CompetitionId) -> None:
+    board, decided = board_of(history), turned(history, match)
+    expected = moves_between(board, board_of([*history, *decided]))
+    after = foreseen(board, decided).get(RANKING)
+    if after is None:  # nobody got anything there
+        assert all(move.before == move.after for move in expected)
+        return
+    before = board.rankings[RANKING]
+    counted = Counted(board, before)
+    steps = classified_move_steps(before, after, counted, ForeseenCounts(board, counted, after, decided))
+    assert finished(steps) == expected
+    assert board == board_of(history)
+
+
+@pytest.mark.parametrize("is_followed", [True, False])
+@unhurried
+@given(history=histories_with_ties, match=st.sampled_from(COMPETITIONS), more=histories_with_ties)
+def test_what_is_folded_while_it_is_foreseen_does_not_change_it(
+    is_followed: bool, history: list[Event], match: CompetitionId, more: list[Event]
+) -> None:
+    live, decided = live_of(history), turned(history, match)
+    expected = moves_between(board_of(history), board_of([*history, *decided]))
+    after = foreseen(live.board, decided).get(RANKING)
+    if after is None:
+        return
+    before = copied(live.board.rankings[RANKING], after.participants)
+    sums = asyncio.run(live.read_sums(RANKING, live.head.sequence))
+    if is_followed:
+        give_sums(live.board, RANKING, sums)
+    with live.classifications.counts(RANKING) as counted:
+        if not is_followed:
+            counted.give(sums)
+        steps = classified_move_steps(before, after, counted, ForeseenCounts(live.board, counted, after, decided))
+        found: list[ClassifiedMove] = []
+        waiting = iter(meanwhile(more))
+        for _ in into(found, steps):
+            live.append(*[event for event in [next(waiting, None)] if event is not None])
+    assert found == expected
+    assert live.classifications.held == []
+
+
+@unhurried
+@given(
+    history=histories_with_ties,
+    competitions=st.sets(st.sampled_from(COMPETITIONS), max_size=3),
+    competitors=st.sets(st.sampled_from(COMPETITORS), max_size=3),
+)
+def test_who_is_left_out_is_in_the_first_classification_alone(
+    history: list[Event], competitions: set[CompetitionId], competitors: set[CompetitorId]
+) -> None:
+    board = board_of(history)
+    other = board_of([left for event in history if (left := without(event, competitions, competitors)) is not None])
+    before, after = board.rankings[RANKING], other.rankings[RANKING]
+    found = finished(classified_move_steps(before, after, Counted(board, before), Counted(other, after)))
+    assert found == moves_between(board, other)
+    assert {move.competitor_id for move in found if move.after is None} == competitors
+
+
+def test_a_comparison_that_would_look_at_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each state may take as much as one classification."""
+    criteria = (Criterion(unity_id=next(iter(UNITIES)), best=1),)
+    board = board_of(history_of(criteria, [()] * len(COMPETITIONS), [], set()))
+    ranking = board.rankings[RANKING]
+    counted = Counted(board, ranking)
+    monkeypatch.setattr(comparison, "CLASSIFIED_SUMS_MAX", len(COMPETITORS))
+    assert len(finished(classified_move_steps(ranking, ranking, counted, counted))) == len(COMPETITORS)
+    monkeypatch.setattr(comparison, "CLASSIFIED_SUMS_MAX", len(COMPETITORS) - 1)
+    with pytest.raises(TooMuchWork):
+        finished(classified_move_steps(ranking, ranking, counted, counted))

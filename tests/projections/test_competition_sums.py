@@ -1,0 +1,145 @@
+"""Sums of competitions, against what the events of a log say, and in a live that begins to follow them."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from engine.domain import events
+from engine.domain.events import Delta, Event, Points, Recorded
+from engine.domain.terms import DELTA_MAX, CompetitionId, CompetitorId, RankingId, Sequence, UnityId
+from projections.board.board import Board, Revisions, fold, give_sums
+from projections.board.competition_sums import CompetitionSums, counting
+from projections.past.history import finished
+from tests.histories import board_of, logs, unhurried
+from tests.projections.test_classification import (
+    COMPETITIONS,
+    COMPETITORS,
+    RANKING,
+    UNITIES,
+    histories_with_ties,
+    history_of,
+)
+from tests.projections.test_classified_lines import live_of, meanwhile
+
+Sums = dict[tuple[UnityId, CompetitorId], dict[CompetitionId, int]]
+
+
+def recounted(log: Iterable[Recorded], ranking_id: RankingId) -> Sums:
+    sums: Sums = defaultdict(lambda: defaultdict(int))
+    for recorded in log:
+        event = recorded.event
+        if isinstance(event, Points) and event.ranking_id == ranking_id and event.competition_id is not None:
+            for delta in event.deltas:
+                sums[delta.unity_id, delta.competitor_id][event.competition_id] += delta.amount
+    return sums
+
+
+def shown(sums: CompetitionSums | None, board: Board, ranking_id: RankingId) -> Sums:
+    """All sums of a ranking, where there are any; competitions must stand in ascending order."""
+    assert sums is not None
+    found: Sums = {}
+    for unity_id in board.rankings[ranking_id].unities:
+        for competitor_id in board.competitors:
+            competition_ids, given_sums = sums.of(unity_id, competitor_id)
+            assert list(competition_ids) == sorted(set(competition_ids))
+            assert sums.number(unity_id, competitor_id) == len(competition_ids) == len(given_sums)
+            if competition_ids:
+                found[unity_id, competitor_id] = dict(zip(competition_ids, given_sums, strict=True))
+    return found
+
+
+@unhurried
+@given(logs(), st.data())
+def test_what_is_read_once_and_folded_from_then_on_is_what_the_whole_log_says(
+    log: list[Recorded], data: st.DataObject
+) -> None:
+    moment = data.draw(st.integers(0, len(log)))
+    board = board_of(log[:moment])
+    for ranking_id in board.rankings:
+        sums = CompetitionSums()
+        finished(counting(sums, ranking_id, log[:moment]))
+        give_sums(board, ranking_id, sums)
+    begun = list(board.rankings)
+    for recorded in log[moment:]:
+        fold(board, Revisions(), recorded)
+    for ranking_id in begun:
+        assert shown(board.rankings[ranking_id].competition_sums, board, ranking_id) == recounted(log, ranking_id)
+    for ranking_id in board.rankings.keys() - begun:
+        assert board.rankings[ranking_id].competition_sums is None
+
+
+points = st.lists(
+    st.tuples(st.sampled_from(COMPETITIONS[:4]), st.sampled_from([DELTA_MAX, -DELTA_MAX, 1])).map(
+        lambda it: events.PointsAdded(
+            ranking_id=RANKING,
+            competition_id=it[0],
+            deltas=(Delta(COMPETITORS[0], next(iter(UNITIES)), it[1]),),
+        )
+    ),
+    max_size=30,
+)
+
+
+@given(points)
+@example([point for point in [events.PointsAdded(
+    ranking_id=RANKING,
+    competition_id=COMPETITIONS[n],
+    deltas=(Delta(COMPETITORS[0], next(iter(UNITIES)), DELTA_MAX),),
+) for n in (1, 1, 0, 2, 1)] for _ in range(9)])  # fmt: skip
+def test_sums_are_exact_in_any_order_and_beyond_64_bits(added: list[events.PointsAdded]) -> None:
+    sums = CompetitionSums()
+    expected: dict[CompetitionId, int] = defaultdict(int)
+    for event in added:
+        sums.count(event)
+        expected[event.competition_id or COMPETITIONS[0]] += event.deltas[0].amount
+    competition_ids, given_sums = sums.of(next(iter(UNITIES)), COMPETITORS[0])
+    assert dict(zip(competition_ids, given_sums, strict=True)) == expected
+    assert list(competition_ids) == sorted(expected)
+
+
+@unhurried
+@given(history=histories_with_ties, more=histories_with_ties)
+def test_what_is_folded_while_the_log_is_read_is_counted_too(history: list[Event], more: list[Event]) -> None:
+    live = live_of(history)
+    waiting = iter(meanwhile(more))
+
+    async def slowly(ranking_id: RankingId, sequence: Sequence) -> CompetitionSums:
+        sums = CompetitionSums()
+        for _ in counting(sums, ranking_id, live.log[:sequence]):
+            live.append(*[event for event in [next(waiting, None)] if event is not None])
+            await asyncio.sleep(0)
+        return sums
+
+    asyncio.run(live.followed_sums.follow(RANKING, slowly))
+    live.append(*waiting)
+    ranking = live.board.rankings[RANKING]
+    assert shown(ranking.competition_sums, live.board, RANKING) == recounted(live.log, RANKING)
+
+
+def test_sums_are_read_once_for_all_who_ask_and_anew_when_the_board_was_replaced() -> None:
+    gains = (COMPETITIONS[0], (Delta(COMPETITORS[0], next(iter(UNITIES)), 1),))
+    live = live_of(history_of((), [()] * len(COMPETITIONS), [gains], set()))
+    reads = []
+
+    async def read(ranking_id: RankingId, sequence: Sequence) -> CompetitionSums:
+        reads.append(sequence)
+        if len(reads) == 2:
+            live.board = board_of(live.log)  # as when it goes on from the tables
+        await asyncio.sleep(0)
+        return await live.read_sums(ranking_id, sequence)
+
+    async def ask() -> None:
+        await asyncio.gather(*[live.followed_sums.follow(RANKING, read) for _ in range(3)])
+
+    asyncio.run(ask())
+    assert len(reads) == 1
+    assert live.followed_sums.size_bytes > 0
+    live.board = board_of(live.log)  # as when it goes on from the tables
+    live.followed_sums.clear()
+    assert live.followed_sums.size_bytes == 0
+    asyncio.run(ask())
+    assert len(reads) == 3
+    assert live.board.rankings[RANKING].competition_sums is not None

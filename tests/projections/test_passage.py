@@ -1,0 +1,85 @@
+"""Whoever has a passage knows the table after each of its events: from the totals at its beginning and the points."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.domain.events import Points, Recorded
+from engine.domain.terms import CompetitionId, RankingId, Sequence
+from projections.board.board import Board
+from projections.board.classification import in_force
+from projections.past.history import finished
+from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passage_begin
+from tests.histories import board_of, logs, unhurried
+
+
+def shown_of(board: Board, ranking_id: RankingId) -> Any:
+    """What a table shows: who is in it under which name, the unities and criteria, and all totals."""
+    ranking = board.rankings.get(ranking_id)
+    if ranking is None:
+        return None
+    names = [(i, board.competitors[i].name, board.competitors[i].color) for i in ranking.participants]
+    unities = {i: (unity.name, unity.sort) for i, unity in ranking.unities.items()}
+    totals = {(i, one): unity.totals.get(one, 0) for i, unity in ranking.unities.items() for one, *_ in names}
+    return names, unities, in_force(ranking), totals
+
+
+def folded(shown: Any, found: Passage, upto: Sequence) -> Any:
+    """The same after the event `upto`, by adding up."""
+    if shown is None:
+        return None
+    *rest, totals = shown
+    totals = dict(totals)
+    for recorded in found.points:
+        if recorded.sequence <= upto:
+            assert isinstance(recorded.event, Points)
+            for delta in recorded.event.deltas:
+                if (delta.unity_id, delta.competitor_id) in totals:
+                    totals[delta.unity_id, delta.competitor_id] += delta.amount
+    return *rest, totals
+
+
+@unhurried
+@given(logs(), st.integers(1, 9), st.data())
+def test_a_passage_leads_where_the_log_leads_at_each_of_its_events(
+    log: list[Recorded], most: int, data: st.DataObject
+) -> None:
+    at = Sequence(data.draw(st.integers(1, len(log))))
+    after = Sequence(data.draw(st.integers(0, at - 1)))
+    for ranking_id in board_of(log).rankings:
+        with pytest.MonkeyPatch.context() as small:
+            small.setattr("projections.past.passage.PASSAGE_DELTAS_MAX", most)
+            found = finished(passage(board_of(log[:after]), after, log[after:], ranking_id, at))
+        deltas = [len(recorded.event.deltas) for recorded in found.points if isinstance(recorded.event, Points)]
+        assert sum(deltas) <= most or len(deltas) == 1
+        assert after <= found.first <= at <= found.last
+        begin = shown_of(found.board, ranking_id)
+        assert begin == shown_of(board_of(log[: found.first]), ranking_id)
+        for upto in range(found.first, found.last + 1):
+            assert folded(begin, found, Sequence(upto)) == shown_of(board_of(log[:upto]), ranking_id)
+
+
+@unhurried
+@given(logs())
+def test_points_happened_when_their_competition_began(log: list[Recorded]) -> None:
+    def began(competition_id: CompetitionId | None, recorded: Recorded, upto: int) -> datetime:
+        competition = board_of(log[:upto]).competitions.get(competition_id) if competition_id else None
+        return recorded.recorded_at if competition is None else competition.started_at
+
+    for ranking_id in board_of(log).rankings:
+        found = finished(passage(Board(), Sequence(0), log, ranking_id, Sequence(len(log))))
+        for recorded in found.points:
+            assert isinstance(recorded.event, Points)
+            competition_id = recorded.event.competition_id
+            # A change of its time after that is told by the next passage.
+            added = [one.sequence for one in log if getattr(one.event, "competition_id", None) == competition_id][:1]
+            known = (found.first, *added, recorded.sequence)
+            assert found.clock(recorded) in [began(competition_id, recorded, upto) for upto in known]
+
+
+def test_passages_begin_where_all_who_ask_begin_them() -> None:
+    edge = PASSAGE_EVENTS_MAX
+    assert [passage_begin(Sequence(at)) for at in (1, edge, edge + 1, 2 * edge)] == [0, 0, edge, edge]

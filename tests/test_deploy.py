@@ -1,0 +1,161 @@
+"""What is in `deploy/`: units, alerts and the dashboard speak of commands and metrics that there are."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession
+
+from api.service.lifecycle import DSN_VARIABLE
+from api.web import picture
+from tests.running import TALLYBOOK, said, started
+
+DEPLOY = Path(__file__).parents[1] / "deploy"
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+CONTAINERFILE = DEPLOY / "container" / "Containerfile"
+ALERTS = DEPLOY / "prometheus" / "alerts.yml"
+DASHBOARD = DEPLOY / "grafana" / "tallybook.json"
+EXPOSURE_MAX = 20
+"""In tenths of 10, as `systemd-analyze security` counts what a service could still reach."""
+ONLY_WHEN_IT_HAPPENS = {"tallybook_webhook_requests_total"}
+"""Metrics with labels that a service shows when it has counted something."""
+
+_METRIC = re.compile(r"\b((?:tallybook|process)_[a-z_]+)\b(?!-)")
+
+
+def tool(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def run(*command: str, cwd: Path | None = None) -> str:
+    done = subprocess.run(command, check=False, cwd=cwd, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def expressions_of_dashboard() -> list[str]:
+    dashboard = json.loads(DASHBOARD.read_text(encoding="utf-8"))
+    targets = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
+    assert len(targets) > 20
+    return targets
+
+
+def expressions_of_alerts() -> list[str]:
+    found = re.findall(r"^ *expr: (?:>\n)?((?:.+\n(?: {10}.+\n)*))", ALERTS.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(found) == ALERTS.read_text(encoding="utf-8").count("- alert:")
+    return found
+
+
+def metrics_of(expressions: list[str]) -> set[str]:
+    return {metric for expression in expressions for metric in _METRIC.findall(re.sub(r'"[^"]*"', "", expression))}
+
+
+async def samples_at(url: str) -> set[str]:
+    """The names of the samples that are shown there."""
+    async with ClientSession() as session, session.get(url) as answer:
+        return set(re.findall(r"^([a-z_]+)[{ ]", await answer.text(), re.MULTILINE))
+
+
+async def test_alerts_and_dashboard_ask_for_metrics_that_a_service_shows(dsn: str, tmp_path: Path) -> None:
+    with started(tmp_path, "serve", "--port", "0", "--open-metrics", **{DSN_VARIABLE: dsn}) as running:
+        address = await running.address()
+        for _ in range(2):  # the second shows that the first was answered
+            samples = await samples_at(f"{address}/metrics")
+    wanted = metrics_of(expressions_of_alerts() + expressions_of_dashboard())
+    assert len(wanted) > 20
+    assert wanted - samples == ONLY_WHEN_IT_HAPPENS
+
+
+@pytest.mark.parametrize("command", ["worker", "verify"])
+async def test_others_show_theirs_on_a_port_of_their_own(command: str, dsn: str, tmp_path: Path) -> None:
+    arguments = ("worker",) if command == "worker" else ("verify", "--forever")
+    with started(tmp_path, *arguments, "--metrics-port", "0", **{DSN_VARIABLE: dsn}) as running:
+        await running.has_said("Metrics on ")
+        match = re.search(r"Metrics on (\S+)", running.err)
+        assert match
+        samples = await samples_at(match[1])
+        assert await running.stopped() == 0
+    assert {"tallybook_folded_events_total", "tallybook_unverified_seconds"} < samples
+
+
+def test_alerts_fire_for_their_symptoms_and_for_nothing_else() -> None:
+    promtool = tool("promtool")
+    assert "SUCCESS" in run(promtool, "check", "rules", ALERTS.name, cwd=ALERTS.parent)
+    assert "SUCCESS" in run(promtool, "test", "rules", "alerts_test.yml", cwd=ALERTS.parent)
+    for config in DEPLOY / "prometheus" / "prometheus.yml", DEPLOY / "container" / "prometheus.yml":
+        run(promtool, "check", "config", "--syntax-only", str(config))
+
+
+def test_each_alert_is_tested() -> None:
+    tested = (ALERTS.parent / "alerts_test.yml").read_text(encoding="utf-8")
+    for alert in re.findall(r"- alert: (\w+)", ALERTS.read_text(encoding="utf-8")):
+        assert f"alertname: {alert}}}" in tested, f"{alert} while all is well"
+        assert f"alertname: {alert}\n        exp_alerts" in tested, alert
+
+
+def test_the_dashboard_asks_what_prometheus_understands(tmp_path: Path) -> None:
+    promtool = tool("promtool")
+    expressions = [
+        expression.replace("$__rate_interval", "5m").replace("$instance", ".*")
+        for expression in expressions_of_dashboard()
+    ]
+    rules = [{"record": f"panel:{n}", "expr": expression} for n, expression in enumerate(expressions)]
+    file = tmp_path / "dashboard.yml"
+    file.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}), encoding="utf-8")
+    run(promtool, "check", "rules", str(file))
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_units_are_understood_and_hardened(unit: Path, tmp_path: Path) -> None:
+    analyze = tool("systemd-analyze")
+    text = unit.read_text(encoding="utf-8")
+    assert "/opt/tallybook/bin/tallybook" in text
+    here = tmp_path / unit.name
+    here.write_text(text.replace("/opt/tallybook/bin/tallybook", TALLYBOOK), encoding="utf-8")
+    assert run(analyze, "verify", "--man=no", str(here)) == ""
+    run(analyze, "security", "--offline=true", f"--threshold={EXPOSURE_MAX}", str(here))
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_units_start_commands_that_there_are(unit: Path) -> None:
+    command = re.search(r"^ExecStart=\S+ (.+)$", unit.read_text(encoding="utf-8"), re.MULTILINE)
+    assert command
+    name, *options = command[1].split()
+    usage = said(name, "--help").out
+    for option in options:
+        if option.startswith("--"):
+            assert option in usage, (unit.name, option)
+
+
+def test_containers_start_commands_that_there_are() -> None:
+    compose = (DEPLOY / "container" / "compose.yml").read_text(encoding="utf-8")
+    commands = re.findall(r"command: \[(.+)\]", compose)
+    assert len(commands) == 4
+    for command in commands:
+        name, *options = [word.strip().strip('"') for word in command.split(",")]
+        usage = said(name, "--help").out
+        for option in options:
+            if option.startswith("--"):
+                assert option in usage, (name, option)
+
+
+def test_what_deploy_refers_to_is_there() -> None:
+    for file in DEPLOY.rglob("*"):
+        if file.is_file():
+            for name in re.findall(r"\b((?:docs|benchmarks|deploy)/[\w/.-]+\w)", file.read_text(encoding="utf-8")):
+                assert (DEPLOY.parent / name).exists(), (file.name, name)
+
+
+def test_the_image_has_what_pictures_are_drawn_with() -> None:
+    installed = re.search(r"apt-get install (?:--\S+ )*(.+?) \\", CONTAINERFILE.read_text(encoding="utf-8"))
+    assert installed
+    wanted = re.findall(r"# Debian: (\S+)", Path(picture.__file__).read_text(encoding="utf-8"))
+    packages = {name.rstrip(",") for name in wanted} - {"fonts-droid-fallback"}  # which the first makes needless
+    assert packages == {"fonts-noto-cjk", "fonts-noto-core"}
+    assert set(installed[1].split()) == packages | {"libfribidi0"}

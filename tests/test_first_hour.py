@@ -1,0 +1,81 @@
+"""docs/FIRST_HOUR.md: what it has a newcomer do leads to what it says."""
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Final
+
+import pytest
+from aiohttp import ClientSession, DummyCookieJar
+
+from tests.api.cli.test_demo import FINAL_TABLE
+from tests.api.visitor import Visitor
+from tests.running import said, started
+
+ROOT: Final = Path(__file__).parents[1]
+PAGE: Final = (ROOT / "docs" / "FIRST_HOUR.md").read_text(encoding="utf-8")
+FIRST_PROGRAM, ADDING_PROGRAM = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+OLD_PYTHON: Final = f"""#!/bin/sh
+exec {sys.executable} -c 'import sys; sys.version_info = (3, 10, 13); exec(sys.argv[2])' "$@"
+"""
+"""It runs the program that it is given as an older Python would, as far as that asks how old it is."""
+
+
+def ran(folder: Path, program: str, address: str, token: str) -> list[str]:
+    """What one of the programs of the page prints."""
+    file = folder / "first.py"
+    file.write_text(program)
+    variables = os.environ | {"PYTHONPATH": str(ROOT / "clients" / "python")}
+    arguments = [sys.executable, str(file), address, token]
+    return subprocess.run(arguments, check=True, env=variables, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+
+
+@pytest.mark.long
+async def test_the_demo_its_board_the_lines_of_python_and_a_token_for_the_browser(tmp_path: Path) -> None:
+    data = ("--data-dir", str(tmp_path / "data"))
+    with started(tmp_path, "demo", "--port", "0", *data) as running:
+        address = await running.address()
+        board, token = re.search(r"^ +(http\S+/board/\S+)$", running.err, re.M), re.search(r"\btb_\w+", running.err)
+        assert board
+        assert token
+        table = [f"{name} {total}" for name, total in FINAL_TABLE]
+        printed = await asyncio.to_thread(ran, tmp_path, FIRST_PROGRAM, address, token[0])
+        assert [line.partition(" ")[2] for line in printed] == table
+        assert f"`{printed[0]}`" in PAGE
+        assert await asyncio.to_thread(ran, tmp_path, ADDING_PROGRAM.replace("1_500", "15"), address, token[0]) == []
+        printed = await asyncio.to_thread(ran, tmp_path, FIRST_PROGRAM, address, token[0])
+        assert printed[0] == "1 England 29"
+        made = (await asyncio.to_thread(said, "token", "create", "browser", "--scope", "admin", *data)).out
+        browsers = re.search(r"\btb_\w+", made)
+        assert browsers
+        async with ClientSession(cookie_jar=DummyCookieJar()) as session:
+            async with session.get(board[1]) as answer:
+                assert "Ireland" in await answer.text()
+            visitor = Visitor(session, address)
+            await visitor.sign_in(browsers[0])
+            assert "Six Nations 2024" in await visitor.page("/console")
+
+
+def test_the_versions_of_python_that_are_claimed_were_tried() -> None:
+    tried = re.findall(r"^\| (3\.\d+)\.\d+ \|", PAGE, re.MULTILINE)
+    for project in ROOT, ROOT / "clients" / "python":
+        stated = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        classified = [c.rpartition(" ")[2] for c in stated["classifiers"] if re.search(r":: 3\.\d+$", c)]
+        assert classified == tried
+        assert stated["requires-python"] == f">={tried[0]}"
+
+
+def test_make_says_which_python_it_needs(tmp_path: Path) -> None:
+    old = tmp_path / "python3"
+    old.write_text(OLD_PYTHON)
+    old.chmod(0o700)
+    for name in "Makefile", "pyproject.toml", "requirements.lock":
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    done = subprocess.run(["make", "demo", f"PYTHON={old}"], check=False, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Tallybook needs Python 3.11 or later; name one: make PYTHON=python3.13\n")
+    assert not (tmp_path / ".venv").exists()

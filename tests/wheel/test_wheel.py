@@ -1,0 +1,112 @@
+"""The wheel: the same to the byte wherever it is built, with a manual and a list of its parts that are true."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+from zipfile import ZipFile
+
+import pytest
+
+from api.cli.main import app
+from tests.wheel.manual import PAGE, commands, manual
+from tests.wheel.sbom import FILE, ROOT, VENDORED, sbom
+
+BUILT_FROM: Final = re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.MULTILINE)
+"""What an image is built from, and so a wheel can be."""
+STALE: Final = "run `make docs`"
+
+
+def build(folder: Path, *, umask: int, **variables: str) -> Path:
+    """A wheel from a copy of the sources in `folder`, whose files are of today and of this umask."""
+    source = folder / "source"
+    source.mkdir(parents=True)
+    before = os.umask(umask)
+    try:
+        for name in BUILT_FROM:
+            if (ROOT / name).is_dir():
+                ignored = shutil.ignore_patterns("__pycache__")
+                shutil.copytree(ROOT / name, source / name, copy_function=shutil.copyfile, ignore=ignored)
+            else:
+                shutil.copyfile(ROOT / name, source / name)
+        subprocess.run(
+            [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)],
+            check=True,
+            cwd=source,
+            env=os.environ | variables,
+            capture_output=True,
+        )
+    finally:
+        os.umask(before)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("built") / "here", umask=0o022, SOURCE_DATE_EPOCH="1700000000", TZ="UTC")
+
+
+def test_a_wheel_is_the_same_to_the_byte_wherever_and_whenever_it_is_built(wheel: Path, tmp_path: Path) -> None:
+    variables = {"SOURCE_DATE_EPOCH": "1700000000", "TZ": "Asia/Tokyo", "LC_ALL": "C", "PYTHONHASHSEED": "1"}
+    other = build(tmp_path / "a" / "longer" / "way", umask=0o077, **variables)
+    assert other.name == wheel.name
+    assert other.read_bytes() == wheel.read_bytes()
+    dates = {entry.date_time for entry in ZipFile(wheel).infolist()}
+    assert dates == {(2023, 11, 14, 22, 13, 20)}
+
+
+def test_a_wheel_installs_the_manual_and_says_what_it_is_made_of(wheel: Path) -> None:
+    with ZipFile(wheel) as archive:
+        version = app.version
+        number = version() if callable(version) else version
+        manual_page = archive.read(f"tallybook-{number}.data/data/share/man/man1/tallybook.1")
+        assert manual_page == PAGE.read_bytes()
+        assert archive.read(f"tallybook-{number}.dist-info/sboms/{FILE.name}") == FILE.read_bytes()
+
+
+def test_the_manual_is_the_help_of_every_command() -> None:
+    assert PAGE.read_text(encoding="utf-8") == manual(), STALE
+    headings = re.findall(r'^\.SS "(.*)"$', manual().replace("\\-", "-"), re.MULTILINE)
+    for heading, path in zip(headings, commands(), strict=True):
+        assert f"{heading} ".startswith(f"tallybook {' '.join(path)} ")
+
+
+@pytest.mark.skipif(shutil.which("man") is None, reason="there is no man(1)")
+def test_man_shows_the_manual_without_a_warning() -> None:
+    shown = subprocess.run(
+        ["man", "--local-file", "--warnings=all", str(PAGE)],
+        check=True,
+        env=os.environ | {"MANWIDTH": "80", "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+    )
+    assert shown.stderr == ""
+    assert "tallybook tournament create [OPTIONS] NAME" in shown.stdout
+
+
+def test_the_list_of_parts_is_made_from_the_lock_and_from_what_is_vendored() -> None:
+    assert FILE.read_text(encoding="utf-8") == sbom(), STALE
+    document = json.loads(FILE.read_text(encoding="utf-8"))
+    listed = {component["name"]: component["version"] for component in document["components"]}
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    locked = dict(re.findall(r"^(\S+)==(\S+)", lock, re.MULTILINE))
+    vendored = {one["name"]: one["version"] for file in VENDORED for one in json.loads(file.read_text())}
+    assert {name: version for name, version in listed.items() if name not in vendored}.items() <= locked.items()
+    assert vendored.items() <= listed.items()
+    assert locked.keys() - listed.keys() == {
+        "editables",
+        "hatchling",
+        "packaging",
+        "pathspec",
+        "pluggy",
+        "tomlkit",
+        "trove-classifiers",
+    }, "only what installs a working copy is in the lock and not in the list"
+    references = {component["bom-ref"] for component in (document["metadata"]["component"], *document["components"])}
+    assert {one["ref"] for one in document["dependencies"]} == references
+    assert {ref for one in document["dependencies"] for ref in one.get("dependsOn", ())} < references
