@@ -179,7 +179,8 @@ async def _lines_now(context: RecallContext, ranking_id: RankingId, asked: Table
     live, start, stop = context.live, asked.offset, asked.offset + asked.limit
     if asked.unity_id is not None:
         order = await live.orders.of(ranking_id, unity_of(live.board, ranking_id, asked.unity_id))
-        return live.head, _of_unity(order.standings(start, stop)), len(order)
+        head, count = live.head, len(order)
+        return head, await in_turns(_of_unity(order.standings(start, stop))), count
     async with live.classifications.lines(ranking_id, context.read_sums) as lines:
         head, count = live.head, len(lines)
         return head, await in_turns(lines.completed(await in_turns(lines.run(start, stop)))), count
@@ -191,7 +192,7 @@ async def _lines_then(
     start, stop = asked.offset, asked.offset + asked.limit
     if asked.unity_id is not None:
         order = await _order(then.board, ranking_id, unity_of(then.board, ranking_id, asked.unity_id))
-        return _of_unity(order.standings(start, stop)), len(order)
+        return await in_turns(_of_unity(order.standings(start, stop))), len(order)
     lines = await lines_then(context, then, ranking_id)
     return await in_turns(lines.completed(await in_turns(lines.run(start, stop)))), len(lines)
 
@@ -201,9 +202,13 @@ async def _order(board: Board, ranking_id: RankingId, unity_id: UnityId) -> Orde
     return await made_in_turns(ranking.participants, ranking.unities[unity_id], turn=Turn())
 
 
-def _of_unity(standings: Items[Standing]) -> _Lines:
+def _of_unity(standings: Items[Standing]) -> Generator[None, None, list[Classified]]:
     """A unity is as a classification by it alone."""
-    return [Classified(one.competitor_id, one.position, (one.total,), None) for one in standings]
+    lines = []
+    for one in standings:
+        lines.append(Classified(one.competitor_id, one.position, (one.total,), None))
+        yield
+    return lines
 
 
 def _shown(
@@ -245,16 +250,25 @@ async def _before_last(
 
 async def _positions(
     context: RecallContext, then: PastBoard, ranking_id: RankingId, unity_id: UnityId | None, ids: Items[CompetitorId]
-) -> dict[CompetitorId, int | None]:
-    """Where these competitors stood in the same table then."""
+) -> Mapping[CompetitorId, int | None]:
+    """Where those of these competitors stood in the same table then."""
     if unity_id is None:
         lines = await lines_then(context, then, ranking_id)
-        found = await in_turns(lines.of(ids))
-        return {one: None if line is None else line.position for one, line in found.items()}
+        return {line.competitor_id: line.position for line in await in_turns(lines.among(ids))}
     if unity_id not in then.board.rankings[ranking_id].unities:
         return {}
     order = await _order(then.board, ranking_id, unity_id)
-    return {one: order.position(order.line(one)) for one in ids}
+    return await in_turns(_positions_in(order, ids))
+
+
+def _positions_in(
+    order: OrderedLines, ids: Items[CompetitorId]
+) -> Generator[None, None, dict[CompetitorId, int | None]]:
+    positions = {}
+    for competitor_id in ids:
+        positions[competitor_id] = order.position(order.line(competitor_id))
+        yield
+    return positions
 
 
 async def _give_sums(context: RecallContext, board: Board, ranking_id: RankingId, sequence: Sequence) -> None:

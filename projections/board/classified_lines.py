@@ -11,7 +11,6 @@ stay as it is until the end.
 
 from collections.abc import Collection, Generator, Iterable, Iterator
 from collections.abc import Sequence as Items
-from itertools import pairwise, starmap
 from typing import Final
 
 from msgspec import Struct
@@ -201,26 +200,30 @@ class ClassifiedLines:
                 values.append([self._counted.total(criterion.unity_id, competitor_id) for criterion in self._criteria])
                 if len(values) % _STEP_LINES == 0:
                     yield
-            found += self._placed(taken, values)
+            for line in self._placed(taken, values):
+                found.append(line)
+                if len(found) % _STEP_LINES == 0:
+                    yield
             yield
         return found
 
     def _placed(self, taken: _Taken, values: Items[Items[int]]) -> Iterator[Classified]:
         """The lines that are asked for, from the values of all who were taken."""
-        compared = [0, *starmap(_compared, pairwise(values)), 0]
         position, count = taken.position, len(self._criteria)
+        above = _compared(*values[:2]) if taken.first < taken.start < taken.stop else 0
         for offset in range(taken.start, taken.stop):
             number = offset - taken.first
-            parts = compared[number] <= count
+            below = _compared(*values[number : number + 2]) if number + 1 < len(values) else 0
+            parts, needed = above <= count, max(above, below)
             if parts or position is None:
                 position = offset + 1
-            needed = max(compared[number : number + 2])
             yield Classified(
                 taken.competitor_ids[number],
                 position,
                 (*values[number][:needed], *[None] * (count - needed)),
-                compared[number] - 1 if parts and offset else None,
+                above - 1 if parts and offset else None,
             )
+            above = below
 
     # ── Groups ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -29,6 +29,7 @@ from api.http.forms import BODY_BYTES_MAX
 from api.http.reply import JSON
 from api.interface.standings import MADE_LINES_MAX
 from api.service.app import make_front, serving
+from api.web.board import CSV_LINES_MAX
 from engine.database.pool import open_database
 from engine.domain.events import (
     ClassificationDeclared,
@@ -60,8 +61,12 @@ from tests.api.service import FORM, make_token, slug_of
 from tests.api.test_long import append, crowd, points
 from tests.tournaments import open_new_tournament
 
+STALL_SECONDS_AIM: Final = 0.02
+"""Holds on a machine that is not running all other tests as well."""
 STALL_SECONDS_MAX: Final = 0.06
-"""The aim is 0.02, which holds on a machine that is not running all other tests as well."""
+TRIES_MAX: Final = 8
+"""A request is tried again while its stall is above the aim: what other processes do to the caches of the processor is
+not the same each time, what a request takes by itself is."""
 LOOK_SECONDS: Final = 0.0005
 PATIENCE_SECONDS: Final = 60.0
 
@@ -519,6 +524,27 @@ def test_a_board_of_thousands_holds_up_nobody(watched: Watched, dsn: str) -> Non
 
 @pytest.mark.timeout(600)
 @pytest.mark.long
+def test_a_csv_of_all_lines_holds_up_nobody(watched: Watched, dsn: str) -> None:
+    """Each address is asked for once, as an answer that was made is kept."""
+    unities = tuple([Criterion(unity_id=UnityId(1_000 + n)) for n in range(3)])
+    declared = ClassificationDeclared(ranking_id=RankingId(1), criteria=unities)
+    facts = [*crowd(CSV_LINES_MAX, unities=3), TournamentPublished(), declared, *season(CSV_LINES_MAX)]
+    asyncio.run(append(dsn, watched.slug, facts))
+    head = int(watched.ask("GET", "publication.json")["publication"]["public_end"])
+    found = {}
+    for table in ("", "&unity=1000", f"&at={head - 20}", f"&unity=1000&at={head - 20}"):
+        stalled = []
+        for n in range(3):
+            csv = watched.head("GET", f"table.csv?offset={n}{table}").replace(b" /tournament/", b" /board/", 1)
+            watched.stall_seconds = 0.0
+            assert watched.answer(csv).count(b"\r\n") > CSV_LINES_MAX - n
+            stalled.append(watched.stall_seconds)
+        found[table] = min(stalled)
+    assert max(found.values()) < STALL_SECONDS_MAX, found
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.long
 def test_classifying_thousands_by_more_than_totals_holds_up_nobody(watched: Watched, dsn: str) -> None:
     asyncio.run(append(dsn, watched.slug, crowd(10_000, unities=4) + season(10_000)))
     points, difference, goals, nobody_has_any = [{"unity": 1_000 + n} for n in range(4)]
@@ -549,13 +575,12 @@ def test_classifying_thousands_by_more_than_totals_holds_up_nobody(watched: Watc
 def test_no_request_holds_up_the_others(watched: Watched) -> None:
     stalls: dict[str, float] = {}
     for name, request in requests(watched).items():
-        found = []
-        for _ in range(2):  # the first may meet what is not warm yet
-            watched.stall_seconds = 0.0
+        best, tries = math.inf, 0
+        while best > STALL_SECONDS_AIM and tries < TRIES_MAX:
+            watched.stall_seconds, tries = 0.0, tries + 1
             answered = watched.answer(request)
             assert re.match(rb"HTTP/1.1 (200|4\d\d) ", answered), (name, answered[:200])
-            found.append(watched.stall_seconds)
-        stalls[name] = min(found)
-    worst = max(stalls, key=lambda name: stalls[name])
-    assert stalls[worst] < STALL_SECONDS_MAX, stalls
+            best = min(best, watched.stall_seconds)
+        stalls[name] = best
+    assert not {name: stall for name, stall in stalls.items() if stall > STALL_SECONDS_MAX}
     assert len(watched.answer(watched.head("GET", "rankings.json"))) > 200
