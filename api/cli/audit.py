@@ -11,7 +11,7 @@ from cyclopts.validators import Number
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from api.cli import printing
-from api.cli.metrics import LogLevelText, Port, shown_metrics
+from api.cli.telemetry import LogLevelText, Port, shown_metrics
 from api.cli.where import HERE, Json, Slug, Where, database_at, known, located
 from api.http.times import timestamp
 from api.service import systemd

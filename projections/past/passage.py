@@ -1,7 +1,7 @@
 """A passage of a ranking's history: a board, and the points that follow it, for those who fold them elsewhere.
 
-Pure. Within a passage nothing but points changes the ranking's table. So whoever has the totals at its beginning and
-its deltas knows the table after each of its events, by the position rule alone.
+Pure. Within a passage nothing but points changes the ranking's table. So the totals at its beginning,
+its deltas and the position rule give the table after each of its events.
 """
 
 from collections.abc import Generator, Iterable
