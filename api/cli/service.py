@@ -13,8 +13,8 @@ from slugify import slugify
 from api.cli import demo as six_nations
 from api.cli import printing
 from api.cli.lines import told
-from api.cli.telemetry import LogLevelText, Port, shown_metrics
 from api.cli.standings_text import print_standings
+from api.cli.telemetry import LogLevelText, Port, shown_metrics
 from api.cli.tokens import make_token
 from api.cli.tournaments import open_tournament
 from api.cli.where import HERE, Json, Where, address, find, located
