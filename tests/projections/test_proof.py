@@ -20,7 +20,7 @@ from engine.log.log import Head
 from projections.verification import proof, stored_log, witness
 from projections.verification.proof import Proof
 from tests.projections.test_tables import block_sizes, on_the_database, rich_histories, written
-from tests.tampering import LAST, Stage, stage, tamper
+from tests.tampering import LAST, Stage, tamper
 
 SCRIPT: Final = Path(__file__).parents[2] / "projections" / "verification" / "check_proof.py"
 
@@ -57,11 +57,6 @@ def proven_event(given_proof: Proof, known: str) -> dict[str, Any]:
     exec(compile(SCRIPT.read_text(), str(SCRIPT), "exec"), script)
     event: dict[str, Any] = script["proven_event"](msgspec.to_builtins(given_proof), known)
     return event
-
-
-@pytest.fixture
-async def staged(database: Database) -> Stage:
-    return await stage(database)
 
 
 _EVENT = "SELECT actor, kind, idempotency_key, body FROM event WHERE tournament_id = $1 AND sequence = $2"

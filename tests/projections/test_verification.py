@@ -93,11 +93,6 @@ def named(report: Report) -> set[tuple[int | None, str]]:
     return {(difference.sequence, difference.field) for difference in report.differences}
 
 
-@pytest.fixture
-async def staged(database: Database) -> Stage:
-    return await stage(database)
-
-
 async def note(database: Database, path: Path) -> None:
     async with database.connection() as connection:
         witness.append(path, await witness.current_notes(connection))
@@ -1340,18 +1335,6 @@ async def verified_both_ways(database: Database, monkeypatch: pytest.MonkeyPatch
         sorted(together.unchecked),
     )
     return together
-
-
-@pytest.fixture
-async def crowd(database: Database, owner: asyncpg.Connection, staged: Stage) -> Stage:
-    """The stage without its snapshot, and two tournaments beside it."""
-    await tamper(owner, "DELETE FROM snapshot")
-    for _ in range(2):
-        arena = await open_arena(database)
-        async with database.connection() as connection:
-            await record(connection, arena.tournament_id, of_duel(arena, 5, competition_id=None), key="first")
-    await Worker(database).catch_up()
-    return staged
 
 
 async def prefetched(database: Database) -> set[TournamentId]:
