@@ -7,6 +7,9 @@ DATA_DIR ?= tallybook-data
 EXAMPLES ?= 500
 COUNT ?= 200
 
+# Tests start hundreds of processes: where the environment forbids to keep bytecode, each would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test long fuzz campaign bench million docs wheel typescript vendor screenshots faults mutants lock clean
 
 # LIVE=1 plays the season slowly while the service runs: its board moves.
