@@ -3,7 +3,9 @@
 import asyncio
 import csv
 import json
+import os
 import signal
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -22,6 +24,7 @@ from api.interface.fields import FORM_OF_TIMES
 from engine.log import log
 from tests.api.cli.conftest import Tallybook
 from tests.api.test_football import FOOTBALL, SEASONS, SORTS
+from tests.conftest import EMPTY, Administrator
 from tests.desks import until
 from tests.running import TALLYBOOK, Running, environment, said, started
 
@@ -30,9 +33,32 @@ DASHED = "1\N{EN DASH}3"
 CLUBS = ("Ajax", "Brest", "Celtic", "Dynamo")
 
 
+LEAGUE = f"tallybook_league_{os.getpid()}"
+"""The database that tests with a `slug` have a copy of: to play it takes longer than to copy it."""
+
+
+@pytest.fixture(scope="module")
+def template_slug(administrator: Administrator) -> Iterator[str]:
+    """The slug of the tournament in the template LEAGUE."""
+    yield administrator.make_template(LEAGUE, lambda dsn: open_league(Tallybook(dsn)))
+    administrator.drop(LEAGUE)
+
+
 @pytest.fixture
-async def slug(tallybook: Tallybook) -> str:
-    """A tournament of four clubs, in a ranking with all unities of football."""
+def template(request: pytest.FixtureRequest) -> str:
+    if "slug" not in request.fixturenames:
+        return EMPTY
+    request.getfixturevalue("template_slug")
+    return LEAGUE
+
+
+@pytest.fixture
+def slug(tallybook: Tallybook, template_slug: str) -> str:
+    return template_slug
+
+
+async def open_league(tallybook: Tallybook) -> str:
+    """The slug of a tournament of four clubs, in a ranking with all unities of football."""
     slug = await tallybook.done("tournament", "create", "League")
     for name in CLUBS:
         await tallybook.done("competitor", "add", slug, name)
