@@ -53,6 +53,12 @@ async def waiting_for_locks(owner: asyncpg.Connection, query: str = "") -> list[
     return [row["pid"] for row in rows]
 
 
+async def number_of(owner: asyncpg.Connection, session: asyncpg.Connection) -> int:
+    """That by which `waiting_for_locks` knows this session, which is with the server of `owner` and may be busy."""
+    pid: int = session.get_server_pid()
+    return await owner.fetchval(_GLOBAL_PID, pid) if await has_shards(owner) else pid
+
+
 async def end_session(owner: asyncpg.Connection, pid: int) -> None:
     """Ends one of the sessions that `waiting_for_locks` found. Citus has a function for its wider numbers."""
     await owner.execute(f"SELECT pg_terminate_backend({int(pid)})")
@@ -63,10 +69,18 @@ _WAITING = """
     FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock' AND strpos(query, $1) > 0
 """
+# What a node waits with has the names of shards; the session that it works for has the statement as it was sent.
 _WAITING_ANYWHERE = """
-    SELECT DISTINCT global_pid AS pid
-    FROM citus_stat_activity
-    WHERE datname = current_database() AND wait_event_type = 'Lock' AND strpos(query, $1) > 0
+    WITH activity AS MATERIALIZED (SELECT * FROM citus_stat_activity WHERE datname = current_database())
+    SELECT DISTINCT w.global_pid AS pid
+    FROM activity AS w
+    JOIN activity AS s ON s.global_pid = w.global_pid
+    WHERE w.wait_event_type = 'Lock' AND strpos(s.query, $1) > 0
+"""
+_GLOBAL_PID = """
+    SELECT citus_calculate_gpid(n.nodeid, $1)
+    FROM pg_dist_node AS n
+    JOIN pg_dist_local_group AS l ON l.groupid = n.groupid
 """
 
 
@@ -108,6 +122,13 @@ DOOR = """
     LIMIT 1
 """
 """The text of the function that appends, as the service calls it; beside it there are those of the versions before."""
+ADVISORY_LOCKS = """
+    SELECT pid
+    FROM pg_locks
+    WHERE locktype = 'advisory' AND objsubid <= 2
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+"""The sessions with the locks in this database that a client asked for; Citus has others of its own."""
 HOLD_HEAD = "SELECT 1 FROM append_lock WHERE tournament_id = $1 FOR UPDATE"
 
 

@@ -26,10 +26,9 @@ _STOP_SECONDS_MAX: Final = 10
 
 
 @asynccontextmanager
-async def pgbouncer(
-    dsn: str, mode: str, *, logins: tuple[str, ...] = ("tallybook",), **settings: str
-) -> AsyncIterator[str]:
-    """The address by which the database at `dsn`, which must be reached by a unix socket, is reached through it."""
+async def pgbouncer(dsn: str, mode: str, *, logins: tuple[str, ...] = (), **settings: str) -> AsyncIterator[str]:
+    """The address by which the database at `dsn`, which must be reached by a unix socket, is reached through it. It
+    lets in the login of that address, who may administer it, and `logins`."""
     program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
     if program is None:
         pytest.skip("pgbouncer is not installed")
@@ -64,17 +63,20 @@ async def administered(dsn: str, statement: str) -> None:
 
 def _configure(directory: Path, dsn: str, logins: tuple[str, ...], settings: dict[str, str]) -> None:
     parts = urlsplit(dsn)
-    (server,) = parse_qs(parts.query)["host"]
-    (directory / "users").write_text("".join(f'"{login}" ""\n' for login in logins))
+    query = parse_qs(parts.query)
+    (server,) = query["host"]
+    (port,) = query["port"]
+    administrator = parts.username or ""
+    (directory / "users").write_text("".join(f'"{login}" ""\n' for login in (administrator, *logins)))
     chosen = {
         "listen_port": str(_PORT),
         "unix_socket_dir": str(directory),
         "auth_type": "trust",
         "auth_file": str(directory / "users"),
-        "admin_users": "tallybook",
+        "admin_users": administrator,
     } | settings
     lines = "".join(f"{name} = {value}\n" for name, value in chosen.items())
-    (directory / "ini").write_text(f"[databases]\n* = host={server} port=5432\n[pgbouncer]\n{lines}")
+    (directory / "ini").write_text(f"[databases]\n* = host={server} port={port}\n[pgbouncer]\n{lines}")
 
 
 def _is_ready(process: asyncio.subprocess.Process, directory: Path) -> bool:

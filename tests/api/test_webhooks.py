@@ -36,7 +36,7 @@ from projections.tables.worker import Worker
 from projections.verification.setting_aside import set_aside
 from tests.api.receiver import NO_PAUSES, PAGE, Receiver, delivering, receiver_on, verify
 from tests.api.service import slug_of
-from tests.desks import Arena, open_arena, record, until
+from tests.desks import ADVISORY_LOCKS, Arena, open_arena, record, until
 from tests.histories import any_event
 from tests.poison import poison
 from tests.running import started
@@ -464,7 +464,7 @@ async def test_a_deliverer_whose_session_ends_in_the_middle_is_taken_over_and_th
         await world.happens(1, 2)
         await until(lambda: receiver.under_way == 1)
         async with open_database(dsn, name="other") as other, delivering(other):
-            await owner.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
+            await owner.execute(f"SELECT pg_terminate_backend(pid) FROM ({ADVISORY_LOCKS}) AS held")
             await until(lambda: len(receiver.got) == 2)
             receiver.open.set()
             await until(world.has(webhook_id, lambda webhook: webhook.behind == 0))
@@ -480,8 +480,7 @@ async def test_a_deliverer_that_has_ended_keeps_no_lock(world: World, owner: asy
 
 
 async def _locks(owner: asyncpg.Connection) -> int:
-    count: int = await owner.fetchval("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
-    return count
+    return len(await owner.fetch(ADVISORY_LOCKS))
 
 
 # ── Where it may lead ───────────────────────────────────────────────────────────────────────────────────

@@ -17,7 +17,7 @@ from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Tou
 from engine.log import appender as appender_module
 from engine.log.appender import FLOOD, LANES_MAX, PORTION_MIN, Appender, Outcome, portion
 from engine.log.log import Appended, Block, NotAppended, Request
-from tests.conftest import only_together
+from tests.conftest import A_COMMIT_EACH, COMMITTED_BY_ITS_NODE
 from tests.desks import HOLD_HEAD, holding, recorded, until, waiting_for_locks
 from tests.proxy import Fault, proxy
 from tests.tournaments import open_new_tournament
@@ -104,7 +104,7 @@ async def commits(owner: asyncpg.Connection) -> int:
 # ── Together ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@only_together
+@pytest.mark.one_postgresql(A_COMMIT_EACH)
 async def test_what_is_ready_together_is_committed_together_in_whatever_order_it_came(
     database: Database, owner: asyncpg.Connection, ids: list[TournamentId]
 ) -> None:
@@ -119,7 +119,7 @@ async def test_what_is_ready_together_is_committed_together_in_whatever_order_it
     ] == ids  # in ascending order, so that two such never lock each other out
 
 
-@only_together
+@pytest.mark.one_postgresql(A_COMMIT_EACH)
 async def test_what_comes_while_a_commit_is_on_its_way_leaves_with_the_next(
     database: Database, owner: asyncpg.Connection, ids: list[TournamentId]
 ) -> None:
@@ -130,7 +130,7 @@ async def test_what_comes_while_a_commit_is_on_its_way_leaves_with_the_next(
     assert await commits(owner) == 5
 
 
-@only_together
+@pytest.mark.one_postgresql(A_COMMIT_EACH)
 async def test_one_commit_takes_no_more_tournaments_than_its_bound(
     database: Database, owner: asyncpg.Connection, ids: list[TournamentId], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,7 +204,9 @@ async def test_a_tournament_whose_head_is_held_goes_alone_and_a_few_such_at_a_ti
     async with appending(database) as appender:
         waiting = [Queue(appender, tournament_id, registered()) for tournament_id in held]
         passing = Queue(appender, free, *(registered() for _ in range(20)))
-        async with holding(dsn, "SELECT 1 FROM append_lock WHERE tournament_id = ANY($1::bigint[]) FOR UPDATE", held):
+        async with holding(dsn, HOLD_HEAD, held[0]) as holder:
+            for tournament_id in held[1:]:
+                await holder.execute(HOLD_HEAD, tournament_id)
             for queue in waiting:
                 queue.start()
             await run([passing])
@@ -303,6 +305,7 @@ async def test_what_a_server_has_committed_that_says_no_more_than_that_it_is_goi
         assert len(await recorded(database, tournament_id)) == 3
 
 
+@pytest.mark.one_postgresql(COMMITTED_BY_ITS_NODE)
 async def test_a_block_that_may_have_been_applied_is_not_given_up_while_its_session_lingers(
     dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -349,7 +352,8 @@ async def test_an_unconfirmed_commit_is_of_unknown_outcome_for_all_that_it_holds
     async with appending(database) as appender:
         queues = [Queue(appender, ids[0], registered("1313")), Queue(appender, ids[1], registered(), registered())]
         await run(queues)
-        assert [type(queue.outcomes[0]) for queue in queues] == [OutcomeUnknown] * 2
+        of_the_other = Appended if database.is_distributed else OutcomeUnknown  # there it has a commit of its own
+        assert [type(queue.outcomes[0]) for queue in queues] == [OutcomeUnknown, of_the_other]
         assert queues[1].answers[1] == 3
     assert [len(await recorded(database, tournament_id)) for tournament_id in ids[:2]] == [2, 3]
 

@@ -20,7 +20,7 @@ from engine.log import log
 from projections.tables.worker import Worker
 from projections.verification.all_tournaments import Plan, verify_all
 from tests.api.service import make_token, play_season, serve, slug_of
-from tests.conftest import Administrator, DistributedAdministrator, database_of, only_distributed, only_plain
+from tests.conftest import Administrator, DistributedAdministrator, database_of, only_distributed
 from tests.engine.test_log import OWNERS_OWN, all_statements
 from tests.tournaments import open_new_tournament
 
@@ -28,7 +28,7 @@ SHARDS: Final = 4
 _numbers = count(1)
 
 
-@only_plain
+@pytest.mark.one_postgresql("it is about a database that is not distributed")
 async def test_a_database_without_citus_is_plain_and_says_what_it_lacks_to_be_distributed(dsn: str) -> None:
     assert await status(dsn) == ([], DatabaseForm.PLAIN)
     with pytest.raises(StartupRefused, match="no extension citus; an administrator must load it on every node"):

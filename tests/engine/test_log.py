@@ -31,8 +31,8 @@ from engine.domain.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequ
 from engine.log import codec, digest, log
 from engine.log.log import Appended, Block, Head, KeyUse, NotAppended, OvertakenBy, Request, UnconfirmedCommit, Unseen
 from projections.verification import stored_log
-from tests.conftest import only_plain, only_together
-from tests.desks import DOOR, HOLD_HEAD, holding, until, waiting_for_locks
+from tests.conftest import A_COMMIT_EACH, PLANS_OF_NODES
+from tests.desks import DOOR, HOLD_HEAD, holding, number_of, until, waiting_for_locks
 from tests.histories import any_event
 from tests.poison import append_text
 from tests.projections.test_tables import on_the_database
@@ -111,7 +111,7 @@ async def test_every_request_is_answered_with_the_sequence_of_its_first_event(
     assert (await appended(database, block(tournament_id))).answers == (8,)
 
 
-@only_together
+@pytest.mark.one_postgresql(A_COMMIT_EACH)
 async def test_several_tournaments_are_appended_to_in_one_commit_or_not_at_all(
     database: Database, owner: asyncpg.Connection
 ) -> None:
@@ -393,7 +393,7 @@ async def test_blocks_from_before_structure_was_kept_count_as_structural(
     assert (await appended(database, block(tournament_id, judged_at=3))).answers == (5,)
 
 
-@only_plain
+@pytest.mark.one_postgresql("an older version cannot append to a distributed database")
 async def test_a_process_of_the_version_before_goes_on_appending(
     database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
 ) -> None:
@@ -900,7 +900,7 @@ async def overlapping_appends_are_read_in_full(
 
 
 async def waits(owner: asyncpg.Connection, connection: asyncpg.Connection) -> bool:
-    return connection.get_server_pid() in await waiting_for_locks(owner)
+    return await number_of(owner, connection) in await waiting_for_locks(owner)
 
 
 @asynccontextmanager
@@ -1355,7 +1355,7 @@ HOT_READS: Final = [
 """Statement, arguments, the index that is to be used, the rows that may be scanned for it."""
 
 
-@only_plain
+@pytest.mark.one_postgresql(PLANS_OF_NODES)
 @pytest.mark.parametrize("plan_cache_mode", ["force_custom_plan", "force_generic_plan"])
 async def test_hot_reads_use_their_index_and_scan_what_they_return(
     owner: asyncpg.Connection, plan_cache_mode: str
@@ -1370,7 +1370,7 @@ async def test_hot_reads_use_their_index_and_scan_what_they_return(
         assert sum(map(rows_scanned, nodes)) <= rows_max, name
 
 
-@only_plain
+@pytest.mark.one_postgresql(PLANS_OF_NODES)
 async def test_who_reads_a_long_log_in_portions_walks_along_it_whatever_the_statistics_say(
     database: Database, owner: asyncpg.Connection, tournament_id: TournamentId
 ) -> None:

@@ -21,7 +21,7 @@ from engine.database.sessions import SHARED
 from engine.domain.errors import StartupRefused
 from engine.domain.terms import OPERATOR, CompetitionId, Sequence
 from engine.log import log
-from tests.desks import until, waiting_for_locks
+from tests.desks import ADVISORY_LOCKS, until, waiting_for_locks
 from tests.pgbouncer import pgbouncer
 from tests.tournaments import open_new_tournament
 
@@ -337,7 +337,7 @@ async def test_a_pooler_that_shares_sessions_is_refused_and_keeps_no_lock(dsn: s
             await migrate(pooled)
         assert refusal.value.message == SHARED
         async with session(dsn) as other:
-            assert await other.fetchval("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == 0
+            assert await other.fetch(ADVISORY_LOCKS) == []
     async with pgbouncer(dsn, "session") as pooled:
         assert await migrate(pooled) == []
 

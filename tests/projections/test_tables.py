@@ -31,7 +31,7 @@ from projections.live.tournament import LiveTournament
 from projections.tables import tables
 from projections.tables import worker as worker_module
 from projections.tables.worker import Worker
-from tests.conftest import only_plain, only_together
+from tests.conftest import A_COMMIT_EACH
 from tests.histories import board_of, histories, judged_by, runs, unhurried, with_sums
 from tests.projections.test_board import laid_out
 from tests.projections.test_classification import classification, histories_with_ties
@@ -146,7 +146,7 @@ _EMPTY: Final = """
 """
 
 
-@only_together
+@pytest.mark.one_postgresql(A_COMMIT_EACH)
 @settings(on_the_database, max_examples=10)
 @given(
     many=st.lists(st.tuples(histories(commands_max=20), block_sizes), min_size=2, max_size=6),
@@ -428,7 +428,7 @@ _CLASSIFICATION: Final = """
 """
 
 
-@only_plain
+@pytest.mark.one_postgresql("Citus may refuse the view; `classified` is what a distributed database is asked")
 @on_the_database
 @given(history=rich_histories | histories_with_ties)
 async def test_the_view_of_classifications_shows_what_the_fold_does(database: Database, history: list[Event]) -> None:

@@ -22,7 +22,7 @@ from projections.tables import worker as worker_module
 from projections.tables.tables import Touched
 from projections.tables.wakeup import CHANNEL, HINTS_MAX, TOURNAMENTS_MAX, Waker
 from projections.tables.worker import Worker
-from tests.conftest import only_distributed, only_together
+from tests.conftest import A_COMMIT_EACH, only_distributed
 from tests.desks import Arena, end_session, holding, open_arena, record, until, waiting_for_locks
 from tests.poison import POISONS, append_text, poison, repair
 from tests.proxy import proxy
@@ -257,7 +257,7 @@ async def spoil_the_chain(owner: asyncpg.Connection, arena: Arena) -> None:
 
 
 @pytest.mark.parametrize("spoil", [spoil_an_event, spoil_a_row, spoil_the_tags, spoil_the_chain])
-@only_together
+@pytest.mark.one_postgresql(A_COMMIT_EACH)
 async def test_what_is_wrong_with_one_of_many_keeps_it_alone_and_the_others_together(
     database: Database, owner: asyncpg.Connection, spoil: Callable[[asyncpg.Connection, Arena], Awaitable[None]]
 ) -> None:
@@ -289,7 +289,7 @@ def batches(said: list[MutableMapping[str, Any]]) -> list[int]:
     return [line["tournaments"] for line in said if line["event"] == "tables_folded"]
 
 
-@only_together
+@pytest.mark.one_postgresql(A_COMMIT_EACH)
 async def test_a_tournament_that_is_repaired_is_folded_together_with_the_others_again(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -346,7 +346,7 @@ async def test_a_defect_that_one_of_many_meets_does_not_hold_up_the_others(
         await until(lambda: are_up_to_date(owner, *arenas))
 
 
-@only_together
+@pytest.mark.one_postgresql(A_COMMIT_EACH)
 async def test_a_busy_tournament_has_no_more_of_a_batch_than_the_others(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -364,7 +364,7 @@ async def test_a_busy_tournament_has_no_more_of_a_batch_than_the_others(
     assert await worker.catch_up() == 90
 
 
-@only_together
+@pytest.mark.one_postgresql(A_COMMIT_EACH)
 async def test_what_is_too_heavy_for_a_batch_is_folded_alone_next(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
