@@ -17,6 +17,7 @@ import os
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
+from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -27,11 +28,11 @@ import pytest
 from hypothesis import settings
 
 from api.desk.desk import Desk, open_desk
-from engine.database.distribution import NODE_SETTINGS
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate, migrate_and_distribute
-from engine.database.pool import DATABASE_TROUBLE, SERVICE_ROLE, Database, open_database
+from engine.database.pool import DATABASE_TROUBLE, Database, open_database
 from engine.domain.terms import OPERATOR, TournamentId
+from tests.restoring import role_settings
 from tests.tournaments import COUNT_FROM_ONE, open_new_tournament
 
 # A busy machine is no failure: the timeout of a test bounds its time, not a deadline for each example.
@@ -45,6 +46,7 @@ _MEMORY_BYTES_MIN = 8 * 2**30
 _TEMPORARY = "PYTEST_DEBUG_TEMPROOT"  # where pytest makes its temporary directories
 _DISTRIBUTED = "TALLYBOOK_TEST_DISTRIBUTED"
 _SHARDS = 4
+_TURN = 18  # the key of a lock
 _DROPS_MAX = 50
 _NODES = "SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' ORDER BY groupid"
 _numbers = count(1)
@@ -139,11 +141,14 @@ class DistributedAdministrator(Administrator):
 
     def copy(self, template: str, name: str) -> None:
         super().copy(template, name)
-        self.run(self.everywhere("".join(_role_settings(name))))  # a copy of a database does not have them
+        self.run(self.everywhere("".join(role_settings(name))))  # a copy of a database does not have them
 
     def address(self, name: str, *, node: int = 0) -> str:
         """That of a database on a node; 0 is the coordinator."""
         return _with_database(_at(self.dsn, *self._addresses[node]), name)
+
+    def addresses(self, name: str) -> list[str]:
+        return [self.address(name, node=node) for node in range(len(self._addresses))]
 
     def drop(self, name: str) -> None:
         """Nobody waits for it: it takes seconds where a process of Citus has just begun in the database."""
@@ -186,11 +191,21 @@ class DistributedAdministrator(Administrator):
         await self.everywhere(f"CREATE DATABASE {name}")
         dsn = _with_database(self.dsn, name)
         await self.join(name)
-        await migrate_and_distribute(dsn, shards=_SHARDS)
+        async with self._one_by_one_of_all():
+            await migrate_and_distribute(dsn, shards=_SHARDS)
         session = await asyncpg.connect(dsn)
         await session.execute(COUNT_FROM_ONE)
         await session.close()
         await self.seal(name)
+
+    @asynccontextmanager
+    async def _one_by_one_of_all(self) -> AsyncIterator[None]:
+        """Keeps out the other processes of the tests: two cannot change a role at the same time."""
+        await self._nodes[0].execute("SELECT pg_advisory_lock($1)", _TURN)
+        try:
+            yield
+        finally:
+            await self._nodes[0].execute("SELECT pg_advisory_unlock($1)", _TURN)
 
     async def join(self, name: str, *, nodes_max: int | None = None) -> None:
         """Makes one cluster of the empty databases of this name: the coordinator, and so many other nodes."""
@@ -283,6 +298,15 @@ def dsn(administrator: Administrator, template: str) -> Iterator[str]:
 
 
 @pytest.fixture
+def addresses(administrator: Administrator, dsn: str) -> list[str]:
+    """The addresses of the database at `dsn` on each node, the first of them being the coordinator; of a plain one, the
+    only one."""
+    if isinstance(administrator, DistributedAdministrator):
+        return administrator.addresses(database_of(dsn))
+    return [dsn]
+
+
+@pytest.fixture
 async def owner(dsn: str) -> AsyncIterator[asyncpg.Connection]:
     """A connection with the owner's rights, for looking behind the service's back."""
     settings = {"search_path": "tallybook"}
@@ -309,12 +333,6 @@ async def desk(database: Database) -> AsyncIterator[Desk]:
 async def tournament_id(database: Database) -> TournamentId:
     """A tournament in which nothing has happened but its opening."""
     return await open_new_tournament(database, actor=OPERATOR)
-
-
-def _role_settings(database: str) -> Iterator[str]:
-    yield "SET citus.enable_alter_role_propagation = off;"
-    for name, value in NODE_SETTINGS.items():
-        yield f"ALTER ROLE {SERVICE_ROLE} IN DATABASE {database} SET {name} = '{value}';"
 
 
 def _at(dsn: str, host: str, port: int) -> str:

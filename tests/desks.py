@@ -190,6 +190,7 @@ def fingerprint(key: str | None, request: str = "") -> bytes | None:
 @asynccontextmanager
 async def desk_at(dsn: str, *, live_bytes_max: int = LIVE_BYTES_MAX) -> AsyncIterator[Desk]:
     """A desk with a pool of its own, which must have let go of everything when it is left."""
+    await asyncio.sleep(0)  # what others have just begun begins tasks of its own, which are theirs
     before = asyncio.all_tasks()
     async with open_database(dsn, name="desk") as database:
         async with open_desk(database, live_bytes_max=live_bytes_max) as desk:

@@ -10,6 +10,7 @@ from typing import Final
 import asyncpg
 from msgspec import Struct
 
+from engine.database.distribution import has_shards
 from engine.database.pool import Database
 from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded, UnityAdded
 from engine.domain.terms import CompetitionId, CompetitorId, Sequence, Sort, TournamentId, UnityId
@@ -36,6 +37,33 @@ async def tamper(owner: asyncpg.Connection, statement: str, *arguments: object) 
     async with unguarded(owner):
         status = await owner.execute(statement, *arguments)
     assert not status.endswith(" 0"), f"nothing was changed by {statement}"
+
+
+async def in_each_part(owner: asyncpg.Connection, table: str, statement: str) -> None:
+    """Executes it where the rows of a table of tournaments are. In the place of `{}` comes what the names of indexes
+    end with there: nothing, or, of a distributed table, the number of each shard."""
+    if not await has_shards(owner):
+        await owner.execute(statement.format(""))
+        return
+    ran = await owner.fetch(_IN_EACH_SHARD, f"tallybook.{table}", statement)
+    assert all(success for success, _ in ran), ran
+
+
+_IN_EACH_SHARD: Final = """
+    SELECT r.success, r.result
+    FROM pg_dist_shard AS s
+    JOIN pg_dist_placement AS p ON p.shardid = s.shardid
+    JOIN pg_dist_node AS n ON n.groupid = p.groupid
+    CROSS JOIN LATERAL master_run_on_worker(
+        ARRAY[n.nodename], ARRAY[n.nodeport], ARRAY[replace($2, '{}', '_' || s.shardid::text)], false
+    ) AS r
+    WHERE s.logicalrelid = $1::text::regclass
+"""
+
+
+def moved(column: str, by: str) -> str:
+    """SQL of a time that is so much later, in words that do not depend on the session: Citus takes no others."""
+    return f"(({column} AT TIME ZONE 'UTC') + interval '{by}') AT TIME ZONE 'UTC'"
 
 
 # ── A stage ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,13 @@ from collections.abc import Iterable
 from typing import Final
 
 import msgspec
-from asyncpg import Connection, InsufficientPrivilegeError, UndefinedColumnError, UndefinedTableError
+from asyncpg import (
+    Connection,
+    InFailedSQLTransactionError,
+    InsufficientPrivilegeError,
+    UndefinedColumnError,
+    UndefinedTableError,
+)
 from msgspec import Struct
 
 from engine.database.distribution import NODE_SETTINGS, DatabaseForm, form_of, is_distributed
@@ -120,6 +126,13 @@ _UNGUARDED_OF_NODE: Final = f"""
         )
 """  # noqa: S608 # names that are written down
 _PLAN_OF: Final = "EXPLAIN (VERBOSE, COSTS OFF) SELECT * FROM {} AS {}"
+# The last is all that Citus says of a query that a node could not plan.
+_NOT_PLANNED: Final = (
+    UndefinedTableError,
+    UndefinedColumnError,
+    InsufficientPrivilegeError,
+    InFailedSQLTransactionError,
+)
 
 
 class BrokenRule(Struct, frozen=True):
@@ -364,7 +377,7 @@ async def _broken_views(connection: Connection) -> list[BrokenRule]:
                         [_SUBPLAN.sub("", row[0]) for row in await connection.fetch(_PLAN_OF.format(what, name))]
                         for what in (f"tallybook.{name}", f"({query})")
                     ]
-            except (UndefinedTableError, UndefinedColumnError, InsufficientPrivilegeError) as error:
+            except _NOT_PLANNED as error:
                 broken.append(
                     BrokenRule(f"view.{name}", f"cannot be compared with what the migrations brought: {error}")
                 )

@@ -90,6 +90,15 @@ _CLASSIFICATION: Final = """
     WHERE tournament_id = $1 AND ranking_id = $2
     LIMIT $3
 """
+# What the view says, in two questions that a distributed database can answer: it refuses the view itself.
+_CLASSIFIED: Final = "SELECT competitor_id, position, values, decided_by FROM classified($1, $2) LIMIT $3"
+_CLASSIFIED_NAMES: Final = """
+    SELECT c.competitor_id, t.slug, r.name, c.name
+    FROM ranking AS r
+    JOIN tournament AS t ON t.tournament_id = r.tournament_id
+    JOIN competitor AS c ON c.tournament_id = r.tournament_id
+    WHERE r.tournament_id = $1 AND r.ranking_id = $2 AND c.competitor_id = ANY($3::bigint[])
+"""
 # No table may have a row with an id between, below or above the registered ones: one look into each gap of each index.
 _UNREGISTERED: Final = """
     WITH gap AS MATERIALIZED (
@@ -182,8 +191,17 @@ class ClassificationRow(Struct, frozen=True):
 async def classification_rows(
     connection: Connection, tournament_id: TournamentId, ranking_id: RankingId, limit: int
 ) -> list[ClassificationRow]:
-    """What the view `classification` shows of a ranking, in no order: at most `limit` lines."""
-    rows = await connection.fetch(_CLASSIFICATION, tournament_id, ranking_id, limit, timeout=CHECK_SECONDS_MAX)
+    """What the view `classification` shows of a ranking, in no order: at most `limit` lines. Of a distributed database,
+    what the function says that the view calls."""
+    of_ranking = tournament_id, ranking_id
+    if is_distributed(connection):
+        lines = await connection.fetch(_CLASSIFIED, *of_ranking, limit, timeout=CHECK_SECONDS_MAX)
+        ids = [line["competitor_id"] for line in lines]
+        found = await connection.fetch(_CLASSIFIED_NAMES, *of_ranking, ids, timeout=CHECK_SECONDS_MAX)
+        named = {who: names for who, *names in found}
+        rows = [(ranking_id, *line, *named[line["competitor_id"]]) for line in lines if line["competitor_id"] in named]
+    else:
+        rows = await connection.fetch(_CLASSIFICATION, *of_ranking, limit, timeout=CHECK_SECONDS_MAX)
     return [
         ClassificationRow(ranking_id, who, position, None if values is None else tuple(values), *rest)
         for ranking_id, who, position, values, *rest in rows

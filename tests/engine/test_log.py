@@ -1428,10 +1428,17 @@ async def fill(owner: asyncpg.Connection) -> None:
     )
 
 
+NUMBER_OF_SHARD: Final = re.compile("_[0-9]{6}$")
+
+
 def flattened(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Its nodes, and those of the plans that shards have for it."""
     yield plan
     for below in plan.get("Plans", ()):
         yield from flattened(below)
+    for task in plan.get("Distributed Query", {}).get("Job", {}).get("Tasks", ()):
+        for (remote,) in task["Remote Plan"]:
+            yield from flattened(remote["Plan"])
 
 
 def rows_scanned(node: dict[str, Any]) -> float:

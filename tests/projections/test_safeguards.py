@@ -1,5 +1,6 @@
 """What keeps the log append-only: each rule that does not hold any more is named, and one that holds is not."""
 
+import re
 from typing import Final
 
 import asyncpg
@@ -22,8 +23,8 @@ RULES: Final = {
     "DROP TRIGGER lock_stays ON append_lock": "trigger.append_lock.lock_stays",
     "ALTER TABLE refusal DISABLE TRIGGER refusal_stays": "trigger.refusal.refusal_stays",
     """
-    DROP TRIGGER append_only ON tournament;
-    CREATE TRIGGER append_only BEFORE UPDATE ON tournament FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+    CREATE OR REPLACE TRIGGER append_only BEFORE UPDATE ON tournament
+        FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
     """: "trigger.tournament.append_only",
     "GRANT UPDATE ON event TO tallybook_service": "right.event",
     "GRANT INSERT ON block TO PUBLIC": "right.block",
@@ -82,13 +83,26 @@ RULES: Final = {
 """What somebody with all rights can do, and the rule that does not hold then."""
 
 
-@pytest.mark.parametrize("statement", RULES)
+REFUSED_BY_CITUS: Final = ("GRANT UPDATE (body) ON event TO tallybook_service",)
+_NEXT: Final = re.compile(r";\s+(?=CREATE|REVOKE)")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        pytest.param(statement, marks=pytest.mark.one_postgresql("Citus refuses rights on columns"))
+        if statement in REFUSED_BY_CITUS
+        else statement
+        for statement in RULES
+    ],
+)
 async def test_a_rule_that_does_not_hold_any_more_is_named(
     database: Database, owner: asyncpg.Connection, statement: str
 ) -> None:
     async with database.connection() as connection:
         assert await broken_rules(connection) == []
-        await owner.execute(statement)
+        for one in _NEXT.split(statement):  # Citus takes no two at once
+            await owner.execute(one)
         assert {broken.rule for broken in await broken_rules(connection)} == {RULES[statement]}
 
 

@@ -66,6 +66,7 @@ async def test_a_round_comes_by_every_tournament_wherever_it_begins(
     assert looks <= -(-len(everybody) // look_max) + 1
 
 
+@pytest.mark.one_postgresql("each node counts what is read of its shards, and a look asks all of them")
 async def test_a_look_at_three_times_as_many_tournaments_reads_no_more_rows(
     database: Database, owner: asyncpg.Connection
 ) -> None:
