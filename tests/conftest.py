@@ -32,7 +32,7 @@ from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate, migrate_and_distribute
 from engine.database.pool import DATABASE_TROUBLE, Database, open_database
 from engine.domain.terms import OPERATOR, TournamentId
-from tests.restoring import role_settings
+from tests.restoring import database_of, role_settings
 from tests.tournaments import COUNT_FROM_ONE, open_new_tournament
 
 # A busy machine is no failure: the timeout of a test bounds its time, not a deadline for each example.
@@ -200,7 +200,7 @@ class DistributedAdministrator(Administrator):
 
     @asynccontextmanager
     async def _one_by_one_of_all(self) -> AsyncIterator[None]:
-        """Keeps out the other processes of the tests: two cannot change a role at the same time."""
+        """Keeps out the other processes of the tests: two cannot change a role at the same time, and to add a node does."""
         await self._nodes[0].execute("SELECT pg_advisory_lock($1)", _TURN)
         try:
             yield
@@ -209,6 +209,10 @@ class DistributedAdministrator(Administrator):
 
     async def join(self, name: str, *, nodes_max: int | None = None) -> None:
         """Makes one cluster of the empty databases of this name: the coordinator, and so many other nodes."""
+        async with self._one_by_one_of_all():
+            await self._join(name, nodes_max)
+
+    async def _join(self, name: str, nodes_max: int | None) -> None:
         for address in self._addresses:
             session = await asyncpg.connect(_with_database(_at(self.dsn, *address), name))
             await session.execute("CREATE EXTENSION citus")
@@ -338,11 +342,6 @@ async def tournament_id(database: Database) -> TournamentId:
 def _at(dsn: str, host: str, port: int) -> str:
     login = urlsplit(dsn).netloc.rpartition("@")[0]
     return urlunsplit(urlsplit(dsn)._replace(netloc=f"{login}@{host}:{port}", query=""))
-
-
-def database_of(dsn: str) -> str:
-    """The name of the database that an address leads to."""
-    return urlsplit(dsn).path[1:]
 
 
 def _with_database(dsn: str, name: str) -> str:

@@ -5,7 +5,7 @@ Two desks on one database, each with a pool of its own, are to each other what t
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
 from typing import TypeVar
@@ -93,7 +93,7 @@ async def until_commits_wait(owner: asyncpg.Connection, probe: asyncpg.Connectio
         writing = asyncio.create_task(probe.execute("SELECT pg_logical_emit_message(true, 'probe', '')"))
         while not writing.done():
             if await owner.fetchval("SELECT wait_event = 'SyncRep' FROM pg_stat_activity WHERE pid = $1", pid):
-                await owner.execute("SELECT pg_cancel_backend($1)", pid)
+                await owner.execute("SELECT pg_cancel_backend($1::int)", pid)
                 await writing
                 return True
         await writing
@@ -112,6 +112,32 @@ async def holding(dsn: str, statement: str, *args: object) -> AsyncIterator[asyn
             yield connection
     finally:
         await connection.close()
+
+
+@asynccontextmanager
+async def holding_heads(dsn: str, tournament_ids: Iterable[TournamentId]) -> AsyncIterator[None]:
+    """As `holding`, with the locks that whoever appends to these tournaments waits for."""
+    async with holding(dsn, "SELECT 1") as holder:
+        for tournament_id in tournament_ids:
+            await holder.execute(HOLD_HEAD, tournament_id)
+        yield
+
+
+async def leave_unconfirmed(owner: asyncpg.Connection, table: str, which: str) -> None:
+    """From now on the server warns of commits with such new rows, as it does if no standby has confirmed them."""
+    await owner.execute(
+        """
+        CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            RAISE WARNING 'canceling wait for synchronous replication due to user request';
+            RETURN NULL;
+        END $$
+        """
+    )
+    await owner.execute(
+        f"CREATE CONSTRAINT TRIGGER unconfirmed AFTER INSERT ON {table} DEFERRABLE INITIALLY DEFERRED "
+        f"FOR EACH ROW WHEN ({which}) EXECUTE FUNCTION warn()"
+    )
 
 
 DOOR = """

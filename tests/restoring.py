@@ -6,7 +6,7 @@ sessions, and made anew from the copy, under the same name: as `pg_restore` and 
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
@@ -24,32 +24,64 @@ Restore = Callable[[], Awaitable[None]]
 @asynccontextmanager
 async def backup(dsn: str) -> AsyncIterator[Restore]:
     """A backup of the database as it is now. What it yields restores it, as often as it is called."""
-    name = urlsplit(dsn).path.removeprefix("/")
-    kept = f"{name}_backup"
-    servers = [await asyncpg.connect(address) for address in await _servers(dsn)]
+    async with _administering(dsn) as databases, _copied(databases, dsn) as kept:
 
-    async def everywhere(statement: str) -> None:
-        await asyncio.gather(*(until(partial(_ran, server, statement), IN_USE_SECONDS_MAX) for server in servers))
+        async def restore() -> None:
+            await databases.drop(database_of(dsn))
+            await databases.copy(kept, database_of(dsn))
 
-    async def copy(source: str, target: str) -> None:
-        await everywhere(f"ALTER DATABASE {source} ALLOW_CONNECTIONS false")
-        await everywhere(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{source}'")
-        await everywhere(f"CREATE DATABASE {target} TEMPLATE {source}")
-        await everywhere(f"ALTER DATABASE {source} ALLOW_CONNECTIONS true")
-        if len(servers) > 1:
-            await everywhere("".join(role_settings(target)))
-
-    async def restore() -> None:
-        await everywhere(f"DROP DATABASE {name} WITH (FORCE)")
-        await copy(kept, name)
-
-    try:
-        await copy(name, kept)
         yield restore
-        await everywhere(f"DROP DATABASE {kept} WITH (FORCE)")
-    finally:
-        for server in servers:
-            await server.close()
+
+
+@asynccontextmanager
+async def copied(dsn: str) -> AsyncIterator[str]:
+    """The address of a copy of the database as it is now."""
+    async with _administering(dsn) as databases, _copied(databases, dsn) as copy:
+        yield urlunsplit(urlsplit(dsn)._replace(path=f"/{copy}"))
+
+
+class _Databases:
+    """Those of one name on each server that has a part of a distributed database; or on the only one."""
+
+    def __init__(self, servers: list[asyncpg.Connection]) -> None:
+        self._servers = servers
+
+    async def copy(self, source: str, target: str) -> None:
+        await self._everywhere(f"ALTER DATABASE {source} ALLOW_CONNECTIONS false")
+        await self._everywhere(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{source}'")
+        await self._everywhere(f"CREATE DATABASE {target} TEMPLATE {source}")
+        await self._everywhere(f"ALTER DATABASE {source} ALLOW_CONNECTIONS true")
+        if len(self._servers) > 1:
+            await self._everywhere("".join(role_settings(target)))
+
+    async def drop(self, name: str) -> None:
+        await self._everywhere(f"DROP DATABASE {name} WITH (FORCE)")
+
+    async def _everywhere(self, statement: str) -> None:
+        await asyncio.gather(*(until(partial(_ran, server, statement), IN_USE_SECONDS_MAX) for server in self._servers))
+
+
+@asynccontextmanager
+async def _administering(dsn: str) -> AsyncIterator[_Databases]:
+    async with AsyncExitStack() as stack:
+        servers = []
+        for address in await _servers(dsn):
+            servers.append(await asyncpg.connect(address))
+            stack.push_async_callback(servers[-1].close)
+        yield _Databases(servers)
+
+
+@asynccontextmanager
+async def _copied(databases: _Databases, dsn: str) -> AsyncIterator[str]:
+    copy = f"{database_of(dsn)}_backup"
+    await databases.copy(database_of(dsn), copy)
+    yield copy
+    await databases.drop(copy)
+
+
+def database_of(dsn: str) -> str:
+    """The name of the database that an address leads to."""
+    return urlsplit(dsn).path.removeprefix("/")
 
 
 async def _ran(server: asyncpg.Connection, statement: str) -> bool:

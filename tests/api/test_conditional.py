@@ -4,7 +4,6 @@ import asyncio
 import re
 from random import Random
 from typing import Final
-from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import pytest
@@ -47,6 +46,7 @@ from tests.api.test_section5 import ACCEPTED, WRITES, Log, ask, keyed, log, path
 from tests.desks import HOLD_HEAD, Arena, desk_at, open_arena, record, recorded, submit, until, waiting_for_locks
 from tests.histories import logs, unhurried
 from tests.proxy import Fault, proxy
+from tests.restoring import copied
 from tests.tournaments import open_new_tournament
 
 assert log  # a fixture
@@ -378,11 +378,7 @@ async def test_after_a_restore_no_tag_stands_for_another_state(cluster: str, dsn
             sequences = [int(answer.headers["Tallybook-Sequence"]) for answer in changes]
             return sequences, [await tag_of(client, path) for path in paths]
 
-    backup = urlunsplit(urlsplit(dsn)._replace(path=urlsplit(dsn).path + "_backup"))
-    administrator = await asyncpg.connect(cluster)
-    try:
-        names = [urlsplit(url).path[1:] for url in (dsn, backup)]
-        await administrator.execute(f"CREATE DATABASE {names[1]} TEMPLATE {names[0]}")
+    async with copied(dsn) as backup:
         lost_sequences, lost_tags = await change(dsn, "Lost")
         sequences, tags = await change(backup, "Kept")
         assert sequences == lost_sequences
@@ -392,9 +388,6 @@ async def test_after_a_restore_no_tag_stands_for_another_state(cluster: str, dsn
                 form = {"main_unity_name": "points", "participants": ada} if path == paths[0] else {}
                 refused(await client.put(path, form, if_match(lost)), 412)
             assert [await tag_of(client, path) for path in paths] == tags
-        await administrator.execute(f"DROP DATABASE {names[1]} WITH (FORCE)")
-    finally:
-        await administrator.close()
 
 
 # ── Keys ────────────────────────────────────────────────────────────────────────────────────────────────

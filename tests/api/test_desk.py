@@ -50,6 +50,7 @@ from engine.domain.events import PointsAdded, RankingReopened
 from engine.domain.terms import DELTAS_MAX, OPERATOR, CompetitionId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import appender, log
 from tests.api.rendered import ADD, answered
+from tests.conftest import COMMITTED_BY_ITS_NODE
 from tests.desks import (
     HOLD_HEAD,
     Arena,
@@ -57,6 +58,8 @@ from tests.desks import (
     desks_at,
     fingerprint,
     holding,
+    holding_heads,
+    leave_unconfirmed,
     open_arena,
     record,
     recorded,
@@ -112,6 +115,7 @@ async def test_a_statement_that_arrives_long_after_it_was_given_up_is_not_applie
         assert len(await recorded(desk.database, arena.tournament_id)) == 6
 
 
+@pytest.mark.one_postgresql(COMMITTED_BY_ITS_NODE)
 async def test_a_forgotten_session_that_commits_late_is_waited_for_and_not_repeated(
     dsn: str, owner: asyncpg.Connection
 ) -> None:
@@ -414,7 +418,6 @@ async def test_points_flow_while_another_desk_changes_the_structure(dsn: str) ->
 
 # ── One tournament that is held up, one request that is bad ─────────────────────────────────────────────
 
-_HOLD_HEADS: Final = "SELECT 1 FROM append_lock WHERE tournament_id = ANY($1::bigint[]) FOR UPDATE"
 HELD_UP_SECONDS_MAX: Final = 2.0
 LOCK_TIMEOUT: Final = "4s"
 """What takes no longer than half of it has not waited for anybody's lock, also where the machine is busy."""
@@ -437,7 +440,7 @@ async def test_tournaments_whose_heads_are_held_delay_nobody_else(
                 await submit(desk, arena.tournament_id, arena.points(amount))
                 slowest = max(slowest, time.perf_counter() - started_at)
 
-        async with holding(dsn, _HOLD_HEADS, [arena.tournament_id for arena in held]):
+        async with holding_heads(dsn, [arena.tournament_id for arena in held]):
             asked = [asyncio.create_task(submit(desk, a.tournament_id, a.points(n))) for a in held for n in range(3)]
             await asyncio.gather(*(ask(arena) for arena in others))
             assert not any(task.done() for task in asked)
@@ -521,17 +524,7 @@ async def test_a_request_that_the_database_refuses_is_rejected_alone(dsn: str, o
 async def test_a_commit_that_was_not_confirmed_is_of_unknown_outcome_and_not_sent_again(
     dsn: str, owner: asyncpg.Connection
 ) -> None:
-    await owner.execute(
-        """
-        CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN
-            RAISE WARNING 'canceling wait for synchronous replication due to user request';
-            RETURN NULL;
-        END $$;
-        CREATE CONSTRAINT TRIGGER unconfirmed AFTER INSERT ON event DEFERRABLE INITIALLY DEFERRED
-            FOR EACH ROW WHEN (strpos(NEW.body, '1313') > 0) EXECUTE FUNCTION warn();
-        """
-    )
+    await leave_unconfirmed(owner, "event", "strpos(NEW.body, '1313') > 0")
     async with desk_at(dsn) as desk:
         arena = await open_arena(desk.database)
         await submit(desk, arena.tournament_id, arena.points(1))

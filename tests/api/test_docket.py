@@ -53,6 +53,7 @@ from tests.desks import (
     desk_at,
     desks_at,
     holding,
+    leave_unconfirmed,
     open_arena,
     record,
     recorded,
@@ -319,17 +320,7 @@ async def test_a_repeat_of_what_lies_behind_an_event_that_cannot_be_folded_is_of
 
 async def test_a_refusal_that_may_be_lost_again_is_of_unknown_outcome(dsn: str, owner: asyncpg.Connection) -> None:
     """The log is told of it, so that no earlier sending of the key is recorded any more: and is not sure of it."""
-    await owner.execute(
-        """
-        CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN
-            RAISE WARNING 'canceling wait for synchronous replication due to user request';
-            RETURN NULL;
-        END $$;
-        CREATE CONSTRAINT TRIGGER unconfirmed AFTER INSERT ON refusal DEFERRABLE INITIALLY DEFERRED
-            FOR EACH ROW WHEN (NEW.idempotency_key = 'doubtful') EXECUTE FUNCTION warn();
-        """
-    )
+    await leave_unconfirmed(owner, "refusal", "NEW.idempotency_key = 'doubtful'")
     async with desk_at(dsn) as desk:
         arena = await open_arena(desk.database)
         await submit(desk, arena.tournament_id, CloseRanking(ranking_id=arena.ranking_id))

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Final
 
 import asyncpg
 import pytest
@@ -98,6 +99,10 @@ async def waiting_for_standby(owner: asyncpg.Connection) -> list[int]:
     return [row["pid"] for row in rows]
 
 
+HELD_UP: Final = "it holds up every commit of a server, and the nodes are those of other tests, too"
+
+
+@pytest.mark.one_postgresql(HELD_UP)
 @pytest.mark.parametrize("kind", ["structural", "points"])
 async def test_a_repeat_is_not_told_of_a_commit_that_no_standby_has_confirmed(
     dsn: str, owner: asyncpg.Connection, kind: str
@@ -128,6 +133,7 @@ async def shown(desk: Desk, arena: Arena) -> int:
         return live.head.sequence
 
 
+@pytest.mark.one_postgresql(HELD_UP)
 async def test_a_read_may_show_what_no_standby_has_confirmed(dsn: str, owner: asyncpg.Connection) -> None:
     """As PostgreSQL shows it once the wait was given up: a read confirms nothing."""
     await owner.execute("SET synchronous_commit = local")

@@ -414,7 +414,9 @@ async def test_500_is_an_outcome_that_nobody_knows_yet_and_the_key_resolves_it(
     before = await log.length()
     name = "PUT rankings/{ranking_id}/add.json"
     async with owner.transaction():
-        await owner.execute("SELECT FROM append_lock FOR UPDATE")  # somebody is in the way for longer than clients wait
+        # Somebody is in the way for longer than clients wait.
+        tournament_id = await owner.fetchval(_TOURNAMENT_ID, season.client.tournament)
+        await owner.execute("SELECT FROM append_lock WHERE tournament_id = $1 FOR UPDATE", tournament_id)
         with monkeypatch.context() as patience:
             patience.setattr(desk, "SUBMIT_SECONDS_MAX", 0.2)
             refused(await ask(name, season, season.client, keyed("k")), 500)

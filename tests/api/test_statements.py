@@ -83,6 +83,7 @@ def nameless(plan: dict[str, Any], tables: set[str]) -> set[str]:
     }
 
 
+@pytest.mark.one_postgresql("there `test_every_statement_about_a_tournament_goes_to_its_shard` says it")
 async def test_every_statement_names_its_tournaments_but_for_a_few(owner: asyncpg.Connection) -> None:
     of_tournaments = {row[0] for row in await owner.fetch(_TABLES)}
     assert {"event", "block", "append_lock", "checkpoint", "total"} <= of_tournaments

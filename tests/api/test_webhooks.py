@@ -40,6 +40,7 @@ from tests.desks import ADVISORY_LOCKS, Arena, open_arena, record, until
 from tests.histories import any_event
 from tests.poison import poison
 from tests.running import started
+from tests.tampering import moved
 
 NEVER = (3_600.0,) * len(PAUSES_SECONDS)
 
@@ -656,7 +657,7 @@ async def test_a_replaced_secret_signs_as_well_for_a_day(
     async with delivering(world.database):
         await world.happens(1)
         await until(world.has(webhook_id, lambda webhook: webhook.behind == 0))
-        await owner.execute("UPDATE webhook SET old_secret_until = old_secret_until - interval '24 hours'")
+        await owner.execute(f"UPDATE webhook SET old_secret_until = {moved('old_secret_until', '-24 hours')}")
         await world.happens(2)
         await until(world.has(webhook_id, lambda webhook: webhook.behind == 0))
     both, one = receiver.got

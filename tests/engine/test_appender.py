@@ -18,7 +18,7 @@ from engine.log import appender as appender_module
 from engine.log.appender import FLOOD, LANES_MAX, PORTION_MIN, Appender, Outcome, portion
 from engine.log.log import Appended, Block, NotAppended, Request
 from tests.conftest import A_COMMIT_EACH, COMMITTED_BY_ITS_NODE
-from tests.desks import HOLD_HEAD, holding, recorded, until, waiting_for_locks
+from tests.desks import HOLD_HEAD, holding, holding_heads, leave_unconfirmed, recorded, until, waiting_for_locks
 from tests.proxy import Fault, proxy
 from tests.tournaments import open_new_tournament
 
@@ -204,9 +204,7 @@ async def test_a_tournament_whose_head_is_held_goes_alone_and_a_few_such_at_a_ti
     async with appending(database) as appender:
         waiting = [Queue(appender, tournament_id, registered()) for tournament_id in held]
         passing = Queue(appender, free, *(registered() for _ in range(20)))
-        async with holding(dsn, HOLD_HEAD, held[0]) as holder:
-            for tournament_id in held[1:]:
-                await holder.execute(HOLD_HEAD, tournament_id)
+        async with holding_heads(dsn, held):
             for queue in waiting:
                 queue.start()
             await run([passing])
@@ -334,21 +332,7 @@ async def nobody_waits(owner: asyncpg.Connection) -> bool:
 async def test_an_unconfirmed_commit_is_of_unknown_outcome_for_all_that_it_holds_and_not_sent_again(
     database: Database, owner: asyncpg.Connection, ids: list[TournamentId]
 ) -> None:
-    await owner.execute(
-        """
-        CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN
-            RAISE WARNING 'canceling wait for synchronous replication due to user request';
-            RETURN NULL;
-        END $$
-        """
-    )
-    await owner.execute(
-        """
-        CREATE CONSTRAINT TRIGGER unconfirmed AFTER INSERT ON event DEFERRABLE INITIALLY DEFERRED
-            FOR EACH ROW WHEN (strpos(NEW.body, '1313') > 0) EXECUTE FUNCTION warn()
-        """
-    )
+    await leave_unconfirmed(owner, "event", "strpos(NEW.body, '1313') > 0")
     async with appending(database) as appender:
         queues = [Queue(appender, ids[0], registered("1313")), Queue(appender, ids[1], registered(), registered())]
         await run(queues)

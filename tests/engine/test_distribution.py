@@ -20,8 +20,9 @@ from engine.log import log
 from projections.tables.worker import Worker
 from projections.verification.all_tournaments import Plan, verify_all
 from tests.api.service import make_token, play_season, serve, slug_of
-from tests.conftest import Administrator, DistributedAdministrator, database_of, only_distributed
+from tests.conftest import Administrator, DistributedAdministrator, only_distributed
 from tests.engine.test_log import OWNERS_OWN, all_statements
+from tests.restoring import database_of
 from tests.tournaments import open_new_tournament
 
 SHARDS: Final = 4

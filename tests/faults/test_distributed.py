@@ -12,13 +12,14 @@ import pytest
 
 from engine.database.pool import open_database
 from projections.verification.all_tournaments import Plan, verify_all
-from tests.conftest import Administrator, DistributedAdministrator, database_of, only_distributed
+from tests.conftest import Administrator, DistributedAdministrator, only_distributed
 from tests.desks import until
 from tests.faults.checker import Evidence, judge
 from tests.faults.history import Outcome
 from tests.faults.nodes import Node, Nodes
 from tests.faults.stage import Program, Stage
 from tests.faults.wire import wire
+from tests.restoring import database_of
 
 CLIENTS: Final = 6
 ANSWERED: Final = 60
