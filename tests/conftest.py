@@ -200,7 +200,7 @@ class DistributedAdministrator(Administrator):
 
     @asynccontextmanager
     async def _one_by_one_of_all(self) -> AsyncIterator[None]:
-        """Keeps out the other processes of the tests: two cannot change a role at the same time, and to add a node does."""
+        """Keeps out other processes of the tests: no two can change a role at the same time, as adding a node does."""
         await self._nodes[0].execute("SELECT pg_advisory_lock($1)", _TURN)
         try:
             yield

@@ -171,7 +171,9 @@ async def test_two_sources_of_one_tournament_are_ordered_like_two_processes(
     async with appending(database) as appender:
         structural = Queue(appender, ids[0], RankingClosed(ranking_id=RankingId(1)), judged_at=1)
         stale = Queue(appender, ids[0], registered(), judged_at=1)
-        await run([structural, stale])
+        # Of a distributed database, what is ready together goes side by side, and either may be first.
+        for sources in [[structural], [stale]] if database.is_distributed else [[structural, stale]]:
+            await run(sources)
         assert (structural.answers, stale.answers) == ([2], [NotAppended.OVERTAKEN])
 
 

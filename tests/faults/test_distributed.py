@@ -12,14 +12,13 @@ import pytest
 
 from engine.database.pool import open_database
 from projections.verification.all_tournaments import Plan, verify_all
-from tests.conftest import Administrator, DistributedAdministrator, only_distributed
+from tests.conftest import only_distributed
 from tests.desks import until
 from tests.faults.checker import Evidence, judge
 from tests.faults.history import Outcome
 from tests.faults.nodes import Node, Nodes
 from tests.faults.stage import Program, Stage
 from tests.faults.wire import wire
-from tests.restoring import database_of
 
 CLIENTS: Final = 6
 ANSWERED: Final = 60
@@ -40,13 +39,6 @@ _ELSEWHERE: Final = """
 _MOVE: Final = "SELECT citus_move_shard_placement($1, $2, $3, $4, $5, shard_transfer_mode := 'force_logical')"
 
 pytestmark = only_distributed
-
-
-@pytest.fixture
-def addresses(dsn: str, administrator: Administrator) -> list[str]:
-    """Of the database at the coordinator, and at each other node."""
-    assert isinstance(administrator, DistributedAdministrator)
-    return [administrator.address(database_of(dsn), node=node) for node in range(3)]
 
 
 @asynccontextmanager
