@@ -24,18 +24,22 @@ TICKETS_MAX: Final = 10_000
 _SECRET_BYTES: Final = 24
 _SHAPE: Final = re.compile(r"tk_[0-9A-Za-z_-]{32}", re.ASCII)
 
-# The insertion reads no other table: when Citus writes one that does anew for a node, it loses the name of `ticket`.
+# The insertion returns no column: when Citus writes it anew for a node, it loses the name of the table.
 _CREATE: Final = """
     WITH expired AS (
         DELETE FROM ticket WHERE tournament_id = $1 AND expires_at <= now()
+    ),
+    made AS (
+        INSERT INTO ticket (tournament_id, hash, token_id, expires_at)
+        SELECT l.tournament_id, $2, $3, now() + make_interval(secs => $4)
+        FROM append_lock AS l
+        WHERE l.tournament_id = $1 AND (
+            SELECT count(*)
+            FROM (SELECT FROM ticket WHERE tournament_id = $1 AND expires_at > now() LIMIT $5) AS open
+        ) < $5
+        RETURNING true
     )
-    INSERT INTO ticket (tournament_id, hash, token_id, expires_at)
-    SELECT $1, $2, $3, now() + make_interval(secs => $4)
-    WHERE (
-        SELECT count(*)
-        FROM (SELECT FROM ticket WHERE tournament_id = $1 AND expires_at > now() LIMIT $5) AS open
-    ) < $5
-    RETURNING expires_at
+    SELECT now() + make_interval(secs => $4) FROM made
 """
 _USE: Final = """
     DELETE FROM ticket

@@ -80,6 +80,7 @@ _IS_SERVED: Final = """
         WHERE datname = current_database() AND application_name ~ '^tallybook (api|serve|worker)'
     )
 """
+_MAY_LOG_IN: Final = "SELECT rolcanlogin FROM pg_roles WHERE rolname = 'tallybook_service'"
 _LET_LOG_IN: Final = "ALTER ROLE tallybook_service LOGIN"
 _SET: Final = """
     SELECT format('ALTER ROLE tallybook_service IN DATABASE %I SET %s = %L', current_database(), $1::text, $2::text)
@@ -258,7 +259,8 @@ async def distribute(connection: Connection, *, shards: int) -> list[str]:
 
 async def _let_service_log_in(connection: Connection) -> None:
     """Raises StartupRefused if the nodes do not let the service's role in."""
-    await connection.execute(_LET_LOG_IN)
+    if not await connection.fetchval(_MAY_LOG_IN):  # no two sessions can change a role at the same time
+        await connection.execute(_LET_LOG_IN)
     for setting in NODE_SETTINGS.items():
         await connection.execute(await connection.fetchval(_SET, *setting))
     async with connection.transaction():
