@@ -39,7 +39,7 @@ from api.webhooks import webhooks
 from api.webhooks.addresses import public_socket
 from api.webhooks.message import Message, message_of
 from api.webhooks.webhooks import NextDelivery, WebhookFigures, WebhookId, WebhookState
-from engine.database.distribution import is_coordinator
+from engine.database.distribution import is_coordinator, is_distributed
 from engine.database.pool import DATABASE_TROUBLE, Database
 from engine.domain.errors import DatabaseUnavailable, LogForked
 from engine.domain.terms import TournamentId
@@ -63,6 +63,8 @@ SERVED_BYTES_MAX: Final = 32_768
 """A turn of one webhook: no further request is begun after so long; it reads so many events, and bytes of bodies."""
 DUE_SECONDS: Final = 0.25
 """Time between two looks for webhooks that there is something new for, and between two attempts to get the lock."""
+DUE_IN_ALL_SHARDS_SECONDS: Final = 1.0
+"""The first of these on a distributed database, where a look asks all shards."""
 FIGURES_SECONDS: Final = 5.0
 INTERRUPTED_SECONDS: Final = 1.0
 """Pause after trouble with the database."""
@@ -139,6 +141,7 @@ class _Delivering:
         self._clients = {False: public, True: private}
         self._busy: set[WebhookId] = set()
         self._something = asyncio.Event()
+        self._pause_seconds = DUE_IN_ALL_SHARDS_SECONDS if is_distributed(session) else DUE_SECONDS
 
     async def run(self, tasks: asyncio.TaskGroup) -> None:
         figures_at = 0.0
@@ -153,7 +156,7 @@ class _Delivering:
                 self._busy.add(webhook_id)
                 tasks.create_task(self._serve(tournament_id, webhook_id))
             with suppress(TimeoutError):
-                async with asyncio.timeout(DUE_SECONDS):
+                async with asyncio.timeout(self._pause_seconds):
                     await self._something.wait()
             self._something.clear()
 

@@ -7,7 +7,9 @@ tournament is copied to every node. The program is the same. It differs in three
 
 - A statement about tournaments is about one of them, and says which in each table that it names. Then it goes to that
   tournament's node, whatever it asks. So what one statement would ask of several is asked one by one.
-- What is committed for several tournaments would be committed in two phases. So each has a commit of its own.
+- What is committed for several tournaments would be committed in two phases, unless a node is asked itself that has all
+  of them. So what is appended to tournaments of one node is sent straight to it (`nodes.py`); anything else has a
+  commit for each tournament.
 - Nodes have no moment in common. So what has to be of one moment is of one tournament.
 
 Any node answers any statement. Only the coordinator's session can draw ids, hold the one lock of all deliverers of
@@ -17,13 +19,16 @@ Nodes speak to each other as the role that asks. So the service's role may log i
 every node: what is set in a session stays on the node that the session is with.
 """
 
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Final
 
 import asyncpg
 from asyncpg import Connection
+from msgspec import Struct
 
 from engine.domain.errors import StartupRefused
+from engine.domain.terms import TournamentId
 
 NODES_MIN: Final = 2
 """Nodes that hold shards, below which there is nothing to distribute to."""
@@ -72,6 +77,13 @@ _MAY: Final = """
     FROM pg_namespace AS n
     CROSS JOIN pg_roles AS r
     WHERE n.nspname = 'tallybook' AND r.rolname = current_user
+"""
+_NODES_OF: Final = """
+    SELECT t.tournament_id, n.nodename, n.nodeport
+    FROM unnest($1::bigint[]) AS t (tournament_id)
+    JOIN pg_dist_placement AS p
+        ON p.shardid = get_shard_id_for_distribution_column('tallybook.append_lock', t.tournament_id)
+    JOIN pg_dist_node AS n ON n.groupid = p.groupid AND n.noderole = 'primary'
 """
 _IS_SERVED: Final = """
     SELECT EXISTS (
@@ -138,6 +150,13 @@ class DatabaseForm(StrEnum):
     """Some tables or functions are distributed, and others that should be are not."""
 
 
+class Node(Struct, frozen=True):
+    """Where the nodes of a distributed database reach one of them."""
+
+    host: str
+    port: int
+
+
 class ServiceConnection(Connection):  # type: ignore[misc] # the driver has no types
     """A connection that knows whether its database is distributed, and whether it leads to the coordinator, as that of
     a plain one does."""
@@ -166,6 +185,12 @@ async def recognize(connection: ServiceConnection) -> None:
 async def has_shards(connection: Connection) -> bool:
     """Whether the tables of tournaments are distributed, if there are any."""
     return await connection.fetchval(_HAS_CITUS) and bool(await connection.fetchval(_HAS_SHARDS))
+
+
+async def nodes_of(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Node]:
+    """The nodes that have these tournaments."""
+    rows = await connection.fetch(_NODES_OF, tournament_ids)
+    return {TournamentId(tournament_id): Node(host, port) for tournament_id, host, port in rows}
 
 
 async def form_of(connection: Connection) -> DatabaseForm:

@@ -1,7 +1,7 @@
 """Connections to PostgreSQL: how they are set up, what their errors mean, and which databases are refused."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ import structlog
 from asyncpg import Connection, Pool
 
 from engine.database.distribution import (
+    Node,
     ServiceConnection,
     is_distributed,
     recognize,
@@ -133,13 +134,27 @@ class Epoch:
 
 
 class Database:
-    """The connections of one process, in a pool."""
+    """The connections of one process, in a pool. `open_at` opens a pool of one connection that leads to a node."""
 
-    def __init__(self, pool: Pool, epoch: Epoch, *, is_distributed: bool = False) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        epoch: Epoch,
+        *,
+        is_distributed: bool = False,
+        open_at: Callable[[Node], Awaitable[Pool]] | None = None,
+    ) -> None:
         self.epoch = epoch
         self.is_distributed = is_distributed
         self._pool = pool
+        self._open_at = open_at
         self._waiting = 0
+
+    async def at(self, node: Node) -> "Database":
+        """The same database, over one connection that leads straight to one of its nodes; nothing is connected yet.
+        Closed with this one."""
+        assert self._open_at is not None
+        return Database(await self._open_at(node), Epoch(), is_distributed=True)
 
     def show_use(self) -> None:
         """Sets the gauges of the pool."""
@@ -269,17 +284,29 @@ async def open_database(dsn: str, *, name: str, connections_max: int = POOL_CONN
     }
     epoch = Epoch()
     settling = _Settling(epoch)
-    with _starting():
+    pools: list[Pool] = []
+
+    async def opened(settling: _Settling, size: int, *, init_size: int, **at: Any) -> Pool:
         pool = await asyncpg.create_pool(
             dsn,
             **options,
-            init_size=1,
+            **at,
+            init_size=init_size,
             min_size=0,  # asyncpg would restore a floor behind our back, and report failures in its own words
-            max_size=connections_max,
+            max_size=size,
             init=settling.settle,
             reset=_keep,
             connection_class=ServiceConnection,
         )
+        pools.append(pool)
+        return pool
+
+    async def opened_at(node: Node) -> Pool:
+        """What a process remembers of the database is of the one that its address leads to."""
+        return await opened(_Settling(Epoch(), is_serving=True), 1, init_size=0, host=node.host, port=node.port)
+
+    with _starting():
+        pool = await opened(settling, connections_max, init_size=1)
     try:
         with _starting():
             async with pool.acquire(timeout=ACQUIRE_SECONDS_MAX) as connection:
@@ -289,9 +316,10 @@ async def open_database(dsn: str, *, name: str, connections_max: int = POOL_CONN
                 await refuse_half_distributed(connection)
                 distributed = is_distributed(connection)
         settling.is_serving = True
-        yield Database(pool, epoch, is_distributed=distributed)
+        yield Database(pool, epoch, is_distributed=distributed, open_at=opened_at)
     finally:
-        await _close(pool)
+        for one in reversed(pools):
+            await _close(one)
 
 
 @contextmanager
@@ -317,8 +345,8 @@ class _Settling:
     """Prepares new connections for the service, which may end an epoch. While the service runs, it logs why it refused
     a connection, and does not repeat the last reason until a connection is good."""
 
-    def __init__(self, epoch: Epoch) -> None:
-        self.is_serving = False
+    def __init__(self, epoch: Epoch, *, is_serving: bool = False) -> None:
+        self.is_serving = is_serving
         self._epoch = epoch
         self._said = ""
 

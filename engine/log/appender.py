@@ -9,6 +9,9 @@ nobody: there are no timers. If many blocks wait, a `portion` of them goes. A to
 way. If another process holds the lock of a tournament, or its block cannot be sent together with others, the block goes
 alone on a lane of its own and delays nobody.
 
+On a distributed database each node has a queue of its own, and its commits are sent straight to it. Where a node cannot
+be connected to, the blocks of its tournaments go one by one, by way of the node that the process was told of.
+
 An outcome is never guessed. If the connection was lost, the block is sent again under the same append_id until the
 database says what became of it. Until then nothing else of that tournament is sent.
 """
@@ -26,6 +29,8 @@ import asyncpg
 import structlog
 from asyncpg import Connection
 
+from engine.database.distribution import Node
+from engine.database.nodes import Nodes
 from engine.database.pool import DATABASE_TROUBLE, Database, Kept, is_lost, is_of_lost_node
 from engine.domain.errors import DatabaseUnavailable, OutcomeUnknown, Rejected, Unavailable
 from engine.domain.terms import TournamentId
@@ -43,7 +48,7 @@ FLOOD: Final = 128
 """If so many wait, they all go, and after a commit of so many the next one leaves at once: a turn of the event loop
 takes long then, and requests that come meanwhile might find no room."""
 SIDE_BY_SIDE: Final = 4
-"""Blocks that are sent at the same time where the database is distributed: each has a commit of its own there."""
+"""Blocks that are sent at the same time where a commit cannot hold several: those for nodes that cannot be reached."""
 LANES_MAX: Final = 4
 """Blocks that are sent alone at the same time."""
 APPEND_ATTEMPTS_MAX: Final = 10
@@ -89,58 +94,95 @@ def portion(waiting: int, sent_last: int) -> int:
     return waiting if waiting >= FLOOD else max(PORTION_MIN, (waiting + sent_last + 1) // 2)
 
 
+class _Queue:
+    """Sources that have something, in the order they came. `blocks_max`: tournaments of one commit."""
+
+    def __init__(self, blocks_max: int) -> None:
+        self._blocks_max = blocks_max
+        self._ready: dict[Source, None] = {}
+        self._something_ready = asyncio.Event()
+        self._sent_last = 0  # sources
+
+    def add(self, source: Source) -> None:
+        self._ready[source] = None
+        self._something_ready.set()
+
+    async def some(self) -> list[Source]:
+        """A portion of the sources, when there is any, in ascending order of tournaments."""
+        await self._something_ready.wait()
+        self._sent_last = min(self._blocks_max, portion(len(self._ready), self._sent_last))
+        return sorted(self._taken(self._sent_last), key=lambda source: source.tournament_id)
+
+    async def everything(self) -> list[Source]:
+        """All sources, when there is any."""
+        await self._something_ready.wait()
+        return self._taken(len(self._ready))
+
+    def _taken(self, count: int) -> list[Source]:
+        sources = list(islice(self._ready, count))
+        for source in sources:
+            del self._ready[source]
+        if not self._ready:
+            self._something_ready.clear()
+        return sources
+
+
 class Appender:
     """Sends blocks. `run` works until it is cancelled. Let the sources run dry before you cancel it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._ready: dict[Source, None] = {}  # in the order they came
-        self._something_ready = asyncio.Event()
-        self._sent_last = 0  # sources
+        self._nodes = Nodes(database)
+        self._queue = _Queue(BATCH_BLOCKS_MAX)  # of a distributed database, those whose node is to be found
         self._lanes = asyncio.Semaphore(LANES_MAX)
 
     def ready(self, source: Source) -> None:
         """`source` has something to append and nothing under way."""
-        self._ready[source] = None
-        self._something_ready.set()
+        self._queue.add(source)
 
     async def run(self) -> None:
         """Appends what sources have, for ever."""
-        async with asyncio.TaskGroup() as lanes:
+        async with asyncio.TaskGroup() as tasks:
             if self._database.is_distributed:
-                for _ in range(SIDE_BY_SIDE):
-                    lanes.create_task(self._append_batches(lanes, 1))
+                await self._sort_by_node(tasks)
             else:
-                await self._append_batches(lanes, BATCH_BLOCKS_MAX)
+                await self._append_batches(tasks, self._queue, self._database)
 
-    async def _append_batches(self, lanes: asyncio.TaskGroup, blocks_max: int) -> None:
-        kept = Kept(self._database)
+    async def _sort_by_node(self, tasks: asyncio.TaskGroup) -> None:
+        one_by_one = _Queue(1)
+        for _ in range(SIDE_BY_SIDE):
+            tasks.create_task(self._append_batches(tasks, one_by_one, self._database))
+        queues: dict[Node, _Queue] = {}
+        while True:
+            sources = await self._queue.everything()
+            found = await self._nodes.of([source.tournament_id for source in sources])
+            for node in set(found.values()) - queues.keys():
+                queues[node] = _Queue(BATCH_BLOCKS_MAX)
+                tasks.create_task(self._append_batches(tasks, queues[node], await self._database.at(node), node))
+            for source in sources:
+                node_of = found.get(source.tournament_id)
+                (one_by_one if node_of is None else queues[node_of]).add(source)
+
+    async def _append_batches(
+        self, tasks: asyncio.TaskGroup, queue: _Queue, database: Database, node: Node | None = None
+    ) -> None:
+        """Appends what is in the queue, for ever. `node`: the one that `database` leads straight to."""
+        kept = Kept(database)
         try:
             while True:
-                await self._something_ready.wait()
-                batch = self._gather(blocks_max)
+                batch = [(source, block) for source in await queue.some() if (block := source.next_block())]
                 if not batch:
                     continue
-                for source, block, maybe_applied in await self._append_together(batch, kept):
-                    lanes.create_task(self._append_alone(source, block, maybe_applied))
+                for source, block, maybe_applied in await self._append_together(batch, kept, node):
+                    tasks.create_task(self._append_alone(source, block, maybe_applied))
                 if sum([len(block.requests) for _, block in batch]) < FLOOD:
                     await asyncio.sleep(0)  # the answers leave first, and what has come meanwhile goes along next
         finally:
             await kept.close()
 
-    def _gather(self, blocks_max: int) -> list[tuple[Source, Block]]:
-        """One block each of a portion of the ready sources, in ascending order of tournaments."""
-        count = min(blocks_max, portion(len(self._ready), self._sent_last))
-        sources = list(islice(self._ready, count))
-        self._sent_last = len(sources)
-        for source in sources:
-            del self._ready[source]
-        if not self._ready:
-            self._something_ready.clear()
-        sources.sort(key=lambda source: source.tournament_id)
-        return [(source, block) for source in sources if (block := source.next_block())]
-
-    async def _append_together(self, batch: list[tuple[Source, Block]], kept: Kept) -> list[tuple[Source, Block, bool]]:
+    async def _append_together(
+        self, batch: list[tuple[Source, Block]], kept: Kept, node: Node | None
+    ) -> list[tuple[Source, Block, bool]]:
         """Appends in one commit, without waiting for a lock. Returns the blocks that must be sent alone, and whether
         each may have been applied."""
         blocks = [block for _, block in batch]
@@ -152,6 +194,8 @@ class Appender:
                 outcomes = await self._send(kept, blocks, send)
         except _SendingFailed as failure:
             _logger.warning("append_failed", blocks=len(blocks), error=repr(failure.error))
+            if node is not None and not failure.connected:
+                self._nodes.avoid(node, failure.error)
             return [(source, block, failure.maybe_applied) for source, block in batch]
         alone = []
         for (source, block), outcome in zip(batch, outcomes, strict=True):
@@ -241,7 +285,7 @@ class Appender:
             return [OutcomeUnknown() for _ in blocks]
         except (*DATABASE_TROUBLE, asyncpg.PostgresError, ValueError) as error:
             blames_block = connected and isinstance(error, _OF_A_BLOCK)
-            raise _SendingFailed(error, maybe_applied=sent, blames_block=blames_block) from error
+            raise _SendingFailed(error, connected=connected, maybe_applied=sent, blames_block=blames_block) from error
 
 
 def _span(blocks: Items[Block]) -> AbstractContextManager[object]:
@@ -270,11 +314,12 @@ _OF_A_BLOCK: Final = (ValueError, asyncpg.DataError, asyncpg.IntegrityConstraint
 
 
 class _SendingFailed(Exception):
-    """`maybe_applied`: the connection was lost, and what was sent over it may have been committed. `blames_block`: what
-    was sent can never be recorded, however often it is sent."""
+    """`connected`: there was a connection to send over. `maybe_applied`: it was lost, and what was sent over it may
+    have been committed. `blames_block`: what was sent can never be recorded, however often it is sent."""
 
-    def __init__(self, error: Exception, *, maybe_applied: bool, blames_block: bool) -> None:
+    def __init__(self, error: Exception, *, connected: bool, maybe_applied: bool, blames_block: bool) -> None:
         super().__init__(error)
         self.error = error
+        self.connected = connected
         self.maybe_applied = maybe_applied
         self.blames_block = blames_block

@@ -1,15 +1,19 @@
 """The appender: what is ready together is committed together, what fails fails alone, and no outcome is guessed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from itertools import count
+from typing import Final
 
 import asyncpg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
+from engine.database import nodes as nodes_module
+from engine.database.distribution import Node, nodes_of
 from engine.database.pool import Database, open_database
 from engine.domain.errors import DatabaseUnavailable, OutcomeUnknown, Rejected
 from engine.domain.events import CompetitorRegistered, Event, RankingClosed
@@ -17,9 +21,10 @@ from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Tou
 from engine.log import appender as appender_module
 from engine.log.appender import FLOOD, LANES_MAX, PORTION_MIN, Appender, Outcome, portion
 from engine.log.log import Appended, Block, NotAppended, Request
-from tests.conftest import A_COMMIT_EACH, COMMITTED_BY_ITS_NODE
+from tests.conftest import A_COMMIT_EACH, COMMITTED_BY_ITS_NODE, only_distributed
 from tests.desks import HOLD_HEAD, holding, holding_heads, leave_unconfirmed, recorded, until, waiting_for_locks
 from tests.proxy import Fault, proxy
+from tests.running import free_port
 from tests.tournaments import open_new_tournament
 
 _numbers = count(1)
@@ -128,6 +133,65 @@ async def test_what_comes_while_a_commit_is_on_its_way_leaves_with_the_next(
         await run(queues)
         assert [queue.answers for queue in queues] == [[2, 3, 4, 5, 6]] * 6
     assert await commits(owner) == 5
+
+
+_COMMITS_OF_NODES: Final = """
+    SELECT count(DISTINCT (p.groupid, x.xmin))
+    FROM run_command_on_shards(
+        'tallybook.event', 'SELECT coalesce(jsonb_agg(DISTINCT xmin::text), ''[]'') FROM %s WHERE sequence > 1'
+    ) AS r
+    JOIN pg_dist_placement AS p ON p.shardid = r.shardid
+    CROSS JOIN jsonb_array_elements_text(r.result::jsonb) AS x (xmin)
+"""
+
+
+@only_distributed
+async def test_what_is_ready_together_for_one_node_is_committed_together_there(
+    database: Database, owner: asyncpg.Connection, ids: list[TournamentId]
+) -> None:
+    async with database.connection() as connection:
+        nodes = set((await nodes_of(connection, ids)).values())
+    async with appending(database) as appender:
+        queues = [Queue(appender, tournament_id, *[registered() for _ in range(5)]) for tournament_id in ids]
+        await run(queues)
+        assert [queue.answers for queue in queues] == [[2, 3, 4, 5, 6]] * 6
+    assert 1 < len(nodes) < len(ids)
+    assert await owner.fetchval(_COMMITS_OF_NODES) == 5 * len(nodes)
+
+
+@only_distributed
+async def test_what_cannot_be_sent_straight_to_its_node_goes_another_way(
+    database: Database, ids: list[TournamentId], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody listens there, and for a while nobody is asked there again."""
+    nowhere = Node("127.0.0.1", free_port())
+
+    async def misled(_connection: object, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Node]:
+        return dict.fromkeys(tournament_ids, nowhere)
+
+    monkeypatch.setattr(nodes_module, "nodes_of", misled)
+    with capture_logs() as lines:
+        async with appending(database) as appender:
+            queues = [Queue(appender, tournament_id, *[registered() for _ in range(5)]) for tournament_id in ids]
+            await run(queues)
+            assert [queue.answers for queue in queues] == [[2, 3, 4, 5, 6]] * 6
+    assert [line["event"] for line in lines].count("node_avoided") == 1
+
+
+@only_distributed
+async def test_a_tournament_that_is_not_where_it_was_found_is_appended_all_the_same(
+    database: Database, ids: list[TournamentId], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def mixed_up(connection: asyncpg.Connection, among: Collection[TournamentId]) -> dict[TournamentId, Node]:
+        found = await nodes_of(connection, ids)
+        other = dict(zip(found, [*found.values()][1:] + [*found.values()][:1], strict=True))
+        return {one: other[one] for one in among}
+
+    monkeypatch.setattr(nodes_module, "nodes_of", mixed_up)
+    async with appending(database) as appender:
+        queues = [Queue(appender, tournament_id, *[registered() for _ in range(5)]) for tournament_id in ids]
+        await run(queues)
+        assert [queue.answers for queue in queues] == [[2, 3, 4, 5, 6]] * 6
 
 
 @pytest.mark.one_postgresql(A_COMMIT_EACH)
