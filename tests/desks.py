@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import asyncpg
 from msgspec import Struct
@@ -21,6 +21,7 @@ from engine.domain.commands import AddPoints, Command
 from engine.domain.events import CompetitorRegistered, Delta, Event, RankingCreated
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
 from engine.log import log
+from engine.log.appender import NODE_TASK
 from engine.log.log import Appended, Block, Request
 from projections.live.pool import LIVE_BYTES_MAX
 from tests.proxy import TASK
@@ -213,6 +214,10 @@ def fingerprint(key: str | None, request: str = "") -> bytes | None:
 # ── Desks ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
+OF_OTHERS: Final = (TASK, NODE_TASK)
+"""Names of tasks that may have begun meanwhile and go on: of proxies, and of other desks that have met a node."""
+
+
 @asynccontextmanager
 async def desk_at(dsn: str, *, live_bytes_max: int = LIVE_BYTES_MAX) -> AsyncIterator[Desk]:
     """A desk with a pool of its own, which must have let go of everything when it is left."""
@@ -222,7 +227,7 @@ async def desk_at(dsn: str, *, live_bytes_max: int = LIVE_BYTES_MAX) -> AsyncIte
         async with open_desk(database, live_bytes_max=live_bytes_max) as desk:
             yield desk
             await until(lambda: is_idle(desk))
-        await until(lambda: not {task for task in asyncio.all_tasks() - before if task.get_name() != TASK})
+        await until(lambda: not {task for task in asyncio.all_tasks() - before if task.get_name() not in OF_OTHERS})
 
 
 @asynccontextmanager

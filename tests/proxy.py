@@ -15,6 +15,12 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
 
+import pytest
+
+from engine.database import nodes
+from engine.database.distribution import Node
+from engine.domain.terms import TournamentId
+
 APPEND: Final = "append_block"
 HEADS: Final = "ORDER BY last_sequence DESC"
 """In the statement of the read barrier."""
@@ -318,10 +324,16 @@ async def _typed(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
     return start[:1], start + await reader.readexactly(int.from_bytes(start[1:], "big") - 4)
 
 
+async def _nowhere(_connection: object, _tournament_ids: object) -> dict[TournamentId, Node]:
+    return {}
+
+
 @asynccontextmanager
 async def proxy(dsn: str) -> AsyncIterator[Proxy]:
-    """A proxy to the database at `dsn`, which must be reached by a unix socket."""
-    with tempfile.TemporaryDirectory(prefix="proxy-") as directory:
+    """A proxy to the database at `dsn`, which must be reached by a unix socket. Meanwhile this process knows no
+    node of a distributed database: it would connect to it past the proxy."""
+    with tempfile.TemporaryDirectory(prefix="proxy-") as directory, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(nodes, "nodes_of", _nowhere)
         between = Proxy(dsn, directory)
         serving: set[asyncio.Task[None]] = set()
 

@@ -49,6 +49,8 @@ FLOOD: Final = 128
 takes long then, and requests that come meanwhile might find no room."""
 SIDE_BY_SIDE: Final = 4
 """Blocks that are sent at the same time where a commit cannot hold several: those for nodes that cannot be reached."""
+NODE_TASK: Final = "node"
+"""The name of the tasks that send to nodes: they begin when a node is first needed, and end with the appender."""
 LANES_MAX: Final = 4
 """Blocks that are sent alone at the same time."""
 APPEND_ATTEMPTS_MAX: Final = 10
@@ -158,7 +160,8 @@ class Appender:
             found = await self._nodes.of([source.tournament_id for source in sources])
             for node in set(found.values()) - queues.keys():
                 queues[node] = _Queue(BATCH_BLOCKS_MAX)
-                tasks.create_task(self._append_batches(tasks, queues[node], await self._database.at(node), node))
+                sending = self._append_batches(tasks, queues[node], await self._database.at(node), node)
+                tasks.create_task(sending, name=NODE_TASK)
             for source in sources:
                 node_of = found.get(source.tournament_id)
                 (one_by_one if node_of is None else queues[node_of]).add(source)

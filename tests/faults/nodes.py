@@ -42,6 +42,9 @@ class Node:
         self._owner = process.stat().st_uid
         self._group = process.stat().st_gid
         self._folder = process.joinpath("cwd").resolve()
+        self._environment = dict(
+            line.split("=", 1) for line in process.joinpath("environ").read_text().split("\0") if "=" in line
+        )
 
     @classmethod
     async def at(cls, dsn: str) -> "Node":
@@ -62,6 +65,7 @@ class Node:
         started = subprocess.run(
             [*_DETACHED, *self._command],
             cwd=self._folder,
+            env=self._environment,
             user=self._owner,
             group=self._group,
             start_new_session=True,
