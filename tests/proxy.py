@@ -324,7 +324,8 @@ async def _typed(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
     return start[:1], start + await reader.readexactly(int.from_bytes(start[1:], "big") - 4)
 
 
-async def _nowhere(_connection: object, _tournament_ids: object) -> dict[TournamentId, Node]:
+async def nowhere(_connection: object, _tournament_ids: object) -> dict[TournamentId, Node]:
+    """In the place of `nodes_of`: all goes by way of the address."""
     return {}
 
 
@@ -333,7 +334,7 @@ async def proxy(dsn: str) -> AsyncIterator[Proxy]:
     """A proxy to the database at `dsn`, which must be reached by a unix socket. Meanwhile this process knows no
     node of a distributed database: it would connect to it past the proxy."""
     with tempfile.TemporaryDirectory(prefix="proxy-") as directory, pytest.MonkeyPatch.context() as patched:
-        patched.setattr(nodes, "nodes_of", _nowhere)
+        patched.setattr(nodes, "nodes_of", nowhere)
         between = Proxy(dsn, directory)
         serving: set[asyncio.Task[None]] = set()
 

@@ -14,6 +14,7 @@ from api.desk import desk as desk_module
 from api.desk import docket
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
+from engine.database import nodes
 from engine.domain.commands import (
     AddPoints,
     AddUnity,
@@ -62,7 +63,7 @@ from tests.desks import (
     waiting_for_locks,
 )
 from tests.poison import poison
-from tests.proxy import APPEND, HEADS, Fault, proxy
+from tests.proxy import APPEND, HEADS, Fault, nowhere, proxy
 from tests.statements import sent
 from tests.tampering import tamper
 
@@ -389,6 +390,7 @@ async def beside_each_other(dsn: str) -> set[str]:
 
 async def test_who_writes_beside_another_reads_nothing_again(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither what landed before points of its own, nor what overtook them. Hints may go out at any time."""
+    monkeypatch.setattr(nodes, "nodes_of", nowhere)  # what goes straight to a node is not seen
     assert await beside_each_other(dsn) - {wakeup._NOTIFY} == {log._APPEND_ONE}
     monkeypatch.setattr(appender, "UNSEEN_BYTES_MAX", 0)
     assert {log._BLOCKS_OF_ONE, log._EVENTS_OF_ONE, log._HEAD} <= await beside_each_other(dsn)
