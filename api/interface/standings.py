@@ -470,14 +470,14 @@ def _take(view: View, answer: Answer, ranking_id: RankingId, earlier: _Earlier |
 
 
 def _competitors_part(pieces: CompetitorPieces, ranking: Ranking) -> Made | MadeAnew:
-    participants = ranking.participants.listed()
+    participants, count = ranking.participants.held(), len(ranking.participants)
 
     def portions() -> Iterator[bytes]:
         return joined(pieces[competitor_id] for competitor_id in participants)
 
-    if len(participants) > MADE_LINES_MAX:
-        return MadeAnew(portions, _ID_BYTES * len(participants))
-    return Made(portions(), PIECE_BYTES * len(participants))
+    if count > MADE_LINES_MAX:
+        return MadeAnew(portions, participants.size_bytes)
+    return Made(portions(), PIECE_BYTES * count)
 
 
 def _unity_part(ranking: Ranking, unity: Unity, compared: _Line | None = None) -> "Made | _LargeUnity":
@@ -542,8 +542,6 @@ class _LargeUnity:
             self._lines = end.value
 
 
-_ID_BYTES: Final = 8
-"""Bytes of a competitor in a list."""
 _LINE_BYTES: Final = 64
 """Bytes of a line of a standing, or, before it is made, of what it is made from."""
 _ORDERED_LINE_BYTES: Final = 40

@@ -4,9 +4,9 @@ PostgreSQL. To be run by itself, with the address of a cluster's coordinator as 
     python -m benchmarks.trials.on_nodes 'postgresql://superuser@/database?host=<socket directory>&port=…'
 
 The database there must be distributed, and nothing else may use its servers, which are on this machine; the trial
-leaves its tournaments there. One PostgreSQL is started beside it. A desk with 64 clients adds one delta at a time to
-200 tournaments in random order, each request a block of its own. Prints medians of three rounds that take turns:
-microseconds of processor time for each add, of the desk and of each server, and adds a second.
+leaves its tournaments there. One PostgreSQL is started beside it. A desk adds one delta at a time to 200 tournaments in
+random order, for 64 clients, and for 8, so that commits hold many blocks or few. Prints medians of three rounds that
+take turns: microseconds of processor time for each add, of the desk and of each server, and adds a second.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from engine.database.nodes import Nodes
 from engine.database.pool import open_database
 
 TOURNAMENTS: Final = 200
-CLIENTS: Final = 64
+CLIENTS: Final = (64, 8)
 SECONDS: Final = 4.0
 WARM_SECONDS: Final = 1.0
 ROUNDS: Final = 3
@@ -60,7 +60,7 @@ def by_way_of_the_address() -> Iterator[None]:
         Nodes.of = of  # type: ignore[method-assign]
 
 
-async def one_round(dsn: str, places: list[Place], postmasters: dict[str, int]) -> Figures:
+async def one_round(dsn: str, places: list[Place], clients: int, postmasters: dict[str, int]) -> Figures:
     draw = random.Random(18)
     async with open_database(dsn, name="bench") as database, open_desk(database) as desk:
         for place in places:
@@ -69,7 +69,7 @@ async def one_round(dsn: str, places: list[Place], postmasters: dict[str, int]) 
 
         async def adds(seconds: float) -> int:
             until = time.perf_counter() + seconds
-            return sum(await asyncio.gather(*[add(desk, places, until, draw) for _ in range(CLIENTS)]))
+            return sum(await asyncio.gather(*[add(desk, places, until, draw) for _ in range(clients)]))
 
         await adds(WARM_SECONDS)
         before, ours = {name: postgres_seconds(pid) for name, pid in postmasters.items()}, time.process_time()
@@ -88,19 +88,26 @@ async def main(coordinator: str) -> None:
     session = await asyncpg.connect(coordinator)
     nodes = {f"node at port {port}": pid for port, pid in await session.fetch(_POSTMASTERS)}
     await session.close()
-    rounds: dict[str, list[Figures]] = {"one PostgreSQL": [], "by way of the coordinator": [], "straight to nodes": []}
     with tempfile.TemporaryDirectory() as directory:
         async with embedded_postgres(Path(directory) / "pg", settings={"max_wal_size": "4GB"}) as cluster:
             assert cluster.pid is not None
             await migrate(cluster.dsn)
             alone, apart = await opened(cluster.dsn), await opened(coordinator)
-            for _ in range(ROUNDS):
-                rounds["one PostgreSQL"].append(await one_round(cluster.dsn, alone, {"PostgreSQL": cluster.pid}))
-                with by_way_of_the_address():
-                    rounds["by way of the coordinator"].append(await one_round(coordinator, apart, nodes))
-                rounds["straight to nodes"].append(await one_round(coordinator, apart, nodes))
-    for name, figures in rounds.items():
-        print(f"{name:>26}: " + ", ".join(f"{key} {median(one[key] for one in figures):.0f}" for key in figures[0]))
+            for clients in CLIENTS:
+                one, by_way, straight = list[Figures](), list[Figures](), list[Figures]()
+                for _ in range(ROUNDS):
+                    one.append(await one_round(cluster.dsn, alone, clients, {"PostgreSQL": cluster.pid}))
+                    with by_way_of_the_address():
+                        by_way.append(await one_round(coordinator, apart, clients, nodes))
+                    straight.append(await one_round(coordinator, apart, clients, nodes))
+                print(f"{clients} clients")
+                told("one PostgreSQL", one)
+                told("by way of the coordinator", by_way)
+                told("straight to nodes", straight)
+
+
+def told(name: str, rounds: list[Figures]) -> None:
+    print(f"{name:>26}: " + ", ".join(f"{key} {median(one[key] for one in rounds):.0f}" for key in rounds[0]))
 
 
 if __name__ == "__main__":

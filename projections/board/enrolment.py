@@ -81,6 +81,11 @@ class Enrolment(Collection[CompetitorId]):
             return cast("Items[CompetitorId]", self._places[:])
         return cast("Items[CompetitorId]", array("q", [c for c in self._places if c > 0]))
 
+    def held(self) -> "HeldList":
+        """The same for those who go through them one by one, with pauses: among a million where somebody has left, to
+        make the list takes 60 ms."""
+        return HeldList(self._places[:])
+
     @property
     def size_bytes(self) -> int:
         """Bytes in memory, estimated."""
@@ -183,6 +188,22 @@ class Enrolment(Collection[CompetitorId]):
 
     def _beside(self) -> Iterator["Totals"]:
         return (totals for known in self._all_totals if (totals := known()) is not None)
+
+
+class HeldList(Iterable[CompetitorId]):
+    """The competitors of a list in their order, as they were. `places`: as those of an enrolment, which changes them no
+    more."""
+
+    def __init__(self, places: "array[int]") -> None:
+        self._places = places
+
+    def __iter__(self) -> Iterator[CompetitorId]:
+        return (CompetitorId(competitor_id) for competitor_id in self._places if competitor_id > 0)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes in memory."""
+        return len(self._places) * self._places.itemsize
 
 
 class Totals(Mapping[CompetitorId, int]):

@@ -5,7 +5,6 @@ costs what has changed since, however large the board is.
 """
 
 from collections.abc import Mapping
-from collections.abc import Sequence as Items
 from typing import Final
 
 from msgspec import Struct
@@ -13,13 +12,13 @@ from msgspec import Struct
 from engine.domain.events import CompetitorChanged, Event
 from engine.domain.terms import CompetitorId, RankingId, Sort, UnityId
 from projections.board.board import Board, Competitor, Ranking, Unity
+from projections.board.enrolment import HeldList
 from projections.board.hierarchy import NestedSetBounds
 from projections.live.nested_sets import Bounds
 
 _BYTES: Final = 1_000
 _COMPETITOR_BYTES: Final = 760
 _RANKING_BYTES: Final = 4_000
-_ID_BYTES: Final = 8
 
 
 class HeldUnity(Struct, frozen=True):
@@ -35,7 +34,7 @@ class HeldRanking(Struct, frozen=True):
     their turn: they may be those of the board, which are changed in place."""
 
     ranking: Ranking
-    participants: Items[CompetitorId]
+    participants: HeldList
     unities: Mapping[UnityId, Unity | HeldUnity]
 
 
@@ -63,7 +62,7 @@ class HeldBoard:
                 self._noted_bytes += _COMPETITOR_BYTES
         elif ranking_id in self._board.rankings and ranking_id not in self._rankings:
             held = self._rankings[ranking_id] = _held(self._board.rankings[ranking_id])
-            self._noted_bytes += _RANKING_BYTES + len(held.participants) * _ID_BYTES
+            self._noted_bytes += _RANKING_BYTES + held.participants.size_bytes
 
     @property
     def is_flat(self) -> bool:
@@ -82,7 +81,7 @@ class HeldBoard:
         held = self._rankings.get(ranking_id)
         if held is None:
             ranking = self._board.rankings[ranking_id]
-            held = HeldRanking(ranking, ranking.participants.listed(), ranking.unities)
+            held = HeldRanking(ranking, ranking.participants.held(), ranking.unities)
         return held
 
     @property
@@ -93,4 +92,4 @@ class HeldBoard:
 
 def _held(ranking: Ranking) -> HeldRanking:
     unities = {u: HeldUnity(unity.number, unity.name, unity.sort) for u, unity in ranking.unities.items()}
-    return HeldRanking(ranking, ranking.participants.listed(), unities)
+    return HeldRanking(ranking, ranking.participants.held(), unities)

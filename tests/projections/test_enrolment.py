@@ -34,6 +34,7 @@ def test_lists_and_totals_are_those_of_a_list_and_dictionaries(
     with mock.patch.object(enrolment, "VACANT_SPARE", 1):
         found, listed = Enrolment(start), list(start)
         totals, sums = {"first": Totals(found)}, {"first": dict.fromkeys(everybody, 0)}
+        held = []
         for number, (kind, whom, amount) in enumerate(changes):
             if number == len(changes) // 2:
                 totals["second"], sums["second"] = Totals(found), dict.fromkeys(everybody, 0)
@@ -50,10 +51,13 @@ def test_lists_and_totals_are_those_of_a_list_and_dictionaries(
                 totals[kind].add(whom, amount)
                 sums[kind][whom] += amount
             assert_same(found, listed)
+            held.append((found.held(), listed[:]))
             assert len(found.places) <= 2 * len(everybody) + 1
             for name, of_unity in totals.items():
                 assert {c: of_unity.get(c, 0) for c in everybody} == sums[name]
                 assert of_unity == {c: total for c, total in sums[name].items() if total}
+        for as_it_was, was in held:
+            assert list(as_it_was) == list(as_it_was) == was
         again = Enrolment()
         again.append_places(found.places[: len(changes)])
         again.append_places(found.places[len(changes) :])
