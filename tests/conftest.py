@@ -61,6 +61,7 @@ A_COMMIT_EACH: Final = "on a distributed database each tournament has a commit o
 COMMITTED_BY_ITS_NODE: Final = (
     "a node commits an append as it executes it, so no session can hold it and commit it late on a distributed database"
 )
+COMMITS_OF_OTHERS: Final = "what is committed in any other database of the nodes moves the moment that is looked at"
 PLANS_OF_NODES: Final = "of a distributed database EXPLAIN shows where a statement goes, not how a node plans it"
 
 

@@ -10,6 +10,7 @@ from engine.domain.terms import OPERATOR, TournamentId
 from projections.board.board import FOLD_VERSION
 from projections.tables import sweep, tables
 from projections.tables.sweep import Sweep
+from tests.conftest import COMMITS_OF_OTHERS
 from tests.projections.test_tables import on_the_database
 from tests.tournaments import open_new_tournament
 
@@ -95,6 +96,7 @@ async def rows_read(connection: asyncpg.Connection, owner: asyncpg.Connection) -
     return rows
 
 
+@pytest.mark.one_postgresql(COMMITS_OF_OTHERS)
 async def test_a_round_that_found_nothing_is_the_last_until_something_is_committed(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ from projections.tables import worker as worker_module
 from projections.tables.tables import Touched
 from projections.tables.wakeup import CHANNEL, HINTS_MAX, TOURNAMENTS_MAX, Waker
 from projections.tables.worker import Worker
-from tests.conftest import A_COMMIT_EACH, only_distributed
+from tests.conftest import A_COMMIT_EACH, COMMITS_OF_OTHERS, only_distributed
 from tests.desks import Arena, end_session, holding, open_arena, record, until, waiting_for_locks
 from tests.poison import POISONS, append_text, poison, repair
 from tests.proxy import proxy
@@ -596,7 +596,7 @@ async def test_all_that_is_behind_at_the_start_is_folded_without_a_pause_however
         await until(lambda: are_up_to_date(owner, *arenas))
 
 
-@pytest.mark.one_postgresql("what is committed in any other database of the nodes moves the moment that is looked at")
+@pytest.mark.one_postgresql(COMMITS_OF_OTHERS)
 async def test_a_worker_with_nothing_to_do_does_not_look_through_the_heads_until_something_is_committed(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
