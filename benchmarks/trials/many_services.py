@@ -8,7 +8,8 @@ It starts a PostgreSQL of its own, eight services without workers, and an HAProx
 chooses the service by the rules of `deploy/haproxy/haproxy.cfg`, without TLS; and one that gives each of two services
 every second request. wrk adds one delta at a time: to one tournament, to 1,000 in a Zipf distribution, and to 1,000
 alike. Prints microseconds of processor time for each add, of all services and of PostgreSQL, in rounds that take turns;
-medians, and the ratio to one service in the same round.
+medians, and the ratio to one service in the same round. "Beside a stranger" is one service while another one is under
+the same load that has a database, a proxy and a wrk of its own: what they take from each other is the machine's.
 """
 
 import asyncio
@@ -48,18 +49,22 @@ CONFIGURATION: Final = machine.ROOT / "deploy" / "haproxy" / "haproxy.cfg"
 
 
 class Way(Struct, frozen=True):
-    """So many services, asked over so many connections. `owned`: each tournament is one service's."""
+    """So many services, asked over so many connections. `owned`: each tournament is one service's. `beside`: beside a
+    stranger."""
 
     services: int
     connections: int
     owned: bool = True
+    beside: bool = False
 
     def __str__(self) -> str:
-        return f"{self.services} services, {self.connections} clients{'' if self.owned else ', any service'}"
+        more = ("" if self.owned else ", any service") + (", beside a stranger" if self.beside else "")
+        return f"{self.services} services, {self.connections} clients{more}"
 
 
 WAYS: Final = (
     Way(1, CONNECTIONS),
+    Way(1, CONNECTIONS, beside=True),
     Way(2, CONNECTIONS),
     Way(2, 2 * CONNECTIONS),
     Way(2, 2 * CONNECTIONS, owned=False),
@@ -115,7 +120,7 @@ def configuration(ports: list[int], port: int, *, owned: bool) -> str:
 async def proxy(ports: list[int], way: Way, directory: Path) -> AsyncIterator[tuple[str, int]]:
     """Where it answers, and its process."""
     port = free_port()
-    file = directory / f"haproxy-{way.services}-{way.connections}-{way.owned}.cfg"
+    file = directory / f"haproxy-{port}.cfg"
     file.write_text(configuration(ports[: way.services], port, owned=way.owned), encoding="utf-8")
     command = ["haproxy", "-db", "-V", "-f", str(file)]
     async with running(command, log=file.with_suffix(".log"), ready="Available polling systems|Loading success") as one:
@@ -136,6 +141,37 @@ async def measured(
         (now - then) / found.answers * 1e6 for now, then in zip(used(), before, strict=True)
     ]
     return Cost(services_us, postgres_us, proxy_us, found.rate)
+
+
+@asynccontextmanager
+async def stranger(
+    product: Product, loads: dict[str, list[Tournament]], directory: Path
+) -> AsyncIterator[dict[str, tuple[str, Path]]]:
+    """A service with a PostgreSQL and a proxy of its own, and tournaments as those of `loads`: for each load the
+    address of the proxy, and the requests."""
+    settings = {"max_wal_size": "4GB"}
+    async with embedded_postgres(directory / "pg", settings=settings) as cluster, AsyncExitStack() as stack:
+        product.run("migrate", dsn=cluster.dsn)
+        known = sorted({one.slug: one for those in loads.values() for one in those}.values(), key=lambda one: one.slug)
+        async with seeding(cluster.dsn) as connection:
+            made = await open_tournaments(connection, "t", len(known), Field())
+        await settle(cluster.dsn)
+        same = dict(zip([one.slug for one in known], made, strict=True))
+        port = free_port()
+        await stack.enter_async_context(service(product, cluster.dsn, port, directory / "service.log"))
+        url, _ = await stack.enter_async_context(proxy([port], Way(1, CONNECTIONS), directory))
+        secret = token(product, cluster.dsn)
+        yield {
+            name: (url, store(adds([same[one.slug] for one in those], secret, seed=18), directory / f"{n}.requests"))
+            for n, (name, those) in enumerate(loads.items())
+        }
+
+
+async def beside(other: tuple[str, Path], run: Contestant[Cost]) -> Cost:
+    """What is measured while the stranger has such a load."""
+    seconds = WARM_SECONDS + SECONDS
+    cost, _ = await asyncio.gather(run(), load.measured(*other, seconds=seconds, connections=CONNECTIONS))
+    return cost
 
 
 def told(load_name: str, costs: dict[str, list[Cost]]) -> None:
@@ -184,13 +220,14 @@ async def main() -> None:
                 for n, (name, those) in enumerate(loads.items())
             }
             proxies = {way: await stack.enter_async_context(proxy(ports, way, directory)) for way in WAYS}
+            apart = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            strangers = await stack.enter_async_context(stranger(product, loads, apart))
             for name, file in files.items():
-                contestants: dict[str, Contestant[Cost]] = {
-                    str(way): partial(
-                        measured, *proxies[way], [*chain(*pids[: way.services])], postmaster, file, way.connections
-                    )
-                    for way in WAYS
-                }
+                contestants: dict[str, Contestant[Cost]] = {}
+                for way in WAYS:
+                    services = [*chain(*pids[: way.services])]
+                    run = partial(measured, *proxies[way], services, postmaster, file, way.connections)
+                    contestants[str(way)] = partial(beside, strangers[name], run) if way.beside else run
                 told(name, await interleaved(ROUNDS, contestants))
 
 
