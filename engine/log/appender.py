@@ -112,8 +112,9 @@ class _Queue:
     async def some(self) -> list[Source]:
         """A portion of the sources, when there is any, in ascending order of tournaments."""
         await self._something_ready.wait()
-        self._sent_last = min(self._blocks_max, portion(len(self._ready), self._sent_last))
-        return sorted(self._taken(self._sent_last), key=lambda source: source.tournament_id)
+        sources = self._taken(min(self._blocks_max, portion(len(self._ready), self._sent_last)))
+        self._sent_last = len(sources)
+        return sorted(sources, key=lambda source: source.tournament_id)
 
     async def everything(self) -> list[Source]:
         """All sources, when there is any."""
