@@ -44,8 +44,13 @@ class RequestHandler(web.RequestHandler):
 
     @property
     def head_waiter(self) -> "asyncio.Future[None] | None":
-        """Done when a head has come; None while a request is under way."""
+        """Done when a head has come; None while a request is under way, and before the first head is waited for."""
         return self._waiter
+
+    @property
+    def has_head(self) -> bool:
+        """Whether a head has come, or an error in one, that nobody has begun to answer."""
+        return bool(self._messages)
 
     def answer_unread(self, error: BaseException, message: str) -> None:
         """Has `handle_error` answer with `error`, as aiohttp does for a head that it cannot read. Call it only while a

@@ -166,17 +166,21 @@ class Connection(RequestHandler):
             self._ignore(data)
             return
         receive(self, data)
+        if self._awaited:
+            if self.has_head:
+                self._awaited = self.has_asked_nothing = False
+                self._connections.unheard.pop(self, None)
+            elif data:
+                self._go_on_with_head(data)
+            return
         waiter = self.head_waiter
         if waiter is None:  # a request is under way
             error = self.body_error()
             if error is not None:
                 error.__traceback__ = None  # or it and this connection would keep each other, with what was read
                 self.break_body(web.RequestPayloadError(str(type(error))))
-        elif waiter.done():  # a head has come
-            if self._awaited:
-                self._awaited = self.has_asked_nothing = False
-                self._connections.unheard.pop(self, None)
-        elif data:
+        elif data and not waiter.done():  # the beginning of the next head
+            self._await_head()
             self._go_on_with_head(data)
 
     def eof_received(self) -> None:
@@ -190,8 +194,6 @@ class Connection(RequestHandler):
         self._connections.unheard[self] = self.loop.time()
 
     def _go_on_with_head(self, data: bytes) -> None:
-        if not self._awaited:
-            self._await_head()
         self._head_bytes += len(data)
         if self._head_bytes > HEAD_BYTES_MAX:
             self.give_up_on_the_head(HeadTooLarge())

@@ -14,6 +14,7 @@ from io import BytesIO
 from typing import Any, Final
 
 import pytest
+import uvloop
 from aiohttp.streams import StreamReader
 from prometheus_client import REGISTRY
 from yarl import URL
@@ -373,6 +374,28 @@ async def test_a_thousand_who_come_at_once_are_all_let_in_at_once(service: Servi
     with ExitStack() as waiting:
         for _ in range(1_000):  # and nobody accepts any meanwhile: nothing is awaited
             waiting.enter_context(socket.create_connection((url.host or "", url.port or 0), timeout=SOON))
+
+
+def test_who_asked_before_being_looked_at_has_asked(dsn: str) -> None:
+    """uvloop hands over what lies on a new connection before the task that answers it has begun."""
+
+    async def asked() -> None:
+        async with serve(dsn, connections=1) as small:
+            url = URL(small.url)
+            with socket.create_connection((url.host or "", url.port or 0), timeout=SOON) as early:
+                early.sendall(GET)  # nothing has been awaited: it lies there when the connection is accepted
+                early.setblocking(False)
+                raw = Raw(*await asyncio.open_connection(sock=early))
+                assert (await raw.answer())[0] == 200
+                before = ended("refused")
+                assert await sent_raw(small, GET) is None
+                assert ended("refused") == before + 1
+                await raw.send(GET)
+                assert (await raw.answer())[0] == 200
+                raw.writer.close()
+                await raw.writer.wait_closed()
+
+    uvloop.run(asked())
 
 
 async def stack_connected(service: Service) -> Raw:

@@ -14,9 +14,10 @@ from aiohttp import ClientSession, DummyCookieJar
 from yarl import URL
 
 from api.service.api_process import connections_with
-from engine.database.pool import Database
+from engine.database.pool import POOL_CONNECTIONS_MAX, Database
 from engine.domain.terms import TournamentId
 from tests.api.service import Client, make_token, register, slug_of
+from tests.desks import until
 from tests.running import Running, said, started
 
 DESCRIPTORS: Final = 250
@@ -49,16 +50,44 @@ def flood(url: URL, stack: ExitStack, connections: int) -> list[socket.socket]:
     return sockets
 
 
+async def at_once(client: Client, path: str) -> list[int]:
+    """How a process answers as many requests at once as it may have connections to the database."""
+    answers = await asyncio.gather(*(client.send("GET", path) for _ in range(POOL_CONNECTIONS_MAX)))
+    return [answer.status for answer in answers]
+
+
+async def test_a_service_keeps_descriptors_for_its_database(
+    dsn: str, tmp_path: Path, database: Database, tournament_id: TournamentId
+) -> None:
+    token, slug = await make_token(database), await slug_of(database, tournament_id)
+    options = ("--port", "0", "--no-worker")
+    with started(tmp_path, "serve", *options, descriptors=DESCRIPTORS, TALLYBOOK_DATABASE_URL=dsn) as running:
+        url = URL(await running.address())
+        async with ClientSession(cookie_jar=DummyCookieJar()) as session:
+            client = Client(session, str(url), slug, token)
+            await at_once(client, "/healthz")  # the client keeps its connections; the database is not asked
+            with ExitStack() as stack:
+                flood(url, stack, 800)
+                await register(client, "Ada")
+                assert set(await at_once(client, "/readyz")) == {200}
+        assert len(running.pids("api")) == 1
+
+
 async def test_a_service_out_of_descriptors_goes_on(running: Running, client: Client) -> None:
+    """Its limit is lowered while it runs: it does not know, and what needs one more connection cannot be answered."""
     await register(client, "Ada")
     url = URL(await running.address())
     (api,) = running.pids("api")
+    await at_once(client, "/healthz")
     resource.prlimit(api, resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
     with ExitStack() as stack:
         flood(url, stack, 800)
-        for _ in range(20):
-            assert (await client.get("competitors.json")).status == 200
-    assert len(os.listdir(f"/proc/{api}/fd")) <= DESCRIPTORS
+        await until(lambda: len(os.listdir(f"/proc/{api}/fd")) == DESCRIPTORS, ANSWER_SECONDS_MAX)
+        assert set(await at_once(client, "/readyz")) == {200, 503}
+    async with asyncio.timeout(ANSWER_SECONDS_MAX):
+        while set(await at_once(client, "/readyz")) != {200}:
+            pass
+    assert (await client.get("competitors.json")).status == 200
     async with asyncio.timeout(ANSWER_SECONDS_MAX), ClientSession() as fresh:
         while True:
             with suppress(OSError):
