@@ -89,6 +89,7 @@ async def measure(setting: Setting) -> Findings:
             return Findings(missing=dict.fromkeys(_ROWS, refusal))
         race = _Race(setting, service, world)
         await race.enter(stack)
+        await race.warm_up()
         loads = await interleaved(setting.rounds, dict(race.runs()))
         findings = _findings(loads, setting.rounds)
         await race.check(loads)
@@ -184,6 +185,13 @@ class _Race:
             for name, contestant in self.contestants.items():
                 yield f"{kind}, {name}", partial(self._setting.load, contestant.url, requests, seconds=seconds)
 
+    async def warm_up(self) -> None:
+        """Asks each for a window. The product puts its lines in order then, as the peers did when they were filled; how
+        long that takes is part of how long it takes to answer again after a kill."""
+        for contestant in self.contestants.values():
+            async with Asker(contestant.url, self._service.token) as asker:
+                await asker.get(self._window)
+
     async def check(self, loads: dict[str, list[Load]]) -> None:
         """Compares what each has recorded with what was acknowledged. Raises WrongAnswer."""
         for name, contestant in self.contestants.items():
@@ -203,12 +211,16 @@ class _Race:
 
     async def kill_all(self, findings: Findings) -> None:
         """How long each takes to answer again. The table comes last: what kills it restarts PostgreSQL for all."""
+        for name, contestant in self.contestants.items():
+            seconds = await _ready_again(contestant, self._window, self._service.token)
+            findings.figure(f"ready after kill -9: {name}", "s", [seconds])
+
+    @property
+    def _window(self) -> str:
+        """The path of the lines around a member."""
         member, _ = self._members[len(self._members) // 2]
         tournament = self._world.tournament
-        path = f"{tournament.path}/rankings/{tournament.ranking_id}/standings.json?{leaderboard.around_query(member)}"
-        for name, contestant in self.contestants.items():
-            seconds = await _ready_again(contestant, path, self._service.token)
-            findings.figure(f"ready after kill -9: {name}", "s", [seconds])
+        return f"{tournament.path}/rankings/{tournament.ranking_id}/standings.json?{leaderboard.around_query(member)}"
 
     async def _peer(self, stack: AsyncExitStack, module: str, database: str) -> Peer:
         settings = Settings(token=self._service.token, database=database, members=self._members)

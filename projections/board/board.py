@@ -153,14 +153,6 @@ def board_like(board: Board) -> Board:
     )
 
 
-def forgetting(board: Board) -> Iterator[None]:
-    """Forgets a board that nobody has any more, step by step: a large one is freed in tens of milliseconds."""
-    yield from board.competitors.forgetting()
-    yield from board.competitions.forgetting()
-    for ranking in board.rankings.values():
-        yield from ranking.participants.forgetting()
-
-
 def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
     """Folds one event into `board`, in place. Raises LookupError if it names what does not exist."""
     event, now = recorded.event, recorded.recorded_at

@@ -14,18 +14,17 @@ bytes here, and 8 more in each unity.
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Items
-from itertools import compress, count, takewhile
+from itertools import compress, takewhile
 from operator import eq
 from typing import Final, TypeAlias, cast
 from weakref import ref
 
 from engine.domain.terms import CompetitorId
+from projections.board.shards import Shards
 
 VACANT_SPARE: Final = 1_024
 """Places are given anew when this many more are vacant than are not: so after as many returns as there are competitors,
 and these in addition."""
-
-_FORGOTTEN_AT_ONCE: Final = 5_000
 
 _Column: TypeAlias = "array[int] | list[int]"
 
@@ -40,7 +39,7 @@ class Enrolment(Collection[CompetitorId]):
         self.generation = 0
         # By place: a competitor in the list; the negative of one who has left it; 0 where vacant.
         self._places: array[int] = array("q")
-        self._place_of: dict[CompetitorId, int] = {}  # never replaced: the totals have it too
+        self._place_of: Shards[CompetitorId, int] = Shards()  # never replaced: the totals have it too
         self._enrolled = 0
         self._vacant = 0
         self._all_totals: list[ref[Totals]] = []  # weak: in a cycle, a board would wait for the garbage collector
@@ -57,7 +56,8 @@ class Enrolment(Collection[CompetitorId]):
 
     def __contains__(self, competitor_id: object) -> bool:
         # Without a call of `place`, which would take as long as all the rest, for each delta that is judged.
-        place = self._place_of.get(competitor_id)  # type: ignore[call-overload]
+        known = self._place_of
+        place = (known.whole or known.part(competitor_id)).get(competitor_id)  # type: ignore[arg-type, call-overload]
         return place is not None and self._places[place] > 0
 
     def __eq__(self, other: object) -> bool:
@@ -141,9 +141,8 @@ class Enrolment(Collection[CompetitorId]):
 
     def append_places(self, places: Items[int]) -> None:
         """Goes on with these places, as `places` gives them."""
-        place_of = cast("dict[int, int]", self._place_of)
-        place_of.update(zip(map(abs, places), count(len(self._places))))
-        place_of.pop(0, None)
+        known = (CompetitorId(abs(competitor_id)) for competitor_id in places)
+        self._place_of.update((c, place) for place, c in enumerate(known, len(self._places)) if c)
         self._places.extend(places)
         self._enrolled += sum(map((0).__lt__, places))
         self._vacant += places.count(0)
@@ -162,13 +161,6 @@ class Enrolment(Collection[CompetitorId]):
         copy._places, copy._place_of = self._places[:], self._place_of.copy()
         copy.generation, copy._enrolled, copy._vacant = self.generation, self._enrolled, self._vacant
         return copy
-
-    def forgetting(self) -> Iterator[None]:
-        """Forgets everybody step by step: to free a million in one go takes tens of milliseconds."""
-        while self._place_of:
-            for _ in range(min(len(self._place_of), _FORGOTTEN_AT_ONCE)):
-                self._place_of.popitem()
-            yield
 
     def _give_anew_if_worth_it(self) -> None:
         """Gives the places anew, in the same order, if most are vacant.
@@ -215,7 +207,7 @@ class Totals(Mapping[CompetitorId, int]):
     def __init__(self, enrolment: Enrolment, totals: Mapping[CompetitorId, int] | None = None) -> None:
         self._enrolment = enrolment
         self._place_of = enrolment._place_of
-        self._column: _Column = array("q")  # ends with the last place that something was added at
+        self._column: _Column = array("q")  # ends with a place that something was added at, or with spare room
         enrolment._all_totals.append(ref(self))
         for competitor_id, total in (totals or {}).items():
             self.add(competitor_id, total)
@@ -275,13 +267,13 @@ class Totals(Mapping[CompetitorId, int]):
     def add(self, competitor_id: CompetitorId, amount: int) -> None:
         """Adds `amount` to the sum of a competitor."""
         try:
-            self._column[self._place_of[competitor_id]] += amount
+            self._column[(self._place_of.whole or self._place_of.part(competitor_id))[competitor_id]] += amount
         except (LookupError, OverflowError):
             self._add_with_room(self._enrolment.keep_totals_of(competitor_id), amount)
 
     def make_room(self) -> None:
         """Has room for the sum of everybody who was ever in the list: `add` takes half as long then."""
-        self._column.extend(array("q", bytes(8 * (len(self._enrolment.places) - len(self._column)))))
+        self._column.extend(array("q", [0]) * (len(self._enrolment.places) - len(self._column)))
 
     def append_column(self, column: _Column) -> None:
         """Goes on with these sums, as `column` gives them."""
@@ -308,8 +300,9 @@ class Totals(Mapping[CompetitorId, int]):
 
     def _add_with_room(self, place: int, amount: int) -> None:
         column = self._column
-        if missing := max(0, place + 1 - len(column)):
-            column.extend(array("q", bytes(8 * missing)))
+        if place >= len(column):
+            room = min(len(column) // _SPARE_PART, len(self._enrolment.places) - place - 1)
+            column.extend(array("q", [0]) * (place + 1 - len(column) + room))
         try:
             column[place] += amount
         except OverflowError:
@@ -317,5 +310,7 @@ class Totals(Mapping[CompetitorId, int]):
             self._column[place] += amount
 
 
+_SPARE_PART: Final = 8
+"""A column that grows makes room for more, a part of what it has: each time takes as long as ten sums."""
 _COMPETITOR_BYTES: Final = 130
 _INTEGER_BYTES: Final = 32

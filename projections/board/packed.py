@@ -11,12 +11,13 @@ from typing import Final, Generic, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
+from projections.board.shards import Shards
+
 RECENT_MAX: Final = 16
 """Items that are kept unpacked, because they are often asked for again. Few, because one may be large."""
 
 packed: Final = msgspec.msgpack.Encoder().encode
 """An item as `Packed` keeps it."""
-_SHARD_BITS: Final = 14
 _ITEM_BYTES: Final = 170
 """What an item takes beside the bytes it is packed in: two whole numbers, the places in containers, the object."""
 
@@ -32,11 +33,9 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
 
     def __init__(self, kind: type[_T], like: "Packed[_Id, _T] | None" = None) -> None:
         self._kind = kind
-        self._like: Mapping[int, Mapping[_Id, bytes]] = {} if like is None else like._shards
+        self._like: Shards[_Id, bytes] = Shards() if like is None else like._packed
         self._unpack: Callable[[bytes], _T] = msgspec.msgpack.Decoder(kind).decode
-        # By what ids are without their last _SHARD_BITS, because to make room in one dictionary of a million takes tens
-        # of milliseconds, and nobody else has a turn meanwhile.
-        self._shards: dict[int, dict[_Id, bytes]] = {}
+        self._packed: Shards[_Id, bytes] = Shards()
         self._ids = array("q")
         self._packed_bytes = 0
         self._recent: dict[_Id, _T] = {}
@@ -53,7 +52,7 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
         self._remember(item_id, item)
 
     def __contains__(self, item_id: object) -> bool:
-        return isinstance(item_id, int) and item_id in self._shards.get(item_id >> _SHARD_BITS, ())
+        return isinstance(item_id, int) and self._packed.get(cast(_Id, item_id)) is not None
 
     def __iter__(self) -> Iterator[_Id]:
         return cast("Iterator[_Id]", iter(self._ids))
@@ -62,7 +61,7 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
         return len(self._ids)
 
     def __eq__(self, other: object) -> bool:
-        return self._shards == other._shards if isinstance(other, Packed) else super().__eq__(other)
+        return self._packed == other._packed if isinstance(other, Packed) else super().__eq__(other)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -71,14 +70,7 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
 
     def packed(self, item_id: _Id) -> bytes:
         """An item as it is kept. Raises KeyError."""
-        found = self._packed(item_id)
-        if found is None:
-            raise KeyError(item_id)
-        return found
-
-    def _packed(self, item_id: _Id) -> bytes | None:
-        shard = self._shards.get(item_id >> _SHARD_BITS)
-        return None if shard is None else shard.get(item_id)
+        return self._packed[item_id]
 
     @property
     def size_bytes(self) -> int:
@@ -98,41 +90,31 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
     def held(self, item_ids: Iterable[_Id]) -> Iterator[tuple[_Id, _T]]:
         """Those of these items that are there, with their ids, as they are when this is called. Each is unpacked when
         it is its turn, and not kept so."""
-        held = [(item_id, found) for item_id in item_ids if (found := self._packed(item_id)) is not None]
+        held = [(item_id, found) for item_id in item_ids if (found := self._packed.get(item_id)) is not None]
         return ((item_id, self._unpack(found)) for item_id, found in held)
 
     def is_just(self, other: "Packed[_Id, _T]") -> bool:
         """Whether both have the same items in the same order."""
-        return self._shards == other._shards and self._ids == other._ids
+        return self._packed == other._packed and self._ids == other._ids
 
     def copy(self) -> "Packed[_Id, _T]":
         """A copy that stays as it is when this one changes."""
         copy = Packed[_Id, _T](self._kind)
-        copy._shards = {number: shard.copy() for number, shard in self._shards.items()}
-        copy._ids, copy._packed_bytes = self._ids[:], self._packed_bytes
+        copy._packed, copy._ids, copy._packed_bytes = self._packed.copy(), self._ids[:], self._packed_bytes
         return copy
 
     def put(self, item_id: _Id, packed: bytes) -> None:
         """Sets an item that is packed already."""
-        number = item_id >> _SHARD_BITS
-        shard = self._shards.setdefault(number, {})
-        before = shard.get(item_id)
-        if number in self._like and (same := self._like[number].get(item_id)) == packed:
+        before = self._packed.get(item_id)
+        if (same := self._like.get(item_id)) == packed:
             packed = same
         if before is None:
             self._ids.append(item_id)
         else:
             self._packed_bytes -= len(before)
             self._recent.pop(item_id, None)
-        shard[item_id] = packed
+        self._packed[item_id] = packed
         self._packed_bytes += len(packed)
-
-    def forgetting(self) -> Iterator[None]:
-        """Forgets all items step by step: to free a million in one go takes tens of milliseconds."""
-        del self._ids[:]
-        while self._shards:
-            self._shards.popitem()
-            yield
 
     def _remember(self, item_id: _Id, item: _T) -> None:
         if len(self._recent) >= RECENT_MAX:

@@ -23,7 +23,7 @@ from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence
 from engine.log import log
 from engine.log.log import Head
 from engine.process.turns import Turns, in_turns
-from projections.board.board import Board, folding, forgetting, give_sums
+from projections.board.board import Board, folding, give_sums
 from projections.board.competition_sums import CompetitionSums, counting
 from projections.past.explanation import Explainer, Neighbours, Place, Step
 from projections.past.history import EVERYTHING, AnyLine, Filter, Historian
@@ -289,16 +289,6 @@ class Past:
             await self._turns.work(folding(tournament_id, board, events))
         return board
 
-    @asynccontextmanager
-    async def _used_board(self, tournament_id: TournamentId, upto: Sequence) -> AsyncIterator[Board]:
-        """The board after the event `upto`, for those who do not need it any more when this is left: it is forgotten
-        in turns then."""
-        board = await self._board_at(tournament_id, upto)
-        try:
-            yield board
-        finally:
-            await self._turns.work(forgetting(board))
-
     async def _nearest(self, tournament_id: TournamentId, upto: Sequence) -> tuple[Board, Sequence]:
         """The board and sequence of the last good snapshot that is not beyond `upto`, or of the beginning."""
         while upto > 0:
@@ -419,12 +409,12 @@ class Past:
         """The lines of each event of `span`, slice by slice."""
         if span.last < span.first:
             return
-        async with self._used_board(tournament_id, Sequence(span.first - 1)) as board:
-            historian = Historian(board, ranking_id)
-            async for events in slices(tournament_id, Sequence(span.first - 1), span.last):
-                lines: list[tuple[Sequence, Items[AnyLine]]] = []
-                await self._turns.work(_add_lines(tournament_id, historian, events, lines))
-                yield lines
+        board = await self._board_at(tournament_id, Sequence(span.first - 1))
+        historian = Historian(board, ranking_id)
+        async for events in slices(tournament_id, Sequence(span.first - 1), span.last):
+            lines: list[tuple[Sequence, Items[AnyLine]]] = []
+            await self._turns.work(_add_lines(tournament_id, historian, events, lines))
+            yield lines
 
     # ── Explanations ────────────────────────────────────────────────────────────────────────────────────
 
@@ -445,7 +435,8 @@ class Past:
         SCANNED_EVENTS_MAX events, and none after the step that reaches OVERTAKINGS_MAX."""
         _refuse_beyond(head, max(start, end))
         last = end if limit is None else min(end, Sequence(start + SCANNED_EVENTS_MAX))
-        async with self._admitted(), self._used_board(tournament_id, start) as board:
+        async with self._admitted():
+            board = await self._board_at(tournament_id, start)
             explainer = Explainer(board, ranking_id, unity_id, competitor_id)
             since = None if start == 0 else await self.recorded_at(tournament_id, start)
             await self._turns.work(explainer.prepared())

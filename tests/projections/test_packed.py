@@ -1,8 +1,5 @@
 """Packed items, against a dictionary of them."""
 
-import gc
-from itertools import islice
-from time import thread_time
 from typing import Final
 
 import pytest
@@ -11,7 +8,6 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from projections.board.packed import RECENT_MAX, Packed
-from tests.projections.test_classification import STEP_SECONDS_MAX, frozen
 
 
 class Item(Struct, frozen=True, gc=False, array_like=True):
@@ -56,21 +52,3 @@ def test_items_are_those_that_were_set_in_the_order_of_the_first_time(
         found[0]
     with pytest.raises(KeyError):
         found.packed(0)
-
-
-def test_no_step_in_which_very_many_items_are_set_or_forgotten_is_long() -> None:
-    """One dictionary of half a million makes room in some 20 ms, and is freed in as many."""
-    found = Packed[int, Item](Item)
-    runs = (found.put(n, b"") for n in range(1, 500_001))
-    setting = iter(lambda: list(islice(runs, 500)), [])
-    longest = 0.0
-    gc.collect()
-    with frozen():
-        for steps in (setting, found.forgetting()):
-            began_at = thread_time()
-            for _ in steps:
-                longest = max(longest, thread_time() - began_at)
-                began_at = thread_time()
-            assert len(found) in (500_000, 0)
-    assert 1 not in found
-    assert longest < STEP_SECONDS_MAX / 2
