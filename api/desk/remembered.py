@@ -33,14 +33,16 @@ class Ids:
 
     async def draw(self, count: int) -> list[int]:
         """The next ids, ascending. Raises DatabaseUnavailable."""
-        async with self._drawing:
-            if self._epoch != self._database.epoch.number:
-                self._ids.clear()
-            if len(self._ids) < count:
-                async with self._database.connection() as connection:
-                    self._epoch = self._database.epoch.number
-                    self._ids = deque(await log.next_ids(connection, max(count, self._reserved)))
-            return [self._ids.popleft() for _ in range(count)]
+        while not self._has(count):  # who finds them there does not queue: the queue would go on by itself
+            async with self._drawing:
+                if not self._has(count):
+                    async with self._database.connection() as connection:
+                        self._epoch = self._database.epoch.number
+                        self._ids = deque(await log.next_ids(connection, max(count, self._reserved)))
+        return [self._ids.popleft() for _ in range(count)]
+
+    def _has(self, count: int) -> bool:
+        return self._epoch == self._database.epoch.number and len(self._ids) >= count
 
     def forget(self) -> None:
         """One of the ids turned out to be taken. The others that were drawn may be taken as well."""

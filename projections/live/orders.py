@@ -115,20 +115,25 @@ class Orders:
     async def of(self, ranking_id: RankingId, *unity_ids: UnityId) -> OrderedLines:
         """The order of a unity that exists, or of several, each for those who are equal in the ones before, as the
         board has it. It is current until the caller gives way to others."""
-        async with self._asking.setdefault(unity_ids, asyncio.Lock()):
-            turn, made = Turn(), 0
-            while not self._is_current(unity_ids):
-                if (kept := self._kept.get(unity_ids)) is None or kept.order is None:
-                    await self._make(ranking_id, unity_ids, turn, at_once=made >= OVERTAKEN_MAX)
-                    made += 1
-                else:
-                    _move(kept, kept.order)
-                if turn.over:
-                    await turn.give_way()
-            self._account(unity_ids)
-            order = self._kept[unity_ids].order
-            assert order is not None
-            return order
+        if not self._is_current(unity_ids):  # else nobody queues: a queue would go on by itself, one in each round
+            async with self._asking.setdefault(unity_ids, asyncio.Lock()):
+                await self._make_current(ranking_id, unity_ids)
+        self._account(unity_ids)
+        order = self._kept[unity_ids].order
+        assert order is not None
+        return order
+
+    async def _make_current(self, ranking_id: RankingId, unity_ids: UnityIds) -> None:
+        """For one at a time: makes the order, or moves the lines that have changed."""
+        turn, made = Turn(), 0
+        while not self._is_current(unity_ids):
+            if (kept := self._kept.get(unity_ids)) is None or kept.order is None:
+                await self._make(ranking_id, unity_ids, turn, at_once=made >= OVERTAKEN_MAX)
+                made += 1
+            else:
+                _move(kept, kept.order)
+            if turn.over:
+                await turn.give_way()
 
     def _kept_of(self, ranking_id: RankingId) -> list[UnityIds]:
         ranking = self._board().rankings.get(ranking_id)

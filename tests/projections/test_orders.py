@@ -196,6 +196,20 @@ async def test_an_order_does_not_wait_for_another_that_is_being_made(
     assert first is second
 
 
+async def test_who_asks_for_a_current_order_does_not_queue_behind_those_who_waited_for_it(
+    live: LiveTournament, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(orders, "MADE_AT_ONCE_MAX", 0)
+    monkeypatch.setattr(orders, "Turn", AlwaysOver)
+    AlwaysOver.meanwhile = lambda: None
+    waiting = {asyncio.create_task(live.orders.of(RANKING, POINTS)) for _ in range(10)}
+    _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    assert waiting
+    with pytest.raises(StopIteration):  # it gives way to nobody
+        live.orders.of(RANKING, POINTS).send(None)
+    await asyncio.gather(*waiting)
+
+
 class AlwaysOver:
     """A turn that is over after each step. Then `meanwhile` happens."""
 
