@@ -183,7 +183,15 @@ class _Race:
         seconds = self._setting.scaled(SECONDS, quick=QUICK_SECONDS)
         for kind, requests in self._requests.items():
             for name, contestant in self.contestants.items():
-                yield f"{kind}, {name}", partial(self._setting.load, contestant.url, requests, seconds=seconds)
+                yield f"{kind}, {name}", partial(self._loaded, contestant.url, requests, seconds)
+
+    async def _loaded(self, url: str, requests: Path, seconds: int) -> Load:
+        """A run, and the end of the queries that its clients have not waited for: those of the table take seconds."""
+        load = await self._setting.load(url, requests, seconds=seconds)
+        async with owner(self._service.dsn) as connection:
+            while await connection.fetchval(_AT_WORK):  # noqa: ASYNC110 - it is other processes that work
+                await asyncio.sleep(POLL_SECONDS)
+        return load
 
     async def warm_up(self) -> None:
         """Asks each for a window. The product puts its lines in order then, as the peers did when they were filled; how
@@ -314,6 +322,11 @@ async def _backends(dsn: str) -> list[int]:
     return [row["pid"] for row in rows]
 
 
+_AT_WORK: Final = """
+    SELECT count(*)
+    FROM pg_stat_activity
+    WHERE pid <> pg_backend_pid() AND state = 'active' AND backend_type = 'client backend'
+"""
 _BACKENDS: Final = """
     SELECT pid
     FROM pg_stat_activity
