@@ -31,6 +31,8 @@ PICTURE_LINES: Final = 7
 PICTURES_PER_SECOND_MAX: Final = 2.0
 PICTURES_AT_ONCE_MAX: Final = 20
 """Pictures that a process draws in a second, after so many at once. Those that were drawn are kept."""
+PICTURES_KEPT_MAX: Final = 10
+"""Pictures that a process drew last, for who asked for one while it was drawn and read the log for longer than that."""
 SYSTEM_FONTS: Final = (
     "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",  # Debian: fonts-noto-cjk
     "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf",  # Debian: fonts-droid-fallback
@@ -73,9 +75,12 @@ class Pictures:
         self._drawn = Throttle(message, at_once=PICTURES_AT_ONCE_MAX, per_second=PICTURES_PER_SECOND_MAX)
         self._one_at_a_time = asyncio.Lock()  # fonts are not to be used by two threads
         self._drawing: dict[Pictured, asyncio.Task[bytes]] = {}
+        self._kept: dict[Pictured, bytes] = {}  # in the order in which they were drawn
 
     async def drawn(self, shown: Pictured) -> bytes:
         """The picture as a PNG. Raises TooManyRequests."""
+        if (kept := self._kept.get(shown)) is not None:
+            return kept
         drawing = self._drawing.get(shown)
         if drawing is None:
             self._drawn.take(None)
@@ -85,7 +90,11 @@ class Pictures:
 
     async def _draw(self, shown: Pictured) -> bytes:
         async with self._one_at_a_time:
-            return await asyncio.to_thread(draw, shown)
+            drawn = await asyncio.to_thread(draw, shown)
+        self._kept[shown] = drawn
+        if len(self._kept) > PICTURES_KEPT_MAX:
+            del self._kept[next(iter(self._kept))]
+        return drawn
 
 
 def draw(shown: Pictured) -> bytes:

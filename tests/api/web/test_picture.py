@@ -88,6 +88,19 @@ async def test_a_picture_is_drawn_once_for_all_who_ask_and_so_many_in_a_second(
     assert len(drawn) == 1
 
 
+async def test_who_has_read_the_log_for_longer_than_a_picture_was_drawn_is_given_that_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(picture, "PICTURES_AT_ONCE_MAX", 3)
+    monkeypatch.setattr(picture, "PICTURES_PER_SECOND_MAX", 0.001)
+    monkeypatch.setattr(picture, "PICTURES_KEPT_MAX", 2)
+    pictures = Pictures()
+    for name in ("a", "a", "b", "a", "c", "b"):
+        await pictures.drawn(shown(name))
+    with pytest.raises(TooManyRequests):  # a was drawn before the last two
+        await pictures.drawn(shown("a"))
+
+
 async def test_pictures_of_a_process_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(picture, "PICTURES_AT_ONCE_MAX", 3)
     monkeypatch.setattr(picture, "PICTURES_PER_SECOND_MAX", 0.001)
