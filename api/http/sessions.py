@@ -29,6 +29,7 @@ SESSIONS_LISTED_MAX: Final = 200
 _SECRET_BYTES: Final = 32
 _SHAPE: Final = re.compile(r"se_[0-9A-Za-z_-]{43}", re.ASCII)
 
+# In the order of time: each node of a distributed database has numbers of its own for sessions.
 _CREATE: Final = """
     WITH ended AS (
         DELETE FROM session
@@ -36,7 +37,11 @@ _CREATE: Final = """
             AND (
                 expires_at <= now()
                 OR session_id IN (
-                    SELECT session_id FROM session WHERE token_id = $2 ORDER BY session_id DESC OFFSET $4 - 1
+                    SELECT session_id
+                    FROM session
+                    WHERE token_id = $2
+                    ORDER BY created_at DESC, session_id DESC
+                    OFFSET $4 - 1
                 )
             )
     )
@@ -58,7 +63,7 @@ _LIST: Final = """
     SELECT session_id, token_id, created_at, expires_at
     FROM session
     WHERE token_id = ANY($1::bigint[]) AND expires_at > now()
-    ORDER BY session_id DESC
+    ORDER BY created_at DESC, session_id DESC
     LIMIT $2
 """
 _END: Final = """

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 
+from api.http import auth, sessions
 from engine.database.distribution import DatabaseForm, form_of, is_coordinator, is_distributed
 from engine.database.migrator import as_owner, migrate, migrate_and_distribute, status
 from engine.database.pool import open_database
@@ -168,6 +169,25 @@ async def test_ids_come_from_one_place_whichever_node_is_asked(dsn: str, nodes: 
         async with open_database(address, name="test") as database, database.connection() as connection:
             drawn += await log.next_ids(connection, 2)
     assert drawn == [1, 2, 3, 4, 5, 6]
+
+
+@only_distributed
+async def test_the_oldest_session_of_a_token_gives_way_whichever_nodes_it_was_opened_at(
+    dsn: str, nodes: DistributedAdministrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each node has numbers of its own for sessions, greater than those of the coordinator."""
+    monkeypatch.setattr(sessions, "SESSIONS_MAX", 2)
+    opened: list[sessions.Session] = []
+    for node in (1, 0, 0, 2, 0):
+        address = nodes.address(database_of(dsn), node=node)
+        async with open_database(address, name="test") as database, database.connection() as connection:
+            if not opened:
+                token, _ = await auth.create(
+                    connection, name="test", scope=auth.Scope.READ, tournament_ids=None, expires_in_days=None
+                )
+            session, _ = await sessions.create_session(connection, token.token_id)
+            opened.append(session)
+            assert await sessions.open_sessions(connection, [token.token_id]) == opened[:-3:-1]
 
 
 @only_distributed
