@@ -28,7 +28,7 @@ _TOTAL_BITS: Final = 72
 """Of a total that stands below others in one line. None is larger, whatever was added."""
 _STEP_CHANGES: Final = 200
 _RUN_LINES: Final = 1_000
-_STEP_COMPETITORS: Final = 2_048
+_STEP_COMPETITORS: Final = 512
 """Competitors whose lines are sorted in one step."""
 
 
