@@ -800,14 +800,17 @@ async def tails(
     return await _decoded(after, await _read(connection, after, blocks_max=blocks_max, bytes_max=bytes_max))
 
 
-async def tails_to_head(connection: Connection, tournament_id: TournamentId, after: Head) -> AsyncGenerator[Tail, None]:
+async def tails_to_head(
+    connection: Connection, tournament_id: TournamentId, after: Head, *, bytes_max: int | None = None
+) -> AsyncGenerator[Tail, None]:
     """All events of one tournament that follow `after`, tail by tail: while one is decoded and used, PostgreSQL reads
-    the next one. Use it `aclosing`, and the connection for nothing else meanwhile. Raises as `tails` does."""
-    reading = asyncio.create_task(_read(connection, {tournament_id: after}))
+    the next one. Use it `aclosing`, and the connection for nothing else meanwhile. `bytes_max` is that of `tails`, and
+    so is what is raised."""
+    reading = asyncio.create_task(_read(connection, {tournament_id: after}, bytes_max=bytes_max))
     try:
         while tournament_id in (read := await reading).spans:
             to = read.spans[tournament_id]
-            reading = asyncio.create_task(_read(connection, {tournament_id: to}))
+            reading = asyncio.create_task(_read(connection, {tournament_id: to}, bytes_max=bytes_max))
             await asyncio.sleep(0)  # it sends its query
             yield (await _decoded({tournament_id: after}, read)).tails[tournament_id]
             after = to
