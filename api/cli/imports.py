@@ -71,11 +71,13 @@ async def register_competitors(
     may be registered although earlier ones are not. Calls `progress` with how many lines of how many are done.
     """
     asked = _asked(read(path))
+    await desk.live_pool.make_current(live)
+    others_max = len(live.board.competitors)
     known = await _known(desk, live, asked, stop)
     async with desk.database.connection() as connection:
         ids = await log.next_ids(connection, len(asked) - len(known))
     await desk.live_pool.make_current(live)  # now it shows everything that _known found
-    commands = _judged(live, asked, known, ids)
+    commands = _judged(live, asked, known, ids, others_max)
     meanwhile = _RegisteredMeanwhile()
     for window in _windows(commands):
         if stop.is_set():
@@ -323,15 +325,20 @@ def _line(row: _Row) -> ImportLine:
 
 
 def _judged(
-    live: LiveTournament, asked: Items[_Asked], known: Mapping[str, CompetitorId], ids: Iterable[int]
+    live: LiveTournament,
+    asked: Items[_Asked],
+    known: Mapping[str, CompetitorId],
+    ids: Iterable[int],
+    others_max: int,
 ) -> list[_Command]:
-    """The commands of the lines that are not `known`, each judged as if those before it were registered.
+    """The commands of the lines that are not `known`, each judged as if those before it were registered. `others_max`
+    as for _Names.
 
     Lines that are registered already are not judged again: the competitor may have been renamed since, or several
     competitors may have the parent's name by now.
     """
     board, revisions = Board(competitors=live.board.competitors.copy()), Revisions()
-    names = _Names(live, known.values())
+    names = _Names(live, known.values(), others_max)
     new_ids = map(CompetitorId, ids)
     commands: list[_Command] = []
     faults: list[Fault] = []
@@ -363,15 +370,20 @@ class _Names:
 
     A competitor that a later line registered in an earlier import is meant only if nobody else has the name. That
     happens if lines have changed places since.
+
+    `others_max`: only so many competitors of the tournament, the first, are known to be others than those of the file
+    where they are not `of_file`. Another import of the file may have registered the rest.
     """
 
-    def __init__(self, live: LiveTournament, of_file: Iterable[CompetitorId]) -> None:
+    def __init__(self, live: LiveTournament, of_file: Iterable[CompetitorId], others_max: int) -> None:
         self._named: dict[str, list[CompetitorId]] = {}
         self._later: dict[str, list[CompetitorId]] = {}
         registered = frozenset(of_file)
         for competitor_id, competitor in live.board.competitors.items():
-            names = self._later if competitor_id in registered else self._named
-            names.setdefault(competitor.name, []).append(competitor_id)
+            if competitor_id in registered:
+                self._later.setdefault(competitor.name, []).append(competitor_id)
+            elif competitor.number <= others_max:
+                self._named.setdefault(competitor.name, []).append(competitor_id)
 
     def add(self, name: str, competitor_id: CompetitorId) -> None:
         self._named.setdefault(name, []).append(competitor_id)

@@ -32,7 +32,7 @@ from engine.domain.terms import OPERATOR, TAGS_MAX, CompetitorId, TournamentId
 from engine.log import log
 from tests.api.cli.conftest import Tallybook
 from tests.cut_imports import cut_import
-from tests.desks import HOLD_HEAD, desks_at, holding, record, recorded, until
+from tests.desks import HOLD_HEAD, desk_at, desks_at, holding, record, recorded, until
 from tests.running import TALLYBOOK, Said, environment, opened_by, said, started
 from tests.tournaments import open_new_tournament
 
@@ -534,6 +534,26 @@ async def test_two_imports_of_one_file_at_once_register_everybody_once_and_below
     parents = await imported.parents()
     assert len(parents) == 400
     assert parents == {str(n): str(n - 7) if n >= 7 else None for n in range(400)}
+
+
+async def test_an_import_does_not_take_for_others_whom_another_import_of_the_file_has_just_registered(
+    imported: Import, dsn: str, tournament_id: TournamentId, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between what it finds to be registered and what it judges by."""
+    content = "name,parent\nAnn,\nBob,Ann\nCid,Bob\n"
+    draw = log.next_ids
+    async with desk_at(dsn) as desk:
+        (tmp_path / "other").mkdir()
+        other = Import(desk, tournament_id, tmp_path / "other")
+
+        async def after_the_other(connection: asyncpg.Connection, count: int) -> list[int]:
+            monkeypatch.setattr(log, "next_ids", draw)
+            assert (await other.result(content)).registered == 3
+            return await draw(connection, count)
+
+        monkeypatch.setattr(log, "next_ids", after_the_other)
+        assert (await imported.result(content)).already_registered == 3
+    assert await imported.parents() == {"Ann": None, "Bob": "Ann", "Cid": "Bob"}
 
 
 @pytest.mark.long
