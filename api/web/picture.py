@@ -32,7 +32,7 @@ PICTURES_PER_SECOND_MAX: Final = 2.0
 PICTURES_AT_ONCE_MAX: Final = 20
 """Pictures that a process draws in a second, after so many at once. Those that were drawn are kept."""
 PICTURES_KEPT_MAX: Final = 10
-"""Pictures that a process drew last, for who asked for one while it was drawn and read the log for longer than that."""
+"""Pictures that a process keeps, the last it drew. Some who ask for one are still reading the log when it is done."""
 SYSTEM_FONTS: Final = (
     "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",  # Debian: fonts-noto-cjk
     "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf",  # Debian: fonts-droid-fallback

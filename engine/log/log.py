@@ -801,7 +801,7 @@ async def tails(
 
 
 async def tails_to_head(
-    connection: Connection, tournament_id: TournamentId, after: Head, *, bytes_max: int | None = None
+    connection: Connection, tournament_id: TournamentId, after: Head, *, bytes_max: int
 ) -> AsyncGenerator[Tail, None]:
     """All events of one tournament that follow `after`, tail by tail: while one is decoded and used, PostgreSQL reads
     the next one. Use it `aclosing`, and the connection for nothing else meanwhile. `bytes_max` is that of `tails`, and

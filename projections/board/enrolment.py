@@ -141,8 +141,8 @@ class Enrolment(Collection[CompetitorId]):
 
     def append_places(self, places: Items[int]) -> None:
         """Goes on with these places, as `places` gives them."""
-        known = (CompetitorId(abs(competitor_id)) for competitor_id in places)
-        self._place_of.update((c, place) for place, c in enumerate(known, len(self._places)) if c)
+        start = len(self._places)
+        self._place_of.update((CompetitorId(abs(c)), place) for place, c in enumerate(places, start) if c)
         self._places.extend(places)
         self._enrolled += sum(map((0).__lt__, places))
         self._vacant += places.count(0)
@@ -272,7 +272,7 @@ class Totals(Mapping[CompetitorId, int]):
             self._add_with_room(self._enrolment.keep_totals_of(competitor_id), amount)
 
     def make_room(self) -> None:
-        """Has room for the sum of everybody who was ever in the list: `add` takes half as long then."""
+        """Has room for the sum of everybody who was ever in the list, so that the column need not grow with each."""
         self._column.extend(array("q", [0]) * (len(self._enrolment.places) - len(self._column)))
 
     def append_column(self, column: _Column) -> None:
@@ -311,6 +311,6 @@ class Totals(Mapping[CompetitorId, int]):
 
 
 _SPARE_PART: Final = 8
-"""A column that grows makes room for more, a part of what it has: each time takes as long as ten sums."""
+"""A column that grows makes room for more: this part of what it has."""
 _COMPETITOR_BYTES: Final = 130
 _INTEGER_BYTES: Final = 32
