@@ -22,6 +22,9 @@ LONG_BYTES: Final = 1_048_576
 """An answer is long if it, or a list in it, is larger than this."""
 PORTION_BYTES: Final = 65_536
 """A long answer is made and sent a portion at a time: as many pieces as first exceed this."""
+STEP_BYTES: Final = 8_192
+"""A portion is made in steps of about this size, some 0.3 ms each. In one go it would take much longer than the slice
+that long answers have in each round of the event loop."""
 UNSENT_BYTES_MAX: Final = 134_217_728
 """Bytes of all answers that a process holds because they have not been read yet. Beyond it, the client that has not
 read for longest is hung up on, and a long answer waits for room."""
@@ -137,9 +140,9 @@ _PORTION_OVERHEAD_BYTES: Final = 50
 
 
 def joined(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces with commas between them, in portions. Empty pieces, which are steps, are passed on."""
+    """The pieces with commas between them, in portions. Empty pieces are steps, here and in what they are made from."""
     portion: list[bytes] = []
-    size = 0
+    size, step_ends = 0, STEP_BYTES
     first = b""
     for piece in pieces:
         if not piece:
@@ -149,24 +152,27 @@ def joined(pieces: Iterable[bytes]) -> Iterator[bytes]:
         size += len(piece)
         if size > PORTION_BYTES:
             yield first + b",".join(portion)
-            portion, size, first = [], 0, b","
+            portion, size, step_ends, first = [], 0, STEP_BYTES, b","
+        elif size > step_ends:
+            yield b""
+            step_ends = size + STEP_BYTES
     if portion:
         yield first + b",".join(portion)
 
 
 def regrouped(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces one after the other, small ones put together in portions. Empty pieces, which are steps, are passed
-    on."""
+    """The pieces one after the other, small ones put together in portions. Empty pieces are steps, as in `joined`."""
     portion: list[bytes] = []
-    size = 0
+    size, step_ends = 0, STEP_BYTES
     for piece in pieces:
         portion.append(piece)
         size += len(piece)
-        if not piece:
-            yield b""
-        elif size > PORTION_BYTES:
+        if size > PORTION_BYTES:
             yield b"".join(portion)
-            portion, size = [], 0
+            portion, size, step_ends = [], 0, STEP_BYTES
+        elif not piece or size > step_ends:
+            yield b""
+            step_ends = size + STEP_BYTES
     if portion:
         yield b"".join(portion)
 

@@ -64,7 +64,7 @@ from projections.past.past import AtVersion, PastBoard
 
 SHORT_LINES_MAX: Final = 2 * LINES_AT_ONCE_MAX
 """Lines of standings in a short answer, of all unities together. A line costs half of what a competitor does."""
-LINES_OF_PORTION: Final = 1_000
+LINES_OF_PORTION: Final = 250
 """Lines of a standing that are rendered as one step of a long answer."""
 COMPARED_LINES_OF_PORTION: Final = 200
 """The same of an answer that compares: it looks up where each competitor stood then."""

@@ -1,4 +1,4 @@
-"""Turns of the event loop: long work gives way to the rest of the process about every millisecond.
+"""Turns of the event loop: long work gives way to the rest of the process about every half millisecond.
 
 `Turn` is for one piece of work, if few are under way at once: loading, rebuilding, the worker.
 
@@ -19,10 +19,10 @@ from typing import Final, TypeVar, cast
 
 _T = TypeVar("_T")
 
-SLICE_SECONDS: Final = 0.001
+SLICE_SECONDS: Final = 0.0005
 """How long the work that shares a `Turns` goes on in one round of the event loop, plus the step it is in then.
-Another request takes some five rounds, and should not wait for more than 20 ms."""
-TURN_SECONDS_MAX: Final = 0.001
+Another request takes some five rounds, and should not wait for more than 20 ms, whatever else the machine does."""
+TURN_SECONDS_MAX: Final = 0.0005
 """How long work with a `Turn` goes on at once, plus the item it is at then. Each such work has a turn in each round."""
 
 

@@ -5,7 +5,7 @@ import gc
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from io import BytesIO
@@ -19,7 +19,7 @@ from yarl import URL
 
 from api.desk.desk import open_desk
 from api.http import outgoing
-from api.http.outgoing import Later, Long, Made, Outgoing, Taken
+from api.http.outgoing import PORTION_BYTES, STEP_BYTES, Later, Long, Made, Outgoing, Taken, joined, regrouped
 from api.http.settings import Settings
 from api.interface import competitors, rankings, rendering, standings, voiding
 from api.interface.paging import PageQuestion
@@ -246,6 +246,33 @@ def test_what_is_larger_than_all_that_is_kept_is_not_kept_and_drives_nothing_out
     live.cache.rendered(b"x", 0, lambda: rendered.append(b"x") or b"", len)  # type: ignore[func-returns-value]
     live.cache.rendered(b"y", 0, lambda: rendered.append(b"y") or b"", len)  # type: ignore[func-returns-value]
     assert rendered == [b"y"]
+
+
+@given(
+    made=st.sampled_from([joined, regrouped]),
+    sizes=st.lists(st.integers(0, 3) | st.integers(0, 2 * STEP_BYTES), max_size=60),
+    repeated=st.integers(1, 10),
+)
+def test_a_portion_is_made_in_small_steps(
+    made: Callable[[Iterator[bytes]], Iterator[bytes]], sizes: list[int], repeated: int
+) -> None:
+    pieces = [b"x" * size for size in sizes * repeated]
+    taken: list[bytes] = []
+
+    def taking() -> Iterator[bytes]:
+        for piece in pieces:
+            taken.append(piece)
+            yield piece
+
+    portions = []
+    for portion in made(taking()):
+        assert sum(map(len, taken[:-1])) <= STEP_BYTES
+        taken.clear()
+        portions.append(portion)
+
+    comma = b"," if made is joined else b""
+    assert b"".join(portions) == comma.join(filter(None, pieces))
+    assert all(len(portion) > PORTION_BYTES for portion in list(filter(None, portions))[:-1])
 
 
 def test_a_part_that_failed_is_not_taken_for_a_whole_one() -> None:
