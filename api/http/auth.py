@@ -48,7 +48,7 @@ _CREATE: Final = """
 _LIST: Final = """
     SELECT token_id, name, scope, tournament_ids, created_at, expires_at, revoked_at
     FROM token
-    ORDER BY token_id
+    ORDER BY created_at, token_id
 """
 _BY_HASH: Final = """
     SELECT token_id, name, scope, tournament_ids, created_at, expires_at, revoked_at

@@ -49,7 +49,7 @@ ALONE_SECONDS: Final = 0.02
 SLOW_SECONDS: Final = 2.0
 """What takes so long is not asked once more, unless others had to wait too long."""
 SPELLS: Final = 3
-DOUBTS: Final = 2
+DOUBTS: Final = 4
 WARM_UPS: Final = 4
 CALM_MS: Final = 8.0
 """A stall this short needs no second look."""
