@@ -18,8 +18,8 @@ RECENT_MAX: Final = 16
 
 packed: Final = msgspec.msgpack.Encoder().encode
 """An item as `Packed` keeps it."""
-_ITEM_BYTES: Final = 170
-"""What an item takes beside the bytes it is packed in: two whole numbers, the places in containers, the object."""
+_ITEM_BYTES: Final = 70
+"""What an item takes beside the bytes it is packed in and its entry by id: the object, and its place in the order."""
 
 _Id = TypeVar("_Id", bound=int)
 _T = TypeVar("_T", bound=Struct)
@@ -75,7 +75,7 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
     @property
     def size_bytes(self) -> int:
         """Bytes in memory, estimated."""
-        return self._packed_bytes + len(self._ids) * _ITEM_BYTES
+        return self._packed_bytes + len(self._ids) * _ITEM_BYTES + self._packed.size_bytes
 
     def ids(self, first: int, last: int) -> list[_Id]:
         """The ids of the items numbered `first` to `last`, both inclusive; fewer where there are no more."""

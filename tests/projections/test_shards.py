@@ -2,10 +2,13 @@
 
 import asyncio
 import gc
+import tracemalloc
+from array import array
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from time import thread_time
-from typing import Final
+from typing import Any, Final
 from unittest.mock import patch
 from weakref import WeakSet
 
@@ -24,13 +27,19 @@ MANY: Final = 1_000_000
 AT_ONCE: Final = 500
 
 ids: Final = st.integers(1, 200) | st.integers(2**63 - 200, 2**63 - 1)
-entries: Final = st.tuples(ids, st.integers())
+entries: Final = st.tuples(ids, st.integers(-(2**63), 2**63 - 1))
+integers: Final = partial(array, "q")
 
 
-@given(st.lists(entries | st.lists(entries, max_size=20), max_size=60))
-def test_entries_are_those_of_a_dictionary(changes: list[tuple[int, int] | list[tuple[int, int]]]) -> None:
+@given(
+    changes=st.lists(entries | st.lists(entries, max_size=20), max_size=60),
+    column=st.sampled_from([list, integers]),
+)
+def test_entries_are_those_of_a_dictionary(
+    changes: list[tuple[int, int] | list[tuple[int, int]]], column: Callable[[], Any]
+) -> None:
     with patch.object(shards, "WHOLE_MAX", 30):
-        found, expected = Shards[int, int](), dict[int, int]()
+        found, expected = Shards[int, int](column), dict[int, int]()
         for change in changes:
             copy, then = found.copy(), dict(expected)
             if isinstance(change, tuple):
@@ -41,11 +50,16 @@ def test_entries_are_those_of_a_dictionary(changes: list[tuple[int, int] | list[
                 expected.update(change)
             assert {key: copy.get(key) for key in then} == then
             assert len(copy) == len(then)
+            assert {key: found.get(key) for key in then | expected} == then | expected
             assert (not found.whole) == (not 0 < len(expected) <= 30)
         assert len(found) == len(expected)
         for key, value in expected.items():
             assert found[key] == found.get(key) == (found.whole or found.part(key))[key] == value
-        again = Shards[int, int]()
+        for missing in {key + 1 for key in expected} - expected.keys():
+            assert found.get(missing) is None
+            with pytest.raises(KeyError):
+                found[missing]
+        again = Shards[int, int](column)
         for key in reversed(expected):
             again[key] = expected[key]
         assert again == found
@@ -54,6 +68,19 @@ def test_entries_are_those_of_a_dictionary(changes: list[tuple[int, int] | list[
     assert found.get(0) is None
     with pytest.raises(KeyError):
         found[0]
+
+
+def test_an_entry_of_a_large_one_takes_little_memory() -> None:
+    tracemalloc.start()
+    try:
+        made = Shards[int, int](integers)
+        for key in range(MANY):
+            made[key] = key
+        taken_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken_bytes < 20 * MANY
+    assert made.size_bytes == pytest.approx(taken_bytes, rel=0.1)
 
 
 def packed() -> Iterator[Packed[int, Item]]:
