@@ -59,7 +59,7 @@ class Enrolment(Collection[CompetitorId]):
     def __contains__(self, competitor_id: object) -> bool:
         # Without a call of `place`, which would take as long as all the rest, for each delta that is judged.
         known = self._place_of
-        place = (known.whole or known.part(competitor_id)).get(competitor_id)  # type: ignore[arg-type, call-overload]
+        place = (known.whole or known.shard(competitor_id)).get(competitor_id)  # type: ignore[arg-type, call-overload]
         return place is not None and self._places[place] > 0
 
     def __eq__(self, other: object) -> bool:
@@ -269,7 +269,7 @@ class Totals(Mapping[CompetitorId, int]):
     def add(self, competitor_id: CompetitorId, amount: int) -> None:
         """Adds `amount` to the sum of a competitor."""
         try:
-            self._column[(self._place_of.whole or self._place_of.part(competitor_id))[competitor_id]] += amount
+            self._column[(self._place_of.whole or self._place_of.shard(competitor_id))[competitor_id]] += amount
         except (LookupError, OverflowError):
             self._add_with_room(self._enrolment.keep_totals_of(competitor_id), amount)
 

@@ -33,7 +33,7 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
 
     def __init__(self, kind: type[_T], like: "Packed[_Id, _T] | None" = None) -> None:
         self._kind = kind
-        self._like: Shards[_Id, bytes] = Shards() if like is None else like._packed
+        self._like: Shards[_Id, bytes] | None = None if like is None else like._packed
         self._unpack: Callable[[bytes], _T] = msgspec.msgpack.Decoder(kind).decode
         self._packed: Shards[_Id, bytes] = Shards()
         self._ids = array("q")
@@ -106,7 +106,7 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
     def put(self, item_id: _Id, packed: bytes) -> None:
         """Sets an item that is packed already."""
         before = self._packed.get(item_id)
-        if (same := self._like.get(item_id)) == packed:
+        if self._like is not None and (same := self._like.get(item_id)) == packed:
             packed = same
         if before is None:
             self._ids.append(item_id)

@@ -2,9 +2,9 @@
 small steps.
 
 Pure. With few entries it is a plain dictionary, which is the fastest. To make room in one of a million takes tens of
-milliseconds, and so does freeing it, and nobody else has a turn meanwhile. So one that is large consists of many parts.
-Each of these has its ids in order, and finds one of them in half a microsecond. An entry takes 16 bytes there, and some
-100 in a dictionary.
+milliseconds, and so does freeing it, and nobody else has a turn meanwhile. So one that is large consists of many
+shards. Each has its ids in order, and finds one of them in half a microsecond, or in less where somebody walks through
+ascending ids. An entry takes 17 bytes there, and some 100 in a dictionary.
 """
 
 from array import array
@@ -17,47 +17,52 @@ from engine.process.freeing import free_in_steps
 WHOLE_MAX: Final = 16_384
 """Entries of a dictionary that is not divided."""
 RUN_BITS: Final = 10
-"""Ids that differ in these last bits alone are in one part. Ids are given in ascending order: were each in another part
-than the one before, all parts would have to make room at the same time."""
+"""Ids that differ in these last bits alone are in one shard. Ids are given in ascending order: were each in another
+shard than the one before, all shards would have to make room at the same time."""
 _LAST: Final = 0b111111
-"""The last number of a part. It is in the bits of an id before those."""
+"""The last number of a shard. It is in the bits of an id before those."""
 
 _Id = TypeVar("_Id", bound=int)
 _V = TypeVar("_V")
 
 
-class Part(Generic[_Id, _V]):
+class Shard(Generic[_Id, _V]):
     """Some of the entries, in the order of their ids: a column of ids, and one of values, which the caller makes."""
 
-    __slots__ = ("_ids", "_values")
+    __slots__ = ("_ids", "_next", "_values")
 
     def __init__(self, values: MutableSequence[_V]) -> None:
         self._ids = array("q")
         self._values = values
+        self._next = 0  # where the next id of a walk through ascending ids is
 
     def __len__(self) -> int:
         return len(self._ids)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Part) and self._ids == other._ids and self._values == other._values
+        return isinstance(other, Shard) and self._ids == other._ids and self._values == other._values
 
     __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self, key: _Id) -> _V:
-        ids = self._ids
-        at = bisect_left(ids, key)
-        if at == len(ids) or ids[at] != key:
-            raise KeyError(key)
+        ids, at = self._ids, self._next
+        if at >= len(ids) or ids[at] != key:
+            at = bisect_left(ids, key)
+            if at == len(ids) or ids[at] != key:
+                raise KeyError(key)
+        self._next = at + 1
         return self._values[at]
 
     def get(self, key: _Id) -> _V | None:
         ids = self._ids
+        if not ids or ids[-1] < key:  # as nearly always with what is not there: it is new
+            return None
         at = bisect_left(ids, key)
-        return self._values[at] if at < len(ids) and ids[at] == key else None
+        return self._values[at] if ids[at] == key else None
 
     def __setitem__(self, key: _Id, value: _V) -> None:
         ids = self._ids
-        if not ids or ids[-1] < key:  # as nearly always: ids are given in ascending order
+        if not ids or ids[-1] < key:  # as nearly always with what is new: ids are given in ascending order
             ids.append(key)
             self._values.append(value)
             return
@@ -68,62 +73,62 @@ class Part(Generic[_Id, _V]):
             ids.insert(at, key)
             self._values.insert(at, value)
 
-    def copy(self) -> "Part[_Id, _V]":
-        copy = Part[_Id, _V](self._values[:])
+    def copy(self) -> "Shard[_Id, _V]":
+        copy = Shard[_Id, _V](self._values[:])
         copy._ids = self._ids[:]
         return copy
 
 
 class Shards(Generic[_Id, _V]):
-    """Values by ids. Where it must be fast, look an id up in `whole or part(id)`. `column` makes what parts keep values
-    in, such as an array for numbers."""
+    """Values by ids. Where it must be fast, look an id up in `whole or shard(id)`. `column` makes what shards keep
+    values in, such as an array for numbers."""
 
-    __slots__ = ("_column", "_parts", "whole")
+    __slots__ = ("_column", "_shards", "whole")
 
     def __init__(self, column: Callable[[], Any] = list) -> None:
         self.whole: dict[_Id, _V] = {}  # empty once it is divided
-        self._parts: list[Part[_Id, _V]] = []
+        self._shards: list[Shard[_Id, _V]] = []
         self._column: Callable[[], MutableSequence[_V]] = column
 
     def __del__(self) -> None:
-        if self._parts:
-            free_in_steps(self._parts)
+        if self._shards:
+            free_in_steps(self._shards)
 
     def __len__(self) -> int:
-        return len(self.whole) or sum(map(len, self._parts))
+        return len(self.whole) or sum(map(len, self._shards))
 
     def __eq__(self, other: object) -> bool:
         """Whether both have the same entries. Both are divided, or neither is, if they have."""
-        return isinstance(other, Shards) and self.whole == other.whole and self._parts == other._parts
+        return isinstance(other, Shards) and self.whole == other.whole and self._shards == other._shards
 
     __hash__ = None  # type: ignore[assignment]
 
     @property
     def size_bytes(self) -> int:
         """Bytes in memory, estimated, without what values take that are objects of some size."""
-        return len(self.whole) * _WHOLE_ENTRY_BYTES + sum(map(len, self._parts)) * _PART_ENTRY_BYTES
+        return len(self.whole) * _WHOLE_ENTRY_BYTES + sum(map(len, self._shards)) * _SHARD_ENTRY_BYTES
 
-    def part(self, key: _Id) -> dict[_Id, _V] | Part[_Id, _V]:
+    def shard(self, key: _Id) -> dict[_Id, _V] | Shard[_Id, _V]:
         """What has the entry of an id, if there is one."""
-        return self._parts[key >> RUN_BITS & _LAST] if self._parts else self.whole
+        return self._shards[key >> RUN_BITS & _LAST] if self._shards else self.whole
 
     def __getitem__(self, key: _Id) -> _V:
-        return (self.whole or self.part(key))[key]
+        return (self.whole or self.shard(key))[key]
 
     def __setitem__(self, key: _Id, value: _V) -> None:
-        (self.whole or self.part(key))[key] = value
+        (self.whole or self.shard(key))[key] = value
         if len(self.whole) > WHOLE_MAX:
             self._divide()
 
     def get(self, key: _Id) -> _V | None:
-        return (self.whole or self.part(key)).get(key)
+        return (self.whole or self.shard(key)).get(key)
 
     def update(self, entries: Iterable[tuple[_Id, _V]]) -> None:
         """Sets these, of which there should be few thousand."""
-        parts = self._parts
-        if parts:
+        shards = self._shards
+        if shards:
             for key, value in entries:
-                parts[key >> RUN_BITS & _LAST][key] = value
+                shards[key >> RUN_BITS & _LAST][key] = value
             return
         self.whole.update(entries)
         if len(self.whole) > WHOLE_MAX:
@@ -131,14 +136,14 @@ class Shards(Generic[_Id, _V]):
 
     def copy(self) -> "Shards[_Id, _V]":
         copy = Shards[_Id, _V](self._column)
-        copy.whole, copy._parts = self.whole.copy(), [part.copy() for part in self._parts]
+        copy.whole, copy._shards = self.whole.copy(), [shard.copy() for shard in self._shards]
         return copy
 
     def _divide(self) -> None:
         whole, self.whole = self.whole, {}
-        self._parts = [Part(self._column()) for _ in range(_LAST + 1)]
+        self._shards = [Shard(self._column()) for _ in range(_LAST + 1)]
         self.update([(key, whole[key]) for key in sorted(whole)])
 
 
 _WHOLE_ENTRY_BYTES: Final = 100
-_PART_ENTRY_BYTES: Final = 18
+_SHARD_ENTRY_BYTES: Final = 17

@@ -54,7 +54,7 @@ def test_entries_are_those_of_a_dictionary(
             assert (not found.whole) == (not 0 < len(expected) <= 30)
         assert len(found) == len(expected)
         for key, value in expected.items():
-            assert found[key] == found.get(key) == (found.whole or found.part(key))[key] == value
+            assert found[key] == found.get(key) == (found.whole or found.shard(key))[key] == value
         for missing in {key + 1 for key in expected} - expected.keys():
             assert found.get(missing) is None
             with pytest.raises(KeyError):
@@ -134,7 +134,7 @@ def divided() -> tuple[Shards[int, Value], WeakSet[Value]]:
     return made, alive
 
 
-async def test_what_is_divided_is_freed_part_by_part() -> None:
+async def test_what_is_divided_is_freed_shard_by_shard() -> None:
     made, alive = divided()
     del made
     await asyncio.sleep(0)
