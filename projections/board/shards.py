@@ -3,8 +3,8 @@ small steps.
 
 Pure. With few entries it is a plain dictionary, which is the fastest. To make room in one of a million takes tens of
 milliseconds, and so does freeing it, and nobody else has a turn meanwhile. So one that is large consists of many
-shards. Each has its ids in order, and finds one of them in half a microsecond, or in less where somebody walks through
-ascending ids. An entry takes 17 bytes there, and some 100 in a dictionary.
+shards. Each has its ids in order, and finds one of them about as fast. An entry takes 17 bytes there, and some 100 in a
+dictionary.
 """
 
 from array import array
@@ -19,8 +19,10 @@ WHOLE_MAX: Final = 16_384
 RUN_BITS: Final = 10
 """Ids that differ in these last bits alone are in one shard. Ids are given in ascending order: were each in another
 shard than the one before, all shards would have to make room at the same time."""
-_LAST: Final = 0b111111
-"""The last number of a shard. It is in the bits of an id before those."""
+_SHARD_BITS: Final = 6
+"""These bits of an id, before those, are the number of its shard."""
+_IN_RUN: Final = (1 << RUN_BITS) - 1
+_LAST: Final = (1 << _SHARD_BITS) - 1
 
 _Id = TypeVar("_Id", bound=int)
 _V = TypeVar("_V")
@@ -29,12 +31,12 @@ _V = TypeVar("_V")
 class Shard(Generic[_Id, _V]):
     """Some of the entries, in the order of their ids: a column of ids, and one of values, which the caller makes."""
 
-    __slots__ = ("_ids", "_next", "_values")
+    __slots__ = ("_gaps", "_ids", "_values")
 
     def __init__(self, values: MutableSequence[_V]) -> None:
         self._ids = array("q")
         self._values = values
-        self._next = 0  # where the next id of a walk through ascending ids is
+        self._gaps = 0  # the ids that are missing before the one that was found last, counted from id 0
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -45,20 +47,31 @@ class Shard(Generic[_Id, _V]):
     __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self, key: _Id) -> _V:
-        ids, at = self._ids, self._next
-        if at >= len(ids) or ids[at] != key:
-            at = bisect_left(ids, key)
-            if at == len(ids) or ids[at] != key:
-                raise KeyError(key)
-        self._next = at + 1
+        at = self._find(key)
+        if at is None:
+            raise KeyError(key)
         return self._values[at]
 
     def get(self, key: _Id) -> _V | None:
         ids = self._ids
         if not ids or ids[-1] < key:  # as nearly always with what is not there: it is new
             return None
+        at = self._find(key)
+        return None if at is None else self._values[at]
+
+    def _find(self, key: int) -> int | None:
+        """Where the entry of an id is; None: there is none. Ids are mostly given one after the other. Then as many are
+        missing before this one as before the one that was found last, and it is found at once."""
+        ids = self._ids
+        number = key >> RUN_BITS + _SHARD_BITS << RUN_BITS | key & _IN_RUN
+        at = number - self._gaps
+        if 0 <= at < len(ids) and ids[at] == key:
+            return at
         at = bisect_left(ids, key)
-        return self._values[at] if ids[at] == key else None
+        if at == len(ids) or ids[at] != key:
+            return None
+        self._gaps = number - at
+        return at
 
     def __setitem__(self, key: _Id, value: _V) -> None:
         ids = self._ids
