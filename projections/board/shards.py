@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from engine.process.freeing import free_in_steps
 
-WHOLE_MAX: Final = 16_384
+WHOLE_MAX: Final = 8_192
 """Entries of a dictionary that is not divided."""
 RUN_BITS: Final = 10
 """Ids that differ in these last bits alone are in one shard. Ids are given in ascending order: were each in another
