@@ -17,7 +17,7 @@ from api.service.api_process import connections_with
 from engine.database.pool import POOL_CONNECTIONS_MAX, Database
 from engine.domain.terms import TournamentId
 from tests.api.service import Client, make_token, register, slug_of
-from tests.desks import until
+from tests.desks import holding, until
 from tests.running import Running, said, started
 
 DESCRIPTORS: Final = 250
@@ -73,9 +73,9 @@ async def test_a_service_keeps_descriptors_for_its_database(
         assert len(running.pids("api")) == 1
 
 
-async def test_a_service_out_of_descriptors_goes_on(running: Running, client: Client) -> None:
-    """Its limit is lowered while it runs: it does not know. What needs one more connection to the database cannot be
-    answered; how many do depends on how many are under way at once."""
+async def test_a_service_out_of_descriptors_goes_on(dsn: str, running: Running, client: Client) -> None:
+    """Its limit is lowered while it runs, and it does not know. A request that needs one more connection to the
+    database cannot be answered. While a lock holds up those that have one, each of the others needs one."""
     await register(client, "Ada")
     url = URL(await running.address())
     (api,) = running.pids("api")
@@ -84,7 +84,10 @@ async def test_a_service_out_of_descriptors_goes_on(running: Running, client: Cl
     with ExitStack() as stack:
         flood(url, stack, 800)
         await until(lambda: len(os.listdir(f"/proc/{api}/fd")) == DESCRIPTORS, ANSWER_SECONDS_MAX)
-        assert set(await at_once(client, "/readyz")) <= {200, 503}
+        async with holding(dsn, "LOCK TABLE stopped IN ACCESS EXCLUSIVE MODE"):
+            asked = [asyncio.create_task(client.send("GET", "/readyz")) for _ in range(POOL_CONNECTIONS_MAX)]
+            await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+        assert {answer.status for answer in await asyncio.gather(*asked)} == {200, 503}
     async with asyncio.timeout(ANSWER_SECONDS_MAX):
         while set(await at_once(client, "/readyz")) != {200}:
             pass
