@@ -139,7 +139,7 @@ class MadeAnew:
 _PORTION_OVERHEAD_BYTES: Final = 50
 
 
-def joined(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def joined(pieces: Iterable[bytes], *, comma: bytes = b",") -> Iterator[bytes]:
     """The pieces with commas between them, in portions. Empty pieces are steps, here and in what they are made from."""
     portion: list[bytes] = []
     size, step_ends = 0, STEP_BYTES
@@ -151,30 +151,18 @@ def joined(pieces: Iterable[bytes]) -> Iterator[bytes]:
         portion.append(piece)
         size += len(piece)
         if size > PORTION_BYTES:
-            yield first + b",".join(portion)
-            portion, size, step_ends, first = [], 0, STEP_BYTES, b","
+            yield first + comma.join(portion)
+            portion, size, step_ends, first = [], 0, STEP_BYTES, comma
         elif size > step_ends:
             yield b""
             step_ends = size + STEP_BYTES
     if portion:
-        yield first + b",".join(portion)
+        yield first + comma.join(portion)
 
 
 def regrouped(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces one after the other, small ones put together in portions. Empty pieces are steps, as in `joined`."""
-    portion: list[bytes] = []
-    size, step_ends = 0, STEP_BYTES
-    for piece in pieces:
-        portion.append(piece)
-        size += len(piece)
-        if size > PORTION_BYTES:
-            yield b"".join(portion)
-            portion, size, step_ends = [], 0, STEP_BYTES
-        elif not piece or size > step_ends:
-            yield b""
-            step_ends = size + STEP_BYTES
-    if portion:
-        yield b"".join(portion)
+    """The pieces as `joined` has them, with nothing between them: small ones are put together."""
+    return joined(pieces, comma=b"")
 
 
 def etag_of(*question: object) -> str:

@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 SLICE_SECONDS: Final = 0.0005
 """How long the work that shares a `Turns` goes on in one round of the event loop, plus the step it is in then.
-Another request takes some five rounds, and should not wait for more than 20 ms, whatever else the machine does."""
+Another request takes some five rounds, and should not wait for more than 20 ms."""
 TURN_SECONDS_MAX: Final = 0.0005
 """How long work with a `Turn` goes on at once, plus the item it is at then. Each such work has a turn in each round."""
 

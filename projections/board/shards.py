@@ -118,7 +118,7 @@ class Shards(Generic[_Id, _V]):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes in memory, estimated, without what values take that are objects of some size."""
+        """Bytes in memory, estimated. Of a value, what a number or a reference takes."""
         return len(self.whole) * _WHOLE_ENTRY_BYTES + sum(map(len, self._shards)) * _SHARD_ENTRY_BYTES
 
     def shard(self, key: _Id) -> dict[_Id, _V] | Shard[_Id, _V]:
