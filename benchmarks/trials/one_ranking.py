@@ -10,10 +10,11 @@ measured in a process of its own.
 
 import gc
 import json
-import resource
+import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,7 @@ import asyncpg
 import uvloop
 
 from api.service.api_process import GC_THRESHOLDS
+from benchmarks.machine import peak_rss_bytes
 from benchmarks.trials.large import measured
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
@@ -42,6 +44,7 @@ from projections.verification.all_tournaments import Plan, verify_all
 from projections.verification.progress import Difference
 
 MEMBERS: Final = 200_000
+SLUG: Final = "large"
 FIRST_ID: Final = 2**51
 RANKING: Final = RankingId(1)
 UNITY: Final = UnityId(2)
@@ -70,12 +73,13 @@ def history(members: int) -> list[list[Event]]:
     ]
 
 
-async def write(database: Database, members: int) -> None:
+async def write(database: Database, history: list[list[Event]]) -> None:
+    """Appends blocks of events to a tournament that is new, and brings its tables up to date."""
     async with database.connection() as connection:
         tournament_id = TournamentId((await log.next_ids(connection, 1))[0])
-        assert await log.open_tournament(connection, tournament_id, name="Large", slug="large", actor=OPERATOR)
+        assert await log.open_tournament(connection, tournament_id, name="Large", slug=SLUG, actor=OPERATOR)
         head = (await log.heads(connection, [tournament_id]))[tournament_id]
-        for events in history(members):
+        for events in history:
             block = Block(
                 tournament_id=tournament_id,
                 judged_at=head.sequence,
@@ -90,19 +94,20 @@ async def write(database: Database, members: int) -> None:
     await Worker(database).catch_up()
 
 
-async def made(dsn: str, members: int) -> None:
+async def made(dsn: str, history: Callable[[], list[list[Event]]]) -> None:
+    """Makes the tournament, if the database does not have it."""
     await migrate(dsn)
     owner = await asyncpg.connect(dsn, server_settings={"search_path": "tallybook"})
     if not await owner.fetchval("SELECT EXISTS (SELECT FROM tournament)"):
         async with open_database(dsn, name="trial") as database:
-            await write(database, members)
+            await write(database, history())
         await owner.execute("VACUUM (ANALYZE)")
     await owner.close()
 
 
 async def load(dsn: str) -> None:
     async with open_database(dsn, name="trial") as database, database.connection() as connection:
-        tournament_id = await log.tournament_named(connection, "large")
+        tournament_id = await log.tournament_named(connection, SLUG)
         assert tournament_id is not None
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
@@ -123,7 +128,7 @@ def _refuse(difference: Difference) -> None:
 
 async def main(directory: Path, members: int) -> None:
     async with embedded_postgres(directory, settings={"max_wal_size": "4GB"}) as cluster:
-        await made(cluster.dsn, members)
+        await made(cluster.dsn, lambda: history(members))
         for what in ("load", "verify"):
             arguments = json.dumps([what, cluster.dsn])
             subprocess.run([sys.executable, "-m", "benchmarks.trials.one_ranking", arguments], check=True)  # noqa: ASYNC221 - nothing else is done meanwhile
@@ -131,7 +136,7 @@ async def main(directory: Path, members: int) -> None:
 
 def one(what: str, dsn: str) -> None:
     uvloop.run({"load": load, "verify": verify}[what](dsn))
-    print(f"    at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB", flush=True)
+    print(f"    at most {peak_rss_bytes(os.getpid()) / 2**20:,.0f} MiB", flush=True)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from engine.domain.events import Criterion, Result
-from engine.domain.terms import SCORE_PARTICIPANTS_MAX, CompetitorId, Sort, UnityId
+from engine.domain.events import Criterion
+from engine.domain.terms import CompetitorId, Sort, UnityId
 from projections.board.board import Competition, Competitor, Ranking, Unity
 from projections.board.enrolment import Enrolment, Totals
 from projections.board.publication import Publication
@@ -41,7 +41,8 @@ class Column(Struct, frozen=True):
 class Table:
     """`ids` say what a row is of, `columns` what it says of that.
 
-    `key` is the primary key, if not all of `ids`; `order` is that in which rows are read.
+    `key` is the primary key, if not all of `ids`; `order` is that in which rows are read. `beside`: what is read with a
+    row of other tables, as SQL.
     """
 
     def __init__(
@@ -52,11 +53,13 @@ class Table:
         columns: tuple[Column, ...],
         key: tuple[str, ...] = (),
         order: tuple[str, ...] = (),
+        beside: tuple[str, ...] = (),
     ) -> None:
         self.name = name
         self.columns = ids + columns
         self.key = key or _names(ids)
         self._order = order
+        self._beside = beside
         self._changing = [column.name for column in columns if not column.fixed]
         self._takers = [column.taken or attrgetter(column.name) for column in columns]
 
@@ -66,9 +69,10 @@ class Table:
         return [*ids, *[list(map(taken, structs)) for taken in self._takers]]
 
     def select(self) -> str:
-        """The statement that reads all rows of some tournaments: ids, then columns."""
+        """The statement that reads all rows of some tournaments: ids, then columns, then what is beside."""
+        read = [column.read or column.name for column in self.columns]
         return _lines(
-            f"SELECT {_list(column.read or column.name for column in self.columns)}",
+            f"SELECT {_list([*read, *self._beside])}",
             f"FROM {self.name}",
             "WHERE tournament_id = ANY($1::bigint[])",
             f"ORDER BY {_list(self._order)}" if self._order else "",
@@ -129,6 +133,15 @@ def _score(competition: Competition) -> str | None:
     return competition.result if isinstance(competition.result, str) else None
 
 
+def _of_participants(column: str) -> str:
+    """A column of the participants of a competition, as an array."""
+    return (
+        f"ARRAY(SELECT p.{column} FROM participant AS p"  # noqa: S608 # a name that is written down below
+        " WHERE p.tournament_id = competition.tournament_id AND p.competition_id = competition.competition_id"
+        " ORDER BY p.number)"
+    )
+
+
 # ── The tables ──────────────────────────────────────────────────────────────────────────────────────────
 
 _TOURNAMENT_ID: Final = Column("tournament_id", "bigint")
@@ -171,10 +184,14 @@ COMPETITION: Final = Table(
         Column("winner_id", "bigint"),
         Column("voided_at", "timestamptz"),
         Column("created_at", "timestamptz", fixed=True),
-        Column("updated_at", "timestamptz"),
+        Column("updated_at", "timestamptz", read="nullif(updated_at, created_at)"),
         Column("revised", "bigint"),
     ),
     order=("tournament_id", "number"),
+    beside=(
+        f"{_of_participants('competitor_id')} AS participants",
+        f"CASE WHEN result IS NULL THEN {_of_participants('result')} END AS results",
+    ),
 )
 RANKING: Final = Table(
     "ranking",
@@ -208,8 +225,6 @@ UNITY: Final = Table(
 
 Row = Mapping[str, Any]
 """A row as the driver gives it: values by the names of columns."""
-Participants = tuple[tuple[CompetitorId, str | None], ...]
-"""The participants of a competition, in their order, each with their result."""
 
 
 def publication_of(row: Row) -> Publication:
@@ -230,20 +245,36 @@ def competitor_of(row: Iterable[Any]) -> Competitor:
     )
 
 
-def competition_of(row: Row, participants: Participants) -> Competition:
+def competition_of(row: Iterable[Any]) -> Competition:
+    (
+        _,
+        _,
+        number,
+        group_id,
+        started_at,
+        location,
+        result,
+        winner_id,
+        voided_at,
+        created_at,
+        updated_at,
+        revised,
+        participants,
+        results,
+    ) = row
     return Competition(
-        number=row["number"],
-        group_id=row["group_id"],
+        number=number,
+        group_id=group_id,
         # The driver writes the first moment of year 1 as -infinity, and reads that back without a time zone.
-        started_at=row["started_at"].replace(tzinfo=UTC),
-        location=row["location"],
-        participants=tuple(competitor_id for competitor_id, _ in participants),
-        result=_result(row["result"], participants),
-        winner_id=row["winner_id"],
-        voided_at=row["voided_at"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        revised=row["revised"],
+        started_at=started_at.replace(tzinfo=UTC),
+        location=location,
+        participants=tuple(participants),
+        result=result if results is None else _results(participants, results),
+        winner_id=winner_id,
+        voided_at=voided_at,
+        created_at=created_at,
+        updated_at=created_at if updated_at is None else updated_at,
+        revised=revised,
     )
 
 
@@ -268,19 +299,17 @@ def unity_of(row: Row, totals: Totals) -> Unity:
     return Unity(number=row["number"], name=row["name"], sort=Sort(row["sort"]), version=row["version"], totals=totals)
 
 
-def _result(score: str | None, participants: Participants) -> Result | None:
-    if len(participants) <= SCORE_PARTICIPANTS_MAX:
-        return score
-    return {competitor_id: result for competitor_id, result in participants if result is not None} or None
+def _results(participants: list[CompetitorId], results: list[str | None]) -> dict[CompetitorId, str] | None:
+    found = zip(participants, results, strict=True)
+    return {competitor_id: result for competitor_id, result in found if result is not None} or None
 
 
 # ── Tables without structs ──────────────────────────────────────────────────────────────────────────────
-# A row of these shows no struct; `tables.py` makes it a tuple.
+# A row of these shows no struct; `tables.py` makes it a tuple. Participants are read with their competition.
 PARTICIPANT: Final = Table(
     "participant",
     ids=(_TOURNAMENT_ID, Column("competition_id", "bigint"), Column("number", "int")),
     columns=(Column("competitor_id", "bigint", fixed=True), Column("result", "text")),
-    order=("tournament_id", "competition_id", "number"),
 )
 ENROLMENT: Final = Table(
     "enrolment",

@@ -24,6 +24,7 @@ from engine.domain.events import Event
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log.log import Head
 from engine.process.telemetry import LOADED_ROWS
+from engine.process.turns import Turn
 from projections.board.board import FOLD_VERSION, Board, Unity, board_like
 from projections.board.enrolment import Enrolment, Totals
 from projections.board.packed import packed
@@ -38,7 +39,6 @@ from projections.tables.columns import (
     TABLES,
     TOTAL,
     UNITY,
-    Participants,
     Table,
     competition_of,
     competitor_of,
@@ -50,6 +50,8 @@ from projections.tables.columns import (
 ROWS_MAX: Final = 500
 """Written by one statement, or read at a time: it ends in good time, and so does the turn of the event loop in which
 they are made, or something is made of them."""
+COMPETITIONS_AT_ONCE: Final = 100
+"""Competitions that are read at a time. Each comes with all its participants, ten thousand at most."""
 
 # ── Checkpoints ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -286,7 +288,6 @@ async def stops(connection: Connection, tournament_ids: Collection[TournamentId]
 _PUBLICATIONS: Final = PUBLICATION.select()
 _COMPETITORS: Final = COMPETITOR.select()
 _COMPETITIONS: Final = COMPETITION.select()
-_PARTICIPANTS: Final = PARTICIPANT.select()
 _RANKINGS: Final = RANKING.select()
 _ENROLMENTS: Final = ENROLMENT.select()
 _UNITIES: Final = UNITY.select()
@@ -318,18 +319,23 @@ async def _load(connection: Connection, boards: Mapping[TournamentId, Board]) ->
 
 
 async def in_portions(
-    connection: Connection, statement: str, *arguments: object, seconds_max: float | None = None
+    connection: Connection,
+    statement: str,
+    *arguments: object,
+    rows_max: int | None = None,
+    seconds_max: float | None = None,
 ) -> AsyncGenerator[list[Record], None]:
-    """What a statement reads, ROWS_MAX rows at a time, within a transaction: others have their turn between them, and
+    """What a statement reads, some rows at a time, within a transaction: others have their turn between them, and
     PostgreSQL makes the next rows while these are being used. Use it `aclosing`.
 
-    `seconds_max`: for each portion, if not as long as any statement may take.
+    `rows_max` of a portion, if not ROWS_MAX; `seconds_max`: for each portion, if not as long as any statement may take.
     """
+    at_once = rows_max or ROWS_MAX
     cursor = await connection.cursor(statement, *arguments, timeout=seconds_max)
-    reading = asyncio.create_task(cursor.fetch(ROWS_MAX, timeout=seconds_max))
+    reading = asyncio.create_task(cursor.fetch(at_once, timeout=seconds_max))
     try:
-        while len(rows := await reading) == ROWS_MAX:
-            reading = asyncio.create_task(cursor.fetch(ROWS_MAX, timeout=seconds_max))
+        while len(rows := await reading) == at_once:
+            reading = asyncio.create_task(cursor.fetch(at_once, timeout=seconds_max))
             await asyncio.sleep(0)  # it sends its query
             yield rows
         if rows:
@@ -339,10 +345,10 @@ async def in_portions(
 
 
 async def _portions(
-    connection: Connection, statement: str, boards: Mapping[TournamentId, Board]
+    connection: Connection, statement: str, boards: Mapping[TournamentId, Board], *, rows_max: int | None = None
 ) -> AsyncGenerator[list[Record], None]:
     """What a statement reads of these tournaments."""
-    async with aclosing(in_portions(connection, statement, list(boards))) as portions:
+    async with aclosing(in_portions(connection, statement, list(boards), rows_max=rows_max)) as portions:
         async for rows in portions:
             LOADED_ROWS.inc(len(rows))
             yield rows
@@ -372,33 +378,16 @@ async def _load_competitors(connection: Connection, boards: Mapping[TournamentId
 
 
 async def _load_competitions(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
-    participants = await _load_participants(connection, boards)
-    async with aclosing(_rows(connection, _COMPETITIONS, boards)) as rows:
-        async for row in rows:
-            taking_part = participants.get((row["tournament_id"], row["competition_id"]), ())
-            board = boards[row["tournament_id"]]
-            board.competitions[row["competition_id"]] = competition_of(row, taking_part)
-            if row["voided_at"] is not None:
-                board.voided.add(row["competition_id"])
-
-
-async def _load_participants(
-    connection: Connection, boards: Mapping[TournamentId, Board]
-) -> dict[tuple[TournamentId, CompetitionId], Participants]:
-    """Those of each competition, and their results. Tuples, because a million lists are a long turn for the garbage
-    collector."""
-    participants: dict[tuple[TournamentId, CompetitionId], Participants] = {}
-    of: tuple[TournamentId, CompetitionId] | None = None
-    gathered: list[tuple[CompetitorId, str | None]] = []
-    async with aclosing(_rows(connection, _PARTICIPANTS, boards)) as rows:
-        async for tournament_id, competition_id, _, competitor_id, result in rows:
-            if of is not None and of != (tournament_id, competition_id):
-                participants[of], gathered = tuple(gathered), []
-            of = tournament_id, competition_id
-            gathered.append((competitor_id, result))
-    if of is not None:
-        participants[of] = tuple(gathered)
-    return participants
+    turn = Turn()
+    async with aclosing(_portions(connection, _COMPETITIONS, boards, rows_max=COMPETITIONS_AT_ONCE)) as portions:
+        async for rows in portions:
+            for row in rows:
+                board, competition_id, competition = boards[row[0]], row[1], competition_of(row)
+                board.competitions.put(competition_id, packed(competition))
+                if competition.voided_at is not None:
+                    board.voided.add(competition_id)
+                if turn.over:
+                    await turn.give_way()
 
 
 async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import count
@@ -13,8 +14,8 @@ from api.desk.desk import Desk, open_desk
 from api.interface.rankings import RankingQuestion
 from engine.database.pool import Database
 from engine.domain.commands import CreateRanking, RegisterCompetitor
-from engine.domain.events import CompetitorRegistered, Delta, Event, PointsAdded
-from engine.domain.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
+from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, Event, PointsAdded
+from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
 from engine.log import log
 from engine.log.log import Appended, Block, Head, Request
 from engine.process import turns
@@ -127,6 +128,29 @@ async def test_a_large_tournament_is_read_and_written_in_portions_between_which_
         await tables.load_board(connection, tournament_id)
         assert next(number) > MANY
     await assert_tables_show_the_log(database, tournament_id)
+
+
+async def test_reading_competitions_takes_less_than_twice_the_memory_that_they_keep(database: Database) -> None:
+    """The participants of all were read first, which took three times the memory."""
+    history: list[Event] = [CompetitorRegistered(competitor_id=CompetitorId(n), name=f"C {n}") for n in (1, 2)]
+    history += [
+        CompetitionAdded(
+            competition_id=CompetitionId(10**6 + n), group_id=n, participants=(CompetitorId(1), CompetitorId(2))
+        )
+        for n in range(5_000)
+    ]
+    tournament_id = await written(database, history, [1_000])
+    await Worker(database).catch_up()
+    async with database.connection() as connection:
+        await tables.load_board(connection, tournament_id)  # what the driver keeps of statements and types is there
+        tracemalloc.start()
+        try:
+            board = await tables.load_board(connection, tournament_id)
+            kept_bytes, most_bytes = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert len(board.competitions) == 5_000
+    assert most_bytes < 2 * kept_bytes
 
 
 async def test_a_long_log_is_decoded_and_folded_turn_by_turn(
