@@ -134,10 +134,12 @@ def _score(competition: Competition) -> str | None:
 
 
 def _of_participants(column: str) -> str:
-    """A column of the participants of a competition, as an array."""
+    """A column of the participants of a competition, as an array. Without the first condition, a distributed database
+    asks all shards."""
     return (
         f"ARRAY(SELECT p.{column} FROM participant AS p"  # noqa: S608 # a name that is written down below
-        " WHERE p.tournament_id = competition.tournament_id AND p.competition_id = competition.competition_id"
+        " WHERE p.tournament_id = ANY($1::bigint[])"
+        " AND p.tournament_id = competition.tournament_id AND p.competition_id = competition.competition_id"
         " ORDER BY p.number)"
     )
 
