@@ -95,6 +95,8 @@ class ExplanationText:
             f"{_times(len(deltas), 'change')} of the total ({gained} gained, {-lost} lost, {gained + lost:+} in all)",
             f"passed somebody {_times(passes, 'time')}, was passed {_times(len(passing) - passes, 'time')}",
         ]
+        if left_out := sum(step.overtakings_left_out for step in explanation.steps):
+            counted.append(f"{left_out:,} more overtakings are not told")
         return [f"In between: {'; '.join(counted)}."]
 
     def _step(self, step: Step) -> list[str]:
@@ -113,10 +115,12 @@ class ExplanationText:
     def _overtakings(self, step: Step) -> list[str]:
         """A sentence each; if there are many, for some: who passed before who drew level, the nearest totals first."""
         if len(step.overtakings) <= OVERTAKINGS_TOLD_MAX:
-            return [self._overtaking(one) for one in step.overtakings]
-        nearest = sorted(step.overtakings, key=lambda one: (one.level, abs(one.who_total - one.whom_total)))
-        told = [self._overtaking(one) for one in nearest[:OVERTAKINGS_TOLD_MAX]]
-        return [*told, f"And {len(nearest) - len(told):,} more."]
+            told = step.overtakings
+        else:
+            nearest = sorted(step.overtakings, key=lambda one: (one.level, abs(one.who_total - one.whom_total)))
+            told = nearest[:OVERTAKINGS_TOLD_MAX]
+        more = len(step.overtakings) - len(told) + step.overtakings_left_out
+        return [*map(self._overtaking, told), *([f"And {more:,} more."] if more else [])]
 
     def _together(self, run: Items[Step]) -> list[str]:
         """Steps in which only others moved, one after the other."""

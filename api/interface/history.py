@@ -68,7 +68,8 @@ class OvertakingShape(Struct, kw_only=True):
 
 
 class ExplanationStepShape(Struct, kw_only=True):
-    """An event that changed something for a competitor. `delta` null: it gave the competitor nothing, others moved."""
+    """An event that changed something for a competitor. `delta` null: it gave the competitor nothing, others moved.
+    `overtakings_left_out`: how many more there were, where a step tells only those with the nearest totals."""
 
     sequence: int
     recorded_at: Instant
@@ -82,6 +83,7 @@ class ExplanationStepShape(Struct, kw_only=True):
     position_before: int | None
     position_after: int | None
     overtakings: list[OvertakingShape]
+    overtakings_left_out: int
 
 
 class ExplanationShape(Struct, kw_only=True):
@@ -261,6 +263,7 @@ def _step(step: Step) -> ExplanationStepShape:
         position_before=step.before.position,
         position_after=step.after.position,
         overtakings=[_overtaking(overtaking) for overtaking in step.overtakings],
+        overtakings_left_out=step.overtakings_left_out,
     )
 
 

@@ -173,6 +173,7 @@ class PublicStepShape(Struct, kw_only=True):
     position_before: int | None
     position_after: int | None
     overtakings: list[OvertakingShape]
+    overtakings_left_out: int
 
 
 class PublicStepsShape(Struct, kw_only=True):

@@ -91,7 +91,7 @@ def _row(board: Board, step: Step, her: CompetitorId, unity: str) -> Html:
     if step.reason is not None:
         said.append(element("p", step.reason, class_="reason"))
     if step.overtakings:
-        said.append(element("p", _overtakings(board, step.overtakings, her), class_="overtakings"))
+        said.append(element("p", _overtakings(board, step, her), class_="overtakings"))
     return element(
         "tr",
         element("td", time_element(_happened(board, step)), class_="when"),
@@ -133,10 +133,11 @@ def _places(step: Step) -> str:
     return str(after) if before in (None, after) else f"{before} → {after}"
 
 
-def _overtakings(board: Board, overtakings: list[Overtaking], her: CompetitorId) -> str:
-    told = [_overtaking(board, one, her) for one in overtakings[:OVERTAKINGS_SHOWN_MAX]]
-    if len(overtakings) > len(told):
-        told.append(f"{len(overtakings) - len(told)} more")
+def _overtakings(board: Board, step: Step, her: CompetitorId) -> str:
+    told = [_overtaking(board, one, her) for one in step.overtakings[:OVERTAKINGS_SHOWN_MAX]]
+    more = len(step.overtakings) - len(told) + step.overtakings_left_out
+    if more:
+        told.append(f"{number_text(more)} more")
     return "; ".join(told)
 
 

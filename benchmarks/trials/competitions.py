@@ -5,7 +5,8 @@ random are judged, with the competitions in memory, and with each asked of the t
 
 The first run makes the tournament in a PostgreSQL of its own in DIRECTORY, which later runs find again. Prints, of
 loading, what `one_ranking` prints, and the bytes that a competition takes; of points, for 64 clients and for one, the
-medians of adds a second and of microseconds of processor time for each add (of the process, and of PostgreSQL).
+medians of adds a second and of microseconds of processor time for each add (of the process, and of PostgreSQL), and how
+many competitions were asked for at a time.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from time import perf_counter, process_time
 from typing import Final
 
@@ -97,19 +98,21 @@ async def load(dsn: str) -> None:
 
 
 class Asker:
-    """Asks the tables for competitions; those that gather while it asks go together."""
+    """Asks the tables for competitions; those that gather while it asks go together. `batches`: how many each time."""
 
     def __init__(self, connection: asyncpg.Connection, tournament_id: TournamentId) -> None:
         self._connection = connection
         self._tournament_id = tournament_id
         self._waiting: list[CompetitionId] = []
         self._asking = asyncio.Lock()
+        self.batches: list[int] = []
 
     async def ask(self, competition_id: CompetitionId) -> None:
         self._waiting.append(competition_id)
         async with self._asking:
             asked, self._waiting = self._waiting, []
             if asked:  # else the turn before took it along
+                self.batches.append(len(asked))
                 rows = await self._connection.fetch(_ASKED, self._tournament_id, asked)
                 assert {row["competition_id"] for row in rows} == set(asked)
 
@@ -143,6 +146,8 @@ async def _compare(desk: Desk, live: LiveTournament, asker: Asker, clients: int,
             f"{own:5.0f} µs of the process, {postgres:5.0f} of PostgreSQL",
             flush=True,
         )
+    print(f"    {mean(asker.batches):.1f} competitions were asked for at a time")
+    asker.batches.clear()
 
 
 async def _known(_competition_id: CompetitionId) -> None:

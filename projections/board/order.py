@@ -88,12 +88,26 @@ class OrderedLines:
         """The position of this line; None: of no line."""
         return None if line is None else self._lines.smaller(line >> PLACE_BITS << PLACE_BITS) + 1
 
-    def between(self, one: int, other: int) -> list[CompetitorId]:
-        """The competitors whose totals are one of the two or lie between them, the better first."""
-        first, last = sorted((one * _sign(self._sort), other * _sign(self._sort)))
-        start, stop = self._lines.smaller(first << PLACE_BITS), self._lines.smaller(last + 1 << PLACE_BITS)
+    def between(self, one: int, other: int, most: int) -> list[CompetitorId]:
+        """The competitors whose totals are one of the two or lie between them, those nearest to `other` first; no more
+        than `most`."""
+        start, stop = self._between(one, other)
+        if self.compared(other, one) > 0:
+            lines = self._lines.run(start, min(stop, start + most))
+        else:
+            lines = self._lines.run(max(start, stop - most), stop)[::-1]
         places = self._enrolment.places
-        return [CompetitorId(places[line & _PLACE]) for line in self._lines.run(start, stop)]
+        return [CompetitorId(places[line & _PLACE]) for line in lines]
+
+    def count_between(self, one: int, other: int) -> int:
+        """How many competitors have a total that is one of the two or lies between them."""
+        start, stop = self._between(one, other)
+        return stop - start
+
+    def _between(self, one: int, other: int) -> tuple[int, int]:
+        """Before which line theirs begin, and before which they end."""
+        first, last = sorted((one * _sign(self._sort), other * _sign(self._sort)))
+        return self._lines.smaller(first << PLACE_BITS), self._lines.smaller(last + 1 << PLACE_BITS)
 
     def compared(self, one: int, other: int) -> int:
         """1, 0 or -1: a total is better than another, as good, or worse."""

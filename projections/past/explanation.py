@@ -72,7 +72,7 @@ class Neighbours(Struct, frozen=True):
 
 class Step(Struct, frozen=True, kw_only=True):
     """One step. `delta` is the sum of her deltas in the event; None: it gave her none. `reason` is what was said of the
-    points; None: nothing, or it gave nobody points."""
+    points; None: nothing, or it gave nobody points. `overtakings_left_out`: how many there were beside those told."""
 
     recorded: Recorded
     cause: Cause
@@ -83,8 +83,12 @@ class Step(Struct, frozen=True, kw_only=True):
     before: Place
     after: Place
     overtakings: list[Overtaking]
+    overtakings_left_out: int = 0
 
 
+OVERTAKINGS_MAX: Final = 5_000
+"""A page of an explanation ends with the step that reaches this number. Where more competitors than these pass her, or
+are passed, while their totals stay, the step tells those who stand nearest to her afterwards."""
 _STEP_OTHERS: Final = 500
 
 
@@ -183,16 +187,20 @@ class Explainer:
             return None
         yield from self.prepared()
         totals, order = unity.totals, self._order
-        old = {competitor_id: totals.get(competitor_id, 0) for competitor_id in named}
-        lines = list(map(order.line, old))
+        old: dict[CompetitorId, int] = {}
+        lines = []
+        for number, competitor_id in enumerate(named, start=1):
+            old[competitor_id] = totals.get(competitor_id, 0)
+            lines.append(order.line(competitor_id))
+            if number % _STEP_OTHERS == 0:
+                yield
         before = self.place
-        yield
         fold(self.board, self._revisions, recorded)
         yield
         yield from order.replace_all(old, lines)
         after = self.place
         yield
-        overtakings = yield from self._overtakings(order, old, totals.get(self._her_id, 0), before.total)
+        overtakings, left_out = yield from self._overtakings(order, old, totals.get(self._her_id, 0), before.total)
         if not hers and not overtakings:
             return None
         return Step(
@@ -205,22 +213,34 @@ class Explainer:
             before=before,
             after=after,
             overtakings=overtakings,
+            overtakings_left_out=left_out,
         )
 
     def _overtakings(
         self, order: OrderedLines, old: dict[CompetitorId, int], total: int, total_before: int
-    ) -> Generator[None, None, list[Overtaking]]:
+    ) -> Generator[None, None, tuple[list[Overtaking], int]]:
         """The overtakings between her and those who may stand otherwise towards her now: those who moved, and those
-        whom her own move went over."""
+        whom her own move went over. And how many of the latter are left out, because they are too many."""
         assert self._unity is not None
-        enrolled = self.board.rankings[self._ranking_id].participants
+        enrolled, totals = self.board.rankings[self._ranking_id].participants, self._unity.totals
         if self._her_id not in enrolled:
-            return []
-        others = {competitor_id for competitor_id in old if competitor_id in enrolled}
-        if total != total_before:
-            others.update(order.between(total_before, total))
-        totals, found = self._unity.totals, []
-        yield
+            return [], 0
+        least, most = sorted((total, total_before))
+        others: set[CompetitorId] = set()
+        moved_between, left_out = 0, 0
+        for number, competitor_id in enumerate(old, start=1):
+            if competitor_id in enrolled:
+                others.add(competitor_id)
+                moved_between += least <= totals.get(competitor_id, 0) <= most
+            if number % _STEP_OTHERS == 0:
+                yield
+        if total != total_before:  # she is one of those who moved
+            nearest = order.between(total_before, total, moved_between + OVERTAKINGS_MAX)
+            still = [one for one in nearest if one not in others][:OVERTAKINGS_MAX]
+            left_out = order.count_between(total_before, total) - moved_between - len(still)
+            others.update(still)
+            yield
+        found = []
         for number, other in enumerate(sorted(others - {self._her_id}), start=1):
             theirs = totals.get(other, 0)
             then, now = order.compared(total_before, old.get(other, theirs)), order.compared(total, theirs)
@@ -230,7 +250,7 @@ class Explainer:
                 found.append(Overtaking(who=who, whom=whom, level=now == 0, who_total=who_total, whom_total=whom_total))
             if number % _STEP_OTHERS == 0:
                 yield
-        return found
+        return found, left_out
 
     @property
     def _unity(self) -> Unity | None:

@@ -25,7 +25,7 @@ from engine.log.log import Head
 from engine.process.turns import Turns, in_turns
 from projections.board.board import Board, folding, give_sums
 from projections.board.competition_sums import CompetitionSums, counting
-from projections.past.explanation import Explainer, Neighbours, Place, Step
+from projections.past.explanation import OVERTAKINGS_MAX, Explainer, Neighbours, Place, Step
 from projections.past.history import EVERYTHING, AnyLine, Filter, Historian
 from projections.past.passage import PASSAGE_EVENTS_MAX, Passage, passage, passage_begin
 from projections.past.series import Series
@@ -38,8 +38,6 @@ PAST_WAITING_MAX: Final = 50
 PAST_WAIT_SECONDS_MAX: Final = 5.0
 SCANNED_EVENTS_MAX: Final = 20_000
 """Events that one page may go through. A rare filter makes a page short or empty, and the next page goes on."""
-OVERTAKINGS_MAX: Final = 5_000
-"""Overtakings on one page of an explanation. The page ends with the step that reaches this number."""
 LOOKED_BACK_EVENTS_MAX: Final = 5_000
 """Events that the last competition is looked for in."""
 _LOOKED_BACK_AT_ONCE: Final = 500

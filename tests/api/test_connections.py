@@ -21,7 +21,7 @@ from yarl import URL
 
 from api.http import body, connections, outgoing, settings
 from engine.domain import terms
-from projections.past import past
+from projections.past import explanation
 from tests.api.service import FORM, Client, Service, sent_raw, serve
 
 SOON: Final = 0.3
@@ -440,7 +440,7 @@ def test_the_limits_are_those_that_operators_read(
         f"| the address | {connections.TARGET_BYTES_MAX:,} bytes |",
         f"| bytes that a process holds because clients have not read them | {outgoing.UNSENT_BYTES_MAX >> 20} MiB |",
         f"| waiting for room in these bytes | {outgoing.ROOM_SECONDS_MAX:.0f} s | 503 for a list;",
-        f"| overtakings on a page of an explanation | {past.OVERTAKINGS_MAX:,} |",
+        f"| overtakings on a page of an explanation | {explanation.OVERTAKINGS_MAX:,} |",
         f"| competitors of a tournament | {terms.COMPETITORS_MAX:,} |",
         f"| competitions of a tournament | {terms.COMPETITIONS_MAX:,} |",
         f"| rankings of a tournament | {terms.RANKINGS_MAX:,} |",

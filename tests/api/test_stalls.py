@@ -56,7 +56,7 @@ from engine.domain.terms import (
 from engine.log import log
 from engine.log.log import Appended, Block, Request
 from engine.process.telemetry import Lines
-from projections.past.past import OVERTAKINGS_MAX
+from projections.past.explanation import OVERTAKINGS_MAX
 from tests.api.service import FORM, make_token, slug_of
 from tests.api.test_long import append, crowd, points
 from tests.tournaments import open_new_tournament
@@ -462,6 +462,7 @@ def test_explaining_what_thousands_have_to_do_with_holds_up_nobody(watched: Watc
     page = watched.ask("GET", "rankings/1/explain.json?competitor=1&limit=200")["explanation"]
     met = sum(len(step["overtakings"]) for step in page["steps"])
     assert OVERTAKINGS_MAX <= met < OVERTAKINGS_MAX + 10_000
+    assert met + sum(step["overtakings_left_out"] for step in page["steps"]) == 9_999
     assert page["next"] == page["steps"][-1]["sequence"] == page["to"]["sequence"]
 
 

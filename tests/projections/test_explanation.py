@@ -1,5 +1,7 @@
 """Explanations add up, and name each overtaking that a recount finds."""
 
+from unittest.mock import patch
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,6 +9,7 @@ from engine.domain.events import Points, PointsAdded, Recorded, UnityChanged
 from engine.domain.terms import CompetitorId
 from projections.board.board import Board, Ranking, Unity
 from projections.board.standing import standings
+from projections.past import explanation
 from projections.past.explanation import Cause, Explainer, Neighbours, Overtaking, Place
 from projections.past.history import finished
 from tests.histories import board_of, logs, unhurried, with_sums
@@ -60,13 +63,15 @@ def test_steps_are_what_a_recount_finds_wherever_they_begin(log: list[Recorded],
     ranking_id, unity_id = data.draw(st.sampled_from(pairs))
     her = data.draw(st.sampled_from(list(end.competitors)))
     start = data.draw(st.integers(0, len(log)))
+    most = data.draw(st.integers(0, 3) | st.just(explanation.OVERTAKINGS_MAX))
     explainer = Explainer(board_of(log[:start]), ranking_id, unity_id, her)
     place = place_of(board_of(log[:start]), ranking_id, unity_id, her)
     assert explainer.place == place
     for recorded, before, after in boards(log):
         if recorded.sequence <= start:
             continue
-        step = explainer.step(recorded)
+        with patch.object(explanation, "OVERTAKINGS_MAX", most):
+            step = explainer.step(recorded)
         was, is_ = (place_of(board, ranking_id, unity_id, her) for board in (before, after))
         assert explainer.place == is_
         event = recorded.event
@@ -81,13 +86,19 @@ def test_steps_are_what_a_recount_finds_wherever_they_begin(log: list[Recorded],
         assert (step.recorded, step.before, step.after) == (recorded, was, is_)
         assert step.delta == (sum(hers) if hers else None)
         assert was.total + (step.delta or 0) == is_.total
-        assert {told(overtaking) for overtaking in step.overtakings} == passed
-        assert len(step.overtakings) == len(passed)
+        assert {told(overtaking) for overtaking in step.overtakings} <= passed
+        assert len(step.overtakings) + step.overtakings_left_out == len(passed)
+        totals = after.rankings[ranking_id].unities[unity_id].totals if points else {}
+        if step.overtakings_left_out:
+            moved = {d.competitor_id for d in event.deltas if d.unity_id == unity_id}  # type: ignore[union-attr]
+            assert {pair for pair in passed if moved & {pair[0], pair[1]} - {her}} <= set(map(told, step.overtakings))
+            still = [abs(o.who_total - o.whom_total) for o in step.overtakings if not moved & {o.who, o.whom} - {her}]
+            everybody = {other for pair in passed for other in pair[:2]} - {her} - moved
+            assert sorted(still) == sorted(abs(totals.get(o, 0) - is_.total) for o in everybody)[:most]
         assert (step.cause in (Cause.LIST, Cause.SORT)) == (not points)
         assert (step.cause is Cause.SORT) == isinstance(event, UnityChanged)
         assert step.reason == (event.reason if points and isinstance(event, PointsAdded) else None)
         assert hers or passed or was != is_
-        totals = after.rankings[ranking_id].unities[unity_id].totals
         assert all(
             (o.who_total, o.whom_total) == (totals.get(o.who, 0), totals.get(o.whom, 0)) for o in step.overtakings
         )

@@ -112,9 +112,10 @@ def test_a_filter_takes_the_lines_that_have_all_it_names(log: list[Recorded], da
     st.lists(st.integers(-3, 3), min_size=1, max_size=8),
     st.sampled_from(Sort),
     st.lists(st.tuples(st.integers(0, 9), st.integers(-4, 4)), max_size=12),
+    st.integers(0, 9),
 )
 def test_an_order_stays_that_of_the_rule_while_totals_change(
-    start: list[int], sort: Sort, changes: list[tuple[int, int]]
+    start: list[int], sort: Sort, changes: list[tuple[int, int]], most: int
 ) -> None:
     enrolled = [CompetitorId(n) for n in range(1, len(start) + 1)]
     enrolment = Enrolment(enrolled)
@@ -127,9 +128,12 @@ def test_an_order_stays_that_of_the_rule_while_totals_change(
         order.replace(before, order.line(competitor_id))
         lines = standings(enrolled, totals, sort)
         assert [order.standing(line.competitor_id) for line in lines] == lines
-        low, high = sorted((total, totals[competitor_id]))
-        assert set(order.between(total, totals[competitor_id])) == {
-            line.competitor_id for line in lines if low <= line.total <= high
-        }
+        now = totals[competitor_id]
+        low, high = sorted((total, now))
+        between = [line for line in lines if low <= line.total <= high]
+        assert order.count_between(total, now) == len(between)
+        assert set(order.between(total, now, len(lines))) == {line.competitor_id for line in between}
+        nearest = sorted(abs(line.total - now) for line in between)[:most]
+        assert [abs(totals[one] - now) for one in order.between(total, now, most)] == nearest
         if competitor_id not in enrolled:
             assert order.standing(competitor_id) is None

@@ -326,6 +326,7 @@ class ExplanationStep(_Shape, frozen=True, kw_only=True):
     position_before: int | None
     position_after: int | None
     overtakings: tuple[Overtaking, ...]
+    overtakings_left_out: int = 0
 
 
 class Neighbours(Struct, frozen=True, kw_only=True):

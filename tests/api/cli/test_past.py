@@ -23,6 +23,7 @@ from api.cli.times import plain
 from api.interface.cells import harmless
 from api.interface.form import LAST_MAX
 from api.interface.windows import WINDOW_LINES_MAX
+from projections.past import explanation
 from tests.api.cli.conftest import Tallybook
 from tests.api.service import Client, Season, create_ranking, deltas, listed, register
 from tests.api.test_long import append, crowd
@@ -394,6 +395,20 @@ async def test_of_many_who_are_passed_at_once_the_nearest_are_named(tallybook: T
     assert last.splitlines() == [*told, "    And 1 more."]
     told_in_full = await tallybook.json("explain", client.tournament, ranking, "P1")
     assert len(told_in_full["steps"][-1]["overtakings"]) == 11
+
+
+async def test_a_step_that_leaves_overtakings_out_says_how_many(
+    tallybook: Tallybook, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explanation, "OVERTAKINGS_MAX", 3)
+    ranking, _ = await of_a_dozen(client)
+    said = await tallybook.done("explain", client.tournament, ranking, "P1")
+    assert " times; 8 more overtakings are not told." in said
+    *_, last = said.partition("+20 by a free modification. Total 0 → 20, 12th → 1st.\n")
+    told = [f"    P1 passed P{number}, 20 to {number - 1}." for number in (10, 11, 12)]
+    assert last.splitlines() == [*told, "    And 8 more."]
+    step = (await tallybook.json("explain", client.tournament, ranking, "P1"))["steps"][-1]
+    assert (len(step["overtakings"]), step["overtakings_left_out"]) == (3, 8)
 
 
 async def test_of_many_steps_those_in_which_only_others_moved_are_told_together(
