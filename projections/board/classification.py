@@ -104,13 +104,17 @@ def classified(
     decided_by: int | None = None,
     sums_max: int | None = None,
 ) -> Generator[None, None, "ClassifiedGroup"]:
-    """The lines of a group, which stands in the order of enrolment, with pauses for the turns of others.
+    """The lines of a group, which stands in the order of enrolment, with pauses for the turns of others. Nobody may
+    change the group meanwhile.
 
-    `after`: the group is equal in so many criteria already, all of them without `best` and `among`. `above`: so many
-    lines stand above it. `decided_by`: of its first line. Raises TooMuchWork if it would look at more than `sums_max`
-    sums.
+    `after`: it is equal in so many criteria already, all of them without `best` and `among`. `above`: so many lines
+    stand above it. `decided_by`: of its first line. Raises TooMuchWork if it would look at more than `sums_max` sums.
     """
-    return (yield from _Classifying(counted, criteria, group, sums_max).group(after, above, decided_by))
+    members, rest = array("q"), iter(group)
+    while run := list(islice(rest, _STEP_SORTED)):
+        members.extend(run)
+        yield
+    return (yield from _Classifying(counted, criteria, members, sums_max).group(after, above, decided_by))
 
 
 class ClassifiedGroup:
@@ -197,12 +201,12 @@ _STEP_SUMS: Final = 1_000
 
 class _Classifying:
     def __init__(
-        self, counted: Counted, criteria: Items[Criterion], group: Iterable[CompetitorId], sums_max: int | None
+        self, counted: Counted, criteria: Items[Criterion], members: "array[int]", sums_max: int | None
     ) -> None:
         self._counted = counted
         self._criteria = criteria
         self._sums_max = self._sums_left = sums_max
-        self._group = ClassifiedGroup(array("q", group), len(criteria))
+        self._group = ClassifiedGroup(members, len(criteria))
 
     def group(self, after: int, above: int, decided_by: int | None) -> Generator[None, None, ClassifiedGroup]:
         group = self._group
@@ -230,6 +234,7 @@ class _Classifying:
             yield
         for _ in self._criteria:
             group.values.append(array("q", bytes(8 * len(group))))
+            yield
         for number, criterion in enumerate(self._criteria[:after]):
             for member, competitor_id in enumerate(group.competitor_ids):
                 self._give(number, member, self._counted.total(criterion.unity_id, CompetitorId(competitor_id)))

@@ -27,8 +27,8 @@ from projections.board.classification import (
     in_force,
     leading,
 )
-from projections.board.enrolment import Enrolment
-from projections.board.order import PLACE_BITS, OrderedLines
+from projections.board.enrolment import Enrolment, HeldList
+from projections.board.order import PLACE_BITS, HeldLines, OrderedLines
 from projections.board.sub_table import SOUGHT_AT_ONCE_MAX
 
 CLASSIFIED_SUMS_MAX: Final = 10_000_000
@@ -42,7 +42,7 @@ class _Level(Struct, frozen=True):
     """Those who are level in the leading criteria: who they are, in the order of enrolment; how many lines are above;
     and what parts the first of them from the line above and below."""
 
-    competitor_ids: Items[CompetitorId]
+    competitor_ids: Items[CompetitorId] | HeldList | HeldLines
     above: int
     decided_by: int | None
     parted_below_by: int | None
@@ -272,7 +272,7 @@ class ClassifiedLines:
     def _levels(self, start: int, stop: int) -> Generator[_Level, None, None]:
         """The groups that lines between these offsets belong to. Not step by step: others would change the order."""
         if self._order is None:
-            yield _Level(self._enrolment.listed(), 0, None, None)
+            yield _Level(self._enrolment.held(), 0, None, None)
             return
         first = max(start - 1, 0)
         lines = self._order.run(first, min(stop, len(self)) + 1)  # with the one above and the one below
@@ -296,14 +296,12 @@ class ClassifiedLines:
         """All who are as good as this line."""
         assert self._order is not None
         above, end = self._order.level(line)
-        whole = end - above == len(self)
-        those = [] if whole else self._order.competitors(max(above - 1, 0), end + 1)
-        first = min(above, 1)
+        few = end - above <= _STEP_COMPETITORS
         return _Level(
-            self._enrolment.listed() if whole else those[first : first + end - above],
+            self._order.competitors(above, end) if few else self._order.held(above, end),
             above,
-            None if above == 0 else self._parting(those[0], those[1]),
-            None if end == len(self) else self._parting(those[-2], those[-1]),
+            None if above == 0 else self._parting(*self._order.competitors(above - 1, above + 1)),
+            None if end == len(self) else self._parting(*self._order.competitors(end - 1, end + 1)),
         )
 
     def _parting(self, one: CompetitorId, other: CompetitorId) -> int:

@@ -86,7 +86,7 @@ class Enrolment(Collection[CompetitorId]):
     def held(self) -> "HeldList":
         """The same for those who go through them one by one, with pauses: among a million where somebody has left, to
         make the list takes 60 ms."""
-        return HeldList(self._places[:])
+        return HeldList(self._places[:], self._enrolled)
 
     @property
     def size_bytes(self) -> int:
@@ -186,10 +186,14 @@ class Enrolment(Collection[CompetitorId]):
 
 class HeldList(Iterable[CompetitorId]):
     """The competitors of a list in their order, as they were. `places`: as those of an enrolment, which changes them no
-    more."""
+    more; `count`: of the competitors."""
 
-    def __init__(self, places: "array[int]") -> None:
+    def __init__(self, places: "array[int]", count: int) -> None:
         self._places = places
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
 
     def __iter__(self) -> Iterator[CompetitorId]:
         return (CompetitorId(competitor_id) for competitor_id in self._places if competitor_id > 0)

@@ -149,6 +149,10 @@ class OrderedLines:
         run = array("q", [places[line & _PLACE] for line in self._lines.run(start, stop)])
         return cast(Items[CompetitorId], run)
 
+    def held(self, start: int, stop: int) -> "HeldLines":
+        """The same for those who go through them one by one, with pauses: there may be a million."""
+        return HeldLines(self._lines.parts(start, stop), self._enrolment.places[:], stop - start)
+
     def in_runs(self) -> Iterator[list[Standing]]:
         """All lines, as they are when the first run is asked for."""
         lines, places, above = self._lines.copy(), self._enrolment.places[:], None
@@ -184,6 +188,21 @@ class OrderedLines:
             self.replace(line, self.line(competitor_id))
             if number % _STEP_CHANGES == 0:
                 yield
+
+
+class HeldLines(Iterable[CompetitorId]):
+    """The competitors of so many lines in their order, as they were."""
+
+    def __init__(self, lines: Items[Iterable[int]], places: Items[int], count: int) -> None:
+        self._lines = lines
+        self._places = places
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[CompetitorId]:
+        return (CompetitorId(self._places[line & _PLACE]) for part in self._lines for line in part)
 
 
 def line_of(

@@ -9,7 +9,7 @@ from array import array
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Generator, Iterable, Iterator
 from collections.abc import Sequence as Items
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, TypeAlias
 
 LEAF_MAX: Final = 1_024
@@ -149,12 +149,16 @@ class SortedIntegers:
 
     def run(self, start: int, stop: int) -> list[int]:
         """The numbers from the `start`-th to before the `stop`-th, counted from 0; fewer if the set ends before."""
+        return list(chain.from_iterable(self.parts(start, stop)))
+
+    def parts(self, start: int, stop: int) -> list[Items[int]]:
+        """The same, one part after the other: as much faster to take as there are numbers in a part."""
         number, at = self._counts.place(start)
         missing = stop - start
-        found: list[int] = []
+        found: list[Items[int]] = []
         while missing > 0 and number < len(self._leaves):
             part = self._leaves[number][at : at + missing]
-            found += part
+            found.append(part)
             missing -= len(part)
             number, at = number + 1, 0
         return found

@@ -96,7 +96,7 @@ def classified_move_steps(
 
 
 def _position_of_each(ranking: Ranking, counted: Counted) -> Generator[None, None, dict[CompetitorId, int]]:
-    listed = ranking.participants.listed()
+    listed = ranking.participants.held()
     group = yield from classified(counted, in_force(ranking), listed, sums_max=CLASSIFIED_SUMS_MAX)
     found: dict[CompetitorId, int] = {}
     for number, line in enumerate(group, start=1):
