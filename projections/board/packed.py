@@ -5,7 +5,7 @@ were added, and none is ever removed: so each has a number, from 1, and a run of
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, Generic, TypeVar, cast
 
 import msgspec
@@ -15,6 +15,9 @@ from projections.board.shards import Shards
 
 RECENT_MAX: Final = 16
 """Items that are kept unpacked, because they are often asked for again. Few, because one may be large."""
+
+_COPIED_IN_A_LOOK_UP: Final = 150
+"""So many are copied in the time that it takes to look one up."""
 
 packed: Final = msgspec.msgpack.Encoder().encode
 """An item as `Packed` keeps it."""
@@ -87,11 +90,16 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
         for item_id in self.ids(first, last):
             yield item_id, self._unpack(self.packed(item_id))
 
-    def held(self, item_ids: Iterable[_Id]) -> Iterator[tuple[_Id, _T]]:
+    def held(self, item_ids: Collection[_Id]) -> Iterator[tuple[_Id, _T]]:
         """Those of these items that are there, with their ids, as they are when this is called. Each is unpacked when
         it is its turn, and not kept so."""
-        held = [(item_id, found) for item_id in item_ids if (found := self._packed.get(item_id)) is not None]
-        return ((item_id, self._unpack(found)) for item_id, found in held)
+        found: Iterable[tuple[_Id, bytes | None]]
+        if len(item_ids) * _COPIED_IN_A_LOOK_UP < len(self):
+            found = [(item_id, self._packed.get(item_id)) for item_id in item_ids]
+        else:
+            then = self._packed.copy()
+            found = ((item_id, then.get(item_id)) for item_id in item_ids)
+        return ((item_id, self._unpack(item)) for item_id, item in found if item is not None)
 
     def is_just(self, other: "Packed[_Id, _T]") -> bool:
         """Whether both have the same items in the same order."""

@@ -1,12 +1,14 @@
 """Packed items, against a dictionary of them."""
 
 from typing import Final
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from projections.board import packed
 from projections.board.packed import RECENT_MAX, Packed
 
 
@@ -16,14 +18,14 @@ class Item(Struct, frozen=True, gc=False, array_like=True):
 
 
 ids: Final = st.integers(1, 2 * RECENT_MAX) | st.just(2**63 - 1)
-items: Final = st.builds(Item, st.text(max_size=3), st.lists(st.integers(), max_size=2).map(tuple))
+integers: Final = st.integers(-(2**63), 2**64 - 1)
+items: Final = st.builds(Item, st.text(max_size=3), st.lists(integers, max_size=2).map(tuple))
 
 
 @given(st.lists(st.tuples(ids, items), max_size=60), st.integers(-1, 40), st.integers(-1, 40))
 def test_items_are_those_that_were_set_in_the_order_of_the_first_time(
     changes: list[tuple[int, Item]], first: int, last: int
 ) -> None:
-    changes = [(n, item) for n, item in changes if all(-(2**63) <= other < 2**64 for other in item.others)]
     found, expected = Packed[int, Item](Item), dict[int, Item]()
     for number, (item_id, item) in enumerate(changes):
         assert found.get(item_id) == expected.get(item_id)
@@ -52,3 +54,18 @@ def test_items_are_those_that_were_set_in_the_order_of_the_first_time(
         found[0]
     with pytest.raises(KeyError):
         found.packed(0)
+
+
+@pytest.mark.parametrize("copied_in_a_look_up", [0, 10**9], ids=["looked up one by one", "copied"])
+@given(before=st.dictionaries(ids, items), after=st.dictionaries(ids, items), asked=st.lists(ids))
+def test_what_is_held_stays_as_it_was(
+    copied_in_a_look_up: int, before: dict[int, Item], after: dict[int, Item], asked: list[int]
+) -> None:
+    found = Packed[int, Item](Item)
+    for item_id, item in before.items():
+        found[item_id] = item
+    with patch.object(packed, "_COPIED_IN_A_LOOK_UP", copied_in_a_look_up):
+        held = found.held(asked)
+    for item_id, item in after.items():
+        found[item_id] = item
+    assert list(held) == [(item_id, before[item_id]) for item_id in asked if item_id in before]
