@@ -27,6 +27,7 @@ from engine.domain.errors import Fault, Unacceptable, Unauthenticated
 from engine.domain.terms import ID_MAX, ActorId, TournamentId, name_fault
 
 KEPT_SECONDS_MAX: Final = 4.0  # from the start of the look-up; revocation may take a second more
+RENEWED_SECONDS: Final = 3.0  # a token that is used this long after its look-up is looked up again, and nobody waits
 TOKENS_KEPT_MAX: Final = 10_000
 LOOKUPS_AT_ONCE_MAX: Final = 2  # per process, so that guesses cannot take all connections
 EXPIRES_IN_DAYS_MAX: Final = 36_500
@@ -215,19 +216,28 @@ class Guard:
 
     def _kept_token(self, digest: bytes) -> Token | None:
         token, began, epoch = self._kept.get(digest, (None, 0.0, 0))
-        fresh = self._clock() - began < KEPT_SECONDS_MAX and epoch == self._database.epoch.number
-        return token if token is not None and fresh and self._is_good(token) else None
+        age = self._clock() - began
+        fresh = age < KEPT_SECONDS_MAX and epoch == self._database.epoch.number
+        if token is None or not fresh or not self._is_good(token):
+            return None
+        if age >= RENEWED_SECONDS:
+            self._being_looked_up(digest)
+        return token
 
     def _is_good(self, token: Token) -> bool:
         return token.revoked_at is None and (token.expires_at is None or self._now() < token.expires_at)
 
     async def _looked_up(self, digest: bytes) -> Token | None:
-        """The answer of a look-up. All requests that ask meanwhile share it, and one that goes away does not end it."""
+        """The answer of a look-up. One who asks for it and goes away does not end it."""
+        return await asyncio.shield(self._being_looked_up(digest))
+
+    def _being_looked_up(self, digest: bytes) -> asyncio.Task[Token | None]:
+        """The look-up that is under way, or a new one: all requests that come meanwhile share it."""
         task = self._under_way.get(digest)
         if task is None:
             task = self._under_way[digest] = asyncio.create_task(self._look_up(digest, self._clock()))
             task.add_done_callback(lambda done: self._settle(digest, done))
-        return await asyncio.shield(task)
+        return task
 
     def _settle(self, digest: bytes, task: asyncio.Task[Token | None]) -> None:
         del self._under_way[digest]

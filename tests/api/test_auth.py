@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from api.http import auth
-from api.http.auth import BASE62, KEPT_SECONDS_MAX, SECRET_CHARACTERS, Guard, Scope, Token, well_formed
+from api.http.auth import BASE62, KEPT_SECONDS_MAX, RENEWED_SECONDS, SECRET_CHARACTERS, Guard, Scope, Token, well_formed
 from engine.database.pool import Database
 from engine.domain.errors import DatabaseUnavailable, Unacceptable, Unauthenticated
 from engine.domain.terms import ActorId, TournamentId
@@ -276,6 +276,33 @@ async def test_an_answer_is_kept_for_four_seconds(guard: Guard, turnstile: Turns
     assert guard.kept(header) is None
     assert await guard.token_of(header) == token
     assert turnstile.taken == before + 2
+
+
+async def test_for_a_token_in_use_nobody_waits_again(guard: Guard, turnstile: Turnstile, clock: Clock) -> None:
+    token, text = await made(turnstile)
+    header = f"Bearer {text}"
+    await guard.token_of(header)
+    before = turnstile.taken
+    turnstile.open.clear()
+    clock.seconds += RENEWED_SECONDS
+    assert guard.kept(header) == guard.kept(header) == token
+    await turnstile.somebody_waits.wait()
+    turnstile.open.set()
+    clock.seconds += KEPT_SECONDS_MAX - RENEWED_SECONDS
+    assert guard.kept(header) is None, "it is no older than it says"
+    assert await guard.token_of(header) == token
+    assert turnstile.taken == before + 1
+    await revoked(turnstile, token.token_id)
+    clock.seconds += RENEWED_SECONDS - 1
+    assert guard.kept(header) == token
+    await settled(guard)
+    assert guard.kept(header) is None
+
+
+async def settled(guard: Guard) -> None:
+    """Returns when all look-ups have been answered."""
+    while guard._under_way:
+        await asyncio.wait(guard._under_way.values())
 
 
 async def test_a_revoked_token_is_refused_once_its_answer_is_too_old(
