@@ -11,34 +11,25 @@ many competitions were asked for at a time.
 
 import asyncio
 import gc
-import json
 import os
 import random
-import resource
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from statistics import mean, median
 from time import perf_counter, process_time
 from typing import Final
 
 import asyncpg
-import uvloop
 
 from api.desk.desk import Desk, open_desk
 from api.service.api_process import GC_THRESHOLDS
-from benchmarks.machine import peak_rss_bytes
+from benchmarks.machine import rss_bytes
 from benchmarks.trials.beside import postgres_seconds
-from benchmarks.trials.large import measured
-from benchmarks.trials.one_ranking import SLUG, made
-from engine.database.embedded import embedded_postgres
+from benchmarks.trials.one_ranking import SLUG, loaded, run
 from engine.database.pool import open_database
 from engine.domain.commands import AddPoints
 from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, Event, RankingCreated
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
 from engine.log import log
-from projections.live import tournament
 from projections.live.tournament import LiveTournament
 
 COMPETITIONS: Final = 1_000_000
@@ -83,18 +74,12 @@ def history(competitions: int) -> list[list[Event]]:
     ]
 
 
-async def load(dsn: str) -> None:
-    async with open_database(dsn, name="trial") as database, database.connection() as connection:
-        tournament_id = await log.tournament_named(connection, SLUG)
-        assert tournament_id is not None
-        gc.freeze()
-        gc.set_threshold(*GC_THRESHOLDS)
-        before = _resident_bytes()
-        async with measured("brought into memory"):
-            live = await tournament.load(connection, tournament_id)
-        count = len(live.board.competitions)
-        taken, counted = _resident_bytes() - before, live.board.competitions.size_bytes
-        print(f"    {taken / count:.0f} bytes a competition, counted as {counted / count:.0f}")
+async def load(dsn: str, _postmaster: int) -> None:
+    before = rss_bytes(os.getpid())
+    live = await loaded(dsn)
+    count = len(live.board.competitions)
+    taken, counted = rss_bytes(os.getpid()) - before, live.board.competitions.size_bytes
+    print(f"    {taken / count:.0f} bytes a competition, counted as {counted / count:.0f}")
 
 
 class Asker:
@@ -181,26 +166,5 @@ async def _round(
     return added / seconds, own / added * 1e6, postgres / added * 1e6
 
 
-def _resident_bytes() -> int:
-    with open("/proc/self/statm", encoding="ascii") as statm:
-        return int(statm.read().split()[1]) * resource.getpagesize()
-
-
-async def main(directory: Path, competitions: int) -> None:
-    async with embedded_postgres(directory, settings={"max_wal_size": "4GB"}) as cluster:
-        await made(cluster.dsn, lambda: history(competitions))
-        for what in ("load", "points"):
-            arguments = json.dumps([what, cluster.dsn, cluster.pid])
-            subprocess.run([sys.executable, "-m", "benchmarks.trials.competitions", arguments], check=True)  # noqa: ASYNC221 - nothing else is done meanwhile
-
-
-def one(what: str, dsn: str, postmaster: int) -> None:
-    uvloop.run(load(dsn) if what == "load" else points(dsn, postmaster))
-    print(f"    at most {peak_rss_bytes(os.getpid()) / 2**20:,.0f} MiB", flush=True)
-
-
 if __name__ == "__main__":
-    if sys.argv[1].startswith("["):
-        one(*json.loads(sys.argv[1]))
-    else:
-        uvloop.run(main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else COMPETITIONS))
+    run("benchmarks.trials.competitions", COMPETITIONS, history, {"load": load, "points": points})

@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -39,6 +39,7 @@ from engine.domain.terms import OPERATOR, PARTICIPANTS_MAX, CompetitorId, Rankin
 from engine.log import log
 from engine.log.log import Appended, Block, Head, Request
 from projections.live import tournament
+from projections.live.tournament import LiveTournament
 from projections.tables.worker import Worker
 from projections.verification.all_tournaments import Plan, verify_all
 from projections.verification.progress import Difference
@@ -49,6 +50,10 @@ FIRST_ID: Final = 2**51
 RANKING: Final = RankingId(1)
 UNITY: Final = UnityId(2)
 BLOCK_EVENTS: Final = 1_000
+History = Callable[[int], list[list[Event]]]
+"""Blocks of events, for a size."""
+Measure = Callable[[str, int], Coroutine[None, None, None]]
+"""It is told the address of the database, and the process of its server."""
 
 
 def history(members: int) -> list[list[Event]]:
@@ -105,17 +110,22 @@ async def made(dsn: str, history: Callable[[], list[list[Event]]]) -> None:
     await owner.close()
 
 
-async def load(dsn: str) -> None:
+async def loaded(dsn: str) -> LiveTournament:
+    """The tournament, and prints what it takes to bring it into memory."""
     async with open_database(dsn, name="trial") as database, database.connection() as connection:
         tournament_id = await log.tournament_named(connection, SLUG)
         assert tournament_id is not None
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
         async with measured("brought into memory"):
-            await tournament.load(connection, tournament_id)
+            return await tournament.load(connection, tournament_id)
 
 
-async def verify(dsn: str) -> None:
+async def load(dsn: str, _postmaster: int) -> None:
+    await loaded(dsn)
+
+
+async def verify(dsn: str, _postmaster: int) -> None:
     async with open_database(dsn, name="trial", connections_max=2) as database:
         began_at = time.perf_counter()
         report = await verify_all(database, Plan(), on_difference=_refuse, on_events=lambda _done, _all: None)
@@ -126,21 +136,27 @@ def _refuse(difference: Difference) -> None:
     raise AssertionError(str(difference))
 
 
-async def main(directory: Path, members: int) -> None:
+def run(module: str, size: int, history: History, measures: Mapping[str, Measure]) -> None:
+    """The command line of a trial. It makes the tournament of a `history` of `size`, or the size that is given, and has
+    each of the measures taken in a process of its own, which prints the most memory that it had."""
+    if sys.argv[1].startswith("["):
+        measure, dsn, postmaster = json.loads(sys.argv[1])
+        uvloop.run(measures[measure](dsn, postmaster))
+        print(f"    at most {peak_rss_bytes(os.getpid()) / 2**20:,.0f} MiB", flush=True)
+    else:
+        given = int(sys.argv[2]) if len(sys.argv) > 2 else size
+        uvloop.run(_run_each(module, Path(sys.argv[1]), lambda: history(given), measures))
+
+
+async def _run_each(
+    module: str, directory: Path, history: Callable[[], list[list[Event]]], measures: Iterable[str]
+) -> None:
     async with embedded_postgres(directory, settings={"max_wal_size": "4GB"}) as cluster:
-        await made(cluster.dsn, lambda: history(members))
-        for what in ("load", "verify"):
-            arguments = json.dumps([what, cluster.dsn])
-            subprocess.run([sys.executable, "-m", "benchmarks.trials.one_ranking", arguments], check=True)  # noqa: ASYNC221 - nothing else is done meanwhile
-
-
-def one(what: str, dsn: str) -> None:
-    uvloop.run({"load": load, "verify": verify}[what](dsn))
-    print(f"    at most {peak_rss_bytes(os.getpid()) / 2**20:,.0f} MiB", flush=True)
+        await made(cluster.dsn, history)
+        for measure in measures:
+            arguments = json.dumps([measure, cluster.dsn, cluster.pid])
+            subprocess.run([sys.executable, "-m", module, arguments], check=True)  # noqa: ASYNC221 - nothing else is done meanwhile
 
 
 if __name__ == "__main__":
-    if sys.argv[1].startswith("["):
-        one(*json.loads(sys.argv[1]))
-    else:
-        uvloop.run(main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else MEMBERS))
+    run("benchmarks.trials.one_ranking", MEMBERS, history, {"load": load, "verify": verify})

@@ -86,12 +86,13 @@ def test_steps_are_what_a_recount_finds_wherever_they_begin(log: list[Recorded],
         assert (step.recorded, step.before, step.after) == (recorded, was, is_)
         assert step.delta == (sum(hers) if hers else None)
         assert was.total + (step.delta or 0) == is_.total
-        assert {told(overtaking) for overtaking in step.overtakings} <= passed
-        assert len(step.overtakings) + step.overtakings_left_out == len(passed)
+        those_told = {told(overtaking) for overtaking in step.overtakings}
+        assert len(those_told) == len(step.overtakings) == len(passed) - step.overtakings_left_out
+        assert those_told <= passed
         totals = after.rankings[ranking_id].unities[unity_id].totals if points else {}
         if step.overtakings_left_out:
             moved = {d.competitor_id for d in event.deltas if d.unity_id == unity_id}  # type: ignore[union-attr]
-            assert {pair for pair in passed if moved & {pair[0], pair[1]} - {her}} <= set(map(told, step.overtakings))
+            assert {pair for pair in passed if moved & {pair[0], pair[1]} - {her}} <= those_told
             still = [abs(o.who_total - o.whom_total) for o in step.overtakings if not moved & {o.who, o.whom} - {her}]
             everybody = {other for pair in passed for other in pair[:2]} - {her} - moved
             assert sorted(still) == sorted(abs(totals.get(o, 0) - is_.total) for o in everybody)[:most]
