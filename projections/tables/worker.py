@@ -92,7 +92,7 @@ class Worker:
         self._hinted: set[TournamentId] = set()
         self._known: set[TournamentId] = set()
         self._something = asyncio.Event()
-        self._polled_at = 0.0
+        self._look_due_at = 0.0  # on the monotonic clock, which may have begun a moment ago; 0: at once
         self._sweep = Sweep()
 
     async def run(self) -> None:
@@ -131,13 +131,13 @@ class Worker:
         finds. Returns when hints are lost."""
         async with self._database.connection() as connection:
             self._sweep = await Sweep.anywhere(connection)
-        self._polled_at = 0.0
+        self._look_due_at = 0.0
         while not is_lost(listener):
             began_at = time.monotonic()
-            if began_at >= self._polled_at + WORKER_POLL_SECONDS:
+            if began_at >= self._look_due_at:
                 self._hinted.update(await self._look())
             if not self._hinted:
-                await self._wait(self._polled_at + WORKER_POLL_SECONDS - time.monotonic())
+                await self._wait(self._look_due_at - time.monotonic())
                 continue
             left = await self._round(listener)
             if self._outdated and not self._replacing:
@@ -204,7 +204,7 @@ class Worker:
                 found = await self._sweep.look(connection)
             if known:
                 found += await tables.behind(connection, known, stopped_seconds=STOPPED_RETRY_SECONDS)
-        self._polled_at = 0.0 if self._sweep.hurried else time.monotonic()
+        self._look_due_at = 0.0 if self._sweep.hurried else time.monotonic() + WORKER_POLL_SECONDS
         return found
 
     @asynccontextmanager
@@ -227,7 +227,7 @@ class Worker:
 
     def _look_everywhere(self) -> None:
         self._sweep.hurry()
-        self._polled_at = 0.0
+        self._look_due_at = 0.0
         self._something.set()
 
     # ── One batch ───────────────────────────────────────────────────────────────────────────────────────
