@@ -11,7 +11,7 @@ from engine.domain.errors import Unacceptable
 from engine.domain.terms import OPERATOR, Sequence, TournamentId, name_fault
 from engine.log import log
 
-SLUG_CHARACTERS_MAX: Final = 100
+STEM_CHARACTERS_MAX: Final = 100
 SLUG_ATTEMPTS_MAX: Final = 1_000
 
 
@@ -39,7 +39,7 @@ async def open_tournament(desk: Desk, name: str) -> log.RegistryEntry:
     fault = name_fault(name)
     if fault:
         raise Unacceptable(f"The name {fault}.")
-    stem = slugify(name, max_length=SLUG_CHARACTERS_MAX)
+    stem = slugify(name, max_length=STEM_CHARACTERS_MAX)
     if not stem:
         raise Unacceptable("This name has no letters or digits to make a slug from; use some.")
     tournament_id = TournamentId(await desk.new_id())

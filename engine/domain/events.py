@@ -14,6 +14,7 @@ from engine.domain.terms import (
     BEST_MAX,
     CRITERIA_MAX,
     DELTA_MAX,
+    ID_MAX,
     SET_ASIDE_MAX,
     ActorId,
     CompetitionId,
@@ -24,7 +25,13 @@ from engine.domain.terms import (
     UnityId,
 )
 
-Result = str | dict[CompetitorId, str]
+_ID: Final = Meta(ge=1, le=ID_MAX)
+_Competitor = Annotated[CompetitorId, _ID]
+_Competition = Annotated[CompetitionId, _ID]
+_Ranking = Annotated[RankingId, _ID]
+_Unity = Annotated[UnityId, _ID]
+
+Result = str | dict[_Competitor, str]
 """The score of a competition. With more than two participants, the performance of each."""
 
 
@@ -57,11 +64,11 @@ class TournamentOpened(EventBase, frozen=True, kw_only=True):
 class CompetitorRegistered(EventBase, frozen=True, kw_only=True):
     tag = "CompetitorRegistered"
     creates = ("competitor_id",)
-    competitor_id: CompetitorId
+    competitor_id: _Competitor
     name: str
     tags: tuple[str, ...] = ()
     color: str = COLOR_DEFAULT
-    parent_id: CompetitorId | None = None
+    parent_id: _Competitor | None = None
 
 
 class CompetitorChanged(EventBase, frozen=True, kw_only=True):
@@ -69,11 +76,11 @@ class CompetitorChanged(EventBase, frozen=True, kw_only=True):
 
     tag = "CompetitorChanged"
     structural = True
-    competitor_id: CompetitorId
+    competitor_id: _Competitor
     name: str | None = None
     tags: tuple[str, ...] | None = None
     color: str | None = None
-    parent_id: CompetitorId | None = None
+    parent_id: _Competitor | None = None
 
 
 class CompetitionAdded(EventBase, frozen=True, kw_only=True):
@@ -81,22 +88,22 @@ class CompetitionAdded(EventBase, frozen=True, kw_only=True):
 
     tag = "CompetitionAdded"
     creates = ("competition_id",)
-    competition_id: CompetitionId
-    group_id: int
+    competition_id: _Competition
+    group_id: Annotated[int, Meta(ge=-ID_MAX - 1, le=ID_MAX)]
     started_at: datetime | None = None
     location: str = ""
-    participants: tuple[CompetitorId, ...] = ()
+    participants: tuple[_Competitor, ...] = ()
     result: Result | None = None
-    winner_id: CompetitorId | None = None
+    winner_id: _Competitor | None = None
 
 
 class CompetitionChanged(EventBase, frozen=True, kw_only=True):
     tag = "CompetitionChanged"
-    competition_id: CompetitionId
+    competition_id: _Competition
     started_at: datetime | None = None
     location: str | None = None
     result: Result | None = None
-    winner_id: CompetitorId | None = None
+    winner_id: _Competitor | None = None
 
 
 class RankingCreated(EventBase, frozen=True, kw_only=True):
@@ -105,10 +112,10 @@ class RankingCreated(EventBase, frozen=True, kw_only=True):
     tag = "RankingCreated"
     structural = True
     creates = ("ranking_id", "main_unity_id")
-    ranking_id: RankingId
+    ranking_id: _Ranking
     name: str
-    participants: tuple[CompetitorId, ...]
-    main_unity_id: UnityId
+    participants: tuple[_Competitor, ...]
+    main_unity_id: _Unity
     main_unity_name: str
     description: str | None = None
 
@@ -118,8 +125,8 @@ class RankingModified(EventBase, frozen=True, kw_only=True):
 
     tag = "RankingModified"
     structural = True
-    ranking_id: RankingId
-    participants: tuple[CompetitorId, ...]
+    ranking_id: _Ranking
+    participants: tuple[_Competitor, ...]
     main_unity_name: str
     name: str | None = None
     description: str | None | UnsetType = UNSET
@@ -131,7 +138,7 @@ class RankingInformationChanged(EventBase, frozen=True, kw_only=True):
 
     tag = "RankingInformationChanged"
     structural = True
-    ranking_id: RankingId
+    ranking_id: _Ranking
     name: str | None = None
     description: str | None | UnsetType = UNSET
 
@@ -142,9 +149,9 @@ class ParticipantsChanged(EventBase, frozen=True, kw_only=True):
 
     tag = "ParticipantsChanged"
     structural = True
-    ranking_id: RankingId
-    added: tuple[CompetitorId, ...] = ()
-    removed: tuple[CompetitorId, ...] = ()
+    ranking_id: _Ranking
+    added: tuple[_Competitor, ...] = ()
+    removed: tuple[_Competitor, ...] = ()
 
 
 class UnityAdded(EventBase, frozen=True, kw_only=True):
@@ -153,8 +160,8 @@ class UnityAdded(EventBase, frozen=True, kw_only=True):
     tag = "UnityAdded"
     structural = True
     creates = ("unity_id",)
-    ranking_id: RankingId
-    unity_id: UnityId
+    ranking_id: _Ranking
+    unity_id: _Unity
     name: str
     sort: Sort = Sort.DESC
 
@@ -164,8 +171,8 @@ class UnityChanged(EventBase, frozen=True, kw_only=True):
 
     tag = "UnityChanged"
     structural = True
-    ranking_id: RankingId
-    unity_id: UnityId
+    ranking_id: _Ranking
+    unity_id: _Unity
     name: str | None = None
     sort: Sort | None = None
 
@@ -178,7 +185,7 @@ class Criterion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
     `projections/board/classification.py`.
     """
 
-    unity_id: UnityId
+    unity_id: _Unity
     best: Annotated[int, Meta(ge=1, le=BEST_MAX)] | None = None
     among: Literal["tied"] | None = None
 
@@ -189,15 +196,15 @@ class ClassificationDeclared(EventBase, frozen=True, kw_only=True):
 
     tag = "ClassificationDeclared"
     structural = True
-    ranking_id: RankingId
+    ranking_id: _Ranking
     criteria: Annotated[tuple[Criterion, ...], Meta(max_length=CRITERIA_MAX)] = ()
 
 
 class Delta(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """A signed integer credited to one competitor in one unity."""
 
-    competitor_id: CompetitorId
-    unity_id: UnityId
+    competitor_id: _Competitor
+    unity_id: _Unity
     amount: Annotated[int, Meta(ge=-DELTA_MAX, le=DELTA_MAX)]
 
 
@@ -205,9 +212,9 @@ class PointsAdded(EventBase, frozen=True, kw_only=True):
     """`competition_id` None: a free modification. `reason` says in words what they are for; None: nothing was said."""
 
     tag = "PointsAdded"
-    ranking_id: RankingId
+    ranking_id: _Ranking
     deltas: tuple[Delta, ...]
-    competition_id: CompetitionId | None = None
+    competition_id: _Competition | None = None
     reason: str | None = None
 
 
@@ -216,9 +223,9 @@ class PointsReversed(EventBase, frozen=True, kw_only=True):
     competition caused, or an earlier reversal. It follows its voiding or unvoiding in the same block."""
 
     tag = "PointsReversed"
-    ranking_id: RankingId
+    ranking_id: _Ranking
     deltas: tuple[Delta, ...]
-    competition_id: CompetitionId
+    competition_id: _Competition
     reverses: Sequence
 
 
@@ -232,7 +239,7 @@ class CompetitionVoided(EventBase, frozen=True, kw_only=True):
     tag = "CompetitionVoided"
     structural = True
     exact = True
-    competition_id: CompetitionId
+    competition_id: _Competition
 
 
 class CompetitionUnvoided(EventBase, frozen=True, kw_only=True):
@@ -241,19 +248,19 @@ class CompetitionUnvoided(EventBase, frozen=True, kw_only=True):
     tag = "CompetitionUnvoided"
     structural = True
     exact = True
-    competition_id: CompetitionId
+    competition_id: _Competition
 
 
 class RankingClosed(EventBase, frozen=True, kw_only=True):
     tag = "RankingClosed"
     structural = True
-    ranking_id: RankingId
+    ranking_id: _Ranking
 
 
 class RankingReopened(EventBase, frozen=True, kw_only=True):
     tag = "RankingReopened"
     structural = True
-    ranking_id: RankingId
+    ranking_id: _Ranking
 
 
 class TournamentPublished(EventBase, frozen=True, kw_only=True):

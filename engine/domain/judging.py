@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Literal, Protocol, TypeVar, assert_never
 
 import msgspec
@@ -122,13 +122,15 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
         case commands.AddPointsToRankings():
             return _add_points_to_rankings(state, command)
         case commands.RegisterCompetitor():
-            return (_register_competitor(state, command),)
+            _refuse_beyond(state.competitors, COMPETITORS_MAX, "This tournament", "competitors")
+            return (register_competitor(state, command),)
         case commands.RegisterCompetitors():
             return _register_competitors(state, command)
         case commands.ChangeCompetitor():
             return (_change_competitor(state, command),)
         case commands.AddCompetition():
-            return (_add_competition(state, command),)
+            _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions")
+            return (add_competition(state, command),)
         case commands.AddCompetitions():
             return _add_competitions(state, command)
         case commands.ChangeCompetition():
@@ -166,19 +168,24 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
 
 
 def _add_points(state: State, command: commands.AddPoints) -> Event:
-    ranking = _open_ranking(state, command.ranking_id)
-    if len(command.deltas) > DELTAS_MAX:
-        raise _unacceptable([Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")])
-    faults = [*_delta_faults(ranking, command.deltas), *_cause_faults(state, command.competition_id)]
-    if command.reason is not None:  # hardly ever, and nothing is judged as often as points
-        faults += _name_faults("reason", command.reason)
-    _refuse_if_any(faults)
+    refuse_points(state, command)
     return events.PointsAdded(
         ranking_id=command.ranking_id,
         deltas=command.deltas,
         competition_id=command.competition_id,
         reason=_stripped(command.reason),
     )
+
+
+def refuse_points(state: State, points: commands.AddPoints | events.PointsAdded) -> None:
+    """Raises a Refusal, as `decide` does, if these points cannot be given in `state`."""
+    ranking = _open_ranking(state, points.ranking_id)
+    if len(points.deltas) > DELTAS_MAX:
+        raise _unacceptable([Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")])
+    faults = [*_delta_faults(ranking, points.deltas), *_cause_faults(state, points.competition_id)]
+    if points.reason is not None:  # hardly ever, and nothing is judged as often as points
+        faults += _name_faults("reason", points.reason)
+    _refuse_if_any(faults)
 
 
 def _add_points_to_rankings(state: State, command: commands.AddPointsToRankings) -> tuple[Event, ...]:
@@ -242,11 +249,11 @@ def _cause_faults(state: State, competition_id: CompetitionId | None) -> list[Fa
 def _register_competitors(state: State, command: commands.RegisterCompetitors) -> tuple[Event, ...]:
     _refuse_beyond(state.competitors, COMPETITORS_MAX, "This tournament", "competitors", more=len(command.items))
     _refuse_taken_twice([item.competitor_id for item in command.items])
-    return _each(command.items, lambda item: _register_competitor(state, item))
+    return _each(command.items, lambda item: register_competitor(state, item))
 
 
-def _register_competitor(state: State, command: commands.RegisterCompetitor) -> Event:
-    _refuse_beyond(state.competitors, COMPETITORS_MAX, "This tournament", "competitors")
+def register_competitor(state: State, command: commands.RegisterCompetitor) -> Event:
+    """As `decide`, however many competitors there are."""
     tags = _all_stripped(command.tags)
     faults = [
         *_name_faults("name", command.name),
@@ -290,14 +297,15 @@ def _add_competitions(state: State, command: commands.AddCompetitions) -> tuple[
     _refuse_taken_twice([item.competition_id for item in command.items])
     if sum([len(item.participants) for item in command.items]) > PARTICIPANTS_MAX:
         raise _unacceptable([Fault("items", f"must name at most {PARTICIPANTS_MAX} participants in all")])
-    return _each(command.items, lambda item: _add_competition(state, item))
+    return _each(command.items, lambda item: add_competition(state, item))
 
 
-def _add_competition(state: State, command: commands.AddCompetition) -> Event:
-    _refuse_beyond(state.competitions, COMPETITIONS_MAX, "This tournament", "competitions")
+def add_competition(state: State, command: commands.AddCompetition) -> Event:
+    """As `decide`, however many competitions there are."""
     result, result_faults = _result(command.result, command.participants)
     faults = [
         *_participant_faults(state, command.participants),
+        *_time_faults(command.started_at),
         *_location_faults(command.location),
         *result_faults,
         *_winner_faults(command.winner_id, command.participants),
@@ -319,6 +327,7 @@ def _change_competition(state: State, command: commands.ChangeCompetition) -> Ev
     participants = existing(state.competitions, "competition", command.competition_id).participants
     result, result_faults = _result(command.result, participants)
     faults = [
+        *_time_faults(command.started_at),
         *_location_faults(command.location),
         *result_faults,
         *_winner_faults(command.winner_id, participants),
@@ -658,6 +667,11 @@ def _description_faults(description: str | None) -> list[Fault]:
     return [Fault("description", fault)] if fault else []
 
 
+def _time_faults(started_at: datetime | None) -> list[Fault]:
+    in_utc = started_at is None or started_at.utcoffset() == timedelta()
+    return [] if in_utc else [Fault("started_at", "must be in UTC")]
+
+
 def _location_faults(location: str | None) -> list[Fault]:
     return _name_faults("location", location) if location else []
 
@@ -696,7 +710,7 @@ def _circle_faults(state: State, competitor_id: CompetitorId, parent_id: Competi
 def _self_and_ancestors(state: State, competitor_id: CompetitorId | None) -> set[CompetitorId]:
     """`competitor_id` and all its ancestors."""
     line: set[CompetitorId] = set()
-    while competitor_id is not None:
+    while competitor_id is not None and competitor_id not in line:  # a forged log may hold a circle
         line.add(competitor_id)
         competitor_id = state.competitors[competitor_id].parent_id
     return line

@@ -3,6 +3,7 @@
 Pure. A limit stands here if a decision depends on it. Limits of transport stand where they are enforced.
 """
 
+import re
 import unicodedata
 from enum import StrEnum
 from typing import Final, NewType
@@ -28,6 +29,8 @@ class Sort(StrEnum):
 
 NAME_CHARACTERS_MAX: Final = 255
 DESCRIPTION_CHARACTERS_MAX: Final = 10_000
+SLUG_CHARACTERS_MAX: Final = 106
+"""A name gives 100, and a number that tells apart tournaments of one name up to six more."""
 TAGS_MAX: Final = 100
 PARTICIPANTS_MAX: Final = 10_000
 """Participants that one request names."""
@@ -40,6 +43,8 @@ COMPETITIONS_MAX: Final = 1_000_000
 RANKINGS_MAX: Final = 1_000
 """Competitors, competitions and rankings of one tournament. The first two may exceed their limits by a few if several
 are accepted at the same moment."""
+EXCESS_MAX: Final = 100_000
+"""By how much a log may exceed COMPETITORS_MAX and COMPETITIONS_MAX: a block of each of several processes."""
 UNITIES_MAX: Final = 100
 """Unities of one ranking."""
 CRITERIA_MAX: Final = 20
@@ -75,11 +80,28 @@ def description_fault(text: str) -> str | None:
     return _control_fault(text, allowed="\n\r\t")
 
 
+def slug_fault(slug: str) -> str | None:
+    """What is wrong with `slug` as the name of a tournament in paths, or None."""
+    if not _SLUG.fullmatch(slug):
+        return "must be lower-case letters and digits, in words joined by single hyphens"
+    if len(slug) > SLUG_CHARACTERS_MAX:
+        return f"must have at most {SLUG_CHARACTERS_MAX} characters"
+    return None
+
+
+_SLUG: Final = re.compile("[a-z0-9]+(-[a-z0-9]+)*")
+# Characters that reorder the text around them, in tables and terminals too (Unicode Standard Annex 9, section 2).
+_REORDERING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# Cc: control characters. Cs: lone surrogates, which no UTF-8 can hold. Zl, Zp: separators of lines and paragraphs.
+_CONTROLS: Final = ("Cc", "Cs", "Zl", "Zp")
+
+
 def _control_fault(text: str, *, allowed: str) -> str | None:
     if text.isascii() and text.isprintable():
         return None
     for character in text:
-        # Cc: control characters. Cs: lone surrogates, which no UTF-8 can hold.
-        if unicodedata.category(character) in ("Cc", "Cs") and character not in allowed:
+        if character in allowed:
+            continue
+        if unicodedata.category(character) in _CONTROLS or character in _REORDERING:
             return f"must not contain the control character U+{ord(character):04X}"
     return None

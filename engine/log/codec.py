@@ -35,6 +35,11 @@ def encode(event: Event) -> tuple[str, str]:
     return _TAGS[type(event)], _ENCODER.encode(event).decode()
 
 
+def body_of(event: Event) -> str:
+    """The stored body of `event`."""
+    return _ENCODER.encode(event).decode()
+
+
 def encode_lines(events: Items[Event]) -> tuple[list[str], str]:
     """The stored tag of each event, and their stored bodies with line feeds between them: no body has one in it."""
     return [_TAGS[type(event)] for event in events], _ENCODER.encode_lines(events)[:-1].decode()

@@ -62,25 +62,6 @@ class Publication(Struct, frozen=True, kw_only=True, gc=False):
             case _:
                 assert_never(event)
 
-    def fault(self, sequence: Sequence, event: PublicationEvent) -> str | None:
-        """What is wrong with an event of this sequence, which is to be folded next. None: nothing; it is as judging has
-        it."""
-        head = Sequence(sequence - 1)
-        match event:
-            case events.TournamentPublished() if self.published:
-                return "publishes what is published already"
-            case events.TournamentUnpublished() if not self.published:
-                return "unpublishes what is not published"
-            case events.PublicationFrozen() if self.frozen_at is not None:
-                return f"freezes what is frozen at {self.frozen_at} already"
-            case events.PublicationFrozen() if not self.seen(head) <= event.at <= head:
-                return f"freezes at {event.at}, which is not from {self.seen(head)} to {head}"
-            case events.PublicationRevealed() if self.frozen_at is None:
-                return "reveals what is not frozen"
-            case events.PublicationRevealed() if event.to is not None and not (self.frozen_at or 0) < event.to <= head:
-                return f"reveals up to {event.to}, which is not beyond {self.frozen_at} and up to {head}"
-        return None
-
 
 class NextRevealSearch:
     """Finds the next competition that gave points after the event `held`, and where these end. It `take`s the events

@@ -52,7 +52,6 @@ class PointsInEffect(Struct, array_like=True):
 
     count: int = 0
     sum: int = 0
-    voided: bool = False
 
 
 class Progress(Struct, kw_only=True):

@@ -6,7 +6,6 @@ holds a tournament up is a real lock of a foreign transaction.
 
 import asyncio
 import random
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, suppress
@@ -418,9 +417,8 @@ async def test_points_flow_while_another_desk_changes_the_structure(dsn: str) ->
 
 # ── One tournament that is held up, one request that is bad ─────────────────────────────────────────────
 
-HELD_UP_SECONDS_MAX: Final = 2.0
-LOCK_TIMEOUT: Final = "4s"
-"""What takes no longer than half of it has not waited for anybody's lock, also where the machine is busy."""
+LOCK_TIMEOUT: Final = "20s"
+"""Longer than a command may take: one that waited for the lock of another tournament fails."""
 
 
 @pytest.mark.parametrize("number_held", [1, appender.LANES_MAX + 2])
@@ -431,21 +429,16 @@ async def test_tournaments_whose_heads_are_held_delay_nobody_else(
     async with desk_at(dsn) as desk:
         held = [await open_arena(desk.database) for _ in range(number_held)]
         others = [await open_arena(desk.database) for _ in range(10)]
-        slowest = 0.0
 
         async def ask(arena: Arena) -> None:
-            nonlocal slowest
             for amount in range(20):
-                started_at = time.perf_counter()
                 await submit(desk, arena.tournament_id, arena.points(amount))
-                slowest = max(slowest, time.perf_counter() - started_at)
 
         async with holding_heads(dsn, [arena.tournament_id for arena in held]):
             asked = [asyncio.create_task(submit(desk, a.tournament_id, a.points(n))) for a in held for n in range(3)]
             await asyncio.gather(*(ask(arena) for arena in others))
             assert not any(task.done() for task in asked)
         await asyncio.gather(*asked)
-        assert slowest < HELD_UP_SECONDS_MAX
         assert [await amounts_of(desk, arena) for arena in held] == [[0, 1, 2]] * number_held
         assert [await amounts_of(desk, arena) for arena in others] == [list(range(20))] * 10
 
@@ -572,9 +565,7 @@ async def test_a_full_desk_takes_no_more_and_keeps_nothing_of_what_it_turned_awa
         await asyncio.gather(*taken)
         await submit(desk, arena.tournament_id, arena.points(3))
         assert await amounts_of(desk, arena) == [1, 2, 3]
-        started_at = time.monotonic()
-        await desk.close()
-        assert time.monotonic() - started_at < 1
+        await until(lambda: not desk._working)
 
 
 async def test_a_closing_desk_settles_what_it_took_and_takes_no_more(dsn: str, owner: asyncpg.Connection) -> None:

@@ -15,6 +15,7 @@ from engine.domain.commands import Command
 from engine.domain.errors import Conflict, Fault, IdTaken, NotFound, Refusal, Unacceptable
 from engine.domain.events import Criterion, Delta, Event
 from engine.domain.judging import decide
+from engine.domain.rejudging import impossible
 from engine.domain.terms import (
     BEST_MAX,
     COMPETITIONS_MAX,
@@ -31,6 +32,7 @@ from engine.domain.terms import (
     REVERSED_LINES_MAX,
     TAGS_MAX,
     UNITIES_MAX,
+    Sequence,
     Sort,
     UnityId,
 )
@@ -1148,7 +1150,7 @@ NOT_PUBLISHING: Final[dict[str, tuple[Publication, Command, type[Refusal], str]]
 @pytest.mark.parametrize(("given_", "when", "then"), PUBLISHING.values(), ids=PUBLISHING.keys())
 def test_what_the_public_sees_may_be(given_: Publication, when: Command, then: Event) -> None:
     assert decide(Board(publication=given_), when) == (then,)
-    assert given_.fault(HEAD + 1, then) is None
+    assert impossible(Board(publication=given_), Sequence(HEAD + 1), then) is None
 
 
 @pytest.mark.parametrize(("given_", "when", "why", "said"), NOT_PUBLISHING.values(), ids=NOT_PUBLISHING.keys())

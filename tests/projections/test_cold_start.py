@@ -38,6 +38,7 @@ BLOCK_REQUESTS = 500
 COMPETITORS = 20
 
 
+@pytest.mark.long
 async def test_the_first_read_of_a_tournament_with_200_000_events_takes_well_under_a_second(
     database: Database, desk: Desk, tournament_id: TournamentId
 ) -> None:

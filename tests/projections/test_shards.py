@@ -101,6 +101,7 @@ def enrolled() -> Iterator[Enrolment]:
         yield made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [packed, enrolled])
 async def test_no_step_of_growing_to_a_million_or_of_being_freed_is_long(make: Callable[[], Iterator[object]]) -> None:
     """One dictionary of a million makes room in some 20 ms, and is freed in as many."""

@@ -614,15 +614,15 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
     ),
     "points for what is voided": (
         lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (of_duel(a, 4),)],
-        {(12, "event.body"): "gives points to competition 900, which is voided"},
+        {(12, "event.body"): "could not be made: competition_id competition 900 is voided"},
     ),
     "what is voided already": (
         lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (VOIDED, back(a, 10, 5), back(a, 11, 7))],
-        {(12, "event.body"): "names competition 900, which is voided already"},
+        {(12, "event.body"): "could not be made: Competition 900 is voided already."},
     ),
     "what is not voided": (
         lambda a: [(UNVOIDED, back(a, 6, -5), back(a, 7, -7))],
-        {(9, "event.body"): "names competition 900, which is not voided"},
+        {(9, "event.body"): "could not be made: Competition 900 is not voided."},
     ),
 }
 """What follows event 8, and the differences that are to be found."""
@@ -699,13 +699,13 @@ async def test_an_id_that_is_created_twice_is_found(database: Database, owner: a
             RankingCreated(
                 ranking_id=ranking, name="R", participants=(ann,), main_unity_id=UnityId(901), main_unity_name="P"
             ),
-            f"ranking {ranking}",
+            f"ranking {ranking}, main_unity 901",
         ),
     ]
     expected = {}
     for event, what in again:
         sequence = (await record(owner, arena.tournament_id, event)).last_sequence
-        expected[sequence] = f"creates {what}, which exists"
+        expected[sequence] = f"could not be made: {what}: an id that exists"
     said = {d.sequence: d.message for d in (await verified(database)).differences if d.field == "event.body"}
     assert said == expected
 

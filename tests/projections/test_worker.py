@@ -126,9 +126,7 @@ async def test_a_tournament_that_another_worker_has_claimed_is_left_to_it(
     await add(owner, other, 1)
     claim = "SELECT 1 FROM checkpoint WHERE tournament_id = $1 FOR UPDATE"
     async with holding(dsn, claim, claimed.tournament_id):
-        started_at = time.monotonic()
-        assert await Worker(database).catch_up() == 1
-        assert time.monotonic() - started_at < 0.4  # nobody's lock was waited for
+        assert await Worker(database).catch_up() == 1  # a wait for the lock would end as an error
         assert not await are_up_to_date(owner, claimed)
         assert await are_up_to_date(owner, other)
     assert await Worker(database).catch_up() == 1
@@ -550,7 +548,21 @@ async def test_a_hint_of_what_does_not_exist_does_no_harm(
     assert await owner.fetchval("SELECT count(*) FROM checkpoint") == 1
 
 
-async def test_hints_gather_between_rounds_and_one_after_a_quiet_time_does_not_wait(
+async def test_a_hint_after_a_quiet_time_does_not_wait(
+    database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
+    monkeypatch.setattr(worker_module, "WORKER_ROUND_SECONDS_MIN", NEVER_SECONDS)
+    arena = await open_arena(database)
+    await Worker(database).catch_up()
+    async with working(database):
+        await until(lambda: owner.fetchval(_LISTENERS))
+        await add(owner, arena, 1)
+        await owner.execute("SELECT pg_notify($1, $2)", CHANNEL, str(arena.tournament_id))
+        await until(lambda: are_up_to_date(owner, arena))
+
+
+async def test_hints_gather_between_rounds(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
@@ -565,9 +577,6 @@ async def test_hints_gather_between_rounds_and_one_after_a_quiet_time_does_not_w
             for _ in range(100):
                 await add(owner, arena, 1)
                 await owner.execute("SELECT pg_notify($1, $2)", CHANNEL, str(arena.tournament_id))
-                if batches(said) == []:
-                    await until(lambda: are_up_to_date(owner, arena))
-                    assert time.monotonic() - started_at < 0.8 * pause
             await until(lambda: are_up_to_date(owner, arena))
             assert len(batches(said)) <= 2 + (time.monotonic() - started_at) / pause
 

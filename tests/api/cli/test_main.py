@@ -21,7 +21,7 @@ import asyncpg
 import pytest
 
 from api.cli.main import app
-from api.cli.tournaments import SLUG_CHARACTERS_MAX
+from api.cli.tournaments import STEM_CHARACTERS_MAX
 from api.desk.desk import Desk
 from api.http import auth
 from engine.database.migrator import _CREATE_REGISTER, shipped
@@ -118,7 +118,7 @@ async def test_a_name_may_be_in_any_script_and_its_slug_is_ascii(tallybook: Tall
 
 async def test_the_slug_of_a_long_name_is_cut(tallybook: Tallybook) -> None:
     slug = await tallybook.done("tournament", "create", "x" * NAME_CHARACTERS_MAX)
-    assert slug == "x" * SLUG_CHARACTERS_MAX
+    assert slug == "x" * STEM_CHARACTERS_MAX
 
 
 @pytest.mark.parametrize("name", ["🏆", "!?", "—", ""])

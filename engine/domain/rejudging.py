@@ -1,0 +1,125 @@
+"""Whether an event of a log could have been made: events are judged once more, by the rules that judged the commands.
+
+    impossible(state, sequence, event) → why not, or None
+
+Pure. There is one statement of the rules, `judging.decide`. From an event follows the command that it came from. If
+`decide` makes another event of that command, or refuses it, then no process of ours has recorded this event. Only the
+event itself is judged here, by the state before it; what a voiding must reverse is checked where logs are verified
+(`projections/verification/block_checks.py`).
+
+RULES is the version of the rules. Each block holds the version that it was judged by (the column `rules`). A rule that
+becomes stricter raises RULES and holds for blocks of the new version only, so that no older log becomes wrong.
+"""
+
+from collections.abc import Collection
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from engine.domain import commands, events
+from engine.domain.commands import Command
+from engine.domain.errors import Conflict, IdTaken, Refusal
+from engine.domain.events import Event
+from engine.domain.judging import State, add_competition, decide, refuse_points, register_competitor
+from engine.domain.terms import COMPETITIONS_MAX, COMPETITORS_MAX, EXCESS_MAX, Sequence, name_fault, slug_fault
+
+RULES: Final = 1
+
+_C = TypeVar("_C", bound=Command)
+
+# A command has the fields of the event that it leads to, under the same names.
+_COMMANDS: Final[dict[type[Event], type[Any]]] = {
+    events.CompetitorChanged: commands.ChangeCompetitor,
+    events.CompetitionChanged: commands.ChangeCompetition,
+    events.RankingCreated: commands.CreateRanking,
+    events.RankingModified: commands.ModifyRanking,
+    events.RankingInformationChanged: commands.ChangeRankingInformation,
+    events.ParticipantsChanged: commands.ChangeParticipants,
+    events.UnityAdded: commands.AddUnity,
+    events.UnityChanged: commands.ChangeUnity,
+    events.ClassificationDeclared: commands.DeclareClassification,
+    events.PointsAdded: commands.AddPoints,
+    events.RankingClosed: commands.CloseRanking,
+    events.RankingReopened: commands.ReopenRanking,
+}
+
+
+def impossible(state: State, sequence: Sequence, event: Event) -> str | None:
+    """Why `event` cannot have been made in `state`, as the event `sequence`. None: it can."""
+    try:
+        decided = _decided(state, sequence, event)
+    except IdTaken:
+        created = ", ".join(f"{name.removesuffix('_id')} {getattr(event, name)}" for name in event.creates)
+        return f"could not be made: {created}: an id that exists"
+    except Refusal as refusal:
+        faults = "; ".join(f"{fault.field} {fault.message}" for fault in refusal.faults)
+        return f"could not be made: {faults or refusal.message}"
+    return None if decided == event else "could not be made: judging would have written other values"
+
+
+def _decided(state: State, sequence: Sequence, event: Event) -> Event:
+    """What judging makes of the command that leads to `event`. Raises a Refusal, and IdTaken."""
+    match event:
+        case events.PointsAdded():  # by far the most
+            refuse_points(state, event)
+            if event.reason is None:
+                return event
+        case events.PointsReversed():
+            if (ranking := state.rankings[event.ranking_id]).closed_at is not None:
+                raise Conflict(f"Ranking {event.ranking_id} is closed.")
+            if not all(delta.unity_id in ranking.unities for delta in event.deltas):
+                raise Conflict(f"It names a unity that ranking {event.ranking_id} does not have.")
+            return event
+        case events.TournamentOpened():
+            _refuse_opening(sequence, event)
+            return event
+        case events.EventSetAside() | events.Ignored():
+            return event
+        case events.CompetitorRegistered():
+            _refuse_excess(state.competitors, COMPETITORS_MAX, "competitors")
+            return register_competitor(state, _asked(commands.RegisterCompetitor, event))
+        case events.CompetitionAdded():
+            _refuse_excess(state.competitions, COMPETITIONS_MAX, "competitions")
+            return add_competition(state, _asked(commands.AddCompetition, event))
+    return decide(state, _command(sequence, event))[0]
+
+
+def _command(sequence: Sequence, event: Event) -> Command:
+    """The command that leads to `event`, the event `sequence`."""
+    head = Sequence(sequence - 1)
+    match event:
+        case events.CompetitionVoided():
+            return commands.VoidCompetition(competition_id=event.competition_id, unreversed={})
+        case events.CompetitionUnvoided():
+            return commands.UnvoidCompetition(competition_id=event.competition_id, unreversed={})
+        case events.TournamentPublished():
+            return commands.ChangePublication(published=True)
+        case events.TournamentUnpublished():
+            return commands.ChangePublication(published=False)
+        case events.PublicationFrozen():
+            return commands.ChangePublication(freeze=event.at, head=head)
+        case events.PublicationRevealed():
+            return commands.ChangePublication(reveal="all" if event.to is None else event.to, head=head)
+        case _:
+            command: Command = _asked(_COMMANDS[type(event)], event)
+            return command
+
+
+def _asked(command: type[_C], event: Event) -> _C:
+    return command(**msgspec.structs.asdict(event))
+
+
+def _refuse_opening(sequence: Sequence, event: events.TournamentOpened) -> None:
+    if sequence != 1:
+        raise Conflict("The tournament is open already.")
+    if event.name != event.name.strip():
+        raise Conflict("The name must not begin or end with a blank.")
+    if fault := name_fault(event.name):
+        raise Conflict(f"The name {fault}.")
+    if fault := slug_fault(event.slug):
+        raise Conflict(f"The slug {fault}.")
+
+
+def _refuse_excess(those: Collection[object], most: int, what: str) -> None:
+    if len(those) >= most + EXCESS_MAX:
+        raise Conflict(f"There are {len(those):,} {what}, more than {EXCESS_MAX:,} beyond the {most:,} allowed.")
