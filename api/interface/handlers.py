@@ -71,6 +71,7 @@ from engine.domain.terms import TournamentId
 from engine.process.turns import in_turns
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
+from projections.tables.defects import Part
 
 QUERIES_KEPT_MAX: Final = 1_000
 QUERY_KEPT_CHARACTERS_MAX: Final = 50
@@ -208,6 +209,9 @@ class Handlers:
         live = await self._pin(incoming, token, tournament_id)
         try:
             yield live
+        except Exception as error:
+            self._desk.live_pool.raise_defect(live, Part.ANSWERING, error)
+            raise
         finally:
             self._desk.live_pool.unpin(live)
 
@@ -236,6 +240,9 @@ class Handlers:
                 await live.nested_sets.settle()
                 made = operation.render(live, operation.answer, question)
                 answer = made if isinstance(made, TaggedBody) else await self._outgoing.begun(made)
+            except Exception as error:
+                self._desk.live_pool.raise_defect(live, Part.ANSWERING, error)
+                raise
             finally:
                 self._desk.live_pool.unpin(live)
             return await self._compression.reply(incoming.request, answer.body, etag=answer.etag)
@@ -307,6 +314,9 @@ class Handlers:
                     await live.nested_sets.settle()
                     made = operation.whole(live, receipt.events, of_items=many is not None)
                 body = made if isinstance(made, bytes) else await self._outgoing.begun_after_all(made)
+            except Exception as error:
+                self._desk.live_pool.raise_defect(live, Part.ANSWERING, error)
+                raise
             finally:
                 self._desk.live_pool.unpin(live)
             incoming.facts["sequence"] = receipt.last_sequence

@@ -24,6 +24,7 @@ from engine.domain.terms import Sequence, TournamentId
 from engine.log.log import Head
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
+from projections.tables.defects import Part
 
 FROZEN_BYTES_MAX: Final = 256 * 1024 * 1024
 """What the frozen tournaments take that one process keeps, estimated. The one asked for last stays, even beyond."""
@@ -100,6 +101,9 @@ class PublicViews:
             live = await pin_named(self._live_pool, self._slugs, slug, found, self._tournament_id)
             try:
                 yield live
+            except Exception as error:
+                self._live_pool.raise_defect(live, Part.ANSWERING, error)
+                raise
             finally:
                 self._live_pool.unpin(live)
         except TournamentStopped:

@@ -287,7 +287,7 @@ class Appender:
         except UnconfirmedCommit as error:
             _logger.error("commit_unconfirmed", warning=str(error))
             return [OutcomeUnknown() for _ in blocks]
-        except (*DATABASE_TROUBLE, asyncpg.PostgresError, ValueError) as error:
+        except Exception as error:  # a defect that one block meets must not end what appends for all
             blames_block = connected and isinstance(error, _OF_A_BLOCK)
             raise _SendingFailed(error, connected=connected, maybe_applied=sent, blames_block=blames_block) from error
 

@@ -257,6 +257,7 @@ class Stop(Struct, frozen=True):
 async def stop(connection: Connection, cause: LogUnreadable) -> None:
     """Notes for all processes, and for the operator, why a tournament stopped."""
     reason = cause.reason.replace("\0", "\\0")  # it may cite the event, and a column cannot hold this one
+    reason = reason.encode("utf-8", "backslashreplace").decode()  # nor halves of surrogate pairs
     await connection.execute(_STOP, cause.tournament_id, cause.sequence, reason)
 
 

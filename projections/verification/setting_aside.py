@@ -100,6 +100,8 @@ class _Reading(Struct):
                 self.faults[Sequence(sequence)] = str(error)
             except LookupError as error:
                 self.faults[Sequence(sequence)] = f"it names {error}, which does not exist"
+            except Exception as error:  # as everybody who folds it has it: the event cannot be folded
+                self.faults[Sequence(sequence)] = f"folding it fails: {error!r}"
         self.head = Head(block.last_sequence, block.digest)
 
 
