@@ -114,7 +114,7 @@ class Desk:
         try:
             await looking_up
         except (
-            Exception
+            Exception  # noqa: BLE001
         ) as error:  # nobody waits for this task: it must not end the process, nor leave a client waiting
             case.fail(self.live_pool.defective(live, Part.JUDGING, error))
         else:

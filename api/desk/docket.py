@@ -255,7 +255,7 @@ class Docket:
         taken: list[Case] = []
         try:
             return self._next_block(taken)
-        except Exception as error:  # whoever asks appends for all tournaments
+        except Exception as error:  # whoever asks appends for all tournaments  # noqa: BLE001
             for case in taken:
                 case.sent = False
             _fail(taken, self._defective(error))
@@ -326,7 +326,7 @@ class Docket:
         except IdTaken as error:
             self._fail_taken(case, error)
             return False
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             case.fail(self._defective(error))
             return False
         case.sent = True
@@ -341,7 +341,7 @@ class Docket:
             await self._refuse(case, refusal)
         except IdTaken as error:
             self._fail_taken(case, error)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             case.fail(self._defective(error))
         else:
             self._waiting.appendleft(case)
@@ -441,7 +441,7 @@ class Docket:
         taken, self._under_way = self._under_way, []
         try:
             self._settle(taken, block, outcome)
-        except Exception as error:  # whoever tells us appends for all tournaments
+        except Exception as error:  # whoever tells us appends for all tournaments  # noqa: BLE001
             self._defective(error)
             self._means.live_pool.drop(self.live)
             _fail(taken, OutcomeUnknown())
@@ -479,7 +479,7 @@ class Docket:
         stays busy: cases that wait would be overtaken too."""
         try:
             await self._means.live_pool.make_current(self.live)
-        except Exception as error:  # none of them is in the log
+        except Exception as error:  # none of them is in the log  # noqa: BLE001
             _fail(taken, self._defective(error))
         else:
             self._waiting.extendleft(reversed(taken))
@@ -517,7 +517,7 @@ class Docket:
         try:
             await _patiently(taken, read)
             self._answer(taken, appended)
-        except Exception as error:  # it is in the log
+        except Exception as error:  # it is in the log  # noqa: BLE001
             self._defective(error)
             _fail(taken, OutcomeUnknown())
         self._be_free()
@@ -540,7 +540,7 @@ class Docket:
             try:
                 await work
             except (
-                Exception
+                Exception  # noqa: BLE001
             ) as error:  # nobody waits for this task: it must not end the process, nor leave them waiting
                 self._defective(error)
                 _fail(cases, OutcomeUnknown())

@@ -257,7 +257,7 @@ class LivePool:
                 if head is None or not _continues(stood_at, head):
                     raise LogForked(live.tournament_id, stood_at.sequence)
                 await self.catch_up(live, head.sequence)
-        except Exception as error:  # nobody waits for this task: it must not end the process, nor leave them waiting
+        except Exception as error:  # nobody waits for this task: it must not end the process, nor leave them waiting  # noqa: BLE001
             _fail(waiters, error)
         else:
             _release(waiters)
@@ -327,8 +327,8 @@ class LivePool:
             raise error from fault
 
     def _alarmed(self, live: LiveTournament, fault: Exception) -> TallybookError | None:
-        """Drops a live because of `fault`, raises the alarm, and returns the error for the caller to raise. None: it says
-        nothing about the tournament."""
+        """Drops a live because of `fault`, raises the alarm, and returns the error for the caller to raise. None: it
+        says nothing about the tournament."""
         if isinstance(fault, LogForked):
             self.drop(live)
             self._alarm_fork(fault)

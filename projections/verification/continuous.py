@@ -13,9 +13,11 @@ import structlog
 from asyncpg import Connection
 
 from engine.database.pool import Database
-from engine.domain.errors import NotFound, TallybookError
+from engine.domain.errors import DatabaseUnavailable, NotFound, TallybookError
 from engine.domain.terms import TournamentId
 from engine.process.telemetry import DIFFERENCES, DIFFERING, UNVERIFIED_SECONDS, VERIFIED_EVENTS, VERIFIED_TOURNAMENTS
+from projections.tables import defects
+from projections.tables.defects import Part, is_defect
 from projections.verification import stored_log
 from projections.verification.all_tournaments import Plan, database_differences, opened_witness
 from projections.verification.noted import note_verified
@@ -88,7 +90,14 @@ class _Rounds:
         for tournament_id in await self._order():
             if self._stop.is_set():
                 return
-            await self._verify(tournament_id)
+            try:
+                await self._verify(tournament_id)
+            except Exception as error:
+                if isinstance(error, DatabaseUnavailable) or not (
+                    isinstance(error, TallybookError) or is_defect(error)
+                ):
+                    raise
+                await self._fail(tournament_id, error)
         await self.pause(VERIFICATION_ROUND_SECONDS_MIN - (perf_counter() - began))
 
     async def _order(self) -> list[TournamentId]:
@@ -131,6 +140,18 @@ class _Rounds:
         async with self._database.connection() as connection:
             await note_verified(connection, tournament_id, progress.sequence, progress.differences_count)
         self._conclude(progress, perf_counter() - began)
+        await self._rest()
+
+    async def _fail(self, tournament_id: TournamentId, error: Exception) -> None:
+        """Reports a tournament that cannot be verified, which must not hold up the others."""
+        defects.alarm(tournament_id, Part.VERIFYING, error)
+        await defects.note(self._database, tournament_id, Part.VERIFYING, error)
+        wrong = f"the tournament {tournament_id} cannot be verified: {error!r}"
+        self._differ(Difference(tournament="", sequence=None, field="tournament", message=wrong))
+        self.count += 1
+        self._differing.add(tournament_id)
+        DIFFERING.set(len(self._differing))
+        self._verified_at[tournament_id] = time.time()  # the others come first in the next round
         await self._rest()
 
     async def _part(self, connection: Connection, tournament: RegisteredTournament, progress: Progress) -> None:
