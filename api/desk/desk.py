@@ -30,7 +30,7 @@ from projections.board.publication import NextRevealSearch
 from projections.live.pool import LIVE_BYTES_MAX, LivePool, open_live_pool
 from projections.live.tournament import LiveTournament
 from projections.live.unreversed import UnreversedPointsFollower
-from projections.tables.defects import Part
+from projections.tables.defects import DefectPart
 from projections.tables.wakeup import Waker
 
 COMMANDS_MAX: Final = 10_000
@@ -113,10 +113,8 @@ class Desk:
         """Looks up in the log what the case is judged against, then puts it on its docket; unpins `live`."""
         try:
             await looking_up
-        except (
-            Exception  # noqa: BLE001
-        ) as error:  # nobody waits for this task: it must not end the process, nor leave a client waiting
-            case.fail(self.live_pool.defective(live, Part.JUDGING, error))
+        except Exception as error:  # noqa: BLE001 - a client waits for this task
+            case.fail(self.live_pool.defective(live, DefectPart.JUDGING, error))
         else:
             self._docket(live).put(case)
         finally:

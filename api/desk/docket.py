@@ -68,7 +68,7 @@ from engine.process import tracing
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 from projections.live.unreversed import UnreversedPointsFollower
-from projections.tables.defects import Part, is_defect
+from projections.tables.defects import DefectPart, is_defect
 from projections.tables.wakeup import Waker
 
 BLOCK_REQUESTS_MAX: Final = 512
@@ -255,7 +255,7 @@ class Docket:
         taken: list[Case] = []
         try:
             return self._next_block(taken)
-        except Exception as error:  # whoever asks appends for all tournaments  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - whoever asks appends for all tournaments
             for case in taken:
                 case.sent = False
             _fail(taken, self._defective(error))
@@ -273,7 +273,12 @@ class Docket:
             if case.withdrawn:
                 case.let_go()
                 continue
-            if not self._judge(case):
+            try:
+                is_accepted = self._judge(case)
+            except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
+                case.fail(self._defective(error))
+                continue
+            if not is_accepted:
                 continue
             taken.append(case)
             lines += sum(map(_lines, case.events))
@@ -326,9 +331,6 @@ class Docket:
         except IdTaken as error:
             self._fail_taken(case, error)
             return False
-        except Exception as error:  # noqa: BLE001
-            case.fail(self._defective(error))
-            return False
         case.sent = True
         return True
 
@@ -341,7 +343,7 @@ class Docket:
             await self._refuse(case, refusal)
         except IdTaken as error:
             self._fail_taken(case, error)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
             case.fail(self._defective(error))
         else:
             self._waiting.appendleft(case)
@@ -441,7 +443,7 @@ class Docket:
         taken, self._under_way = self._under_way, []
         try:
             self._settle(taken, block, outcome)
-        except Exception as error:  # whoever tells us appends for all tournaments  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - whoever tells us appends for all tournaments
             self._defective(error)
             self._means.live_pool.drop(self.live)
             _fail(taken, OutcomeUnknown())
@@ -479,7 +481,7 @@ class Docket:
         stays busy: cases that wait would be overtaken too."""
         try:
             await self._means.live_pool.make_current(self.live)
-        except Exception as error:  # none of them is in the log  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - none of them is in the log
             _fail(taken, self._defective(error))
         else:
             self._waiting.extendleft(reversed(taken))
@@ -517,7 +519,7 @@ class Docket:
         try:
             await _patiently(taken, read)
             self._answer(taken, appended)
-        except Exception as error:  # it is in the log  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - it is in the log
             self._defective(error)
             _fail(taken, OutcomeUnknown())
         self._be_free()
@@ -539,9 +541,7 @@ class Docket:
         async def do() -> None:
             try:
                 await work
-            except (
-                Exception  # noqa: BLE001
-            ) as error:  # nobody waits for this task: it must not end the process, nor leave them waiting
+            except Exception as error:  # noqa: BLE001 - they wait for this task
                 self._defective(error)
                 _fail(cases, OutcomeUnknown())
             finally:
@@ -553,7 +553,7 @@ class Docket:
 
     def _defective(self, error: Exception) -> Exception:
         """What a case is to be failed with in the place of `error`, if that is a defect."""
-        return self._means.live_pool.defective(self.live, Part.JUDGING, error)
+        return self._means.live_pool.defective(self.live, DefectPart.JUDGING, error)
 
 
 async def _patiently(cases: Iterable[Case], read: Callable[[], Awaitable[_T]]) -> _T:

@@ -71,7 +71,7 @@ from engine.domain.terms import TournamentId
 from engine.process.turns import in_turns
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
-from projections.tables.defects import Part
+from projections.tables.defects import DefectPart
 
 QUERIES_KEPT_MAX: Final = 1_000
 QUERY_KEPT_CHARACTERS_MAX: Final = 50
@@ -210,7 +210,7 @@ class Handlers:
         try:
             yield live
         except Exception as error:
-            self._desk.live_pool.raise_defect(live, Part.ANSWERING, error)
+            self._desk.live_pool.raise_defect(live, DefectPart.ANSWERING, error)
             raise
         finally:
             self._desk.live_pool.unpin(live)
@@ -241,7 +241,7 @@ class Handlers:
                 made = operation.render(live, operation.answer, question)
                 answer = made if isinstance(made, TaggedBody) else await self._outgoing.begun(made)
             except Exception as error:
-                self._desk.live_pool.raise_defect(live, Part.ANSWERING, error)
+                self._desk.live_pool.raise_defect(live, DefectPart.ANSWERING, error)
                 raise
             finally:
                 self._desk.live_pool.unpin(live)
@@ -315,7 +315,7 @@ class Handlers:
                     made = operation.whole(live, receipt.events, of_items=many is not None)
                 body = made if isinstance(made, bytes) else await self._outgoing.begun_after_all(made)
             except Exception as error:
-                self._desk.live_pool.raise_defect(live, Part.ANSWERING, error)
+                self._desk.live_pool.raise_defect(live, DefectPart.ANSWERING, error)
                 raise
             finally:
                 self._desk.live_pool.unpin(live)

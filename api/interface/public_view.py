@@ -24,7 +24,7 @@ from engine.domain.terms import Sequence, TournamentId
 from engine.log.log import Head
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
-from projections.tables.defects import Part, is_defect
+from projections.tables.defects import DefectPart, is_defect
 
 FROZEN_BYTES_MAX: Final = 256 * 1024 * 1024
 """What the frozen tournaments take that one process keeps, estimated. The one asked for last stays, even beyond."""
@@ -104,7 +104,7 @@ class PublicViews:
             except Exception as error:
                 if is_defect(error) and (frozen := self._frozen.get(live.tournament_id)) is not None:
                     frozen.live.forget_made()
-                self._live_pool.raise_defect(live, Part.ANSWERING, error)
+                self._live_pool.raise_defect(live, DefectPart.ANSWERING, error)
                 raise
             finally:
                 self._live_pool.unpin(live)

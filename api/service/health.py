@@ -22,7 +22,7 @@ from projections.tables import defects, tables
 HEALTH: Final = "/healthz"
 READINESS: Final = "/readyz"
 METRICS: Final = "/metrics"
-SHOWN_MAX: Final = 20
+TROUBLED_MAX: Final = 20
 """Stopped tournaments, and defects, that are named."""
 OPENAPI: Final = "/openapi.json"
 Authenticate = Callable[[IncomingRequest, Scope], Awaitable[object]]
@@ -53,8 +53,8 @@ def add_to(
         incoming.routine = True
         async with database.connection() as connection:
             stopped = await tables.stopped_count(connection)
-            found = await tables.last_stopped(connection, SHOWN_MAX)
-            failing = await defects.recent(connection, SHOWN_MAX)
+            found = await tables.last_stopped(connection, TROUBLED_MAX)
+            failing = await defects.recent(connection, TROUBLED_MAX)
         troubled = [
             *(Troubled(tournament_id, "stopped", f"event {at} cannot be folded") for tournament_id, at in found),
             *(Troubled(one.tournament_id, one.part, one.reason.partition("(")[0]) for one in failing),

@@ -45,7 +45,7 @@ from engine.process.telemetry import LISTENERS, LISTENERS_BEHIND
 from engine.process.turns import Turns
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
-from projections.tables.defects import Part
+from projections.tables.defects import DefectPart
 
 LISTENERS_SHARE: Final = 0.9
 """Of the connections that a process takes, how many may be streams. The others are left to requests."""
@@ -195,7 +195,7 @@ class Follower:
 
     def fail(self, error: Exception) -> None:
         """Ends all its streams, because of an error that is its tournament's alone."""
-        self._streams.live_pool.defective(self.live, Part.STREAMING, error)
+        self._streams.live_pool.defective(self.live, DefectPart.STREAMING, error)
         self.end_all("defect")
 
     def _keep(self, frames: Items[Frame]) -> None:
@@ -367,7 +367,7 @@ class Streams:
         for follower in followers:
             try:
                 end = follower.end
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
                 follower.fail(error)
                 continue
             if end is None:
@@ -384,7 +384,7 @@ class Streams:
             for follower in followers:
                 self.wake(follower)
             return
-        except Exception as error:  # what cannot be read is of one of them, and must not end the streams of the others  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - it is that of one of them
             if len(followers) == 1:
                 followers[0].fail(error)
                 return
@@ -412,7 +412,7 @@ class Streams:
                 if follower.position.sequence < spans[tournament_id][1]:
                     self.wake(follower)
                 yield from follower.handing_out(pieces)
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
                 follower.fail(error)
 
     async def _look(self) -> None:
@@ -433,7 +433,7 @@ class Streams:
             follower.end_all("log_replaced")
         except (DatabaseUnavailable, ShuttingDown):
             return
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
             follower.fail(error)
         if follower.live.dropped:
             follower.end_all("log_replaced")
@@ -454,7 +454,7 @@ class Streams:
                     listener.give_sign_of_life(silent_since)
                     behind[0] = max(behind[0], (follower.end or 0) - listener.position.sequence)
                     yield
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
                 follower.fail(error)
 
     async def _confirm(self) -> None:

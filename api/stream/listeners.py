@@ -27,7 +27,7 @@ from engine.log.log import Head
 from engine.process.telemetry import LISTENERS_ENDED
 from engine.process.turns import Turns
 from projections.live.tournament import LiveTournament
-from projections.tables.defects import Part, is_defect
+from projections.tables.defects import DefectPart, is_defect
 
 PASSED_EVENTS_MAX: Final = 1_000
 """After so many events that its filter did not let through, a listener is told its position."""
@@ -119,7 +119,7 @@ class Listener:
         except Exception as error:
             if not is_defect(error):
                 raise
-            streams.live_pool.defective(live, Part.STREAMING, error)
+            streams.live_pool.defective(live, DefectPart.STREAMING, error)
             self.end("defect")
         finally:
             self.end("client_gone")  # unless it has ended for another reason

@@ -50,7 +50,7 @@ from engine.process.background import background
 from engine.process.failpoints import Point
 from engine.process.telemetry import WEBHOOK_REQUESTS, WEBHOOKS, WEBHOOKS_BEHIND
 from projections.tables import defects
-from projections.tables.defects import Part, is_defect
+from projections.tables.defects import DefectPart, is_defect
 
 PAUSES_SECONDS: Final = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
 """After each failure in a row, before the same event is sent again: 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h."""
@@ -175,9 +175,9 @@ class _Delivering:
         except Exception as error:
             if not is_defect(error):
                 raise  # of the session, which all share
-            defects.alarm(tournament_id, Part.DELIVERING, error)
+            defects.alarm(tournament_id, DefectPart.DELIVERING, error)
             async with self._turn:
-                await defects.note_over(self._session, tournament_id, Part.DELIVERING, error)
+                await defects.note_over(self._session, tournament_id, DefectPart.DELIVERING, error)
             rest_seconds = DEFECT_SECONDS
         finally:
             if rest_seconds:

@@ -47,7 +47,7 @@ from engine.process.telemetry import (
 )
 from projections.live.tournament import LiveTournament, load
 from projections.tables import defects, tables
-from projections.tables.defects import Part, is_defect
+from projections.tables.defects import DefectPart, is_defect
 
 READERS_MAX: Final = 5
 """Connections of a process that read logs at the same time. The others are for appends and for barriers."""
@@ -81,7 +81,7 @@ class LivePool:
         self._loading: dict[TournamentId, asyncio.Task[None]] = {}
         self._readers = asyncio.Semaphore(READERS_MAX)
         self._stopped_at: dict[TournamentId, float] = {}
-        self._noted_at: dict[tuple[TournamentId, Part], float] = {}
+        self._noted_at: dict[tuple[TournamentId, DefectPart], float] = {}
         self._waiting: dict[LiveTournament, list[asyncio.Future[None]]] = {}
         self._somebody_waits = asyncio.Event()
         self._closed = False
@@ -149,7 +149,7 @@ class LivePool:
         except Exception as error:
             if is_defect(error):
                 self._stopped_at[tournament_id] = time.monotonic()
-                self._alarm_defect(tournament_id, Part.READING, error)
+                self._alarm_defect(tournament_id, DefectPart.READING, error)
                 raise TournamentStopped from error
             raise
         self._stopped_at.pop(tournament_id, None)
@@ -257,7 +257,7 @@ class LivePool:
                 if head is None or not _continues(stood_at, head):
                     raise LogForked(live.tournament_id, stood_at.sequence)
                 await self.catch_up(live, head.sequence)
-        except Exception as error:  # nobody waits for this task: it must not end the process, nor leave them waiting  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - they wait for this task
             _fail(waiters, error)
         else:
             _release(waiters)
@@ -340,16 +340,16 @@ class LivePool:
         if is_defect(fault):
             self.drop(live)
             self._stopped_at[live.tournament_id] = time.monotonic()
-            self._alarm_defect(live.tournament_id, Part.READING, fault)
+            self._alarm_defect(live.tournament_id, DefectPart.READING, fault)
             return TournamentStopped()
         return None
 
-    def raise_defect(self, live: LiveTournament, part: Part, error: Exception) -> None:
+    def raise_defect(self, live: LiveTournament, part: DefectPart, error: Exception) -> None:
         """Raises TournamentDefect if `error`, which was met while working on `live`, is a defect; see `defective`."""
         if (defect := self.defective(live, part, error)) is not error:
             raise defect from error
 
-    def defective(self, live: LiveTournament, part: Part, error: Exception) -> Exception:
+    def defective(self, live: LiveTournament, part: DefectPart, error: Exception) -> Exception:
         """Returns what to raise, or to fail a command with, in the place of an `error` that was met while working on
         `live`. A defect raises the alarm, and what may be wrong in memory is made again from the log. Any other error
         is returned as it is."""
@@ -362,7 +362,7 @@ class LivePool:
         self._alarm_defect(live.tournament_id, part, error)
         return TournamentDefect()
 
-    def _alarm_defect(self, tournament_id: TournamentId, part: Part, error: Exception) -> None:
+    def _alarm_defect(self, tournament_id: TournamentId, part: DefectPart, error: Exception) -> None:
         defects.alarm(tournament_id, part, error)
         now, key = time.monotonic(), (tournament_id, part)
         if self._closed or now < self._noted_at.get(key, -NOTED_SECONDS) + NOTED_SECONDS:

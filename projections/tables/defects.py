@@ -39,7 +39,7 @@ _RECENT: Final = """
 _logger = structlog.get_logger()
 
 
-class Part(StrEnum):
+class DefectPart(StrEnum):
     """In which part of the work for a tournament a defect was met."""
 
     JUDGING = "judging"
@@ -55,7 +55,7 @@ class Defect(Struct, frozen=True):
     """What was met last in one part of the work for a tournament, and when, in UTC."""
 
     tournament_id: TournamentId
-    part: Part
+    part: DefectPart
     reason: str
     met_at: datetime
 
@@ -67,13 +67,13 @@ def is_defect(error: BaseException) -> bool:
     )
 
 
-def alarm(tournament_id: TournamentId, part: Part, error: Exception) -> None:
+def alarm(tournament_id: TournamentId, part: DefectPart, error: Exception) -> None:
     """Counts and logs a defect."""
     DEFECTS.labels(part).inc()
     _logger.error("tournament_defect", tournament_id=tournament_id, part=part, error=_named(error), exc_info=error)
 
 
-async def note(database: Database, tournament_id: TournamentId, part: Part, error: Exception) -> None:
+async def note(database: Database, tournament_id: TournamentId, part: DefectPart, error: Exception) -> None:
     """Notes a defect for operators. If the database does not take it, only the log has it."""
     try:
         async with database.connection() as connection:
@@ -82,7 +82,7 @@ async def note(database: Database, tournament_id: TournamentId, part: Part, erro
         _logger.warning("defect_not_noted", tournament_id=tournament_id, error=repr(trouble))
 
 
-async def note_over(connection: Connection, tournament_id: TournamentId, part: Part, error: Exception) -> None:
+async def note_over(connection: Connection, tournament_id: TournamentId, part: DefectPart, error: Exception) -> None:
     """As `note`, over this connection, whose errors come through."""
     await connection.execute(_NOTE, tournament_id, part.value, _named(error))
 
@@ -90,7 +90,7 @@ async def note_over(connection: Connection, tournament_id: TournamentId, part: P
 async def recent(connection: Connection, limit: int) -> list[Defect]:
     """The defects that were met within the last SHOWN_SECONDS, the latest first."""
     return [
-        Defect(row["tournament_id"], Part(row["part"]), row["reason"], row["met_at"])
+        Defect(row["tournament_id"], DefectPart(row["part"]), row["reason"], row["met_at"])
         for row in await connection.fetch(_RECENT, SHOWN_SECONDS, limit)
     ]
 

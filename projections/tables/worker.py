@@ -39,7 +39,7 @@ from engine.process.telemetry import FOLD_SECONDS, FOLDED_EVENTS, FORKED, REBUIL
 from engine.process.turns import Turn
 from projections.board.board import FOLD_VERSION, Board, Revisions, fold
 from projections.tables import defects, snapshots, tables
-from projections.tables.defects import Part, is_defect
+from projections.tables.defects import DefectPart, is_defect
 from projections.tables.rebuild import rebuild
 from projections.tables.sizes import Shelf
 from projections.tables.snapshots import Snapshot
@@ -181,8 +181,8 @@ class Worker:
 
     async def _note_defect(self, tournament_id: TournamentId, error: Exception) -> None:
         if is_defect(error):
-            defects.alarm(tournament_id, Part.TABLES, error)
-            await defects.note(self._database, tournament_id, Part.TABLES, error)
+            defects.alarm(tournament_id, DefectPart.TABLES, error)
+            await defects.note(self._database, tournament_id, DefectPart.TABLES, error)
 
     def _apart(self, batch: list[TournamentId]) -> Folded:
         """What became of a batch that was rolled back: each of its tournaments is alone from now on. They go on at

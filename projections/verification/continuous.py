@@ -17,7 +17,7 @@ from engine.domain.errors import DatabaseUnavailable, NotFound, TallybookError
 from engine.domain.terms import TournamentId
 from engine.process.telemetry import DIFFERENCES, DIFFERING, UNVERIFIED_SECONDS, VERIFIED_EVENTS, VERIFIED_TOURNAMENTS
 from projections.tables import defects
-from projections.tables.defects import Part, is_defect
+from projections.tables.defects import DefectPart, is_defect
 from projections.verification import stored_log
 from projections.verification.all_tournaments import Plan, database_differences, opened_witness
 from projections.verification.noted import note_verified
@@ -144,8 +144,8 @@ class _Rounds:
 
     async def _fail(self, tournament_id: TournamentId, error: Exception) -> None:
         """Reports a tournament that cannot be verified, which must not hold up the others."""
-        defects.alarm(tournament_id, Part.VERIFYING, error)
-        await defects.note(self._database, tournament_id, Part.VERIFYING, error)
+        defects.alarm(tournament_id, DefectPart.VERIFYING, error)
+        await defects.note(self._database, tournament_id, DefectPart.VERIFYING, error)
         wrong = f"the tournament {tournament_id} cannot be verified: {error!r}"
         self._differ(Difference(tournament="", sequence=None, field="tournament", message=wrong))
         self.count += 1

@@ -100,7 +100,7 @@ class _Reading(Struct):
                 self.faults[Sequence(sequence)] = str(error)
             except LookupError as error:
                 self.faults[Sequence(sequence)] = f"it names {error}, which does not exist"
-            except Exception as error:  # as everybody who folds it has it: the event cannot be folded  # noqa: BLE001
+            except Exception as error:  # noqa: BLE001 - nobody can fold it
                 self.faults[Sequence(sequence)] = f"folding it fails: {error!r}"
         self.head = Head(block.last_sequence, block.digest)
 

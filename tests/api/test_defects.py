@@ -6,28 +6,29 @@ written, read and listened to before, meanwhile and afterwards.
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from importlib import import_module
 from io import BytesIO
 from typing import Any, Final
 
 import asyncpg
 import pytest
-from msgspec import Struct, structs
+from aiohttp import ClientSession
+from msgspec import Struct
 
 from api.webhooks import webhooks
-from engine.database.pool import Database
 from engine.domain.terms import OPERATOR, CompetitorId, TournamentId
 from engine.process.telemetry import DEFECTS, STOPPED
 from projections.board.board import Board
-from projections.live import pool
 from projections.tables.worker import Worker
 from projections.verification.all_tournaments import Plan
 from projections.verification.continuous import verify_continuously
 from tests.api.receiver import delivering, receiver_on
-from tests.api.service import Answer, Client, Season, Service, deltas, play_season, slug_of, totals
+from tests.api.service import Answer, Season, Service, deltas, play_season, slug_of
 from tests.desks import is_idle, until
 from tests.poison import append_text
+from tests.tampering import unguarded
 from tests.tournaments import open_new_tournament
 
 
@@ -45,20 +46,19 @@ class Plant:
         for one in holders:
             holder = getattr(holder, one)
         self.met = 0
-        self._monkeypatch = monkeypatch.context()
+        self._is_there = True
         original = getattr(holder, name)
 
         def failing(*args: Any, **named: Any) -> Any:
-            if any(concerns(one) for one in (*args, *named.values())):
+            if self._is_there and any(concerns(one) for one in (*args, *named.values())):
                 self.met += 1
                 raise Planted
             return original(*args, **named)
 
-        self._patching = self._monkeypatch.__enter__()
-        self._patching.setattr(holder, name, failing)
+        monkeypatch.setattr(holder, name, failing)
 
     def take_out(self) -> None:
-        self._monkeypatch.__exit__(None, None, None)
+        self._is_there = False
 
 
 def concerning(tournament_id: TournamentId, competitor_id: CompetitorId) -> Callable[[object], bool]:
@@ -102,7 +102,7 @@ STANDINGS: Final = Ask("GET", "rankings/{ranking}/standings.json?limit=2")
 CLASSIFICATION: Final = Ask("GET", "rankings/{ranking}/classification.json")
 HISTORY: Final = Ask("GET", "rankings/{ranking}/history.json")
 PAST: Final = Ask("GET", "rankings/{ranking}/standings.json?at_sequence=8")
-EXPLAINED: Final = Ask("GET", "rankings/{ranking}/explain.json?competitor_id={competitor}")
+EXPLAINED: Final = Ask("GET", "rankings/{ranking}/explain.json?competitor={competitor}")
 COMPETITIONS: Final = Ask("GET", "competitions.json")
 PREVIEW: Final = Ask("GET", "competitions/{competition}/void.json")
 BOARD: Final = Ask("GET", "/board/{slug}")
@@ -118,7 +118,7 @@ PLANTS: Final = {
     "confirming a refusal": ("api.desk.docket:Docket._confirm_refusal", REFUSED, {500}),
     # appending
     "sending a block": ("engine.log.log:append", ADD, {500}),
-    "settling a block": ("api.desk.docket:Docket._settle", ADD, {500}),
+    "settling a block": ("api.desk.docket:Docket._settle", ADD, {500, 503}),
     "answering a block": ("api.desk.docket:Docket._answer", ADD, {500}),
     # folding
     "folding": ("projections.live.tournament:fold", ADD, {500, 503}),
@@ -138,7 +138,7 @@ PLANTS: Final = {
     # the past
     "reading a slice": ("projections.past.past:Past._slice", HISTORY, {500}),
     "a past board": ("projections.past.past:Past._board_at", PAST, {500}),
-    "explaining": ("projections.past.past:Past.explain", EXPLAINED, {500}),
+    "explaining": ("projections.past.past:Past.explanation", EXPLAINED, {500}),
 }
 
 
@@ -188,17 +188,19 @@ class Pair(Struct):
 
 
 @pytest.fixture
-async def pair(service: Service, owner: asyncpg.Connection, client: Client, clients_tournament: TournamentId) -> Pair:
-    other_id = await open_new_tournament(service.database, actor=OPERATOR)
-    others = service.client(await slug_of(service.database, other_id), client.token)
-    return Pair(
-        service, owner, await play_season(client), clients_tournament, await play_season(others), other_id
-    )
+async def pair(service: Service, owner: asyncpg.Connection, token: str) -> Pair:
+    await owner.execute("SELECT setval('resource_id', 1000000)")  # so that no other number is that of a tournament
+    planted_id, other_id = [await open_new_tournament(service.database, actor=OPERATOR) for _ in range(2)]
+    client = service.client(await slug_of(service.database, planted_id), token)
+    others = service.client(await slug_of(service.database, other_id), token)
+    return Pair(service, owner, await play_season(client), planted_id, await play_season(others), other_id)
 
 
 def alarms() -> float:
     """How many defects and stops were counted so far."""
-    counted = [sample.value for metric in DEFECTS.collect() for sample in metric.samples if sample.name.endswith("total")]
+    counted = [
+        sample.value for metric in DEFECTS.collect() for sample in metric.samples if sample.name.endswith("total")
+    ]
     return sum(counted) + STOPPED._value.get()
 
 
@@ -219,6 +221,8 @@ async def test_a_defect_of_one_tournament_is_answered_and_told_and_leaves_the_ot
     place, ask, statuses = PLANTS[name]
     await pair.the_other_is_well()
     before = alarms()
+    async with pair.service.desk.live_pool.pinned(pair.planted_id) as live:
+        live.forget_made()  # so that everything is made
     plant = Plant(monkeypatch, place, pair.concerns())
 
     async with asyncio.timeout(30):
@@ -243,3 +247,295 @@ async def test_a_defect_of_one_tournament_is_answered_and_told_and_leaves_the_ot
 
 async def _answers(pair: Pair, ask: Ask) -> bool:
     return (await pair.ask(ask, pair.planted)).status == 200
+
+
+# ── What else works for many tournaments ────────────────────────────────────────────────────────────────
+
+STREAM_PLANTS: Final = {
+    "what a follower takes": "api.stream.followers:Follower.take",
+    "handing out": "api.stream.followers:Follower.handing_out",
+    "making frames": "api.stream.followers:Frame",
+    "reading for a round": "engine.log.log:stored_of",
+    "the next events of a listener": "api.stream.followers:Follower.next_frames",
+    "making a live current": "projections.live.pool:LivePool.make_current",
+}
+
+
+async def test_a_defect_while_loading_a_tournament_stops_it_alone(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, log_lines: BytesIO
+) -> None:
+    plant = Plant(monkeypatch, "projections.live.pool:load", pair.concerns())
+    async with pair.service.desk.live_pool.pinned(pair.planted_id) as live:
+        pair.service.desk.live_pool.drop(live)
+    answers = await asyncio.gather(*(pair.ask(SHOWN, pair.planted) for _ in range(5)))
+    assert {answer.status for answer in answers} == {503}
+    assert plant.met == 1  # it is not tried again at each request
+    await pair.the_other_is_well()
+    assert logged(log_lines, pair.planted_id)
+    assert await until(pair.named)
+    plant.take_out()
+    await until(lambda: _answers(pair, SHOWN))
+
+
+@pytest.mark.parametrize("place", ["engine.log.log:tail", "projections.live.tournament:fold"])
+async def test_a_defect_in_what_another_process_appended_is_met_by_nobody_else(
+    pair: Pair, peer: Service, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    async with pair.service.desk.live_pool.pinned(pair.planted_id):
+        pass
+    peers = peer.client(pair.planted.client.tournament, pair.planted.client.token)
+    form = {"participants_delta": deltas((pair.planted.ids[0], pair.planted.unity_id, 1))}
+    assert (await peers.put(f"{pair.planted.path}/add.json", form)).status == 200
+    plant = Plant(monkeypatch, place, pair.concerns())
+    async with asyncio.timeout(30):
+        answers, *_ = await asyncio.gather(
+            asyncio.gather(*(pair.ask(SHOWN, pair.planted) for _ in range(5))),
+            pair.the_other_is_well(),
+        )
+        assert {answer.status for answer in answers} == {503}
+        await pair.the_other_is_well()
+        assert plant.met
+        plant.take_out()
+        await until(lambda: _answers(pair, SHOWN))
+
+
+@pytest.mark.parametrize("name", STREAM_PLANTS)
+async def test_a_defect_while_streaming_ends_the_streams_of_its_tournament_alone(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    async with listening(pair.service, pair.planted) as planted, listening(pair.service, pair.other) as other:
+        await until(lambda: planted.is_current and other.is_current)
+        plant = Plant(monkeypatch, STREAM_PLANTS[name], pair.concerns())
+        async with asyncio.timeout(30):
+            if name == "the next events of a listener":
+                async with listening(pair.service, pair.planted) as late:
+                    await until(lambda: late.has_ended)
+            elif name == "making a live current":
+                await until(lambda: planted.has_ended)
+            else:
+                await pair.ask(ADD, pair.planted)
+                await until(lambda: planted.has_ended)
+            assert plant.met
+            for _ in range(3):
+                told = other.told
+                await pair.the_other_is_well()
+                await until(lambda told=told: other.told > told)
+            assert not other.has_ended
+            plant.take_out()
+            await until(lambda: _answers(pair, ADD))
+            async with listening(pair.service, pair.planted) as again:
+                await until(lambda: again.is_current)
+
+
+class Listened:
+    """A stream as its client sees it. `told`: how many lines have come."""
+
+    def __init__(self) -> None:
+        self.told = 0
+        self.is_current = self.has_ended = False
+
+
+@asynccontextmanager
+async def listening(service: Service, season: Season) -> AsyncIterator[Listened]:
+    heard = Listened()
+
+    async def listen() -> None:
+        headers = {"Authorization": f"Bearer {season.client.token}", "Accept": "application/x-ndjson"}
+        url = f"{service.url}/tournament/{season.client.tournament}/events"
+        async with ClientSession() as session, session.get(url, headers=headers) as answer:
+            assert answer.status == 200
+            async for line in answer.content:
+                heard.told += 1
+                heard.is_current = heard.is_current or b"caught_up" in line
+        heard.has_ended = True
+
+    task = asyncio.create_task(listen())
+    try:
+        yield heard
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "api.webhooks.deliverer:message_of",
+        "api.webhooks.webhooks:next_delivery",
+        "engine.log.log:stored",
+        "api.webhooks.webhooks:move_on",
+    ],
+)
+async def test_a_defect_while_delivering_holds_up_its_webhook_alone(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    plant = Plant(monkeypatch, place, pair.concerns())
+    async with receiver_on() as planted, receiver_on() as other:
+        async with pair.service.database.connection() as connection:
+            for receiver, tournament_id in (planted, pair.planted_id), (other, pair.other_id):
+                await webhooks.add_webhook(
+                    connection, tournament_id, receiver.url, kinds=None, allows_private=True, after=None
+                )
+        async with delivering(pair.service.database):
+            for season in pair.planted, pair.other:
+                await pair.ask(ADD, season)
+            await until(lambda: other.got and plant.met)
+            assert await until(pair.named)
+            count = len(other.got)
+            await pair.ask(ADD, pair.other)
+            await until(lambda: len(other.got) > count)
+            assert plant.met <= 2  # it rests before it is tried again
+
+
+TABLE_PLANTS: Final = (
+    "projections.tables.worker:fold",
+    "projections.tables.tables:touch",
+    "projections.tables.tables:save",
+    "projections.tables.tables:load_boards",
+    "projections.tables.snapshots:is_due",
+    "projections.tables.tables:advance",
+)
+
+
+@pytest.mark.parametrize("place", TABLE_PLANTS)
+async def test_a_defect_in_the_tables_of_one_tournament_holds_up_these_alone(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, log_lines: BytesIO, place: str
+) -> None:
+    await Worker(pair.service.database).catch_up()
+    plant = Plant(monkeypatch, place, pair.concerns())
+    worker = asyncio.create_task(Worker(pair.service.database).run())
+    try:
+        for season in pair.planted, pair.other:
+            assert (await pair.ask(ADD, season)).status == 200
+        await until(lambda: _tables_are_current(pair.owner, pair.other_id))
+        await until(lambda: logged(log_lines, pair.planted_id))
+        assert plant.met
+        assert await until(pair.named)
+        assert not await _tables_are_current(pair.owner, pair.planted_id)
+        await pair.ask(ADD, pair.other)
+        await until(lambda: _tables_are_current(pair.owner, pair.other_id))
+        plant.take_out()
+        await pair.owner.execute("UPDATE stopped SET stopped_at = stopped_at - interval '1 minute'")
+        await until(lambda: _tables_are_current(pair.owner, pair.planted_id))
+        assert not worker.done()
+    finally:
+        worker.cancel()
+        await asyncio.wait([worker])
+
+
+async def _tables_are_current(owner: asyncpg.Connection, tournament_id: TournamentId) -> bool:
+    return bool(
+        await owner.fetchval(
+            "SELECT c.sequence = h.sequence FROM checkpoint AS c JOIN head AS h USING (tournament_id) "
+            "WHERE tournament_id = $1",
+            tournament_id,
+        )
+    )
+
+
+async def test_a_tournament_that_cannot_be_verified_does_not_hold_up_the_others(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, log_lines: BytesIO
+) -> None:
+    plant = Plant(
+        monkeypatch,
+        "projections.verification.continuous:TournamentVerification",
+        lambda value: getattr(value, "tournament_id", None) == pair.planted_id,
+    )
+    stop = asyncio.Event()
+    verifying = asyncio.create_task(verify_continuously(pair.service.database, Plan(), share=1.0, stop=stop))
+
+    def verified(season: Season) -> int:
+        told = [json.loads(line) for line in log_lines.getvalue().splitlines()]
+        slug = season.client.tournament
+        return len([line for line in told if line["event"] == "tournament_verified" and line["tournament"] == slug])
+
+    await until(lambda: plant.met >= 2, seconds=30)
+    assert verified(pair.other)
+    assert not verified(pair.planted)
+    assert await until(pair.named)
+    plant.take_out()
+    await until(lambda: verified(pair.planted), seconds=30)
+    stop.set()
+    assert await verifying >= 2
+
+
+# ── Logs that no service would have written ─────────────────────────────────────────────────────────────
+
+BAD_EVENTS: Final = {
+    "a circle of parents": [
+        ("CompetitorChanged", '{{"competitor_id":{first},"parent_id":{second}}}'),
+        ("CompetitorChanged", '{{"competitor_id":{second},"parent_id":{first}}}'),
+    ],
+    "a competitor below itself": [("CompetitorChanged", '{{"competitor_id":{first},"parent_id":{first}}}')],
+    "a parent that is not there": [("CompetitorChanged", '{{"competitor_id":{first},"parent_id":999999999}}')],
+    "an unknown competitor in a list": [
+        ("ParticipantsChanged", '{{"ranking_id":{ranking},"added":[999999999],"removed":[]}}')
+    ],
+    "an unknown participant and winner": [
+        (
+            "CompetitionAdded",
+            '{{"competition_id":888888888,"group_id":1,"participants":[999999999],"winner_id":777777777}}',
+        )
+    ],
+    "a group beyond all numbers": [
+        ("CompetitionAdded", '{{"competition_id":888888888,"group_id":1180591620717411303424,"participants":[]}}')
+    ],
+    "half of a surrogate pair": [("Nonsense", '{{"name":"\\ud800"}}')],
+    "an odd colour": [("CompetitorChanged", '{{"competitor_id":{first},"color":"red}}</style>"}}')],
+    "the id 0": [("CompetitorRegistered", '{{"competitor_id":0,"name":"Zero"}}')],
+}
+
+
+@pytest.mark.parametrize("name", BAD_EVENTS)
+async def test_a_log_that_no_service_would_have_written_kills_and_hangs_nothing(pair: Pair, name: str) -> None:
+    season = pair.planted
+    words = {"first": season.ids[0], "second": season.ids[1], "ranking": season.ranking_id}
+    for kind, body in BAD_EVENTS[name]:
+        await append_text(pair.owner, pair.planted_id, kind, body.format_map(words), structural=True)
+    worker = asyncio.create_task(Worker(pair.service.database).run())
+    try:
+        async with asyncio.timeout(60):
+            for _ in range(2):
+                for ask in (MOVE, ADD, CHANGE, SHOWN, COMPETITORS, STANDINGS, CLASSIFICATION, HISTORY, PREVIEW, VOID):
+                    answer, _ = await asyncio.gather(pair.ask(ask, season), pair.ask(SHOWN, pair.other))
+                    assert answer.status in (200, 404, 409, 422, 500, 503), (ask, answer.body)
+                await pair.the_other_is_well()
+            await until(lambda: _tables_are_current(pair.owner, pair.other_id))
+        assert not worker.done()
+    finally:
+        worker.cancel()
+        await asyncio.wait([worker])
+
+
+async def test_a_change_of_a_parent_names_the_circle_that_it_meets(pair: Pair, log_lines: BytesIO) -> None:
+    first, second, third = pair.planted.ids
+    for child, parent in (first, second), (second, first):
+        body = f'{{"competitor_id":{child},"parent_id":{parent}}}'
+        await append_text(pair.owner, pair.planted_id, "CompetitorChanged", body, structural=True)
+    async with asyncio.timeout(10):
+        answer = await pair.planted.client.put(f"competitors/{third}.json", {"parent": first})
+    assert answer.status == 500
+    assert any(f"{first} → {second} → {first}" in line["error"] for line in logged(log_lines, pair.planted_id))
+    await pair.the_other_is_well()
+
+
+async def test_a_time_beyond_all_years_stops_nothing_but_its_tournament(pair: Pair) -> None:
+    async with unguarded(pair.owner):
+        for table in "event", "block":
+            await pair.owner.execute(
+                f"UPDATE {table} SET recorded_at = '20000-01-01' WHERE tournament_id = $1", pair.planted_id
+            )
+    async with pair.service.desk.live_pool.pinned(pair.planted_id) as live:
+        pair.service.desk.live_pool.drop(live)
+    worker = asyncio.create_task(Worker(pair.service.database).run())
+    try:
+        async with asyncio.timeout(30), listening(pair.service, pair.other) as other:
+            for ask in (SHOWN, ADD, HISTORY, COMPETITORS):
+                assert (await pair.ask(ask, pair.planted)).status in (200, 500, 503)
+            await pair.the_other_is_well()
+            await until(lambda: other.is_current)
+            await until(lambda: _tables_are_current(pair.owner, pair.other_id))
+        assert not worker.done()
+    finally:
+        worker.cancel()
+        await asyncio.wait([worker])
