@@ -471,6 +471,8 @@ class Docket:
                     case.alone = True
                 self._waiting.extendleft(reversed(taken))
             case Unavailable() | OutcomeUnknown():
+                if isinstance(outcome.__cause__, Exception):
+                    self._defective(outcome.__cause__)  # if it is one, operators hear of it
                 _fail(taken, outcome)
             case _:
                 assert_never(outcome)

@@ -251,7 +251,10 @@ class Appender:
                     # If the block is to blame, every sending that reached the database was refused like this one. If
                     # something else is (a right that was revoked), this says nothing about a sending that was lost.
                     _logger.error("append_rejected", **facts)
-                    return block, Rejected() if failure.blames_block or not maybe_applied else OutcomeUnknown()
+                    rejected = failure.blames_block or not maybe_applied
+                    refused: Unavailable | OutcomeUnknown = Rejected() if rejected else OutcomeUnknown()
+                    refused.__cause__ = failure.error
+                    return block, refused
                 _logger.warning("append_resent", **facts)
                 APPENDS_RESENT.inc()
                 if attempts >= APPEND_ATTEMPTS_MAX and not maybe_applied:

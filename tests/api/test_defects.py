@@ -119,7 +119,7 @@ PLANTS: Final = {
     # appending
     "sending a block": ("engine.log.log:append", ADD, {500}),
     "settling a block": ("api.desk.docket:Docket._settle", ADD, {500, 503}),
-    "answering a block": ("api.desk.docket:Docket._answer", ADD, {500}),
+    "answering a block": ("api.desk.docket:Docket._answer", ADD, {500, 503}),
     # folding
     "folding": ("projections.live.tournament:fold", ADD, {500, 503}),
     "folding what was appended": ("projections.live.tournament:LiveTournament.fold_appended", ADD, {500, 503}),
@@ -254,7 +254,6 @@ async def _answers(pair: Pair, ask: Ask) -> bool:
 STREAM_PLANTS: Final = {
     "what a follower takes": "api.stream.followers:Follower.take",
     "handing out": "api.stream.followers:Follower.handing_out",
-    "making frames": "api.stream.followers:Frame",
     "reading for a round": "engine.log.log:stored_of",
     "the next events of a listener": "api.stream.followers:Follower.next_frames",
     "making a live current": "projections.live.pool:LivePool.make_current",
@@ -346,7 +345,7 @@ async def listening(service: Service, season: Season) -> AsyncIterator[Listened]
             assert answer.status == 200
             async for line in answer.content:
                 heard.told += 1
-                heard.is_current = heard.is_current or b"caught_up" in line
+                heard.is_current = heard.is_current or b"caught-up" in line
         heard.has_ended = True
 
     task = asyncio.create_task(listen())
@@ -379,10 +378,12 @@ async def test_a_defect_while_delivering_holds_up_its_webhook_alone(
         async with delivering(pair.service.database):
             for season in pair.planted, pair.other:
                 await pair.ask(ADD, season)
+            await Worker(pair.service.database).catch_up()  # webhooks are told of what the tables show
             await until(lambda: other.got and plant.met)
             assert await until(pair.named)
             count = len(other.got)
             await pair.ask(ADD, pair.other)
+            await Worker(pair.service.database).catch_up()
             await until(lambda: len(other.got) > count)
             assert plant.met <= 2  # it rests before it is tried again
 
