@@ -59,14 +59,14 @@ from api.interface.stream import (
     refuse_unknown_ranking,
     start_of,
 )
-from api.interface.tournaments import NO_TOURNAMENT, SLUG_CHARACTERS_LOGGED, pin_named
+from api.interface.tournaments import SLUG_CHARACTERS_LOGGED, pin_named
 from api.interface.voiding import answer_preview
 from api.stream.followers import Streams
 from api.stream.frames import WHOLE_LOG, reset
 from api.stream.listeners import STREAM_HEADERS, Asked, StreamReply
 from api.stream.tickets import create_ticket, use_ticket
 from engine.domain.commands import Command, UnvoidCompetition, VoidCompetition
-from engine.domain.errors import Forbidden, HistoryReplaced, NotFound, Unauthenticated, Unreadable
+from engine.domain.errors import NO_TOURNAMENT, Forbidden, HistoryReplaced, NotFound, Unauthenticated, Unreadable
 from engine.domain.terms import TournamentId
 from engine.process.turns import in_turns
 from projections.live.tournament import LiveTournament

@@ -403,7 +403,7 @@ def _open_paths() -> dict[str, Document]:
     stopped |= {
         "tournaments": {
             "type": "array",
-            "description": "those that are stopped, and those that met a defect within the last ten minutes; some, if there are many",
+            "description": "those that are stopped or met a defect within the last ten minutes; 20 of each at most",
             "items": {"type": "object", "properties": troubled},
         }
     }

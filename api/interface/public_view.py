@@ -18,8 +18,8 @@ from api.desk.desk import Desk
 from api.desk.remembered import Slugs
 from api.http.outgoing import Outgoing
 from api.interface.declarations import RecallContext
-from api.interface.tournaments import NO_TOURNAMENT, pin_named
-from engine.domain.errors import NotFound, Refusal, TournamentStopped
+from api.interface.tournaments import pin_named
+from engine.domain.errors import NO_TOURNAMENT, NotFound, Refusal, TournamentStopped
 from engine.domain.terms import Sequence, TournamentId
 from engine.log.log import Head
 from projections.live.tournament import LiveTournament

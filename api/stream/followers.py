@@ -33,6 +33,7 @@ from engine.domain.errors import (
     HistoryReplaced,
     ListenersFull,
     LogForked,
+    NotFound,
     ShuttingDown,
     TournamentStopped,
 )
@@ -431,6 +432,8 @@ class Streams:
             follower.end_all("stopped")
         except HistoryReplaced:
             follower.end_all("log_replaced")
+        except NotFound:
+            follower.end_all("deleted")
         except (DatabaseUnavailable, ShuttingDown):
             return
         except Exception as error:  # noqa: BLE001 - a defect of this tournament alone

@@ -44,11 +44,13 @@ statuses.
 
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from msgspec import Struct
 
 from engine.domain.terms import Sequence, TournamentId
+
+NO_TOURNAMENT: Final = "There is no such tournament; see the slug in its address."
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")

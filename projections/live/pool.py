@@ -21,10 +21,12 @@ from asyncpg import Connection, PostgresError
 
 from engine.database.pool import ACQUIRE_SECONDS_MAX, DATABASE_TROUBLE, Database, Kept, unavailable
 from engine.domain.errors import (
+    NO_TOURNAMENT,
     DatabaseUnavailable,
     HistoryReplaced,
     LogForked,
     LogUnreadable,
+    NotFound,
     ShuttingDown,
     TallybookError,
     TournamentDefect,
@@ -254,6 +256,8 @@ class LivePool:
     ) -> None:
         try:
             with self._watched(live):
+                if head is None:
+                    await self._refuse_deleted(live)
                 if head is None or not _continues(stood_at, head):
                     raise LogForked(live.tournament_id, stood_at.sequence)
                 await self.catch_up(live, head.sequence)
@@ -261,6 +265,16 @@ class LivePool:
             _fail(waiters, error)
         else:
             _release(waiters)
+
+    async def _refuse_deleted(self, live: LiveTournament) -> None:
+        """Drops the live and raises NotFound if its tournament was deleted. What is remembered of its slug is forgotten
+        with the epoch."""
+        async with self._reading() as connection:
+            if not await log.is_deleted(connection, live.tournament_id):
+                return
+        self.drop(live)
+        self._database.epoch.end()
+        raise NotFound(NO_TOURNAMENT)
 
     async def catch_up(self, live: LiveTournament, to: Sequence, over: Connection | None = None) -> None:
         """Folds what others appended until `live` stands at `to`.

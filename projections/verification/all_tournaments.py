@@ -20,6 +20,7 @@ from engine.database.pool import Database
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.terms import Sequence, TournamentId
 from projections.verification import safeguards, source, stored_log, table_checks
+from projections.verification.deletion import deleted_among
 from projections.verification.one_tournament import MARK_EVENTS, Callbacks, TournamentVerification
 from projections.verification.progress import Difference, Progress, ProgressFile, beginning
 from projections.verification.source import TournamentSource
@@ -322,9 +323,16 @@ async def database_differences(
         wrong = f"has rows of tournament {tournament_id}, which is not registered"
         found.append(Difference(tournament="", sequence=None, field=table, message=wrong))
     registered_ids = {tournament.tournament_id for tournament in registered}
-    for tournament_id, noted_slug, last in witness.tournaments() if witness is not None else ():
-        if tournament_id not in registered_ids and slug in (None, noted_slug):
+    missing = [one for one in witness.tournaments() if one[0] not in registered_ids] if witness is not None else []
+    deleted = await deleted_among(connection, [one[0] for one in missing])
+    for tournament_id, noted_slug, last in missing:
+        note = deleted.get(tournament_id)
+        if note is not None and last <= note.sequence:
+            continue
+        if slug in (None, noted_slug):
             gone = "it was noted elsewhere up to this sequence, and is gone"
+            if note is not None:
+                gone = f"it was noted elsewhere up to this sequence, and was deleted at {note.sequence}"
             found.append(Difference(tournament=noted_slug, sequence=last, field="tournament", message=gone))
     return found
 
