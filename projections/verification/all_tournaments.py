@@ -178,6 +178,7 @@ class _Run:
         if self._plan.slug is not None and not self._tournaments and not any(d.tournament for d in found):
             raise NotFound(f"There is no tournament {self._plan.slug!r}; `tallybook tournament list` shows them.")
         self._keep_database_differences(found)
+        self._unchecked += await _deleted(connection, registered, self._witness)
         self._left.extend(self._tournaments)
         self._all_events = sum(tournament.sequence or 0 for tournament in self._tournaments)
 
@@ -335,6 +336,18 @@ async def database_differences(
                 gone = f"it was noted elsewhere up to this sequence, and was deleted at {note.sequence}"
             found.append(Difference(tournament=noted_slug, sequence=last, field="tournament", message=gone))
     return found
+
+
+async def _deleted(
+    connection: Connection, registered: Collection[RegisteredTournament], witness: Witness | None
+) -> list[str]:
+    """A sentence for each noted tournament that was deleted."""
+    registered_ids = {tournament.tournament_id for tournament in registered}
+    noted = [] if witness is None else [one[0] for one in witness.tournaments() if one[0] not in registered_ids]
+    return [
+        f"{one.slug}: deleted on {one.deleted_at:%Y-%m-%d}, up to event {one.sequence} ({one.digest.hex()})"
+        for one in (await deleted_among(connection, noted)).values()
+    ]
 
 
 @contextmanager

@@ -115,8 +115,8 @@ async def delete_tournament(
     """Deletes the tournament of this slug, if `lines` are a whole archive of just its log, or None; returns what was
     there. With `dry_run`, it only looks.
 
-    `owner` is a connection with the rights of the schema's owner. Raises NotFound; Conflict if the archive is of another
-    tournament or of another moment; Unreadable and LogDisproved as `archive.read`.
+    `owner` is a connection with the rights of the schema's owner. Raises NotFound; Conflict if the archive is of
+    another tournament or of another moment; Unreadable and LogDisproved as `archive.read`.
     """
     manifest = None if lines is None else _manifest_of(lines)
     async with owner.transaction():
@@ -169,7 +169,7 @@ def _refuse_unlike(manifest: Manifest, doomed: Doomed) -> None:
         raise Conflict(f"The archive is of tournament {manifest.tournament_id}, and {doomed.slug} is {doomed.id}.")
     if (manifest.sequence, manifest.digest) != (doomed.sequence, doomed.digest):
         raise Conflict(
-            f"The archive ends at event {manifest.sequence}, and the log at event {doomed.sequence}, with another digest; "
+            f"The archive ends at event {manifest.sequence}, the log at {doomed.sequence} with another digest; "
             f"export it again: `tallybook tournament export {doomed.slug}`."
         )
 
