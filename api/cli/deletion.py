@@ -33,10 +33,10 @@ async def delete(
     yes
         Delete it. Without this option the command says what would go, and changes nothing.
     """
-    if without_archive == (archive is not None):
-        raise Unacceptable("Name the file that it was exported to by --archive, or give --without-archive.")
-    lines = None if archive is None else lines_of(archive)
     async with located(where) as dsn, as_owner(dsn) as owner:
+        if without_archive == (archive is not None):
+            raise Unacceptable("Name the file that it was exported to by --archive, or give --without-archive.")
+        lines = None if archive is None else lines_of(archive)
         doomed = await delete_tournament(owner, slug, lines, dry_run=not yes)
     if json:
         printing.json({"deleted": yes, "tournament": doomed})

@@ -22,12 +22,11 @@ from engine.log.archive import Manifest
 
 _PATH: Final = "SET LOCAL search_path = tallybook"
 _SAY_SO: Final = "SET LOCAL tallybook.deleting = 'on'"
-# The triggers of shards must see it too.
-_SAY_SO_ON_ALL_NODES: Final = """
-    SET LOCAL citus.propagate_set_commands = 'local';
-    SET LOCAL citus.multi_shard_modify_mode = 'sequential';
-    SET LOCAL tallybook.deleting = 'on'
-"""
+# So that the triggers of shards see it too.
+_ON_ALL_NODES: Final = (
+    "SET LOCAL citus.propagate_set_commands = 'local'",
+    "SET LOCAL citus.multi_shard_modify_mode = 'sequential'",
+)
 _NAMED: Final = "SELECT tournament_id, name FROM tournament WHERE slug = $1"
 _HOLD: Final = "SELECT tournament_id FROM append_lock WHERE tournament_id = $1 FOR UPDATE"
 _LAST_BLOCK: Final = """
@@ -126,7 +125,9 @@ async def delete_tournament(
             _refuse_unlike(manifest, doomed)
         if dry_run:
             return doomed
-        await owner.execute(_SAY_SO_ON_ALL_NODES if await has_shards(owner) else _SAY_SO)
+        for statement in _ON_ALL_NODES if await has_shards(owner) else ():
+            await owner.execute(statement)
+        await owner.execute(_SAY_SO)
         digest = bytes.fromhex(doomed.digest)
         noted = doomed.id, doomed.slug, doomed.name, doomed.sequence, digest, manifest is not None
         await owner.fetchval(_NOTE, *noted)
