@@ -171,9 +171,7 @@ class Worker:
             return await self._fold(batch)
         except DatabaseUnavailable as error:  # for one tournament, or for all: then the listener is lost as well
             _logger.warning("worker_failed", tournament_ids=batch, error=repr(error.__cause__))
-        except (
-            Exception
-        ) as error:  # the worker's outer loop: the tables stay where they are, nothing is lost or skipped
+        except Exception as error:  # the worker's outer loop: the tables stay where they are, nothing is lost
             _logger.exception("worker_failed", tournament_ids=batch)
             if len(batch) == 1:
                 await self._note_defect(batch[0], error)

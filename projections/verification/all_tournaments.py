@@ -19,6 +19,7 @@ from msgspec import Struct
 from engine.database.pool import Database
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.terms import Sequence, TournamentId
+from projections.tables.defects import is_defect
 from projections.verification import safeguards, source, stored_log, table_checks
 from projections.verification.deletion import deleted_among
 from projections.verification.one_tournament import MARK_EVENTS, Callbacks, TournamentVerification
@@ -233,16 +234,24 @@ class _Run:
         self._on_events(self._verified_events, self._all_events)
         if not progress.done:
             callbacks = Callbacks(on_difference=self._differ, on_events=self._go_on, on_mark=self._progress_file.keep)
-            await TournamentVerification(
-                connection,
-                tournament,
-                progress,
-                witness=self._witness,
-                callbacks=callbacks,
-                mark_events=self._plan.mark_events,
-                source=read,
-            ).run()
-            self._progress_file.keep(progress)
+            try:
+                await TournamentVerification(
+                    connection,
+                    tournament,
+                    progress,
+                    witness=self._witness,
+                    callbacks=callbacks,
+                    mark_events=self._plan.mark_events,
+                    source=read,
+                ).run()
+            except Exception as error:
+                if not is_defect(error):
+                    raise
+                wrong = f"the tournament cannot be verified further: {error!r}"
+                self._differ(Difference(tournament=slug, sequence=progress.sequence, field="event", message=wrong))
+                self._differences_count += 1
+            else:
+                self._progress_file.keep(progress)
         elif await stored_log.digest_at(connection, tournament_id, progress.sequence) != progress.digest:
             gone = "is not the one that had been verified before the pause"
             self._differ(Difference(tournament=slug, sequence=progress.sequence, field="block.digest", message=gone))

@@ -22,7 +22,7 @@ from engine.domain.terms import OPERATOR, CompetitorId, TournamentId
 from engine.process.telemetry import DEFECTS, STOPPED
 from projections.board.board import Board
 from projections.tables.worker import Worker
-from projections.verification.all_tournaments import Plan
+from projections.verification.all_tournaments import Plan, verify_all
 from projections.verification.continuous import verify_continuously
 from tests.api.receiver import delivering, receiver_on
 from tests.api.service import Answer, Season, Service, deltas, play_season, slug_of
@@ -458,6 +458,24 @@ async def test_a_tournament_that_cannot_be_verified_does_not_hold_up_the_others(
     await until(lambda: verified(pair.planted), seconds=30)
     stop.set()
     assert await verifying >= 2
+
+
+async def test_a_verification_of_all_says_which_tournament_it_could_not_verify(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant = Plant(
+        monkeypatch,
+        "projections.verification.all_tournaments:TournamentVerification",
+        lambda value: getattr(value, "tournament_id", None) == pair.planted_id,
+    )
+    report = await verify_all(
+        pair.service.database, Plan(), on_difference=lambda _: None, on_events=lambda _done, _all: None
+    )
+    assert plant.met
+    (found,) = report.differences
+    assert found.tournament == pair.planted.client.tournament
+    assert "Planted" in found.message
+    assert {head.slug for head in report.heads if head.events} == {pair.other.client.tournament}
 
 
 # ── Logs that no service would have written ─────────────────────────────────────────────────────────────
