@@ -20,7 +20,7 @@ ALERTS = DEPLOY / "prometheus" / "alerts.yml"
 DASHBOARD = DEPLOY / "grafana" / "tallybook.json"
 EXPOSURE_MAX = 20
 """In tenths of 10, as `systemd-analyze security` counts what a service could still reach."""
-ONLY_WHEN_IT_HAPPENS = {"tallybook_webhook_requests_total"}
+ONLY_WHEN_IT_HAPPENS = {"tallybook_webhook_requests_total", "tallybook_defects_total"}
 """Metrics with labels that a service shows when it has counted something."""
 
 _METRIC = re.compile(r"\b((?:tallybook|process)_[a-z_]+)\b(?!-)")

@@ -34,7 +34,7 @@ async def export_tournament(slug: Slug, /, *, output: Path | None = None, where:
 async def import_tournament(file: Archive, /, *, json: Json = False, where: Where = HERE) -> None:
     async with located(where) as dsn, as_owner(dsn) as owner:
         with progress("importing") as advance:
-            entered = await archives.enter(owner, _lines(file), progress=advance)
+            entered = await archives.enter(owner, lines_of(file), progress=advance)
     if json:
         printing.json(entered)
     else:
@@ -42,8 +42,8 @@ async def import_tournament(file: Archive, /, *, json: Json = False, where: Wher
         printing.say(f"{entered.sequence:,} events, up to the digest {entered.digest}")
 
 
-def _lines(file: Path) -> Iterator[bytes]:
-    """Raises Unreadable."""
+def lines_of(file: Path) -> Iterator[bytes]:
+    """The lines of an archive. Raises Unreadable."""
     try:
         with file.open("rb") as opened:
             yield from opened

@@ -38,7 +38,7 @@ app = App(
     config=cyclopts.config.Env("TALLYBOOK_", command=False),
     result_action="return_value",
 )
-tournament = App(name="tournament", help="Create, list, publish, export and import tournaments.")
+tournament = App(name="tournament", help="Create, list, publish, export, import and delete tournaments.")
 competitor = App(name="competitor", help="Register, import and list competitors.")
 unity = App(name="unity", help="Add unities to rankings.")
 ranking = App(name="ranking", help="Create, rename, close, reopen and list rankings.")
@@ -84,6 +84,18 @@ _command(
     Everything is verified before anybody sees it: an archive that was changed is refused, and the change named. So is
     one whose tournament, slug or ids are in this database already, or that has ids of 2^53 and more. Needs a login that
     owns the schema.
+    """,
+)
+_command(
+    tournament,
+    "api.cli.deletion:delete",
+    name="delete",
+    help="""
+    Delete a tournament: its log, tables, snapshots, keys and webhooks; tokens that are for it alone are revoked.
+
+    It must have been exported as it is now. With --yes it is deleted; without, the command says what would go. The
+    database keeps for ever that it was there: id, slug, name, last event, digest, and when it was deleted. Its slug is
+    never another tournament's. `tallybook tournament import` brings it back. Needs a login that owns the schema.
     """,
 )
 _command(

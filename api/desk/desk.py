@@ -18,7 +18,7 @@ from api.desk.docket import Case, Docket, Means, Receipt
 from api.desk.remembered import IDS_RESERVED, Ids, Refusals
 from engine.database.pool import Database
 from engine.domain.commands import ChangePublication, Command, UnvoidCompetition, VoidCompetition
-from engine.domain.errors import QueueFull, ShuttingDown, TallybookError
+from engine.domain.errors import QueueFull, ShuttingDown
 from engine.domain.events import Event
 from engine.domain.judging import decide
 from engine.domain.terms import ActorId, TournamentId
@@ -30,6 +30,7 @@ from projections.board.publication import NextRevealSearch
 from projections.live.pool import LIVE_BYTES_MAX, LivePool, open_live_pool
 from projections.live.tournament import LiveTournament
 from projections.live.unreversed import UnreversedPointsFollower
+from projections.tables.defects import DefectPart
 from projections.tables.wakeup import Waker
 
 COMMANDS_MAX: Final = 10_000
@@ -112,8 +113,8 @@ class Desk:
         """Looks up in the log what the case is judged against, then puts it on its docket; unpins `live`."""
         try:
             await looking_up
-        except TallybookError as error:
-            case.fail(error)
+        except Exception as error:  # noqa: BLE001 - a client waits for this task
+            case.fail(self.live_pool.defective(live, DefectPart.JUDGING, error))
         else:
             self._docket(live).put(case)
         finally:

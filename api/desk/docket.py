@@ -68,6 +68,7 @@ from engine.process import tracing
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 from projections.live.unreversed import UnreversedPointsFollower
+from projections.tables.defects import DefectPart, is_defect
 from projections.tables.wakeup import Waker
 
 BLOCK_REQUESTS_MAX: Final = 512
@@ -185,7 +186,7 @@ class Case:
             self.receipt.set_result(receipt)
         self.let_go()
 
-    def fail(self, error: TallybookError) -> None:
+    def fail(self, error: Exception) -> None:
         if not self.receipt.done():
             self.receipt.set_exception(error)
         self.let_go()
@@ -252,6 +253,17 @@ class Docket:
     def next_block(self) -> Block | None:
         """A portion of the waiting cases, judged, up to the first structural one. None: none was accepted."""
         taken: list[Case] = []
+        try:
+            return self._next_block(taken)
+        except Exception as error:  # noqa: BLE001 - whoever asks appends for all tournaments
+            for case in taken:
+                case.sent = False
+            _fail(taken, self._defective(error))
+            self._be_free()
+            return None
+
+    def _next_block(self, taken: list[Case]) -> Block | None:
+        """As `next_block`; puts into `taken` what it takes."""
         count = min(BLOCK_REQUESTS_MAX, portion(len(self._waiting), self._sent_last))
         lines = 0
         while self._waiting and len(taken) < count and lines < BLOCK_LINES_MAX:
@@ -261,7 +273,12 @@ class Docket:
             if case.withdrawn:
                 case.let_go()
                 continue
-            if not self._judge(case):
+            try:
+                is_accepted = self._judge(case)
+            except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
+                case.fail(self._defective(error))
+                continue
+            if not is_accepted:
                 continue
             taken.append(case)
             lines += sum(map(_lines, case.events))
@@ -270,9 +287,10 @@ class Docket:
         if not taken:
             self._be_free()
             return None
+        block = self._block(taken, self.live.head)
         self._under_way = taken
         self._sent_last = len(taken)
-        return self._block(taken, self.live.head)
+        return block
 
     def _block(self, cases: Items[Case], judged_at: Head) -> Block:
         known_at = self._means.refusals.known_at
@@ -308,7 +326,7 @@ class Docket:
         try:
             case.judge(self.live)
         except Refusal:
-            self._do_beside(self._confirm_refusal(case))
+            self._do_beside(self._confirm_refusal(case), [case])
             return False
         except IdTaken as error:
             self._fail_taken(case, error)
@@ -325,8 +343,8 @@ class Docket:
             await self._refuse(case, refusal)
         except IdTaken as error:
             self._fail_taken(case, error)
-        except TallybookError as error:
-            case.fail(error)
+        except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
+            case.fail(self._defective(error))
         else:
             self._waiting.appendleft(case)
 
@@ -365,7 +383,7 @@ class Docket:
             if answer.used is None:
                 case.fail(refusal)
             elif answer.used.fingerprint == case.fingerprint:
-                self._do_beside(self._replay(case, answer.used.sequence))
+                self._do_beside(self._replay(case, answer.used.sequence), [case])
             else:
                 case.fail(KeyReused())
 
@@ -412,7 +430,9 @@ class Docket:
             if self.live.head != head:
                 return None  # it shows another history, and may be beyond this one's end
             case.judge(self.live)
-        except TallybookError:
+        except Exception as error:
+            if not isinstance(error, TallybookError) and not is_defect(error):
+                raise  # of the connection
             return None  # it stays overtaken, so it is judged again, which finds the error anew and reports it
         return self._block([case], head)
 
@@ -421,6 +441,15 @@ class Docket:
     def settled(self, block: Block, outcome: Outcome) -> None:
         """What became of the block under way; the next one may leave when the live shows it."""
         taken, self._under_way = self._under_way, []
+        try:
+            self._settle(taken, block, outcome)
+        except Exception as error:  # noqa: BLE001 - whoever tells us appends for all tournaments
+            self._defective(error)
+            self._means.live_pool.drop(self.live)
+            _fail(taken, OutcomeUnknown())
+            self._be_free()
+
+    def _settle(self, taken: list[Case], block: Block, outcome: Outcome) -> None:
         match outcome:
             case Appended():
                 self._means.waker.appended(self.tournament_id)
@@ -430,7 +459,7 @@ class Docket:
                 for case in taken:
                     case.sent = False
                 if not self._fold_overtaking(block, outcome):
-                    self._do_beside(self._put_back(taken))
+                    self._do_beside(self._put_back(taken), taken)
                     return
                 self._waiting.extendleft(reversed(taken))
             case NotAppended.BUSY | NotAppended.UNKNOWN:
@@ -442,6 +471,8 @@ class Docket:
                     case.alone = True
                 self._waiting.extendleft(reversed(taken))
             case Unavailable() | OutcomeUnknown():
+                if isinstance(outcome.__cause__, Exception):
+                    self._defective(outcome.__cause__)  # if it is one, operators hear of it
                 _fail(taken, outcome)
             case _:
                 assert_never(outcome)
@@ -452,8 +483,8 @@ class Docket:
         stays busy: cases that wait would be overtaken too."""
         try:
             await self._means.live_pool.make_current(self.live)
-        except TallybookError as error:
-            _fail(taken, error)
+        except Exception as error:  # noqa: BLE001 - none of them is in the log
+            _fail(taken, self._defective(error))
         else:
             self._waiting.extendleft(reversed(taken))
         self._be_free()
@@ -478,7 +509,7 @@ class Docket:
             self._answer(taken, appended)
             self._be_free()
         else:
-            self._do_beside(self._fold_after_others(taken, appended))
+            self._do_beside(self._fold_after_others(taken, appended), taken)
 
     async def _fold_after_others(self, taken: list[Case], appended: Appended) -> None:
         async def read() -> None:
@@ -489,35 +520,42 @@ class Docket:
 
         try:
             await _patiently(taken, read)
-        except TallybookError:
-            _fail(taken, OutcomeUnknown())
-        else:
             self._answer(taken, appended)
+        except Exception as error:  # noqa: BLE001 - it is in the log
+            self._defective(error)
+            _fail(taken, OutcomeUnknown())
         self._be_free()
 
     def _answer(self, taken: list[Case], appended: Appended) -> None:
         for case, answer in zip(taken, appended.answers, strict=True):
             if answer is None:
-                self._do_beside(self._tell_refused(case))
+                self._do_beside(self._tell_refused(case), [case])
             elif answer > 0:
                 case.succeed(Receipt(case.events, Sequence(answer), replayed=False))
             elif answer < 0:
-                self._do_beside(self._replay(case, Sequence(-answer)))
+                self._do_beside(self._replay(case, Sequence(-answer)), [case])
             else:
                 case.fail(KeyReused())
 
-    def _do_beside(self, work: Coroutine[None, None, None]) -> None:
-        """Lets `work` on a case go on while others are judged. The docket is not idle before it is done."""
+    def _do_beside(self, work: Coroutine[None, None, None], cases: Items[Case]) -> None:
+        """Lets `work` on `cases` go on while others are judged. The docket is not idle before it is done."""
 
         async def do() -> None:
             try:
                 await work
+            except Exception as error:  # noqa: BLE001 - they wait for this task
+                self._defective(error)
+                _fail(cases, OutcomeUnknown())
             finally:
                 self._beside -= 1
                 self._go_on()
 
         self._beside += 1
         self._means.tasks.create_task(do())
+
+    def _defective(self, error: Exception) -> Exception:
+        """What a case is to be failed with in the place of `error`, if that is a defect."""
+        return self._means.live_pool.defective(self.live, DefectPart.JUDGING, error)
 
 
 async def _patiently(cases: Iterable[Case], read: Callable[[], Awaitable[_T]]) -> _T:
@@ -547,6 +585,6 @@ def _lines(event: Event) -> int:
             return 1
 
 
-def _fail(cases: Iterable[Case], error: TallybookError) -> None:
+def _fail(cases: Iterable[Case], error: Exception) -> None:
     for case in cases:
         case.fail(error)

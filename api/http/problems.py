@@ -28,6 +28,7 @@ STATUSES: Final[dict[type[TallybookError], int]] = {
     errors.Unacceptable: 422,
     errors.KeyReused: 422,
     errors.OutcomeUnknown: 500,
+    errors.TournamentDefect: 500,
     errors.QueueFull: 503,
     errors.ListenersFull: 503,
     errors.TooMuchWork: 503,

@@ -59,18 +59,19 @@ from api.interface.stream import (
     refuse_unknown_ranking,
     start_of,
 )
-from api.interface.tournaments import NO_TOURNAMENT, SLUG_CHARACTERS_LOGGED, pin_named
+from api.interface.tournaments import SLUG_CHARACTERS_LOGGED, pin_named
 from api.interface.voiding import answer_preview
 from api.stream.followers import Streams
 from api.stream.frames import WHOLE_LOG, reset
 from api.stream.listeners import STREAM_HEADERS, Asked, StreamReply
 from api.stream.tickets import create_ticket, use_ticket
 from engine.domain.commands import Command, UnvoidCompetition, VoidCompetition
-from engine.domain.errors import Forbidden, HistoryReplaced, NotFound, Unauthenticated, Unreadable
+from engine.domain.errors import NO_TOURNAMENT, Forbidden, HistoryReplaced, NotFound, Unauthenticated, Unreadable
 from engine.domain.terms import TournamentId
 from engine.process.turns import in_turns
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
+from projections.tables.defects import DefectPart
 
 QUERIES_KEPT_MAX: Final = 1_000
 QUERY_KEPT_CHARACTERS_MAX: Final = 50
@@ -208,6 +209,9 @@ class Handlers:
         live = await self._pin(incoming, token, tournament_id)
         try:
             yield live
+        except Exception as error:
+            self._desk.live_pool.raise_defect(live, DefectPart.ANSWERING, error)
+            raise
         finally:
             self._desk.live_pool.unpin(live)
 
@@ -236,6 +240,9 @@ class Handlers:
                 await live.nested_sets.settle()
                 made = operation.render(live, operation.answer, question)
                 answer = made if isinstance(made, TaggedBody) else await self._outgoing.begun(made)
+            except Exception as error:
+                self._desk.live_pool.raise_defect(live, DefectPart.ANSWERING, error)
+                raise
             finally:
                 self._desk.live_pool.unpin(live)
             return await self._compression.reply(incoming.request, answer.body, etag=answer.etag)
@@ -307,6 +314,9 @@ class Handlers:
                     await live.nested_sets.settle()
                     made = operation.whole(live, receipt.events, of_items=many is not None)
                 body = made if isinstance(made, bytes) else await self._outgoing.begun_after_all(made)
+            except Exception as error:
+                self._desk.live_pool.raise_defect(live, DefectPart.ANSWERING, error)
+                raise
             finally:
                 self._desk.live_pool.unpin(live)
             incoming.facts["sequence"] = receipt.last_sequence

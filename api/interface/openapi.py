@@ -398,7 +398,15 @@ def _refusal(status: int) -> Document:
 def _open_paths() -> dict[str, Document]:
     """The paths that are not about a tournament."""
     ok = {"type": "object", "properties": {"status": {"type": "integer"}, "message": {"type": "string"}}}
-    stopped = {"stopped": {"type": "integer", "description": "tournaments that the operator must repair"}}
+    stopped: Document = {"stopped": {"type": "integer", "description": "tournaments that the operator must repair"}}
+    troubled = {"id": {"type": "integer"}, "part": {"type": "string"}, "why": {"type": "string"}}
+    stopped |= {
+        "tournaments": {
+            "type": "array",
+            "description": "those that are stopped or met a defect within the last ten minutes; 20 of each at most",
+            "items": {"type": "object", "properties": troubled},
+        }
+    }
     ready = {**ok, "properties": ok["properties"] | stopped}  # type: ignore[operator]
     texts = {
         "/healthz": ("showHealth", "Is it alive?", JSON, ok, ()),

@@ -18,12 +18,13 @@ from api.desk.desk import Desk
 from api.desk.remembered import Slugs
 from api.http.outgoing import Outgoing
 from api.interface.declarations import RecallContext
-from api.interface.tournaments import NO_TOURNAMENT, pin_named
-from engine.domain.errors import NotFound, Refusal, TournamentStopped
+from api.interface.tournaments import pin_named
+from engine.domain.errors import NO_TOURNAMENT, NotFound, Refusal, TournamentStopped
 from engine.domain.terms import Sequence, TournamentId
 from engine.log.log import Head
 from projections.live.tournament import LiveTournament
 from projections.past.past import Past
+from projections.tables.defects import DefectPart, is_defect
 
 FROZEN_BYTES_MAX: Final = 256 * 1024 * 1024
 """What the frozen tournaments take that one process keeps, estimated. The one asked for last stays, even beyond."""
@@ -100,6 +101,11 @@ class PublicViews:
             live = await pin_named(self._live_pool, self._slugs, slug, found, self._tournament_id)
             try:
                 yield live
+            except Exception as error:
+                if is_defect(error) and (frozen := self._frozen.get(live.tournament_id)) is not None:
+                    frozen.live.forget_made()
+                self._live_pool.raise_defect(live, DefectPart.ANSWERING, error)
+                raise
             finally:
                 self._live_pool.unpin(live)
         except TournamentStopped:

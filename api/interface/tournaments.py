@@ -4,13 +4,12 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from api.desk.remembered import Slugs
-from engine.domain.errors import NotFound
+from engine.domain.errors import NO_TOURNAMENT, NotFound
 from engine.domain.terms import TournamentId
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 
 SLUG_CHARACTERS_LOGGED: Final = 100
-NO_TOURNAMENT: Final = "There is no such tournament; see the slug in its address."
 
 
 async def pin_named(

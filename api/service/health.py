@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from api.http.auth import Scope
@@ -14,15 +15,27 @@ from api.interface import openapi
 from api.interface.rendering import tagged_body
 from api.service import figures
 from engine.database.pool import Database
+from engine.domain.terms import TournamentId
 from engine.process import telemetry
-from projections.tables import tables
+from projections.tables import defects, tables
 
 HEALTH: Final = "/healthz"
 READINESS: Final = "/readyz"
 METRICS: Final = "/metrics"
+TROUBLED_MAX: Final = 20
+"""Stopped tournaments, and defects, that are named."""
 OPENAPI: Final = "/openapi.json"
 Authenticate = Callable[[IncomingRequest, Scope], Awaitable[object]]
 """Finds the token of a request. Raises Unauthenticated, Forbidden, TooManyRequests and DatabaseUnavailable."""
+
+
+class Troubled(Struct, frozen=True):
+    """A tournament that is stopped, or met a defect a short while ago: in which part of the work, and of which kind. No
+    more is said, because anybody may ask; the log and the tables `stopped` and `defect` have the rest."""
+
+    id: TournamentId
+    part: str
+    why: str
 
 
 def add_to(
@@ -40,7 +53,13 @@ def add_to(
         incoming.routine = True
         async with database.connection() as connection:
             stopped = await tables.stopped_count(connection)
-        return Reply(msgspec.json.encode({"status": 200, "message": "ok", "stopped": stopped}))
+            found = await tables.last_stopped(connection, TROUBLED_MAX)
+            failing = await defects.recent(connection, TROUBLED_MAX)
+        troubled = [
+            *(Troubled(tournament_id, "stopped", f"event {at} cannot be folded") for tournament_id, at in found),
+            *(Troubled(one.tournament_id, one.part, one.reason.partition("(")[0]) for one in failing),
+        ]
+        return Reply(msgspec.json.encode({"status": 200, "message": "ok", "stopped": stopped, "tournaments": troubled}))
 
     async def metrics(incoming: IncomingRequest) -> Reply:
         if not open_metrics:

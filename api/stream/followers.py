@@ -33,6 +33,7 @@ from engine.domain.errors import (
     HistoryReplaced,
     ListenersFull,
     LogForked,
+    NotFound,
     ShuttingDown,
     TournamentStopped,
 )
@@ -45,6 +46,7 @@ from engine.process.telemetry import LISTENERS, LISTENERS_BEHIND
 from engine.process.turns import Turns
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
+from projections.tables.defects import DefectPart
 
 LISTENERS_SHARE: Final = 0.9
 """Of the connections that a process takes, how many may be streams. The others are left to requests."""
@@ -192,6 +194,11 @@ class Follower:
                 self.current.pop(listener, None)
             yield
 
+    def fail(self, error: Exception) -> None:
+        """Ends all its streams, because of an error that is its tournament's alone."""
+        self._streams.live_pool.defective(self.live, DefectPart.STREAMING, error)
+        self.end_all("defect")
+
     def _keep(self, frames: Items[Frame]) -> None:
         for frame in frames:
             self._ring.append(frame)
@@ -260,7 +267,7 @@ class Streams:
         self.readers = asyncio.Semaphore(LOG_READERS_MAX)
         self.ring_bytes = 0
         self.count = 0
-        self._live_pool = live_pool
+        self.live_pool = live_pool
         self._listeners_max = listeners_max
         self._visitors: Counter[Visitor] = Counter()  # and how many streams each has
         self._followers: dict[tuple[TournamentId, StreamedLog], Follower] = {}
@@ -288,9 +295,9 @@ class Streams:
         """Counts a listener, and returns the follower of its tournament and log. `end`: where that log ended, not long
         ago. The live stays in memory until the listener leaves. Raises HistoryReplaced if it is no longer the one in
         memory, and as `LivePool.pin`."""
-        pinned = await self._live_pool.pin(live.tournament_id)
+        pinned = await self.live_pool.pin(live.tournament_id)
         if pinned is not live:
-            self._live_pool.unpin(pinned)
+            self.live_pool.unpin(pinned)
             raise HistoryReplaced
         followed = live.tournament_id, streamed
         follower = self._followers.get(followed)
@@ -320,7 +327,7 @@ class Streams:
             followed = follower.live.tournament_id, follower.streamed
             if self._followers.get(followed) is follower:
                 del self._followers[followed]
-        self._live_pool.unpin(follower.live)
+        self.live_pool.unpin(follower.live)
 
     def wake(self, follower: Follower) -> None:
         """Notes that a live has folded something."""
@@ -359,7 +366,11 @@ class Streams:
         """Reads a slice of what is new in each of these tournaments, and hands it to its current listeners."""
         spans: dict[TournamentId, tuple[Head, Sequence]] = {}
         for follower in followers:
-            end = follower.end
+            try:
+                end = follower.end
+            except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
+                follower.fail(error)
+                continue
             if end is None:
                 follower.end_all("unpublished")
             elif follower.position.sequence < end:
@@ -373,6 +384,13 @@ class Streams:
         except DatabaseUnavailable:
             for follower in followers:
                 self.wake(follower)
+            return
+        except Exception as error:  # noqa: BLE001 - it is that of one of them
+            if len(followers) == 1:
+                followers[0].fail(error)
+                return
+            for follower in followers:
+                await self._round([follower], work)
             return
         await self.turns.work(work.timed(self._handing_out(followers, spans, found)))
 
@@ -390,10 +408,13 @@ class Streams:
             if tournament_id not in found:
                 follower.end_all("log_replaced")
                 continue
-            pieces = follower.take(found[tournament_id])
-            if follower.position.sequence < spans[tournament_id][1]:
-                self.wake(follower)
-            yield from follower.handing_out(pieces)
+            try:
+                pieces = follower.take(found[tournament_id])
+                if follower.position.sequence < spans[tournament_id][1]:
+                    self.wake(follower)
+                yield from follower.handing_out(pieces)
+            except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
+                follower.fail(error)
 
     async def _look(self) -> None:
         """Has each live fold what other processes have appended. Nothing else would tell it, if nobody asks."""
@@ -406,13 +427,17 @@ class Streams:
     async def _make_current(self, follower: Follower) -> None:
         try:
             if not follower.live.dropped:
-                await self._live_pool.make_current(follower.live)
+                await self.live_pool.make_current(follower.live)
         except TournamentStopped:
             follower.end_all("stopped")
         except HistoryReplaced:
             follower.end_all("log_replaced")
+        except NotFound:
+            follower.end_all("deleted")
         except (DatabaseUnavailable, ShuttingDown):
             return
+        except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
+            follower.fail(error)
         if follower.live.dropped:
             follower.end_all("log_replaced")
 
@@ -427,10 +452,13 @@ class Streams:
 
     def _swept(self, silent_since: float, behind: list[int]) -> Iterator[None]:
         for follower in list(self._followers.values()):
-            for listener in list(follower.listeners):
-                listener.give_sign_of_life(silent_since)
-                behind[0] = max(behind[0], (follower.end or 0) - listener.position.sequence)
-                yield
+            try:
+                for listener in list(follower.listeners):
+                    listener.give_sign_of_life(silent_since)
+                    behind[0] = max(behind[0], (follower.end or 0) - listener.position.sequence)
+                    yield
+            except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
+                follower.fail(error)
 
     async def _confirm(self) -> None:
         """Ends the streams whose token or session has ended, and all if that has not been known for too long."""

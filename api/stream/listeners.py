@@ -27,6 +27,7 @@ from engine.log.log import Head
 from engine.process.telemetry import LISTENERS_ENDED
 from engine.process.turns import Turns
 from projections.live.tournament import LiveTournament
+from projections.tables.defects import DefectPart, is_defect
 
 PASSED_EVENTS_MAX: Final = 1_000
 """After so many events that its filter did not let through, a listener is told its position."""
@@ -115,6 +116,11 @@ class Listener:
             self.end("log_replaced")
         except DatabaseUnavailable:
             self.end("database_unavailable")
+        except Exception as error:
+            if not is_defect(error):
+                raise
+            streams.live_pool.defective(live, DefectPart.STREAMING, error)
+            self.end("defect")
         finally:
             self.end("client_gone")  # unless it has ended for another reason
             self._connection.on_end = None

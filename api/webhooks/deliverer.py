@@ -49,6 +49,8 @@ from engine.process import failpoints, tracing
 from engine.process.background import background
 from engine.process.failpoints import Point
 from engine.process.telemetry import WEBHOOK_REQUESTS, WEBHOOKS, WEBHOOKS_BEHIND
+from projections.tables import defects
+from projections.tables.defects import DefectPart, is_defect
 
 PAUSES_SECONDS: Final = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
 """After each failure in a row, before the same event is sent again: 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h."""
@@ -66,6 +68,8 @@ DUE_SECONDS: Final = 0.25
 DUE_IN_ALL_SHARDS_SECONDS: Final = 1.0
 """The first of these on a distributed database, where a look asks all shards."""
 FIGURES_SECONDS: Final = 5.0
+DEFECT_SECONDS: Final = 10.0
+"""After a defect, before its webhook has another turn."""
 INTERRUPTED_SECONDS: Final = 1.0
 """Pause after trouble with the database."""
 SILENT_SESSION_SECONDS_MAX: Final = 5
@@ -162,14 +166,28 @@ class _Delivering:
 
     async def _serve(self, tournament_id: TournamentId, webhook_id: WebhookId) -> None:
         """One turn of a webhook."""
+        rest_seconds = 0.0
         try:
             async with self._turn:
                 delivery = await webhooks.next_delivery(self._session, tournament_id, webhook_id)
             if delivery is not None:
                 await self._tell(delivery)
+        except Exception as error:
+            if not is_defect(error):
+                raise  # of the session, which all share
+            defects.alarm(tournament_id, DefectPart.DELIVERING, error)
+            async with self._turn:
+                await defects.note_over(self._session, tournament_id, DefectPart.DELIVERING, error)
+            rest_seconds = DEFECT_SECONDS
         finally:
-            self._busy.remove(webhook_id)
-            self._something.set()
+            if rest_seconds:
+                asyncio.get_running_loop().call_later(rest_seconds, self._free, webhook_id)
+            else:
+                self._free(webhook_id)
+
+    def _free(self, webhook_id: WebhookId) -> None:
+        self._busy.remove(webhook_id)
+        self._something.set()
 
     async def _tell(self, delivery: NextDelivery) -> None:
         """Sends the webhook the next events, until one fails or its turn is over."""

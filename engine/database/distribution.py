@@ -44,7 +44,7 @@ NODE_SETTINGS: Final = {
 }
 """Settings of the service's role for its sessions between nodes; why, `engine/database/pool.py` says. Citus passes a
 warning on only if it is in English, and a node may warn that its standby has not confirmed a commit."""
-COPIED: Final = ("tournament", "token", "session", "stopped", "migration")
+COPIED: Final = ("tournament", "token", "session", "stopped", "defect", "deleted_tournament", "migration")
 """Tables that every node has a copy of: they are read often, written seldom, and some belong to no tournament."""
 
 WORKER_NODE: Final = "The address is that of a worker node of Citus; this command needs the coordinator's."

@@ -32,6 +32,7 @@
     │   ├── TournamentStopped      its log holds an event that cannot be folded
     │   └── ShuttingDown
     ├── OutcomeUnknown             it may have been applied or not
+    ├── TournamentDefect           something failed in the midst of one tournament that should not have
     ├── LogUnreadable              an event whose tag or body this code does not know
     ├── LogForked                  the log is not the one that was read before
     ├── LogDisproved               what is stored does not match its digests or events
@@ -43,11 +44,13 @@ statuses.
 
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from msgspec import Struct
 
 from engine.domain.terms import Sequence, TournamentId
+
+NO_TOURNAMENT: Final = "There is no such tournament; see the slug in its address."
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -291,6 +294,21 @@ class OutcomeUnknown(TallybookError):
         )
 
 
+class TournamentDefect(TallybookError):
+    """A defect that one tournament's request met. It was logged and counted where it was met."""
+
+    code = "defect"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Something went wrong in this tournament that should not have; it is not known whether this was applied."
+        )
+
+
+class Impossible(Exception):
+    """The state is one that no log written by the service leads to. A defect, so never an answer."""
+
+
 class LogUnreadable(TallybookError):
     """The event at `sequence` cannot be decoded or folded; its tournament stops there."""
 
@@ -306,6 +324,11 @@ class LogUnreadable(TallybookError):
     def dangling(cls, tournament_id: TournamentId, sequence: Sequence, error: LookupError) -> "LogUnreadable":
         """The event names something that does not exist; the fold raised `error`."""
         return cls(tournament_id, sequence, f"it names {error}, which does not exist")
+
+    @classmethod
+    def defective(cls, tournament_id: TournamentId, sequence: Sequence, error: Exception) -> "LogUnreadable":
+        """The fold raised an `error` that it should not raise."""
+        return cls(tournament_id, sequence, f"folding it fails: {error!r}")
 
 
 class LogForked(TallybookError):

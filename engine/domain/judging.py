@@ -19,7 +19,7 @@ from msgspec import UNSET
 
 from engine.domain import commands, events
 from engine.domain.commands import Command
-from engine.domain.errors import Conflict, Fault, IdTaken, Unacceptable, existing
+from engine.domain.errors import Conflict, Fault, IdTaken, Impossible, Unacceptable, existing
 from engine.domain.events import Delta, Event, Result
 from engine.domain.terms import (
     BEST_MAX,
@@ -44,6 +44,9 @@ from engine.domain.terms import (
     description_fault,
     name_fault,
 )
+
+CIRCLE_SHOWN_MAX: Final = 500
+"""Characters that name a circle of parents."""
 
 _T = TypeVar("_T")
 _H = TypeVar("_H", bound=Hashable)
@@ -708,12 +711,16 @@ def _circle_faults(state: State, competitor_id: CompetitorId, parent_id: Competi
 
 
 def _self_and_ancestors(state: State, competitor_id: CompetitorId | None) -> set[CompetitorId]:
-    """`competitor_id` and all its ancestors."""
-    line: set[CompetitorId] = set()
-    while competitor_id is not None and competitor_id not in line:  # a forged log may hold a circle
-        line.add(competitor_id)
+    """`competitor_id` and all its ancestors. Raises Impossible if these form a circle, or one of them is missing."""
+    line: dict[CompetitorId, None] = {}
+    while competitor_id is not None:
+        if competitor_id in line:
+            raise Impossible(f"a circle of parents: {' → '.join(map(str, (*line, competitor_id)))}"[:CIRCLE_SHOWN_MAX])
+        if competitor_id not in state.competitors:
+            raise Impossible(f"the parent {competitor_id} is not in this tournament")
+        line[competitor_id] = None
         competitor_id = state.competitors[competitor_id].parent_id
-    return line
+    return set(line)
 
 
 def _list_faults(state: State, participants: tuple[CompetitorId, ...]) -> list[Fault]:

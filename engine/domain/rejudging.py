@@ -18,7 +18,7 @@ import msgspec
 
 from engine.domain import commands, events
 from engine.domain.commands import Command
-from engine.domain.errors import Conflict, IdTaken, Refusal
+from engine.domain.errors import Conflict, IdTaken, Impossible, Refusal
 from engine.domain.events import Event
 from engine.domain.judging import State, add_competition, decide, refuse_points, register_competitor
 from engine.domain.terms import COMPETITIONS_MAX, COMPETITORS_MAX, EXCESS_MAX, Sequence, name_fault, slug_fault
@@ -51,6 +51,8 @@ def impossible(state: State, sequence: Sequence, event: Event) -> str | None:
     except IdTaken:
         created = ", ".join(f"{name.removesuffix('_id')} {getattr(event, name)}" for name in event.creates)
         return f"could not be made: {created}: an id that exists"
+    except Impossible as error:  # what an earlier event has made, which was reported there
+        return f"could not be made: {error.message}"
     except Refusal as refusal:
         faults = "; ".join(f"{fault.field} {fault.message}" for fault in refusal.faults)
         return f"could not be made: {faults or refusal.message}"

@@ -251,7 +251,10 @@ class Appender:
                     # If the block is to blame, every sending that reached the database was refused like this one. If
                     # something else is (a right that was revoked), this says nothing about a sending that was lost.
                     _logger.error("append_rejected", **facts)
-                    return block, Rejected() if failure.blames_block or not maybe_applied else OutcomeUnknown()
+                    rejected = failure.blames_block or not maybe_applied
+                    refused: Unavailable | OutcomeUnknown = Rejected() if rejected else OutcomeUnknown()
+                    refused.__cause__ = failure.error
+                    return block, refused
                 _logger.warning("append_resent", **facts)
                 APPENDS_RESENT.inc()
                 if attempts >= APPEND_ATTEMPTS_MAX and not maybe_applied:
@@ -287,7 +290,7 @@ class Appender:
         except UnconfirmedCommit as error:
             _logger.error("commit_unconfirmed", warning=str(error))
             return [OutcomeUnknown() for _ in blocks]
-        except (*DATABASE_TROUBLE, asyncpg.PostgresError, ValueError) as error:
+        except Exception as error:  # a defect that one block meets must not end what appends for all
             blames_block = connected and isinstance(error, _OF_A_BLOCK)
             raise _SendingFailed(error, connected=connected, maybe_applied=sent, blames_block=blames_block) from error
 

@@ -119,7 +119,17 @@ _APPEND_ONE: Final = """
         string_to_array($16, chr(10))
     )
 """
-_OPEN: Final = "SELECT open_tournament($1, $2, $3, $4, $5, $6, $7)"
+# The slug of a deleted tournament is never another one's.
+_OPEN: Final = """
+    SELECT CASE
+        WHEN EXISTS (SELECT FROM deleted_tournament WHERE slug = $2) THEN false
+        ELSE open_tournament($1, $2, $3, $4, $5, $6, $7)
+    END
+"""
+_IS_DELETED: Final = """
+    SELECT EXISTS (SELECT FROM deleted_tournament WHERE tournament_id = $1)
+        AND NOT EXISTS (SELECT FROM tournament WHERE tournament_id = $1)
+"""
 # The head is the last block. The view `head` would find it by way of another table.
 _HEAD: Final = "SELECT last_sequence, digest FROM block WHERE tournament_id = $1 ORDER BY last_sequence DESC LIMIT 1"
 _HEADS: Final = """
@@ -1212,6 +1222,12 @@ async def slug_of(connection: Connection, tournament_id: TournamentId) -> str | 
     """The slug of this tournament; None: there is no such tournament."""
     slug: str | None = await connection.fetchval(_SLUG_OF, tournament_id)
     return slug
+
+
+async def is_deleted(connection: Connection, tournament_id: TournamentId) -> bool:
+    """Whether this tournament was deleted, and has not been imported again."""
+    found: bool = await connection.fetchval(_IS_DELETED, tournament_id)
+    return found
 
 
 async def tournaments(connection: Connection) -> list[RegistryEntry]:

@@ -15,6 +15,9 @@ tokens)
     append_rejected       the database refuses a block: a defect
     commit_unconfirmed    the server committed, but a standby did not confirm
     tournament_stopped    an event cannot be folded; its tournament answers 503 (alarm)
+    tournament_defect     something failed in the midst of one tournament that should not have: tournament_id, part,
+                          error, with its traceback (alarm)
+    defect_not_noted      that could not be noted in the database, where `/readyz` looks: tournament_id, error
     clock_behind          the time of a log is far ahead of the clock, and stands still until the clock has caught up:
                           tournament_id, seconds (alarm)
     log_forked            the log is not the one that was read before (alarm)
@@ -46,12 +49,13 @@ Metrics (Prometheus; several processes are added up)
     tallybook_listeners: streams that are open
     tallybook_listeners_behind: how many events the slowest of them is behind
     tallybook_listeners_ended_total{why}: client_gone, unread, token_ended, token_unconfirmed, unpublished,
-    log_replaced, stopped, database_unavailable, shutting_down
+    log_replaced, stopped, defect, deleted, database_unavailable, shutting_down
     tallybook_append_seconds, tallybook_append_blocks, tallybook_append_requests, tallybook_appends_resent_total
     tallybook_barrier_seconds, tallybook_waiting_requests, tallybook_live_tournaments, tallybook_live_bytes
     tallybook_lives_loaded_total, tallybook_lives_loading: begun so far, and under way now
     tallybook_loaded_rows_total: rows of tables read to make boards; it shows that a long loading goes on
     tallybook_stopped_total, tallybook_forked_total
+    tallybook_defects_total{part}: judging, answering, reading, streaming, delivering, tables, verifying
     tallybook_pool_connections, tallybook_pool_in_use, tallybook_pool_waiting: connections to the database
     tallybook_loop_lag_seconds: how late the event loop of a process came to something that was due
     process_cpu_seconds_total{pid}, process_resident_memory_bytes{pid} and the others of prometheus_client, for each
@@ -138,6 +142,9 @@ LIVES_LOADING: Final = Gauge(
     "tallybook_lives_loading", "Tournaments that are being brought into memory", multiprocess_mode="livesum"
 )
 LOADED_ROWS: Final = Count("tallybook_loaded_rows", "Rows of tables that were read to make boards")
+DEFECTS: Final = Count(
+    "tallybook_defects", "Times that something failed in one tournament that should not have", ["part"]
+)
 STOPPED: Final = Count("tallybook_stopped", "Times that an event could not be folded")
 FORKED: Final = Count("tallybook_forked", "Times that a log was not the one read before")
 

@@ -249,6 +249,8 @@ def folding(
             fold(board, revisions, recorded)
         except LookupError as error:
             raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
+        except Exception as error:  # a defect that this event meets stops its tournament, and no other
+            raise LogUnreadable.defective(tournament_id, recorded.sequence, error) from error
         yield recorded
 
 

@@ -15,6 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine.domain.errors import Impossible
 from projections.board.sorted_integers import Counts, SortedIntegers
 
 LEAF_STOPS_MAX: Final = 512
@@ -53,7 +54,7 @@ class Forest:
     @classmethod
     def in_steps(cls, parents: "array[int]") -> Generator[None, None, "Forest"]:
         """Makes it with pauses for the turns of others. `parents` has the parent of each competitor at its number, and
-        something at 0. No competitor may be below itself."""
+        something at 0. Raises Impossible if a competitor is below itself."""
         size = len(parents)
         first, following = array("i", bytes(4 * size)), array("i", bytes(4 * size))
         for start in range(size - 1, 0, -_STEP):
@@ -100,6 +101,8 @@ class Forest:
                 node = following[-node] or -parents[-node]
         self._order, self._places = list(range(len(leaves))), list(range(len(leaves)))
         self._counts = Counts(map(len, leaves))
+        if sum(map(len, leaves)) != 2 * (len(parents) - 1):  # the tour began at the roots
+            raise Impossible("a circle of parents")
 
     def frozen(self) -> "Forest":
         """A forest that keeps the bounds of now. It is for questions only."""

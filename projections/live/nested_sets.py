@@ -128,13 +128,17 @@ class NestedSets:
     # ── Steps ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _go_on(self) -> None:
-        """One step of what is to be done."""
-        if self._known:
-            self._carry_out(*self._changed.popleft())
-            return
-        if self._making is None:
-            self._making = self._make()
-        next(self._making, None)
+        """One step of what is to be done. If it fails, nothing that is half done is kept."""
+        try:
+            if self._known:
+                self._carry_out(*self._changed.popleft())
+                return
+            if self._making is None:
+                self._making = self._make()
+            next(self._making, None)
+        except Exception:
+            self.clear()
+            raise
 
     def _make(self) -> Generator[None, None, None]:
         """Makes the forest from the parents of now. What changes meanwhile is noted, and carried out later."""

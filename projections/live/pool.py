@@ -17,16 +17,19 @@ from itertools import islice
 from typing import Final
 
 import structlog
-from asyncpg import Connection
+from asyncpg import Connection, PostgresError
 
 from engine.database.pool import ACQUIRE_SECONDS_MAX, DATABASE_TROUBLE, Database, Kept, unavailable
 from engine.domain.errors import (
+    NO_TOURNAMENT,
     DatabaseUnavailable,
     HistoryReplaced,
     LogForked,
     LogUnreadable,
+    NotFound,
     ShuttingDown,
     TallybookError,
+    TournamentDefect,
     TournamentStopped,
 )
 from engine.domain.events import Recorded
@@ -45,7 +48,8 @@ from engine.process.telemetry import (
     observe,
 )
 from projections.live.tournament import LiveTournament, load
-from projections.tables import tables
+from projections.tables import defects, tables
+from projections.tables.defects import DefectPart, is_defect
 
 READERS_MAX: Final = 5
 """Connections of a process that read logs at the same time. The others are for appends and for barriers."""
@@ -54,6 +58,13 @@ LIVE_BYTES_MAX: Final = 512 * 1024 * 1024
 one used."""
 STOPPED_SECONDS: Final = 1.0
 """A tournament that could not be folded is not tried again for so long."""
+
+RELOADED_SECONDS: Final = 60.0
+"""A live that met a defect is dropped, so that the next request loads it from the log; but not if it was loaded less
+than so long ago, because loading a large one takes long. Then only what was made of its board is forgotten."""
+NOTED_SECONDS: Final = 5.0
+"""A defect in one part of a tournament is noted once in so long, however often it is met."""
+NOTED_MAX: Final = 1_000
 
 _logger = structlog.get_logger()
 
@@ -72,6 +83,7 @@ class LivePool:
         self._loading: dict[TournamentId, asyncio.Task[None]] = {}
         self._readers = asyncio.Semaphore(READERS_MAX)
         self._stopped_at: dict[TournamentId, float] = {}
+        self._noted_at: dict[tuple[TournamentId, DefectPart], float] = {}
         self._waiting: dict[LiveTournament, list[asyncio.Future[None]]] = {}
         self._somebody_waits = asyncio.Event()
         self._closed = False
@@ -136,6 +148,12 @@ class LivePool:
         except LogUnreadable as cause:
             await self._alarm_stop(cause)
             raise TournamentStopped from cause
+        except Exception as error:
+            if is_defect(error):
+                self._stopped_at[tournament_id] = time.monotonic()
+                self._alarm_defect(tournament_id, DefectPart.READING, error)
+                raise TournamentStopped from error
+            raise
         self._stopped_at.pop(tournament_id, None)
         self._tournaments[tournament_id] = live
         self._account(tournament_id, live.size_bytes())
@@ -238,13 +256,25 @@ class LivePool:
     ) -> None:
         try:
             with self._watched(live):
+                if head is None:
+                    await self._refuse_deleted(live)
                 if head is None or not _continues(stood_at, head):
                     raise LogForked(live.tournament_id, stood_at.sequence)
                 await self.catch_up(live, head.sequence)
-        except TallybookError as error:
+        except Exception as error:  # noqa: BLE001 - they wait for this task
             _fail(waiters, error)
         else:
             _release(waiters)
+
+    async def _refuse_deleted(self, live: LiveTournament) -> None:
+        """Drops the live and raises NotFound if its tournament was deleted. What is remembered of its slug is forgotten
+        with the epoch."""
+        async with self._reading() as connection:
+            if not await log.is_deleted(connection, live.tournament_id):
+                return
+        self.drop(live)
+        self._database.epoch.end()
+        raise NotFound(NO_TOURNAMENT)
 
     async def catch_up(self, live: LiveTournament, to: Sequence, over: Connection | None = None) -> None:
         """Folds what others appended until `live` stands at `to`.
@@ -287,8 +317,10 @@ class LivePool:
         """As `LiveTournament.fold_appended`. Raises TournamentStopped and HistoryReplaced."""
         try:  # `_watched` would take longer than all else, and every block comes here
             return live.fold_appended(block, appended)
-        except (LogForked, LogUnreadable) as fault:
-            raise self._alarmed(live, fault) from fault
+        except Exception as fault:
+            if (error := self._alarmed(live, fault)) is None:
+                raise
+            raise error from fault
 
     def fold_unseen(self, live: LiveTournament, block: Block, unseen: Unseen) -> bool:
         """As `LiveTournament.fold_unseen`. Raises TournamentStopped and HistoryReplaced."""
@@ -299,21 +331,60 @@ class LivePool:
 
     @contextmanager
     def _watched(self, live: LiveTournament) -> Iterator[None]:
-        """Drops `live` if its log turns out to be unreadable or another one. Raises TournamentStopped or
-        HistoryReplaced then."""
+        """Drops `live` if its log turns out to be unreadable or another one, or if reading it meets a defect. Raises
+        TournamentStopped or HistoryReplaced then."""
         try:
             yield
-        except (LogForked, LogUnreadable) as fault:
-            raise self._alarmed(live, fault) from fault
+        except Exception as fault:
+            if (error := self._alarmed(live, fault)) is None:
+                raise
+            raise error from fault
 
-    def _alarmed(self, live: LiveTournament, fault: LogForked | LogUnreadable) -> TallybookError:
-        """Drops a live because of `fault`, raises the alarm, and returns the error for the caller to raise."""
-        self.drop(live)
+    def _alarmed(self, live: LiveTournament, fault: Exception) -> TallybookError | None:
+        """Drops a live because of `fault`, raises the alarm, and returns the error for the caller to raise. None: it
+        says nothing about the tournament."""
         if isinstance(fault, LogForked):
+            self.drop(live)
             self._alarm_fork(fault)
             return HistoryReplaced()
-        self._tasks.create_task(self._alarm_stop(fault))
-        return TournamentStopped()
+        if isinstance(fault, LogUnreadable):
+            self.drop(live)
+            self._tasks.create_task(self._alarm_stop(fault))
+            return TournamentStopped()
+        if is_defect(fault):
+            self.drop(live)
+            self._stopped_at[live.tournament_id] = time.monotonic()
+            self._alarm_defect(live.tournament_id, DefectPart.READING, fault)
+            return TournamentStopped()
+        return None
+
+    def raise_defect(self, live: LiveTournament, part: DefectPart, error: Exception) -> None:
+        """Raises TournamentDefect if `error`, which was met while working on `live`, is a defect; see `defective`."""
+        if (defect := self.defective(live, part, error)) is not error:
+            raise defect from error
+
+    def defective(self, live: LiveTournament, part: DefectPart, error: Exception) -> Exception:
+        """Returns what to raise, or to fail a command with, in the place of an `error` that was met while working on
+        `live`. A defect raises the alarm, and what may be wrong in memory is made again from the log. Any other error
+        is returned as it is."""
+        if not is_defect(error):
+            return error
+        if time.monotonic() > live.loaded_at + RELOADED_SECONDS:
+            self.drop(live)
+        else:
+            live.forget_made()
+        self._alarm_defect(live.tournament_id, part, error)
+        return TournamentDefect()
+
+    def _alarm_defect(self, tournament_id: TournamentId, part: DefectPart, error: Exception) -> None:
+        defects.alarm(tournament_id, part, error)
+        now, key = time.monotonic(), (tournament_id, part)
+        if self._closed or now < self._noted_at.get(key, -NOTED_SECONDS) + NOTED_SECONDS:
+            return
+        if len(self._noted_at) >= NOTED_MAX:
+            self._noted_at.clear()
+        self._noted_at[key] = now
+        self._tasks.create_task(defects.note(self._database, tournament_id, part, error))
 
     def drop(self, live: LiveTournament) -> None:
         """Takes a live that is no longer the truth out of use. Those who still have it see `dropped`."""
@@ -329,13 +400,17 @@ class LivePool:
         STOPPED.inc()
         self._stopped_at[cause.tournament_id] = time.monotonic()
         _logger.error(
-            "tournament_stopped", tournament_id=cause.tournament_id, sequence=cause.sequence, reason=cause.reason
+            "tournament_stopped",
+            tournament_id=cause.tournament_id,
+            sequence=cause.sequence,
+            reason=cause.reason,
+            exc_info=cause.__cause__,
         )
         try:
             async with self._database.connection() as connection:
                 await tables.stop(connection, cause)
-        except DatabaseUnavailable:
-            _logger.warning("stop_not_noted", tournament_id=cause.tournament_id)
+        except (DatabaseUnavailable, PostgresError) as error:
+            _logger.warning("stop_not_noted", tournament_id=cause.tournament_id, error=repr(error))
 
 
 @asynccontextmanager
@@ -361,7 +436,7 @@ def _release(waiters: list[asyncio.Future[None]]) -> None:
             waiter.set_result(None)
 
 
-def _fail(waiters: list[asyncio.Future[None]], error: TallybookError) -> None:
+def _fail(waiters: list[asyncio.Future[None]], error: Exception) -> None:
     for waiter in waiters:
         if not waiter.done():
             waiter.set_exception(error)

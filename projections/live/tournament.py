@@ -6,6 +6,7 @@ there (restored, failed over) is noticed, instead of being mixed into what was r
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from datetime import datetime
@@ -83,6 +84,7 @@ class LiveTournament:
         self.dropped = False
         self.catching_up = asyncio.Lock()
         self.followers: list[Callable[[Recorded], None]] = []
+        self.loaded_at = time.monotonic()
         self._sized_at = head.sequence
         self._one_moment = True  # everything up to the head was read as of one moment
         self._board_bytes = 0
@@ -100,19 +102,15 @@ class LiveTournament:
             if recorded.sequence <= sequence:
                 continue
             sequence = recorded.sequence
-            self.orders.note(recorded.event)
-            for counted in self.classifications.held:
-                counted.note(recorded.event)
-            if isinstance(recorded.event, Points):
-                self.followed_sums.note(recorded.event)
-            else:
-                self._note(recorded.event)
             try:
+                self._note(recorded.event)
                 fold(self.board, self.revisions, recorded)
+                for follow in self.followers:
+                    follow(recorded)
             except LookupError as error:
                 raise LogUnreadable.dangling(self.tournament_id, sequence, error) from error
-            for follow in self.followers:
-                follow(recorded)
+            except Exception as error:  # a defect that this event meets stops its tournament, and no other
+                raise LogUnreadable.defective(self.tournament_id, sequence, error) from error
             self.recorded_at = recorded.recorded_at
         if self.revisions.set_aside:
             self._look_at_set_aside()
@@ -120,6 +118,12 @@ class LiveTournament:
             self.head = head
 
     def _note(self, event: Event) -> None:
+        self.orders.note(event)
+        for counted in self.classifications.held:
+            counted.note(event)
+        if isinstance(event, Points):
+            self.followed_sums.note(event)
+            return
         self.nested_sets.note(event)
         self.selections.note(event)
         if isinstance(event, CompetitorChanged):
@@ -179,6 +183,13 @@ class LiveTournament:
         self.fold(tail.events, tail.head)
         return True
 
+    def forget_made(self) -> None:
+        """Forgets what was made of the board, and is made again when it is next asked for."""
+        self.orders.clear()
+        self.classifications.clear()
+        self.nested_sets.clear()
+        self.selections.clear()
+
     def mark_loaded(self) -> None:
         """Notes that it stands at the log's head: what it folds from now on is of a later moment."""
         self._one_moment = False
@@ -221,11 +232,8 @@ class LiveTournament:
             return
         # Only appends of ours can have been folded meanwhile, with what they told; each followed what was before it.
         self.head, self.recorded_at, self.board = anew.head, anew.recorded_at, anew.board
-        self.orders.clear()
+        self.forget_made()
         self.followed_sums.clear()
-        self.classifications.clear()
-        self.nested_sets.clear()
-        self.selections.clear()
         self._held.clear()
         self._held_last = _nobody
         then = self.revisions  # all counts rise: nothing that was rendered of the old board may be used again

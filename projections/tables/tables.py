@@ -239,6 +239,12 @@ _STOPPED_AFTER: Final = """
     ORDER BY tournament_id
     LIMIT $2
 """
+_STOPPED_LAST: Final = """
+    SELECT tournament_id, sequence
+    FROM stopped
+    ORDER BY stopped_at DESC, tournament_id
+    LIMIT $1
+"""
 _STOPS: Final = """
     SELECT tournament_id, sequence, reason, stopped_at
     FROM stopped
@@ -257,6 +263,7 @@ class Stop(Struct, frozen=True):
 async def stop(connection: Connection, cause: LogUnreadable) -> None:
     """Notes for all processes, and for the operator, why a tournament stopped."""
     reason = cause.reason.replace("\0", "\\0")  # it may cite the event, and a column cannot hold this one
+    reason = reason.encode("utf-8", "backslashreplace").decode()  # nor halves of surrogate pairs
     await connection.execute(_STOP, cause.tournament_id, cause.sequence, reason)
 
 
@@ -270,6 +277,11 @@ async def stopped_count(connection: Connection) -> int:
     """How many tournaments are stopped."""
     count: int = await connection.fetchval(_STOPPED)
     return count
+
+
+async def last_stopped(connection: Connection, limit: int) -> list[tuple[TournamentId, Sequence]]:
+    """The tournaments that stopped last, at most `limit`, each with the event at which it did."""
+    return [(row["tournament_id"], row["sequence"]) for row in await connection.fetch(_STOPPED_LAST, limit)]
 
 
 async def stopped(connection: Connection, after: TournamentId, limit: int) -> list[TournamentId]:

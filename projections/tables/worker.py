@@ -38,7 +38,8 @@ from engine.process.failpoints import Point
 from engine.process.telemetry import FOLD_SECONDS, FOLDED_EVENTS, FORKED, REBUILT_EVENTS, STOPPED
 from engine.process.turns import Turn
 from projections.board.board import FOLD_VERSION, Board, Revisions, fold
-from projections.tables import snapshots, tables
+from projections.tables import defects, snapshots, tables
+from projections.tables.defects import DefectPart, is_defect
 from projections.tables.rebuild import rebuild
 from projections.tables.sizes import Shelf
 from projections.tables.snapshots import Snapshot
@@ -170,9 +171,16 @@ class Worker:
             return await self._fold(batch)
         except DatabaseUnavailable as error:  # for one tournament, or for all: then the listener is lost as well
             _logger.warning("worker_failed", tournament_ids=batch, error=repr(error.__cause__))
-        except Exception:  # the worker's outer loop: the tables stay where they are, nothing is lost or skipped
+        except Exception as error:  # the worker's outer loop: the tables stay where they are, nothing is lost
             _logger.exception("worker_failed", tournament_ids=batch)
+            if len(batch) == 1:
+                await self._note_defect(batch[0], error)
         return self._apart(batch)
+
+    async def _note_defect(self, tournament_id: TournamentId, error: Exception) -> None:
+        if is_defect(error):
+            defects.alarm(tournament_id, DefectPart.TABLES, error)
+            await defects.note(self._database, tournament_id, DefectPart.TABLES, error)
 
     def _apart(self, batch: list[TournamentId]) -> Folded:
         """What became of a batch that was rolled back: each of its tournaments is alone from now on. They go on at
@@ -386,8 +394,9 @@ class Worker:
             return
         except (DatabaseUnavailable, Conflict, *DATABASE_TROUBLE) as error:
             _logger.warning("worker_failed", tournament_ids=[tournament_id], error=repr(error))
-        except Exception:  # as in the outer loop
+        except Exception as error:  # as in the outer loop
             _logger.exception("worker_failed", tournament_ids=[tournament_id])
+            await self._note_defect(tournament_id, error)
         self._know([tournament_id])
 
     async def _alarm(self, fault: LogUnreadable | LogForked) -> None:
@@ -397,7 +406,11 @@ class Worker:
             return
         STOPPED.inc()
         _logger.error(
-            "tournament_stopped", tournament_id=fault.tournament_id, sequence=fault.sequence, reason=fault.reason
+            "tournament_stopped",
+            tournament_id=fault.tournament_id,
+            sequence=fault.sequence,
+            reason=fault.reason,
+            exc_info=fault.__cause__,
         )
         async with self._database.connection() as connection:
             await tables.stop(connection, fault)
@@ -412,6 +425,8 @@ async def _touched(tournament_id: TournamentId, board: Board, tail: Iterable[Rec
             fold(board, revisions, recorded)
         except LookupError as error:
             raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
+        except Exception as error:  # a defect that this event meets stops its tournament, and no other
+            raise LogUnreadable.defective(tournament_id, recorded.sequence, error) from error
         if turn.over:
             await turn.give_way()
     return touched

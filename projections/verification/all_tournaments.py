@@ -19,7 +19,9 @@ from msgspec import Struct
 from engine.database.pool import Database
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.terms import Sequence, TournamentId
+from projections.tables.defects import is_defect
 from projections.verification import safeguards, source, stored_log, table_checks
+from projections.verification.deletion import deleted_among
 from projections.verification.one_tournament import MARK_EVENTS, Callbacks, TournamentVerification
 from projections.verification.progress import Difference, Progress, ProgressFile, beginning
 from projections.verification.source import TournamentSource
@@ -177,6 +179,7 @@ class _Run:
         if self._plan.slug is not None and not self._tournaments and not any(d.tournament for d in found):
             raise NotFound(f"There is no tournament {self._plan.slug!r}; `tallybook tournament list` shows them.")
         self._keep_database_differences(found)
+        self._unchecked += await _deleted(connection, registered, self._witness)
         self._left.extend(self._tournaments)
         self._all_events = sum(tournament.sequence or 0 for tournament in self._tournaments)
 
@@ -231,16 +234,24 @@ class _Run:
         self._on_events(self._verified_events, self._all_events)
         if not progress.done:
             callbacks = Callbacks(on_difference=self._differ, on_events=self._go_on, on_mark=self._progress_file.keep)
-            await TournamentVerification(
-                connection,
-                tournament,
-                progress,
-                witness=self._witness,
-                callbacks=callbacks,
-                mark_events=self._plan.mark_events,
-                source=read,
-            ).run()
-            self._progress_file.keep(progress)
+            try:
+                await TournamentVerification(
+                    connection,
+                    tournament,
+                    progress,
+                    witness=self._witness,
+                    callbacks=callbacks,
+                    mark_events=self._plan.mark_events,
+                    source=read,
+                ).run()
+            except Exception as error:
+                if not is_defect(error):
+                    raise
+                wrong = f"the tournament cannot be verified further: {error!r}"
+                self._differ(Difference(tournament=slug, sequence=progress.sequence, field="event", message=wrong))
+                self._differences_count += 1
+            else:
+                self._progress_file.keep(progress)
         elif await stored_log.digest_at(connection, tournament_id, progress.sequence) != progress.digest:
             gone = "is not the one that had been verified before the pause"
             self._differ(Difference(tournament=slug, sequence=progress.sequence, field="block.digest", message=gone))
@@ -322,11 +333,30 @@ async def database_differences(
         wrong = f"has rows of tournament {tournament_id}, which is not registered"
         found.append(Difference(tournament="", sequence=None, field=table, message=wrong))
     registered_ids = {tournament.tournament_id for tournament in registered}
-    for tournament_id, noted_slug, last in witness.tournaments() if witness is not None else ():
-        if tournament_id not in registered_ids and slug in (None, noted_slug):
+    missing = [one for one in witness.tournaments() if one[0] not in registered_ids] if witness is not None else []
+    deleted = await deleted_among(connection, [one[0] for one in missing])
+    for tournament_id, noted_slug, last in missing:
+        note = deleted.get(tournament_id)
+        if note is not None and last <= note.sequence:
+            continue
+        if slug in (None, noted_slug):
             gone = "it was noted elsewhere up to this sequence, and is gone"
+            if note is not None:
+                gone = f"it was noted elsewhere up to this sequence, and was deleted at {note.sequence}"
             found.append(Difference(tournament=noted_slug, sequence=last, field="tournament", message=gone))
     return found
+
+
+async def _deleted(
+    connection: Connection, registered: Collection[RegisteredTournament], witness: Witness | None
+) -> list[str]:
+    """A sentence for each noted tournament that was deleted."""
+    registered_ids = {tournament.tournament_id for tournament in registered}
+    noted = [] if witness is None else [one[0] for one in witness.tournaments() if one[0] not in registered_ids]
+    return [
+        f"{one.slug}: deleted on {one.deleted_at:%Y-%m-%d}, up to event {one.sequence} ({one.digest.hex()})"
+        for one in (await deleted_among(connection, noted)).values()
+    ]
 
 
 @contextmanager

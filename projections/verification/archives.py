@@ -46,7 +46,8 @@ _IMPORT: Final = "SELECT import_block($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $
 _IS_HERE: Final = """
     SELECT
         EXISTS (SELECT FROM tournament WHERE tournament_id = $1) AS id_is_taken,
-        EXISTS (SELECT FROM tournament WHERE slug = $2) AS slug_is_taken
+        EXISTS (SELECT FROM tournament WHERE slug = $2) AS slug_is_taken,
+        EXISTS (SELECT FROM deleted_tournament WHERE slug = $2 AND tournament_id <> $1) AS slug_was_taken
 """
 # Others that create or import tournaments wait meanwhile; those who append do not.
 _LOCK: Final = "LOCK TABLE tournament IN SHARE ROW EXCLUSIVE MODE"
@@ -205,6 +206,10 @@ async def _refuse_if_here(owner: Connection, manifest: Manifest) -> None:
         raise Conflict(f"Tournament {manifest.tournament_id} is in this database already.")
     if here["slug_is_taken"]:
         raise Conflict(f"Another tournament of this database has the slug {manifest.slug!r}, which cannot change.")
+    if here["slug_was_taken"]:
+        raise Conflict(
+            f"The slug {manifest.slug!r} was that of another tournament of this database, which was deleted."
+        )
 
 
 async def _insert(owner: Connection, tournament_id: TournamentId, block: ArchivedBlock) -> dict[int, Sequence]:

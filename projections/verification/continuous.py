@@ -13,9 +13,12 @@ import structlog
 from asyncpg import Connection
 
 from engine.database.pool import Database
-from engine.domain.errors import NotFound, TallybookError
+from engine.domain.errors import DatabaseUnavailable, NotFound, TallybookError
 from engine.domain.terms import TournamentId
+from engine.log import log
 from engine.process.telemetry import DIFFERENCES, DIFFERING, UNVERIFIED_SECONDS, VERIFIED_EVENTS, VERIFIED_TOURNAMENTS
+from projections.tables import defects
+from projections.tables.defects import DefectPart, is_defect
 from projections.verification import stored_log
 from projections.verification.all_tournaments import Plan, database_differences, opened_witness
 from projections.verification.noted import note_verified
@@ -88,7 +91,14 @@ class _Rounds:
         for tournament_id in await self._order():
             if self._stop.is_set():
                 return
-            await self._verify(tournament_id)
+            try:
+                await self._verify(tournament_id)
+            except Exception as error:
+                if isinstance(error, DatabaseUnavailable) or not (
+                    isinstance(error, TallybookError) or is_defect(error)
+                ):
+                    raise
+                await self._fail(tournament_id, error)
         await self.pause(VERIFICATION_ROUND_SECONDS_MIN - (perf_counter() - began))
 
     async def _order(self) -> list[TournamentId]:
@@ -117,6 +127,8 @@ class _Rounds:
                 self._witness.read()
             async with self._database.connection() as connection, stored_log.one_moment(connection):
                 found = await stored_log.registered_tournaments(connection, tournament_id)
+                if not found and await log.is_deleted(connection, tournament_id):
+                    return
                 if not found:
                     gone = f"{tournament_id} is no longer registered"
                     self._differ(Difference(tournament=slug, sequence=None, field="tournament", message=gone))
@@ -131,6 +143,18 @@ class _Rounds:
         async with self._database.connection() as connection:
             await note_verified(connection, tournament_id, progress.sequence, progress.differences_count)
         self._conclude(progress, perf_counter() - began)
+        await self._rest()
+
+    async def _fail(self, tournament_id: TournamentId, error: Exception) -> None:
+        """Reports a tournament that cannot be verified, which must not hold up the others."""
+        defects.alarm(tournament_id, DefectPart.VERIFYING, error)
+        await defects.note(self._database, tournament_id, DefectPart.VERIFYING, error)
+        wrong = f"the tournament {tournament_id} cannot be verified: {error!r}"
+        self._differ(Difference(tournament="", sequence=None, field="tournament", message=wrong))
+        self.count += 1
+        self._differing.add(tournament_id)
+        DIFFERING.set(len(self._differing))
+        self._verified_at[tournament_id] = time.time()  # the others come first in the next round
         await self._rest()
 
     async def _part(self, connection: Connection, tournament: RegisteredTournament, progress: Progress) -> None:

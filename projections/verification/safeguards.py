@@ -32,7 +32,7 @@ _SETTINGS: Final = {
 """Settings that an acknowledged change depends on, and their values. synchronous_commit may be anything that waits for
 the local disk."""
 _STRONGER: Final = {"synchronous_commit": ("on", "local", "remote_write", "remote_apply")}
-_LOG_TABLES: Final = ("tournament", "append_lock", "event", "block", "idempotency", "refusal")
+_LOG_TABLES: Final = ("tournament", "append_lock", "event", "block", "idempotency", "refusal", "deleted_tournament")
 _SETTING: Final = "SELECT current_setting($1)"
 # Bits of pg_trigger.tgtype: 1 each row, 2 before, 8 delete, 16 update, 32 truncate.
 _TRIGGERS: Final = """
@@ -42,7 +42,7 @@ _TRIGGERS: Final = """
     FROM (
         VALUES ('tournament', 'append_only', 58), ('event', 'append_only', 58), ('block', 'append_only', 58),
             ('idempotency', 'append_only', 58), ('append_lock', 'lock_stays', 42),
-            ('refusal', 'refusal_stays', 42)
+            ('refusal', 'refusal_stays', 42), ('deleted_tournament', 'append_only', 58)
     ) AS w (name, trigger, type)
     LEFT JOIN pg_trigger AS t ON t.tgrelid = to_regclass('tallybook.' || w.name) AND t.tgname = w.trigger
     LEFT JOIN pg_proc AS p ON p.oid = t.tgfoid AND p.pronamespace = 'tallybook'::regnamespace

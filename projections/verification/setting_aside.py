@@ -100,6 +100,8 @@ class _Reading(Struct):
                 self.faults[Sequence(sequence)] = str(error)
             except LookupError as error:
                 self.faults[Sequence(sequence)] = f"it names {error}, which does not exist"
+            except Exception as error:  # noqa: BLE001 - nobody can fold it
+                self.faults[Sequence(sequence)] = f"folding it fails: {error!r}"
         self.head = Head(block.last_sequence, block.digest)
 
 

@@ -1353,11 +1353,14 @@ async def test_head_is_get_without_its_body(season: Season, subtests: pytest.Sub
 # ── Health ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_health_is_open_and_names_no_tournament(service: Service, season: Season) -> None:
+async def test_health_is_open_and_names_no_tournament_that_is_well(service: Service, season: Season) -> None:
     nobody = service.client(season.client.tournament, None)
     health, readiness = await nobody.send("GET", "/healthz"), await nobody.send("GET", "/readyz")
     assert (health.status, health.json) == (200, {"status": 200, "message": "ok"})
-    assert (readiness.status, readiness.json) == (200, {"status": 200, "message": "ok", "stopped": 0})
+    assert (readiness.status, readiness.json) == (
+        200,
+        {"status": 200, "message": "ok", "stopped": 0, "tournaments": []},
+    )
 
 
 async def test_metrics_may_be_opened(dsn: str, season: Season) -> None:

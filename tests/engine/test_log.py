@@ -1235,6 +1235,7 @@ OWNERS_OWN: Final = {
     "engine.database.migrator",
     "engine.database.embedded",
     "projections.verification.archives",
+    "projections.verification.deletion",
 }
 """Modules whose statements, or some of them, are not executed as the service's role."""
 SQLITES: Final = {"projections.verification.witness", "projections.verification.progress"}

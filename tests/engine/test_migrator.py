@@ -19,7 +19,7 @@ from engine.database.migrator import Migration, migrate, shipped
 from engine.database.pool import open_database
 from engine.database.sessions import SHARED
 from engine.domain.errors import StartupRefused
-from engine.domain.terms import OPERATOR, CompetitionId, Sequence
+from engine.domain.terms import OPERATOR, CompetitionId, Sequence, TournamentId
 from engine.log import log
 from tests.desks import ADVISORY_LOCKS, until, waiting_for_locks
 from tests.pgbouncer import pgbouncer
@@ -313,9 +313,10 @@ async def test_what_competitions_caused_is_found_in_a_log_that_was_written_befor
     with monkeypatch.context() as older_version:
         older_version.setattr(migrator, "shipped", lambda: known[:7])
         await migrate(empty)
-        async with open_database(empty, name="test") as database:
-            tournament_id = await open_new_tournament(database, actor=OPERATOR)
+    tournament_id = TournamentId(1)
     async with session(empty) as owner:
+        opened = "SELECT open_tournament($1, 'one', 'One', gen_random_uuid(), 0, 'TournamentOpened', $2)"
+        await owner.execute(opened, tournament_id, '{"name":"One","slug":"one"}')
         await owner.execute(
             """
             INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, body)

@@ -1203,7 +1203,7 @@ async def test_a_file_of_digests_that_is_not_there_is_refused(database: Database
 # ── Interrupted and resumed ─────────────────────────────────────────────────────────────────────────────
 
 
-class Interruption(Exception):
+class Interruption(BaseException):
     """Something stops a verification."""
 
 

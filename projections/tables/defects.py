@@ -1,0 +1,101 @@
+"""Defects that one tournament met: counted, logged with their traceback, and noted where operators look.
+
+A defect is an exception that no answer is made of. What it may do is bounded to its tournament: whoever works for many
+catches it where the work for one of them begins, and says so here. The only SQL on the table `defect`.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+import asyncpg
+import structlog
+from asyncpg import Connection
+from msgspec import Struct
+
+from engine.database.pool import DATABASE_TROUBLE, Database
+from engine.domain.errors import TallybookError
+from engine.domain.terms import TournamentId
+from engine.process.telemetry import DEFECTS
+
+SHOWN_SECONDS: Final = 600.0
+"""A defect is shown for so long after it was met last."""
+REASON_CHARACTERS_MAX: Final = 500
+
+_NOTE: Final = """
+    INSERT INTO defect (tournament_id, part, reason, met_at)
+    VALUES ($1, $2, $3, now())
+    ON CONFLICT (tournament_id, part) DO UPDATE
+    SET reason = excluded.reason, met_at = excluded.met_at
+"""
+_RECENT: Final = """
+    SELECT tournament_id, part, reason, met_at
+    FROM defect
+    WHERE met_at > now() - $1 * interval '1 second'
+    ORDER BY met_at DESC, tournament_id, part
+    LIMIT $2
+"""
+
+_logger = structlog.get_logger()
+
+
+class DefectPart(StrEnum):
+    """In which part of the work for a tournament a defect was met."""
+
+    JUDGING = "judging"
+    ANSWERING = "answering"
+    READING = "reading"
+    STREAMING = "streaming"
+    DELIVERING = "delivering"
+    TABLES = "tables"
+    VERIFYING = "verifying"
+
+
+class Defect(Struct, frozen=True):
+    """What was met last in one part of the work for a tournament, and when, in UTC."""
+
+    tournament_id: TournamentId
+    part: DefectPart
+    reason: str
+    met_at: datetime
+
+
+def is_defect(error: BaseException) -> bool:
+    """Whether an exception is neither a refusal or failure of ours nor trouble with the database or a client."""
+    return isinstance(error, Exception) and not isinstance(
+        error, (TallybookError, asyncpg.PostgresError, *DATABASE_TROUBLE)
+    )
+
+
+def alarm(tournament_id: TournamentId, part: DefectPart, error: Exception) -> None:
+    """Counts and logs a defect."""
+    DEFECTS.labels(part).inc()
+    _logger.error("tournament_defect", tournament_id=tournament_id, part=part, error=_named(error), exc_info=error)
+
+
+async def note(database: Database, tournament_id: TournamentId, part: DefectPart, error: Exception) -> None:
+    """Notes a defect for operators. If the database does not take it, only the log has it."""
+    try:
+        async with database.connection() as connection:
+            await note_over(connection, tournament_id, part, error)
+    except (TallybookError, asyncpg.PostgresError) as trouble:
+        _logger.warning("defect_not_noted", tournament_id=tournament_id, error=repr(trouble))
+
+
+async def note_over(connection: Connection, tournament_id: TournamentId, part: DefectPart, error: Exception) -> None:
+    """As `note`, over this connection, whose errors come through."""
+    await connection.execute(_NOTE, tournament_id, part.value, _named(error))
+
+
+async def recent(connection: Connection, limit: int) -> list[Defect]:
+    """The defects that were met within the last SHOWN_SECONDS, the latest first."""
+    return [
+        Defect(row["tournament_id"], DefectPart(row["part"]), row["reason"], row["met_at"])
+        for row in await connection.fetch(_RECENT, SHOWN_SECONDS, limit)
+    ]
+
+
+def _named(error: Exception) -> str:
+    """The error as text that a column holds: it may cite anything."""
+    text = repr(error)[:REASON_CHARACTERS_MAX].replace("\0", "\\0")
+    return text.encode("utf-8", "backslashreplace").decode()
