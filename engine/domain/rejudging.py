@@ -52,7 +52,7 @@ def impossible(state: State, sequence: Sequence, event: Event) -> str | None:
         created = ", ".join(f"{name.removesuffix('_id')} {getattr(event, name)}" for name in event.creates)
         return f"could not be made: {created}: an id that exists"
     except Impossible as error:  # what an earlier event has made, which was reported there
-        return f"could not be made: {error.message}"
+        return f"could not be made: {error}"
     except Refusal as refusal:
         faults = "; ".join(f"{fault.field} {fault.message}" for fault in refusal.faults)
         return f"could not be made: {faults or refusal.message}"

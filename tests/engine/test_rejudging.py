@@ -236,3 +236,8 @@ def wrongs(board: Board) -> Iterator[str]:
             yield f"{ranking} has unities of one name"
         if not {criterion.unity_id for criterion in ranking.criteria} <= ranking.unities.keys():
             yield f"{ranking} is classified by a stranger"
+
+
+def test_a_parent_given_below_a_circle_could_not_be_made(board: Board) -> None:
+    fold_events(board, events.CompetitorChanged(competitor_id=ANN, parent_id=BOB))
+    assert impossible(board, Sequence(8), events.CompetitorChanged(competitor_id=CY, parent_id=BOB))
