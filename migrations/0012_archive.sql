@@ -10,6 +10,11 @@ SELECT setval('resource_id', (1 + floor(random() * ((1::bigint << 32) - 1)))::bi
 FROM resource_id
 WHERE NOT is_called;
 
+-- A block says by which version of the rules its events were judged (engine/domain/rejudging.py), so that rules which
+-- become stricter hold for later blocks only. Code that judges by version 1 leaves it to the default.
+ALTER TABLE block ADD COLUMN rules smallint NOT NULL DEFAULT 1;
+COMMENT ON COLUMN block.rules IS 'Version of the rules that its events were judged by.';
+
 -- Inserts one block of a tournament that comes from another database: every stored field of its events, of the block and
 -- of its idempotency keys as they were there. Raises an exception if the block does not follow the one before it, or
 -- if the digest that its events and the digest before it make is not p_digest.
@@ -31,7 +36,8 @@ CREATE FUNCTION import_block(
     p_bodies             text[],
     p_used_keys          text[],    -- per key that a request of the block used, like the next two
     p_fingerprints       bytea[],
-    p_key_sequences      bigint[]
+    p_key_sequences      bigint[],
+    p_rules              smallint
 ) RETURNS void
 LANGUAGE plpgsql SET search_path = tallybook, pg_temp AS $$
 DECLARE
@@ -60,9 +66,9 @@ BEGIN
         SELECT p_tournament_id, used.key, used.fingerprint, used.sequence
         FROM unnest(p_used_keys, p_fingerprints, p_key_sequences) AS used (key, fingerprint, sequence);
     INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id, answers,
-                       structure_sequence, created)
+                       structure_sequence, created, rules)
         VALUES (p_tournament_id, v_last, p_first_sequence, p_recorded_at, v_digest, length(v_text), p_append_id,
-                p_answers, p_structure_sequence, p_created);
+                p_answers, p_structure_sequence, p_created, p_rules);
 END
 $$;
 

@@ -12,6 +12,7 @@ from api.cli.where import HERE, Json, Slug, Where, database_at, known, located
 from api.cli.writing import written_to
 from engine.database.migrator import as_owner
 from engine.domain.errors import Unreadable
+from engine.log.archive import ARCHIVE_LINE_BYTES_MAX
 from projections.verification import archives
 
 Archive = Annotated[Path, Parameter(help="File that `tallybook tournament export` wrote.")]
@@ -46,6 +47,7 @@ def lines_of(file: Path) -> Iterator[bytes]:
     """The lines of an archive. Raises Unreadable."""
     try:
         with file.open("rb") as opened:
-            yield from opened
+            while line := opened.readline(ARCHIVE_LINE_BYTES_MAX + 1):
+                yield line
     except OSError as error:
         raise Unreadable(f"The file cannot be read: {error.strerror}.") from error

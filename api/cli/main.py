@@ -82,8 +82,8 @@ _command(
     Put the tournament of an archive FILE into this database, with every id, time and digest as it was.
 
     Everything is verified before anybody sees it: an archive that was changed is refused, and the change named. So is
-    one whose tournament, slug or ids are in this database already, or that has ids of 2^53 and more. Needs a login that
-    owns the schema.
+    one that no service could have written, or whose tournament, slug or ids are in this database already. Needs a login
+    that owns the schema.
     """,
 )
 _command(

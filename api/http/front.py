@@ -4,12 +4,11 @@ This is one of the two places that catch every exception; the other is the worke
 unknown outcome, and logged with its traceback.
 """
 
+import os
 import re
 import time
 from collections.abc import Callable, Coroutine
 from functools import cache, partial
-from itertools import count
-from secrets import token_hex
 from typing import Final
 
 import structlog
@@ -27,6 +26,7 @@ REQUESTS_MAX: Final = 5_000
 """Requests under way in one process; further ones are answered 503 at once."""
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 """Methods that metrics tell apart."""
+REQUEST_ID_BYTES: Final = 8
 _REQUEST_ID: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _logger = structlog.get_logger()
 
@@ -52,8 +52,6 @@ class Front:
         self._router = router
         self._lines = lines
         self._under_way = 0
-        self._process_id = token_hex(4)
-        self._request_numbers = count(1)
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answers a request. Raises nothing but CancelledError."""
@@ -115,11 +113,11 @@ class Front:
         )
 
     def _request_id(self, request: web.BaseRequest) -> str:
-        """The client's id, or one of ours: random for the process, then a count of its requests."""
+        """The client's id, or a random one: a count would tell everybody how many requests came between two answers."""
         given = request.headers.get("X-Request-Id")
         if given is not None and _REQUEST_ID.fullmatch(given):
             return given
-        return f"{self._process_id}-{next(self._request_numbers)}"
+        return os.urandom(REQUEST_ID_BYTES).hex()
 
 
 def _problem(incoming: IncomingRequest, error: TallybookError) -> Reply:

@@ -18,7 +18,7 @@ import msgspec
 
 from engine.domain import commands, events
 from engine.domain.commands import Command
-from engine.domain.errors import Conflict, IdTaken, Impossible, Refusal
+from engine.domain.errors import Conflict, IdTaken, Impossible, Refusal, existing
 from engine.domain.events import Event
 from engine.domain.judging import State, add_competition, decide, refuse_points, register_competitor
 from engine.domain.terms import COMPETITIONS_MAX, COMPETITORS_MAX, EXCESS_MAX, Sequence, name_fault, slug_fault
@@ -67,10 +67,12 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
             if event.reason is None:
                 return event
         case events.PointsReversed():
-            if (ranking := state.rankings[event.ranking_id]).closed_at is not None:
+            existing(state.competitions, "competition", event.competition_id)
+            ranking = existing(state.rankings, "ranking", event.ranking_id)
+            if ranking.closed_at is not None:
                 raise Conflict(f"Ranking {event.ranking_id} is closed.")
-            if not all(delta.unity_id in ranking.unities for delta in event.deltas):
-                raise Conflict(f"It names a unity that ranking {event.ranking_id} does not have.")
+            for delta in event.deltas:
+                existing(ranking.unities, "unity", delta.unity_id)
             return event
         case events.TournamentOpened():
             _refuse_opening(sequence, event)

@@ -92,8 +92,8 @@ def slug_fault(slug: str) -> str | None:
 _SLUG: Final = re.compile("[a-z0-9]+(-[a-z0-9]+)*")
 # Characters that reorder the text around them, in tables and terminals too (Unicode Standard Annex 9, section 2).
 _REORDERING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-# Cc: control characters. Cs: lone surrogates, which no UTF-8 can hold. Zl, Zp: separators of lines and paragraphs.
-_CONTROLS: Final = ("Cc", "Cs", "Zl", "Zp")
+# Cc: control characters. Cs: lone surrogates, which no UTF-8 can hold.
+_CONTROLS: Final = ("Cc", "Cs")
 
 
 def _control_fault(text: str, *, allowed: str) -> str | None:

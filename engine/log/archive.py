@@ -9,50 +9,60 @@ keys that were refused: those matter only to requests that are under way to the 
 """
 
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Final
+from itertools import chain
+from typing import Annotated, Final
 from uuid import UUID
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from engine.domain.errors import LogDisproved, Unreadable
-from engine.domain.terms import Sequence, TournamentId
+from engine.domain.terms import ID_MAX, Sequence, TournamentId
 from engine.log import digest
 from engine.log.digest import EventColumns, columns_of
 
 ARCHIVE_FORMAT: Final = "tallybook archive 1"
+ARCHIVE_LINE_BYTES_MAX: Final = 1 << 30
+"""Bytes of a line. PostgreSQL holds no text that is longer, so no block makes a longer line."""
 _NO_SUM: Final = "0" * 64
+_FIRST_US: Final = digest.microseconds(datetime.min.replace(tzinfo=UTC))
+_LAST_US: Final = digest.microseconds(datetime.max.replace(tzinfo=UTC))
+_Integer = Annotated[int, Meta(ge=-ID_MAX - 1, le=ID_MAX)]
+_Place = Annotated[Sequence, Meta(ge=1, le=ID_MAX)]
+_Hexadecimal = Annotated[str, Meta(pattern="^([0-9a-f]{2})*$")]
 
 
 class Manifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the archive holds: a tournament up to `sequence`, where the chain has led to `digest` (hexadecimal)."""
 
     format: str = ARCHIVE_FORMAT
-    tournament_id: TournamentId
+    tournament_id: Annotated[TournamentId, Meta(ge=1, le=ID_MAX)]
     slug: str
     name: str
-    sequence: Sequence
-    digest: str
+    sequence: _Place
+    digest: _Hexadecimal
 
 
 class UsedKey(Struct, frozen=True, array_like=True):
     """An idempotency key, the fingerprint of its request (hexadecimal), and the sequence of its first event."""
 
     key: str
-    fingerprint: str
-    sequence: Sequence
+    fingerprint: _Hexadecimal
+    sequence: _Place
 
 
 class ArchivedBlock(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A block as it is stored; `events` is its text."""
 
-    last_sequence: Sequence
-    digest: str
+    last_sequence: _Place
+    digest: _Hexadecimal
     append_id: UUID
-    answers: list[int | None] | None
-    structure_sequence: Sequence | None
-    created: list[int] | None
+    answers: list[_Integer | None] | None
+    structure_sequence: _Place | None
+    created: list[_Integer] | None
+    rules: Annotated[int, Meta(ge=1, le=32_767)]
     keys: list[UsedKey]
     events: msgspec.Raw
 
@@ -81,13 +91,16 @@ class Writer:
 def read(lines: Iterable[bytes]) -> Iterator[Manifest | ArchivedBlock]:
     """The manifest, then each block, in order.
 
-    Raises Unreadable if it is no archive, and LogDisproved, naming the line, for a line that is not as it was written,
-    for blocks whose chain does not lead to the manifest's digest, and for an archive that ends before that.
+    Raises Unreadable if it is no archive, or a line of it says what no database could hold; LogDisproved, naming the
+    line, for a line that is not as it was written, for blocks whose chain does not lead to the manifest's digest, and
+    for an archive that ends before that.
     """
     before, number = _NO_SUM, 0
     manifest: Manifest | None = None
     sequence, chained = Sequence(0), b""
     for number, line in enumerate(lines, start=1):
+        if len(line) > ARCHIVE_LINE_BYTES_MAX:
+            raise Unreadable(f"Line {number} of the archive is longer than {ARCHIVE_LINE_BYTES_MAX:,} bytes.")
         found, _, text = line.rstrip(b"\n").partition(b" ")
         before = _sum(before, text)
         if found.decode("ascii", "replace") != before:
@@ -103,8 +116,10 @@ def read(lines: Iterable[bytes]) -> Iterator[Manifest | ArchivedBlock]:
                 continue
             block = msgspec.json.decode(text, type=ArchivedBlock)
             columns = block.columns()
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise Unreadable(f"Line {number} of the archive cannot be read: {error}") from error
+        if fault := _fault(block, columns):
+            raise Unreadable(f"Line {number} of the archive cannot be read: {fault}.")
         chained = digest.chain(chained, bytes(block.events))
         last = columns.first_sequence + len(columns.bodies) - 1
         if columns.first_sequence != sequence + 1 or last != block.last_sequence or chained.hex() != block.digest:
@@ -118,6 +133,21 @@ def read(lines: Iterable[bytes]) -> Iterator[Manifest | ArchivedBlock]:
         raise Unreadable("The file is not an archive of a tournament.")
     if (sequence, chained.hex()) != (manifest.sequence, manifest.digest):
         raise LogDisproved(f"The archive ends with event {sequence}; it was written up to event {manifest.sequence}.")
+
+
+def _fault(block: ArchivedBlock, columns: EventColumns) -> str | None:
+    """Why no database could hold this block, or None."""
+    keys = columns.keys or []
+    if not len(columns.bodies) == len(columns.actors) == len(columns.kinds) == len(columns.keys or columns.bodies) > 0:
+        return "its columns are empty, or not of one length"
+    if not _FIRST_US <= columns.recorded_us <= _LAST_US:
+        return "its time is not in any year from 1 to 9999"
+    if not all(0 <= actor <= ID_MAX for actor in columns.actors):
+        return "an actor of it is no id"
+    texts = chain(columns.kinds, columns.bodies, (key for key in keys if key), (used.key for used in block.keys))
+    if any("\0" in text for text in texts):
+        return "a text of it contains U+0000"
+    return None
 
 
 def _sum(before: str, text: bytes) -> str:

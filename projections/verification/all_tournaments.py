@@ -35,6 +35,7 @@ CHECKED: Final = (
     "functions",
     "the log: sequences, blocks, times, tags, bodies, bounds of deltas, lengths, structure, ids that were created, the "
     "rows that are locked, the registry, idempotency keys",
+    "that each event could have been made: its references, values and limits, by the rules that judge commands",
     "that each voiding and unvoiding reverses exactly the points in effect, that voided competitions get none, and "
     "the index that finds the points of a competition",
     "events that were set aside: that a later event names each one and its digest, and that every reader ignores it",
@@ -47,7 +48,6 @@ UNCHECKED: Final = (
     "where a block does not list them: the chain does not hold them",
     "tokens, webhooks, notes of stopped and of verified tournaments, when a checkpoint was written: the log says "
     "nothing about them",
-    "whether each event was rightly accepted when it was judged",
     "the pages of tables and indexes: use amcheck and pg_checksums",
 )
 WITHOUT_DIGESTS: Final = (

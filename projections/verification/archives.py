@@ -9,6 +9,8 @@ them created. (An id that a process has drawn and not used yet is not known to b
 the schema begins with the tournament.)
 """
 
+from array import array
+from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Final
 
@@ -27,8 +29,12 @@ from projections.verification.one_tournament import Callbacks, TournamentVerific
 from projections.verification.progress import Difference, beginning
 from projections.verification.stored_log import RegisteredTournament, StoredBlock
 
-IMPORTED_ID_MAX: Final = 2**53 - 1
-"""Programs that read numbers as doubles read ids up to this exactly."""
+IMPORTED_ID_MAX: Final = 2**52 + 2**51
+"""Ids that are drawn after an import continue from the highest. Above this one there is room for 2^51 more, which
+programs that read numbers as doubles still read exactly."""
+AHEAD_SECONDS_MAX: Final = 86_400
+"""How far the last time of an archive may be ahead of the clock of the database. What is appended after it is never
+recorded at an earlier time."""
 NAMED_MAX: Final = 20
 """Differences, or ids that are taken, that one refusal names."""
 
@@ -42,7 +48,7 @@ _KEYS: Final = """
     ORDER BY sequence
 """
 _PATH: Final = "SET LOCAL search_path = tallybook"
-_IMPORT: Final = "SELECT import_block($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+_IMPORT: Final = "SELECT import_block($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
 _IS_HERE: Final = """
     SELECT
         EXISTS (SELECT FROM tournament WHERE tournament_id = $1) AS id_is_taken,
@@ -73,6 +79,11 @@ _TAKEN: Final = """
 """
 _REGISTER: Final = "INSERT INTO tournament (tournament_id, slug, name) VALUES ($1, $2, $3)"
 _ALLOW_APPENDS: Final = "INSERT INTO append_lock (tournament_id) VALUES ($1)"
+_AHEAD_SECONDS: Final = """
+    SELECT extract(epoch FROM recorded_at - clock_timestamp())::float8
+    FROM block
+    WHERE tournament_id = $1 AND last_sequence = $2
+"""
 _MOVE_IDS: Final = "SELECT setval('resource_id', $1) FROM resource_id WHERE last_value < $1"
 
 
@@ -140,6 +151,7 @@ async def _archived(
                 answers=answers,
                 structure_sequence=block.structure_sequence,
                 created=block.created,
+                rules=block.rules,
                 keys=[UsedKey(key, fingerprint.hex(), sequence) for key, fingerprint, sequence in used],
                 events=archive.raw(block.text or b"null"),
             )
@@ -175,12 +187,15 @@ async def enter(owner: Connection, lines: Iterable[bytes], *, progress: Callable
             await owner.execute(_PATH)
             await _refuse_if_here(owner, manifest)
             ids: dict[int, Sequence] = {manifest.tournament_id: Sequence(1)}
+            ends = array("q")
             for block in parts:
                 assert isinstance(block, ArchivedBlock)
-                ids |= await _insert(owner, manifest.tournament_id, block)
+                ends.append(block.last_sequence)
+                ids |= await _insert(owner, manifest.tournament_id, block, line=len(ends) + 1)
                 progress(block.last_sequence, manifest.sequence)
             _refuse_large(ids)
-            await _verify(owner, manifest)
+            await _refuse_future(owner, manifest)
+            await _verify(owner, manifest, ends)
             await owner.execute(_LOCK)
             await _refuse_if_here(owner, manifest)
             await _refuse_taken(owner, manifest, ids)
@@ -212,27 +227,38 @@ async def _refuse_if_here(owner: Connection, manifest: Manifest) -> None:
         )
 
 
-async def _insert(owner: Connection, tournament_id: TournamentId, block: ArchivedBlock) -> dict[int, Sequence]:
-    """Inserts a block, and returns the ids that its events create, with the sequences of those."""
+async def _insert(
+    owner: Connection, tournament_id: TournamentId, block: ArchivedBlock, *, line: int
+) -> dict[int, Sequence]:
+    """Inserts a block, and returns the ids that its events create, with the sequences of those. Raises LogDisproved if
+    PostgreSQL cannot hold it."""
     columns = block.columns()
-    await owner.execute(
-        _IMPORT,
-        tournament_id,
-        columns.first_sequence,
-        digest.moment(columns.recorded_us),
-        bytes.fromhex(block.digest),
-        block.append_id,
-        block.answers,
-        block.structure_sequence,
-        block.created,
-        columns.actors,
-        columns.kinds,
-        columns.keys,
-        columns.bodies,
-        [used.key for used in block.keys],
-        [bytes.fromhex(used.fingerprint) for used in block.keys],
-        [used.sequence for used in block.keys],
-    )
+    try:
+        await owner.execute(
+            _IMPORT,
+            tournament_id,
+            columns.first_sequence,
+            digest.moment(columns.recorded_us),
+            bytes.fromhex(block.digest),
+            block.append_id,
+            block.answers,
+            block.structure_sequence,
+            block.created,
+            columns.actors,
+            columns.kinds,
+            columns.keys,
+            columns.bodies,
+            [used.key for used in block.keys],
+            [bytes.fromhex(used.fingerprint) for used in block.keys],
+            [used.sequence for used in block.keys],
+            block.rules,
+        )
+    except (asyncpg.DataError, asyncpg.ProgramLimitExceededError) as error:
+        raise LogDisproved(f"Line {line} of the archive was refused: {error}.") from error
+    except asyncpg.UniqueViolationError as error:
+        if error.table_name != "idempotency":
+            raise
+        raise LogDisproved(f"Line {line} of the archive has an idempotency key that was used before.") from error
     return dict.fromkeys(block.created or (), columns.first_sequence) | dict(_created(columns))
 
 
@@ -246,15 +272,27 @@ def _created(columns: EventColumns) -> Iterator[tuple[int, Sequence]]:
             yield getattr(event, name), Sequence(sequence)
 
 
+async def _refuse_future(owner: Connection, manifest: Manifest) -> None:
+    ahead_seconds = await owner.fetchval(_AHEAD_SECONDS, manifest.tournament_id, manifest.sequence)
+    if ahead_seconds > AHEAD_SECONDS_MAX:
+        raise Unacceptable(
+            f"The last event of the archive was recorded {ahead_seconds / 86_400:,.0f} days after this moment by the "
+            "clock of the database. Whatever is added to the tournament would be recorded no earlier."
+        )
+
+
 def _refuse_large(ids: dict[int, Sequence]) -> None:
     large = {one: sequence for one, sequence in ids.items() if one > IMPORTED_ID_MAX}
     if large:
         one, sequence = min(large.items())
-        raise Unacceptable(f"Event {sequence} brings the id {one}; ids must be less than 2^53.")
+        raise Unacceptable(
+            f"Event {sequence} brings the id {one}; an import takes ids up to {IMPORTED_ID_MAX}, so that room is left "
+            "for those that are drawn afterwards."
+        )
 
 
-async def _verify(owner: Connection, manifest: Manifest) -> None:
-    """Raises LogDisproved, naming what differs."""
+async def _verify(owner: Connection, manifest: Manifest, ends: "array[int]") -> None:
+    """Raises LogDisproved, naming what differs, and in which line. `ends`: the last sequence of each block."""
     found: list[Difference] = []
     tournament = RegisteredTournament(
         tournament_id=manifest.tournament_id,
@@ -271,10 +309,17 @@ async def _verify(owner: Connection, manifest: Manifest) -> None:
     progress = beginning(manifest.tournament_id, manifest.slug)
     await TournamentVerification(owner, tournament, progress, witness=None, callbacks=callbacks).run()
     if progress.differences_count:
-        named = "; ".join(map(str, found[:NAMED_MAX]))
+        named = "; ".join([_placed(difference, ends) for difference in found[:NAMED_MAX]])
         left = progress.differences_count - NAMED_MAX
         more = f"; and {left} more" if left > 0 else ""
         raise LogDisproved(f"The archive was refused, because verification found: {named}{more}.")
+
+
+def _placed(difference: Difference, ends: "array[int]") -> str:
+    """The difference, with the line of the archive that it is in."""
+    if difference.sequence is None:
+        return str(difference)
+    return f"line {bisect_left(ends, difference.sequence) + 2}, {difference}"
 
 
 async def _refuse_taken(owner: Connection, manifest: Manifest, ids: dict[int, Sequence]) -> None:

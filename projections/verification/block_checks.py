@@ -24,7 +24,7 @@ from engine.domain.events import (
     Recorded,
     TournamentOpened,
 )
-from engine.domain.rejudging import impossible
+from engine.domain.rejudging import RULES, impossible
 from engine.domain.terms import REVERSED_LINES_MAX, ActorId, CompetitionId, Sequence
 from engine.log import codec, digest
 from engine.log.digest import EventColumns
@@ -111,6 +111,8 @@ class BlockChecks:
                 "block.first_sequence",
                 f"the block that ends at {last} begins at {first}: the blocks do not follow each other",
             )
+        if block.rules != RULES:
+            self._differ(first, "block.rules", f"is {block.rules}; this program judges by version {RULES} of the rules")
         if block.text is None or block.recorded_us is None:
             self._differ(first, "event.sequence", f"there is no event at all in the block from {first} to {last}")
         else:

@@ -85,15 +85,15 @@ _BLOCKS: Final = """
                 || e.bodies || ']',
             'UTF8'
         ) AS text,
-        b.structure_sequence, b.created, b.whole
+        b.structure_sequence, b.created, b.whole, b.rules
     FROM (
         SELECT
-            first_sequence, last_sequence, recorded_at, digest, bytes, structure_sequence, created, whole,
+            first_sequence, last_sequence, recorded_at, digest, bytes, structure_sequence, created, whole, rules,
             sum(bytes::float8) OVER (ORDER BY last_sequence ROWS UNBOUNDED PRECEDING) - bytes AS bytes_before
         FROM (
             SELECT
                 first_sequence, last_sequence, recorded_at, digest, bytes, structure_sequence, created,
-                answers IS NULL AS whole
+                answers IS NULL AS whole, rules
             FROM block
             WHERE tournament_id = $1 AND last_sequence > $2
             ORDER BY last_sequence
@@ -171,7 +171,8 @@ class StoredBlock(Struct, frozen=True):
 
     `size` is the column `bytes`. `count`, `lowest` and `highest` are of the sequences that are there. `text` is the
     text of the events, None if there are none. `timely`: the block and all of them have the same time. `keyed`: one of
-    them has an idempotency key. `whole`: all that was sent with it was appended.
+    them has an idempotency key. `whole`: all that was sent with it was appended. `rules`: the version of the rules that
+    judged it.
     """
 
     first_sequence: Sequence
@@ -188,6 +189,7 @@ class StoredBlock(Struct, frozen=True):
     structure_sequence: Sequence | None
     created: list[int] | None
     whole: bool
+    rules: int
 
     def columns(self) -> EventColumns | None:
         """What the text says. None: there is no text, or something in it is NULL that may not be."""

@@ -66,6 +66,13 @@ async def test_an_answer_has_the_head_that_clients_need(service: Service, client
     assert "Connection" not in found
 
 
+async def test_the_ids_of_requests_tell_nothing_of_those_between(service: Service, client: Client) -> None:
+    found = [fields(await exchanged(service, request_for(client)))["X-Request-Id"] for _ in range(20)]
+    assert all(re.fullmatch("[0-9a-f]{16}", one) for one in found)
+    assert len({one[:8] for one in found} | {one[8:] for one in found}) == 40
+    assert found != sorted(found)
+
+
 @pytest.mark.parametrize(
     ("version", "asked", "said"),
     [
