@@ -13,6 +13,7 @@ already, and it can be corrected. Doubles could not.
 """
 
 import asyncio
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -315,10 +316,17 @@ def _line(row: _Row) -> ImportLine:
     """Raises msgspec.MsgspecError."""
     if row is None:
         raise msgspec.ValidationError("it has more or fewer fields than the first line has columns")
+    if not isinstance(row, bytes):
+        return msgspec.convert(row, ImportLine)
     try:
-        return msgspec.json.decode(row, type=ImportLine) if isinstance(row, bytes) else msgspec.convert(row, ImportLine)
+        line = msgspec.json.decode(row, type=ImportLine)
     except RecursionError as error:
         raise msgspec.DecodeError("it is nested too deeply") from error
+    names = [name for name, _ in json.loads(row, object_pairs_hook=list)]  # msgspec takes the last of two equal keys
+    for name in names:
+        if names.count(name) > 1:
+            raise msgspec.ValidationError(f"it has the field {name!r} more than once")
+    return line
 
 
 # ── Judging ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -178,6 +178,14 @@ async def test_csv_and_ndjson_of_the_same_people_are_the_same(imported: Import) 
     assert await imported.ndjson(*({"name": name} for name in names)) == 0
 
 
+@pytest.mark.parametrize("row", ['{"name":"Ann","name":"Bob"}', '{"name":"Ann","tags":["a"],"\\u0074ags":[]}'])
+async def test_a_line_that_gives_a_field_twice_is_refused(imported: Import, row: str) -> None:
+    ((place, message),) = await imported.refused(row, name="file.ndjson")
+    assert place == "line 1"
+    assert message in ("it has the field 'name' more than once", "it has the field 'tags' more than once")
+    assert await imported.names() == []
+
+
 @pytest.mark.parametrize("name", ["a\u2028b", "a\u2029b"])
 async def test_only_line_ends_end_a_line(imported: Import, name: str) -> None:
     await imported(f"name\n{name}\n")
