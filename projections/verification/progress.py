@@ -102,7 +102,7 @@ def beginning(tournament_id: TournamentId, slug: str) -> Progress:
 # ── The file ────────────────────────────────────────────────────────────────────────────────────────────
 
 # It names the version of Python: in all processes of one version the hashes in `effects` are the same.
-_FORMAT: Final = f"tallybook verification 3, fold {FOLD_VERSION}, {sys.implementation.cache_tag}"
+_FORMAT: Final = f"tallybook verification 4, fold {FOLD_VERSION}, {sys.implementation.cache_tag}"
 _CREATE: Final = """
     CREATE TABLE IF NOT EXISTS run (format TEXT NOT NULL, arguments TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS progress (
