@@ -56,7 +56,9 @@ def impossible(state: State, sequence: Sequence, event: Event) -> str | None:
     except Refusal as refusal:
         faults = "; ".join(f"{fault.field} {fault.message}" for fault in refusal.faults)
         return f"could not be made: {faults or refusal.message}"
-    return None if decided == event else "could not be made: judging would have written other values"
+    if decided is event or decided == event:
+        return None
+    return "could not be made: judging would have written other values"
 
 
 def _decided(state: State, sequence: Sequence, event: Event) -> Event:
