@@ -44,7 +44,7 @@ async def import_tournament(file: Archive, /, *, json: Json = False, where: Wher
 
 
 def lines_of(file: Path) -> Iterator[bytes]:
-    """The lines of an archive. Raises Unreadable."""
+    """The lines of an archive; one that is longer than any may be is cut off behind that. Raises Unreadable."""
     try:
         with file.open("rb") as opened:
             while line := opened.readline(ARCHIVE_LINE_BYTES_MAX + 1):

@@ -323,8 +323,8 @@ def _line(row: _Row) -> ImportLine:
     except RecursionError as error:
         raise msgspec.DecodeError("it is nested too deeply") from error
     names = [name for name, _ in json.loads(row, object_pairs_hook=list)]  # msgspec takes the last of two equal keys
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise msgspec.ValidationError(f"it has the field {name!r} more than once")
     return line
 

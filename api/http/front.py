@@ -1,7 +1,7 @@
 """Surrounds every request: bounds their number, turns errors into answers, and writes the canonical line and metrics.
 
-This is one of the two places that catch every exception; the other is the worker's loop. A defect is answered as an
-unknown outcome, and logged with its traceback.
+It catches every exception that nothing below it has caught: such a defect is answered as an unknown outcome, and logged
+with its traceback. A test lists all places that do so (`tests/test_project.py`).
 """
 
 import os

@@ -321,13 +321,10 @@ class LogUnreadable(TallybookError):
         self.reason = reason
 
     @classmethod
-    def dangling(cls, tournament_id: TournamentId, sequence: Sequence, error: LookupError) -> "LogUnreadable":
-        """The event names something that does not exist; the fold raised `error`."""
-        return cls(tournament_id, sequence, f"it names {error}, which does not exist")
-
-    @classmethod
-    def defective(cls, tournament_id: TournamentId, sequence: Sequence, error: Exception) -> "LogUnreadable":
-        """The fold raised an `error` that it should not raise."""
+    def unfoldable(cls, tournament_id: TournamentId, sequence: Sequence, error: Exception) -> "LogUnreadable":
+        """The fold raised `error`: a LookupError if the event names what does not exist, else a defect."""
+        if isinstance(error, LookupError):
+            return cls(tournament_id, sequence, f"it names {error}, which does not exist")
         return cls(tournament_id, sequence, f"folding it fails: {error!r}")
 
 

@@ -9,7 +9,6 @@ keys that were refused: those matter only to requests that are under way to the 
 """
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import chain
 from typing import Annotated, Final
@@ -27,8 +26,6 @@ ARCHIVE_FORMAT: Final = "tallybook archive 1"
 ARCHIVE_LINE_BYTES_MAX: Final = 1 << 30
 """Bytes of a line. PostgreSQL holds no text that is longer, so no block makes a longer line."""
 _NO_SUM: Final = "0" * 64
-_FIRST_US: Final = digest.microseconds(datetime.min.replace(tzinfo=UTC))
-_LAST_US: Final = digest.microseconds(datetime.max.replace(tzinfo=UTC))
 _Integer = Annotated[int, Meta(ge=-ID_MAX - 1, le=ID_MAX)]
 _Place = Annotated[Sequence, Meta(ge=1, le=ID_MAX)]
 _Hexadecimal = Annotated[str, Meta(pattern="^([0-9a-f]{2})*$")]
@@ -140,7 +137,7 @@ def _fault(block: ArchivedBlock, columns: EventColumns) -> str | None:
     keys = columns.keys or []
     if not len(columns.bodies) == len(columns.actors) == len(columns.kinds) == len(columns.keys or columns.bodies) > 0:
         return "its columns are empty, or not of one length"
-    if not _FIRST_US <= columns.recorded_us <= _LAST_US:
+    if not digest.is_moment(columns.recorded_us):
         return "its time is not in any year from 1 to 9999"
     if not all(0 <= actor <= ID_MAX for actor in columns.actors):
         return "an actor of it is no id"

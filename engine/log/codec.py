@@ -32,7 +32,7 @@ def tags() -> frozenset[str]:
 
 def encode(event: Event) -> tuple[str, str]:
     """The stored tag and body of `event`."""
-    return _TAGS[type(event)], _ENCODER.encode(event).decode()
+    return _TAGS[type(event)], body_of(event)
 
 
 def body_of(event: Event) -> str:

@@ -56,6 +56,11 @@ def moment(microseconds: int) -> datetime:
     return _EPOCH + microseconds * _MICROSECOND
 
 
+def is_moment(microseconds: int) -> bool:
+    """Whether `moment` can give this time: it is in a year from 1 to 9999."""
+    return _FIRST_US <= microseconds <= _LAST_US
+
+
 def chain(previous: bytes, text: bytes) -> bytes:
     """The digest of the block with this text (see `block_text`), after a block with the digest `previous`."""
     return sha256(previous + sha256(text).digest()).digest()
@@ -77,5 +82,7 @@ def columns_of(text: bytes) -> EventColumns:
     return _decode(text)
 
 
+_FIRST_US: Final = microseconds(datetime.min.replace(tzinfo=UTC))
+_LAST_US: Final = microseconds(datetime.max.replace(tzinfo=UTC))
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(EventColumns).decode

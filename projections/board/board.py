@@ -247,10 +247,8 @@ def folding(
     for recorded in run:
         try:
             fold(board, revisions, recorded)
-        except LookupError as error:
-            raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
         except Exception as error:  # a defect that this event meets stops its tournament, and no other
-            raise LogUnreadable.defective(tournament_id, recorded.sequence, error) from error
+            raise LogUnreadable.unfoldable(tournament_id, recorded.sequence, error) from error
         yield recorded
 
 

@@ -107,10 +107,8 @@ class LiveTournament:
                 fold(self.board, self.revisions, recorded)
                 for follow in self.followers:
                     follow(recorded)
-            except LookupError as error:
-                raise LogUnreadable.dangling(self.tournament_id, sequence, error) from error
             except Exception as error:  # a defect that this event meets stops its tournament, and no other
-                raise LogUnreadable.defective(self.tournament_id, sequence, error) from error
+                raise LogUnreadable.unfoldable(self.tournament_id, sequence, error) from error
             self.recorded_at = recorded.recorded_at
         if self.revisions.set_aside:
             self._look_at_set_aside()

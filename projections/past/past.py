@@ -528,7 +528,7 @@ def _add_lines(
         try:
             lines.append((recorded.sequence, (yield from historian.lines_in_turns(recorded))))
         except LookupError as error:
-            raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
+            raise LogUnreadable.unfoldable(tournament_id, recorded.sequence, error) from error
         yield
 
 
@@ -546,7 +546,7 @@ def _add_steps(
         try:
             step = yield from explainer.step_in_turns(recorded)
         except LookupError as error:
-            raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
+            raise LogUnreadable.unfoldable(tournament_id, recorded.sequence, error) from error
         seen.append(recorded)
         if step is not None:
             steps.append(step)

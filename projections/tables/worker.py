@@ -423,10 +423,8 @@ async def _touched(tournament_id: TournamentId, board: Board, tail: Iterable[Rec
         try:
             tables.touch(touched, recorded.event)
             fold(board, revisions, recorded)
-        except LookupError as error:
-            raise LogUnreadable.dangling(tournament_id, recorded.sequence, error) from error
         except Exception as error:  # a defect that this event meets stops its tournament, and no other
-            raise LogUnreadable.defective(tournament_id, recorded.sequence, error) from error
+            raise LogUnreadable.unfoldable(tournament_id, recorded.sequence, error) from error
         if turn.over:
             await turn.give_way()
     return touched

@@ -8,7 +8,6 @@ Nothing here reads the database. `one_tournament.py` reads the blocks, and compa
 
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Items
-from datetime import UTC, datetime
 from typing import Final
 
 from msgspec import Struct, field
@@ -33,8 +32,6 @@ from projections.board.differences import differences
 from projections.verification.progress import TOURNAMENT_DIFFERENCES_MAX, Difference, PointsInEffect, Progress
 from projections.verification.stored_log import RegisteredTournament, StoredBlock
 
-_FIRST_US: Final = digest.microseconds(datetime.min.replace(tzinfo=UTC))
-_LAST_US: Final = digest.microseconds(datetime.max.replace(tzinfo=UTC))
 _SUM_MASK: Final = 2**63 - 1
 _SET_ASIDE: Final = "\0"
 """Stands in place of the tag of an event that was set aside. No column of PostgreSQL can hold it."""
@@ -151,7 +148,7 @@ class BlockChecks:
         progress, board, sums, kinds = self.progress, self.board, self.progress.sums, columns.kinds
         decode, encode, sequence = codec.decode, codec.body_of, columns.first_sequence
         facts = _BlockFacts(structural=sequence == 1)  # `open_tournament` stores its block as structural
-        if not _FIRST_US <= columns.recorded_us <= _LAST_US:
+        if not digest.is_moment(columns.recorded_us):
             self._differ(sequence, "event.recorded_at", "is not in any year from 1 to 9999")
             progress.foldable = False
         progress.caused += sum(map(codec.is_caused, kinds, columns.bodies))
