@@ -9,13 +9,14 @@ group commit.
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import aclosing, asynccontextmanager, closing
+from time import monotonic
 from typing import Final
 
 import msgspec
 
 from api.desk.conditions import Condition
 from api.desk.docket import Case, Docket, Means, Receipt
-from api.desk.remembered import IDS_RESERVED, Ids, Refusals
+from api.desk.remembered import IDS_RESERVED, NOT_KEYED, Ids, Refusals
 from engine.database.pool import Database
 from engine.domain.commands import ChangePublication, Command, UnvoidCompetition, VoidCompetition
 from engine.domain.errors import QueueFull, ShuttingDown
@@ -38,7 +39,7 @@ COMMANDS_MAX: Final = 10_000
 DOCKET_WAITING_MAX: Final = 2_000
 """Of these, waiting for one tournament: a tournament that is held up must not take the room of all."""
 SUBMIT_SECONDS_MAX: Final = 15.0
-"""Until a command is answered; up to COMMAND_WATCH_SECONDS more."""
+"""Until a command is answered, by the monotonic clock of this process; up to COMMAND_WATCH_SECONDS more."""
 COMMAND_WATCH_SECONDS: Final = 0.1
 
 
@@ -50,7 +51,7 @@ class Desk:
         self._dockets: dict[TournamentId, Docket] = {}  # which take what comes
         self._working: set[Docket] = set()  # also those of tournaments that were dropped
         self._settled = asyncio.Event()  # closing, and none works any more
-        self._under_way: dict[Case, float] = {}  # with the time by which it must be answered, so in their order
+        self._under_way: dict[Case, None] = {}  # in their order
         self._loop = asyncio.get_running_loop()
         self._closing = False
 
@@ -71,8 +72,13 @@ class Desk:
         idempotency_key: str | None = None,
         fingerprint: bytes | None = None,
         condition: Condition | None = None,
+        taken_at: float | None = None,
     ) -> Receipt:
         """Returns when what the command led to is on disk and `live`, which the caller keeps pinned, shows it.
+
+        It must be answered SUBMIT_SECONDS_MAX after `taken_at`, by the monotonic clock; None: after this call. Later
+        than that, nothing else is said than that it took too long, also if this process was held meanwhile and finds
+        an outcome when it wakes.
 
         A key comes with the fingerprint of the request, which does not cover the `condition`. Raises a Refusal (judged
         by a current state), an Unavailable (certainly not applied) or OutcomeUnknown. A cancelled call takes nothing
@@ -91,11 +97,12 @@ class Desk:
             idempotency_key,
             fingerprint,
             self._loop.create_future(),
-            refusals=self._means.refusals.stamp(live.tournament_id),
+            (monotonic() if taken_at is None else taken_at) + SUBMIT_SECONDS_MAX,
+            refusals=NOT_KEYED if idempotency_key is None else self._means.refusals.stamp(live.tournament_id),
             unreversed=unreversed,
             condition=condition,
         )
-        self._under_way[case] = self._loop.time() + SUBMIT_SECONDS_MAX
+        self._under_way[case] = None
         if unreversed is not None:
             live.pins += 1
             self._means.tasks.create_task(self._put_after(live, case, unreversed.look_up(self.live_pool)))
@@ -183,11 +190,10 @@ class Desk:
         """Answers, for ever, those who have waited too long, and keeps the figures of commands under way and of memory.
         Doing either at every command would take longer than judging it."""
         while True:
-            now = self._loop.time()
-            for case, until in self._under_way.items():
-                if until > now:
-                    break
-                case.expire()
+            now = monotonic()
+            for case in self._under_way:
+                if case.until <= now:
+                    case.expire()
             WAITING_REQUESTS.set(len(self._under_way))
             self.live_pool.show_size()
             telemetry.settle()

@@ -16,6 +16,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from collections.abc import Sequence as Items
+from time import monotonic
 from typing import Final, TypeVar, assert_never
 
 import msgspec
@@ -116,11 +117,11 @@ class Receipt(Struct, frozen=True):
 class Case:
     """One command on its way.
 
-    `sent`: it may be in the log. `alone`: it needs a block of its own, as an exact command always does. `withdrawn`:
-    the client was told that it was not applied, so it must never be. `condition`: what the client demands of the
-    resource, beyond what the command is judged against. `unreversed`: the points that the command
-    reverses by voiding or unvoiding their competition, kept current until the case is settled, which may be later than
-    its answer. `span`: that of the request, if it is traced.
+    `until`: when its time is over, by the monotonic clock. `sent`: it may be in the log. `alone`: it needs a block of
+    its own, as an exact command always does. `withdrawn`: the client was told that it was not applied, so it must never
+    be. `condition`: what the client demands of the resource, beyond what the command is judged against. `unreversed`:
+    the points that the command reverses by voiding or unvoiding their competition, kept current until the case is
+    settled, which may be later than its answer. `span`: that of the request, if it is traced.
     """
 
     __slots__ = (
@@ -138,6 +139,7 @@ class Case:
         "sent",
         "span",
         "unreversed",
+        "until",
         "withdrawn",
     )
 
@@ -148,6 +150,7 @@ class Case:
         idempotency_key: str | None,
         fingerprint: bytes | None,
         receipt: "asyncio.Future[Receipt]",
+        until: float,
         *,
         refusals: Refusals.Stamp,
         unreversed: UnreversedPointsFollower | None = None,
@@ -166,6 +169,7 @@ class Case:
         self.alone = unreversed is not None or self.exact or freezes
         self.withdrawn = False
         self.receipt = receipt
+        self.until = until
         self.refusals = refusals
         self.unreversed = unreversed
         self.span = None if tracing.spans is None else tracing.spans.current_request()
@@ -181,13 +185,19 @@ class Case:
             command = msgspec.structs.replace(command, head=live.head.sequence)
         self.events = decide(live.board, command)
 
-    def succeed(self, receipt: Receipt) -> None:
-        if not self.receipt.done():
+    def succeed(self, receipt: Receipt, now: float) -> None:
+        """Answers, unless its time is over `now`."""
+        if now >= self.until:
+            self.expire()
+        elif not self.receipt.done():
             self.receipt.set_result(receipt)
-        self.let_go()
+        if self.unreversed is not None:
+            self.let_go()
 
     def fail(self, error: Exception) -> None:
-        if not self.receipt.done():
+        if monotonic() >= self.until:
+            self.expire()
+        elif not self.receipt.done():
             self.receipt.set_exception(error)
         self.let_go()
 
@@ -418,7 +428,7 @@ class Docket:
             if set_aside:
                 case.fail(Conflict(f"This was recorded as event {set_aside[0]}, which the operator has set aside."))
             else:
-                case.succeed(Receipt(tuple([one.event for one in recorded]), sequence, replayed=True))
+                case.succeed(Receipt(tuple([one.event for one in recorded]), sequence, replayed=True), monotonic())
 
     async def judged_under_lock(self, connection: Connection) -> Block | None:
         (case,) = self._under_way
@@ -527,11 +537,12 @@ class Docket:
         self._be_free()
 
     def _answer(self, taken: list[Case], appended: Appended) -> None:
+        now = monotonic()  # once for all: it is asked for each block, and a block may be one command
         for case, answer in zip(taken, appended.answers, strict=True):
             if answer is None:
                 self._do_beside(self._tell_refused(case), [case])
             elif answer > 0:
-                case.succeed(Receipt(case.events, Sequence(answer), replayed=False))
+                case.succeed(Receipt(case.events, Sequence(answer), replayed=False), now)
             elif answer < 0:
                 self._do_beside(self._replay(case, Sequence(-answer)), [case])
             else:

@@ -10,12 +10,15 @@ from collections import deque
 from typing import Final
 
 from engine.database.pool import Database
+from engine.domain.errors import DatabaseUnavailable
 from engine.domain.terms import TournamentId
 from engine.log import log
 
 IDS_RESERVED: Final = 32
 """Ids that a process draws at a time. It forgets those left over."""
 SLUGS_MAX: Final = 100_000
+DRAW_SECONDS_MAX: Final = 15.0
+"""Until ids are drawn, with the time in the queue of those who wait for the same query."""
 REFUSALS_MAX: Final = 10_000
 """Tournaments whose refusals a process knows. Beyond them it forgets all of them."""
 
@@ -33,13 +36,21 @@ class Ids:
 
     async def draw(self, count: int) -> list[int]:
         """The next ids, ascending. Raises DatabaseUnavailable."""
-        while not self._has(count):  # who finds them there does not queue: the queue would go on by itself
+        if not self._has(count):  # who finds them there does not queue: the queue would go on by itself
+            try:
+                async with asyncio.timeout(DRAW_SECONDS_MAX):
+                    await self._reserve(count)
+            except TimeoutError as error:
+                raise DatabaseUnavailable from error
+        return [self._ids.popleft() for _ in range(count)]
+
+    async def _reserve(self, count: int) -> None:
+        while not self._has(count):
             async with self._drawing:
                 if not self._has(count):
                     async with self._database.connection() as connection:
                         self._epoch = self._database.epoch.number
                         self._ids = deque(await log.next_ids(connection, max(count, self._reserved)))
-        return [self._ids.popleft() for _ in range(count)]
 
     def _has(self, count: int) -> bool:
         return self._epoch == self._database.epoch.number and len(self._ids) >= count
@@ -116,3 +127,7 @@ class Refusals:
         if self._epoch != self._database.epoch.number:
             self._epoch = self._database.epoch.number
             self._counts.clear()
+
+
+NOT_KEYED: Final[Refusals.Stamp] = (-1, 0)
+"""Of a request without a key, which nothing asks for its stamp."""

@@ -1,6 +1,7 @@
 """The body of a request: bounded in size and time, and of one of the two media types there are."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -8,6 +9,7 @@ from aiohttp import HttpVersion11, web
 
 from api.http.forms import BODY_BYTES_MAX, Form, parse_form
 from api.http.reply import JSON
+from api.http.router import IncomingRequest
 from engine.domain.errors import BodyTooLarge, BodyTooSlow, MediaTypeUnsupported, QueueFull, Unreadable
 
 BODY_SECONDS_MAX: Final = 10.0
@@ -23,9 +25,11 @@ class Bodies:
     def __init__(self) -> None:
         self._awaited_bytes = 0  # that bodies on their way have announced
 
-    async def form(self, request: web.BaseRequest, parse_json: Callable[[bytes], Form]) -> Form:
-        """Returns the decoded fields of the body; those of JSON as `parse_json` has them. Raises an Unreadable of the
-        kind that fits, Unacceptable for fields that are repeated or of a wrong kind, and QueueFull."""
+    async def form(self, incoming: IncomingRequest, parse_json: Callable[[bytes], Form]) -> Form:
+        """Returns the decoded fields of the body; those of JSON as `parse_json` has them. Notes when a body that was
+        waited for has come in. Raises an Unreadable of the kind that fits, Unacceptable for fields that are repeated or
+        of a wrong kind, and QueueFull."""
+        request = incoming.request
         parse: Callable[[bytes], Form] = parse_form
         if request.headers.get("Content-Type") != _FORM or "Content-Encoding" in request.headers:
             _refuse_other_media(request)
@@ -44,7 +48,9 @@ class Bodies:
             raise QueueFull
         self._awaited_bytes += room
         try:
-            return parse(await _read(request, length))
+            body = await _read(request, length)
+            incoming.taken_at = time.monotonic()
+            return parse(body)
         finally:
             self._awaited_bytes -= room
 

@@ -6,9 +6,9 @@ with its traceback. A test lists all places that do so (`tests/test_project.py`)
 
 import os
 import re
-import time
 from collections.abc import Callable, Coroutine
 from functools import cache, partial
+from time import monotonic
 from typing import Final
 
 import structlog
@@ -55,8 +55,7 @@ class Front:
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answers a request. Raises nothing but CancelledError."""
-        started_at = time.perf_counter()
-        incoming = IncomingRequest(request, self._request_id(request))
+        incoming = IncomingRequest(request, self._request_id(request), monotonic())
         self._under_way += 1
         try:
             reply = await self._answered(incoming)
@@ -71,17 +70,16 @@ class Front:
         finally:
             self._under_way -= 1
         reply.request_id = incoming.request_id
-        reply.on_end = partial(self._note, incoming, reply.code, started_at)  # the client need not wait for that
+        reply.on_end = partial(self._note, incoming, reply.code)  # the client need not wait for that
         return reply
 
     def misread(self, request: web.BaseRequest, error: TallybookError) -> Reply:
         """Answers what is not a request, or arrives too slowly. Ends its connection without reading anything else."""
-        started_at = time.perf_counter()
-        incoming = IncomingRequest(request, self._request_id(request))
+        incoming = IncomingRequest(request, self._request_id(request), monotonic())
         reply = _problem(incoming, error)
         reply.closing = reply.lingers = True
         reply.request_id = incoming.request_id
-        reply.on_end = partial(self._note, incoming, reply.code, started_at)
+        reply.on_end = partial(self._note, incoming, reply.code)
         return reply
 
     async def _answered(self, incoming: IncomingRequest) -> Reply:
@@ -97,8 +95,8 @@ class Front:
             raise Unreadable("The header Expect asks for what this server cannot do; leave it out.")
         return await found.handler(incoming)
 
-    def _note(self, incoming: IncomingRequest, status: int, started_at: float) -> None:
-        seconds = time.perf_counter() - started_at
+    def _note(self, incoming: IncomingRequest, status: int) -> None:
+        seconds = monotonic() - incoming.taken_at
         observe(_figures(method_label(incoming.request.method), incoming.path, status), seconds)
         if incoming.routine and status == 200:
             return

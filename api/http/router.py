@@ -23,17 +23,19 @@ time."""
 class IncomingRequest:
     """A request that is being answered, as the operations see it.
 
-    `path` is the template that its path matches, "none" before it is found; `parameters` are the variable parts of the
-    path, by name; `facts` are what its canonical line adds to what every line says. One that is `routine` has no line
-    if all is well. `span` is set while it is traced.
+    `taken_at` is when all of it had come in, by the monotonic clock. `path` is the template that its path matches,
+    "none" before it is found; `parameters` are the variable parts of the path, by name; `facts` are what its canonical
+    line adds to what every line says. One that is `routine` has no line if all is well. `span` is set while it is
+    traced.
     """
 
-    __slots__ = ("facts", "parameters", "path", "request", "request_id", "routine", "span")
+    __slots__ = ("facts", "parameters", "path", "request", "request_id", "routine", "span", "taken_at")
     span: "Span"
 
-    def __init__(self, request: web.BaseRequest, request_id: str) -> None:
+    def __init__(self, request: web.BaseRequest, request_id: str, taken_at: float) -> None:
         self.request = request
         self.request_id = request_id
+        self.taken_at = taken_at
         self.path = "none"
         self.parameters: Mapping[str, str] = {}
         self.facts: dict[str, object] = {}

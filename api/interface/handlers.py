@@ -288,7 +288,7 @@ class Handlers:
             tournament_id = await self._tournament(incoming, token)
             _refuse_query(request)
             key = _idempotency_key(request)
-            form = await self._bodies.form(request, form_of_json)
+            form = await self._bodies.form(incoming, form_of_json)
             ids = path_ids(incoming.parameters)
             condition = _condition(request, ids)
             minimal = "Prefer" in request.headers and prefers_minimal(request.headers.getall("Prefer"))
@@ -307,6 +307,7 @@ class Handlers:
                     idempotency_key=key,
                     fingerprint=None if key is None else fingerprint(request.method, request.path, form),
                     condition=condition,
+                    taken_at=incoming.taken_at,
                 )
                 if minimal:
                     made: bytes | Later = operation.minimal(receipt.events, of_items=many is not None)
@@ -389,6 +390,7 @@ class Handlers:
                 idempotency_key=key,
                 fingerprint=fingerprint(operation.method, path, form),
                 condition=condition,
+                taken_at=incoming.taken_at,
             )
         incoming.facts["sequence"] = receipt.last_sequence
         if receipt.replayed:
@@ -460,7 +462,7 @@ class Handlers:
         token = await self.authenticated(incoming, Scope.READ)
         tournament_id = await self._tournament(incoming, token)
         _refuse_query(incoming.request)
-        _NO_FIELDS.read(await self._bodies.form(incoming.request, _form_of_no_fields))
+        _NO_FIELDS.read(await self._bodies.form(incoming, _form_of_no_fields))
         async with self._desk.database.connection() as connection:
             text, expires_at = await create_ticket(connection, tournament_id, token.token_id)
         return Reply(answer_ticket(TICKETS.answer, text, expires_at), headers=_NOT_STORED)

@@ -6,16 +6,17 @@ holds a tournament up is a real lock of a foreign transaction.
 
 import asyncio
 import random
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, suppress
-from typing import Final
+from typing import Any, Final
 
 import asyncpg
 import pytest
 
 from api.desk import desk as desk_module
-from api.desk import docket
+from api.desk import docket, remembered
 from api.desk.desk import Desk, open_desk
 from api.desk.docket import Receipt
 from api.interface.rendering import whole
@@ -48,6 +49,7 @@ from engine.domain.errors import (
 from engine.domain.events import PointsAdded, RankingReopened
 from engine.domain.terms import DELTAS_MAX, OPERATOR, CompetitionId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import appender, log
+from projections.live.pool import LivePool
 from tests.api.rendered import ADD, answered
 from tests.conftest import COMMITTED_BY_ITS_NODE
 from tests.desks import (
@@ -477,6 +479,78 @@ async def test_a_caller_who_runs_out_of_time_is_told_what_is_certain(
                     await task
         await submit(desk, arena.tournament_id, arena.points(4))
         assert await amounts_of(desk, arena) == [1, 4]
+
+
+async def test_a_process_that_wakes_when_the_time_of_a_command_is_over_accepts_it_no_longer(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was held while the database answered. It finds the answer before its watch has looked at the clock. What is in
+    the log by then is told to whoever sends the key again."""
+    fold_appended = LivePool.fold_appended
+
+    def folded_late(*args: Any) -> bool:
+        hold(desk)
+        return fold_appended(*args)
+
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        with monkeypatch.context() as held:
+            held.setattr(LivePool, "fold_appended", folded_late)
+            with pytest.raises(OutcomeUnknown):
+                await submit(desk, arena.tournament_id, arena.points(1), key="k")
+        assert (await submit(desk, arena.tournament_id, arena.points(1), key="k")).replayed
+        assert await amounts_of(desk, arena) == [1]
+
+
+async def test_a_process_that_wakes_when_the_time_of_a_command_is_over_refuses_it_no_longer(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_current = LivePool.make_current
+
+    async def current_late(*args: Any) -> None:
+        await make_current(*args)
+        hold(desk)
+
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        async with desk.live_pool.pinned(arena.tournament_id):
+            monkeypatch.setattr(LivePool, "make_current", current_late)
+            with pytest.raises(DatabaseUnavailable):
+                await submit(desk, arena.tournament_id, ReopenRanking(ranking_id=arena.ranking_id))
+
+
+def hold(desk: Desk) -> None:
+    """As when the process has been held until the time of what it has taken is over."""
+    for case in desk._under_way:
+        case.until = time.monotonic()
+
+
+async def test_what_a_command_was_kept_from_the_desk_counts_as_its_time(dsn: str) -> None:
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        async with desk.live_pool.pinned(arena.tournament_id) as live:
+            for _ in range(20):
+                taken_at = time.monotonic() - desk_module.SUBMIT_SECONDS_MAX
+                with pytest.raises((OutcomeUnknown, DatabaseUnavailable)):
+                    await desk.submit(live, arena.points(1), actor=OPERATOR, taken_at=taken_at)
+            waiting = [
+                desk.submit(live, arena.points(2), actor=OPERATOR),
+                desk.submit(live, arena.points(3), actor=OPERATOR, taken_at=time.monotonic() - 1),
+            ]
+            assert len(await asyncio.gather(*waiting)) == 2
+
+
+async def test_who_waits_for_the_ids_that_others_draw_waits_no_longer_than_they(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with proxy(dsn) as between, desk_at(between.dsn) as desk:
+        async with between.holding_answers("nextval(") as held:
+            drawing = asyncio.create_task(desk.new_id())
+            await held.wait()
+            monkeypatch.setattr(remembered, "DRAW_SECONDS_MAX", 0.1)
+            with pytest.raises(DatabaseUnavailable):
+                await desk.new_id()
+        assert await drawing > 0
 
 
 async def test_who_sends_much_does_not_have_it_all_committed_at_once(dsn: str, owner: asyncpg.Connection) -> None:

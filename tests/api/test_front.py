@@ -2,12 +2,16 @@
 
 import asyncio
 import re
+import time
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 import pytest
 from yarl import URL
 
+from api.desk.desk import Desk
+from api.desk.docket import Receipt
 from api.http import router as router_module
 from api.http.reply import Reply
 from api.http.router import IncomingRequest, Router
@@ -126,6 +130,48 @@ async def test_a_client_that_waits_to_be_told_to_send_its_body_is_told(service: 
     await writer.wait_closed()
     answer = await exchanged(service, request_for(client, "Expect: miracles"))
     assert answer.startswith(b"HTTP/1.1 400 ")
+
+
+async def test_the_time_of_a_write_begins_when_all_of_it_has_come_in(
+    service: Service, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is looked up before it reaches the desk counts, and what the client takes to send it does not."""
+    taken: list[float] = []
+    submit, new_ids = Desk.submit, Desk.new_ids
+
+    async def noting(desk: Desk, *args: Any, taken_at: float, **named: Any) -> Receipt:
+        taken.append(taken_at)
+        return await submit(desk, *args, taken_at=taken_at, **named)
+
+    async def noting_ids(desk: Desk, count: int) -> list[int]:
+        taken.append(time.monotonic())
+        return await new_ids(desk, count)
+
+    monkeypatch.setattr(Desk, "submit", noting)
+    monkeypatch.setattr(Desk, "new_ids", noting_ids)
+    assert (await client.post("competitors.json", {"name": "Ida"})).status == 200
+    drew, began = taken
+    assert began < drew
+    taken.clear()
+    head = [
+        f"POST /tournament/{client.tournament}/competitors.json HTTP/1.1",
+        "Host: localhost",
+        f"Authorization: Bearer {client.token}",
+        "Content-Type: application/x-www-form-urlencoded",
+        "Content-Length: 8",
+        "Expect: 100-continue",
+    ]
+    url = URL(service.url)
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    writer.write("\r\n".join([*head, "", ""]).encode())
+    await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+    sent_at = time.monotonic()
+    writer.write(b"name=Ada")
+    assert (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)).startswith(b"HTTP/1.1 200 OK\r\n")
+    writer.close()
+    await writer.wait_closed()
+    drew, began = taken
+    assert sent_at < began < drew
 
 
 # ── Paths ───────────────────────────────────────────────────────────────────────────────────────────────

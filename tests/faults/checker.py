@@ -14,6 +14,7 @@ what was acknowledged before, and what was afterwards, may not.
 """
 
 import json
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -24,6 +25,7 @@ from typing import Any, Final
 import asyncpg
 from msgspec import Struct, field
 
+from api.desk.desk import SUBMIT_SECONDS_MAX
 from engine.domain.terms import Sequence, TournamentId
 from engine.log import digest
 from tests.faults.clients import NAMES, Arena
@@ -33,6 +35,9 @@ INVARIANTS: Final = tuple(f"I{n}" for n in range(1, 13))
 STATUSES: Final = {200, 304, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 500, 503}
 DEFECT: Final = "Something went wrong that should not have"
 RESUMED_SECONDS_MAX: Final = 30.0
+ACCEPTED_SECONDS_MAX: Final = SUBMIT_SECONDS_MAX + 2
+"""Until a write is answered with 200, by the clock of the process that answers, which it reads when it wakes from a
+pause. Two seconds are for a busy machine, which renders and sends the answer late."""
 FAULTS_TOLD_MAX: Final = 5
 CHANGES_OF_STATE: Final = {
     Kind.CLOSE: "RankingClosed",
@@ -582,3 +587,8 @@ def _check_answers(verdicts: Verdicts, evidence: Evidence) -> None:
             verdicts.look("I10", right, f"{attempt.why}: {attempt.asked}")
     for said in evidence.lines:
         verdicts.look("I10", "Traceback" not in said and '"request_failed"' not in said, said[:2_000])
+        if (found := _ACCEPTED.search(said)) is not None:
+            verdicts.look("I10", float(found[1]) <= 1000 * ACCEPTED_SECONDS_MAX, f"accepted late: {said[:2_000]}")
+
+
+_ACCEPTED: Final = re.compile(r'"method":"(?:PUT|POST)".*"status":200,"milliseconds":([0-9.]+)')

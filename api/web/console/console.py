@@ -210,7 +210,7 @@ class ConsoleHandlers:
         return _problem(incoming, error, message_page(viewer, self._static, title, error.message))
 
     async def _body(self, incoming: IncomingRequest) -> dict[str, str]:
-        return dict(await self._bodies.form(incoming.request, _refuse_json))
+        return dict(await self._bodies.form(incoming, _refuse_json))
 
     # ── Coming and going ────────────────────────────────────────────────────────────────────────────────
 
