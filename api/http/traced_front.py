@@ -23,8 +23,8 @@ class TracedFront(Front):
             incoming.facts["trace_id"] = self._spans.trace_id(incoming.span)
             return await super()._answered(incoming)
 
-    def _note(self, incoming: IncomingRequest, status: int, started_at: float) -> None:
-        super()._note(incoming, status, started_at)
+    def _note(self, incoming: IncomingRequest, status: int) -> None:
+        super()._note(incoming, status)
         if hasattr(incoming, "span"):
             facts = incoming.facts | {"request_id": incoming.request_id}
             self._spans.end_request(incoming.span, method_label(incoming.request.method), incoming.path, status, facts)

@@ -5,8 +5,8 @@
 Log events (structlog, one JSON object a line, or on a terminal a line for people; ids as keywords, never bodies or
 tokens)
 
-    request               one finished request: request_id, method, route, tournament, status, milliseconds,
-                          actor, and where there is one, sequence, replayed, code, trace_id; none of a health check
+    request               one finished request: request_id, method, route, tournament, status, milliseconds since all
+                          of it had come in, actor, and where there is one, sequence, replayed, code, trace_id; none of a health check
                           that is answered 200
     tables_folded         one batch of a worker: tournaments, events, milliseconds
     tables_rebuilt        tables that an older fold had made: tournament_id, events, milliseconds

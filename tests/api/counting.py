@@ -237,8 +237,8 @@ class CountedService:
     def counted(self, request: bytes) -> Counted:
         """What the service does from the first byte of the request until it has nothing left to do for it.
 
-        What it does by the clock has parts that cannot be told apart (connections that are given back). They only add to
-        the count, so the least of several counts is that of the request alone. The same request is sent once before,
+        What it does by the clock has parts that cannot be told apart (connections that are given back). They only add
+        to the count, so the least of several counts is that of the request alone. The same request is sent once before,
         because that sets them off, and then they mostly sleep.
         """
         self.answer(request)
