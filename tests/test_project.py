@@ -79,6 +79,7 @@ def test_every_error_has_a_status_or_never_becomes_an_answer() -> None:
 
 
 DEFECTS_ARE_BOUNDED_IN: Final = {
+    "api/http/aiohttp_private.py",
     "api/http/front.py",
     "api/desk/desk.py",
     "api/desk/docket.py",
@@ -97,7 +98,8 @@ DEFECTS_ARE_BOUNDED_IN: Final = {
     "projections/verification/continuous.py",
     "projections/verification/setting_aside.py",
 }
-"""Where every exception is caught: at a request, and where work for one tournament begins that others must not feel."""
+"""Where every exception is caught: at a request, at its connection, and where work for one tournament begins that
+others must not feel."""
 
 
 def test_every_exception_is_caught_only_where_a_defect_is_bounded_to_a_request_or_a_tournament() -> None:

@@ -7,8 +7,10 @@ from typing import Final
 
 from aiohttp import HttpVersion11, web
 
+from api.http.aiohttp_private import whole_body
 from api.http.forms import BODY_BYTES_MAX, Form, parse_form
 from api.http.reply import JSON
+from api.http.request import HttpRequest
 from api.http.router import IncomingRequest
 from engine.domain.errors import BodyTooLarge, BodyTooSlow, MediaTypeUnsupported, QueueFull, Unreadable
 
@@ -33,10 +35,10 @@ class Bodies:
         parse: Callable[[bytes], Form] = parse_form
         if request.headers.get("Content-Type") != _FORM or "Content-Encoding" in request.headers:
             _refuse_other_media(request)
-            parse = parse_json if request.content_type == JSON else parse_form
-        if request.content.is_eof():  # it is here already, as bodies of ordinary size are
+            parse = parse_json if request.media_type[0] == JSON else parse_form
+        if request.is_read:  # it was here already, as bodies of ordinary size are
             try:
-                body = request.content.read_nowait()
+                body = whole_body(request.content)
             except _BROKEN as error:
                 raise _broken_off(error) from None
             return parse(body)
@@ -55,13 +57,13 @@ class Bodies:
             self._awaited_bytes -= room
 
 
-async def _read(request: web.BaseRequest, length: int | None) -> bytes:
+async def _read(request: HttpRequest, length: int | None) -> bytes:
     """Reads a body of `length` bytes; None: it comes in chunks."""
     content = request.content
     if length is not None:
         content.set_read_chunk_size(max(1, length))  # the buffer takes all of it without a pause
     if "Expect" in request.headers and request.version >= HttpVersion11:
-        await request.writer.write(_CONTINUE)  # only now: a client that was refused need not send its body
+        request.connection.write(_CONTINUE)  # only now: a client that was refused need not send its body
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS_MAX):
@@ -75,6 +77,7 @@ async def _read(request: web.BaseRequest, length: int | None) -> bytes:
         raise BodyTooSlow(f"The body did not arrive within {BODY_SECONDS_MAX:.0f} seconds; send it again.") from error
     except _BROKEN as error:
         raise _broken_off(error) from None
+    request.is_read = True
     return bytes(body)
 
 
@@ -92,10 +95,11 @@ def _too_large() -> BodyTooLarge:
     return BodyTooLarge(f"The body may have at most {BODY_BYTES_MAX} bytes; send less at a time.")
 
 
-def _refuse_other_media(request: web.BaseRequest) -> None:
+def _refuse_other_media(request: HttpRequest) -> None:
     if request.headers.get("Content-Encoding", "identity") != "identity":
         raise MediaTypeUnsupported("Send the body as it is, without Content-Encoding.")
-    if request.content_type in (_FORM, JSON) and (request.charset or "utf-8").lower() in ("utf-8", "utf8"):
+    media_type, charset = request.media_type
+    if media_type in (_FORM, JSON) and charset in ("", "utf-8", "utf8"):
         return
-    if "Content-Type" in request.headers or request.can_read_body:
+    if "Content-Type" in request.headers or not request.content.at_eof():
         raise MediaTypeUnsupported(f"Send the body as {_FORM} or {JSON}, in UTF-8.")

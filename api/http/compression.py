@@ -9,17 +9,17 @@ kept too, unless it is very long, for all who ask when the first reader has had 
 """
 
 import asyncio
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from aiohttp import web
-
 from api.http.outgoing import PORTION_BYTES, Long, Outgoing, Taken
 from api.http.preferences import accepted_encodings
 from api.http.reply import JSON, Reply, header
+from api.http.request import HttpRequest
 
 PLAIN_BYTES_MAX: Final = 1_024
 """A body of up to this size is sent as it is. It fits into one packet with its head."""
@@ -65,7 +65,7 @@ class Compression:
 
     async def reply(
         self,
-        request: web.BaseRequest,
+        request: HttpRequest,
         body: bytes | Long,
         *,
         etag: str | None = None,
@@ -192,9 +192,18 @@ def _compressor() -> "zlib._Compress":
     return zlib.compressobj(LEVEL, wbits=_WINDOW_BITS, memLevel=_MEMORY_LEVEL)
 
 
-def _has(request: web.BaseRequest, etag: str) -> bool:
+def _has(request: HttpRequest, etag: str) -> bool:
     """Whether If-None-Match names the ETag. It is compared weakly, as that header demands."""
-    return request.headers["If-None-Match"] == "*" or any(tag.value == etag for tag in request.if_none_match or ())
+    named = request.headers["If-None-Match"]
+    position = 0
+    while found := _TAG.match(named, position):
+        if found[1] == etag:
+            return True
+        position = found.end()
+    return named == "*"
+
+
+_TAG: Final = re.compile(r'(?:W/)?"([!\x23-\x7e\x80-\xff]*)"[ \t]*(?:,[ \t]*|$)')
 
 
 def _etag(etag: str) -> str:

@@ -7,7 +7,7 @@ is entered in a list in the order of time, so checking all of them once a second
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Final, cast
 
@@ -15,8 +15,9 @@ from aiohttp import ClientConnectionResetError, web
 from aiohttp.http import HttpProcessingError
 from aiohttp.http_exceptions import LineTooLong
 
-from api.http.aiohttp_private import RequestHandler, Server, parser_is_in_c, receive
+from api.http.aiohttp_private import RequestHandler, Sent, Server, parser_is_in_c, receive
 from api.http.outgoing import Outgoing
+from api.http.request import HttpRequest
 from api.http.settings import CLIENT_CONNECTIONS_MAX
 from engine.domain.errors import HeadTooLarge, HeadTooSlow, StartupRefused, TallybookError, TargetTooLong, Unreadable
 from engine.process.telemetry import CONNECTIONS, CONNECTIONS_ENDED
@@ -45,7 +46,9 @@ READ_BYTES: Final = 32_768
 """Bytes of a body that may wait to be read; twice as many pause its connection. It also bounds the chunks of a body
 that are taken apart at once, to one for 16 bytes: each costs as much as the next, however small."""
 
-Misread = Callable[[web.BaseRequest, TallybookError], web.StreamResponse]
+Answering = Callable[[HttpRequest], Awaitable[Sent]]
+"""Makes the answer to a request. Raises nothing but CancelledError."""
+Misread = Callable[[HttpRequest, TallybookError], Sent]
 """Makes the answer to what is not a request."""
 
 
@@ -63,16 +66,17 @@ class Connections(Server):
 
     def __init__(
         self,
-        answer: Any,
+        answer: Answering,
         misread: Misread,
         outgoing: Outgoing,
         *,
         connections_max: int = CLIENT_CONNECTIONS_MAX,
         **settings: Any,
     ) -> None:
-        super().__init__(answer, access_log=None, auto_decompress=False, **settings)
+        super().__init__(_unused, access_log=None, auto_decompress=False, **settings)
         self.outgoing = outgoing
         outgoing.relieve = self._relieve
+        self.answer = answer
         self.misread = misread
         self.connections_max = connections_max
         self.unheard: dict[Connection, float] = {}  # those that owe us a head, and since when, in order of time
@@ -129,6 +133,7 @@ class Connection(RequestHandler):
 
     def __init__(self, connections: Connections, **settings: Any) -> None:
         super().__init__(connections, **settings)
+        self.answer = connections.answer
         self.has_asked_nothing = True
         self.on_end: Callable[[str], None] | None = None
         self._connections = connections
@@ -211,28 +216,20 @@ class Connection(RequestHandler):
             return
         self.answer_unread(error, error.message)
 
-    def handle_error(
-        self,
-        request: web.BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> web.StreamResponse:
+    def misread(self, request: HttpRequest, error: BaseException) -> Sent:
         """Answers what is not HTTP. aiohttp's answer would quote it, and a token with it, in the log as well."""
-        if isinstance(exc, HttpProcessingError):
-            exc.__traceback__ = None  # as above
-        match exc:
+        if isinstance(error, HttpProcessingError):
+            error.__traceback__ = None  # as above
+        match error:
             case TallybookError():
-                return self._connections.misread(request, exc)
-            case LineTooLong() if exc.args[1] == TARGET_BYTES_MAX:
+                return self._connections.misread(request, error)
+            case LineTooLong() if error.args[1] == TARGET_BYTES_MAX:
                 return self._connections.misread(request, TargetTooLong())
             case LineTooLong():
                 return self._connections.misread(request, HeadTooLarge())
-            case HttpProcessingError() if exc.message == _TOO_MANY_FIELDS:
+            case HttpProcessingError() if error.message == _TOO_MANY_FIELDS:
                 return self._connections.misread(request, HeadTooLarge())
-            case HttpProcessingError():
-                return self._connections.misread(request, Unreadable(_NOT_HTTP))
-        return super().handle_error(request, status, exc, message)  # a defect
+        return self._connections.misread(request, Unreadable(_NOT_HTTP))
 
     # ── Answers ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -310,6 +307,10 @@ class Connection(RequestHandler):
     def _let_go(self) -> None:
         if self._end is not None and not self._end.done():
             self._end.set_result(None)
+
+
+async def _unused(_: web.BaseRequest) -> web.StreamResponse:
+    raise AssertionError("connections answer without aiohttp's requests")
 
 
 _NOT_HTTP: Final = "The request cannot be read; send it as HTTP/1.1."

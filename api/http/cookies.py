@@ -14,9 +14,8 @@ The two paths are all that the cookie is sent to: the console, and tournaments, 
 import re
 from typing import Final
 
-from aiohttp import web
-
 from api.http.reply import header
+from api.http.request import HttpRequest
 from engine.domain.errors import Forbidden
 
 COOKIE: Final = "tallybook_session"
@@ -26,7 +25,7 @@ _ORIGIN: Final = re.compile(r"(https?)://([^/?#@\s]+)", re.ASCII)
 _FOREIGN: Final = "This request does not come from a page of this service; open the console itself, and do it there."
 
 
-def session_text(request: web.BaseRequest) -> str | None:
+def session_text(request: HttpRequest) -> str | None:
     """The text of the session that the request's cookie names; None: there is none, or more than one."""
     found = [text for line in request.headers.getall("Cookie", ()) for text in _COOKIE.findall(line)]
     return found[0] if len(found) == 1 else None
@@ -38,7 +37,7 @@ def kept_cookie(text: str, *, seconds: int, secure: bool) -> str:
     return "".join([header("Set-Cookie", f"{COOKIE}={text}; Path={path}; {rest}") for path in COOKIE_PATHS])
 
 
-def came_by_tls(request: web.BaseRequest, *, proxies: int) -> bool:
+def came_by_tls(request: HttpRequest, *, proxies: int) -> bool:
     """Whether the client sent the request by TLS: to us, or to the first of the `proxies` that can be believed."""
     if request.secure or not proxies:
         return request.secure
@@ -46,14 +45,14 @@ def came_by_tls(request: web.BaseRequest, *, proxies: int) -> bool:
     return said[0].strip().lower() == "https"
 
 
-def refuse_foreign_change(request: web.BaseRequest, *, proxies: int) -> None:
+def refuse_foreign_change(request: HttpRequest, *, proxies: int) -> None:
     """Raises Forbidden unless the browser says that a page of ours has caused the request."""
     if not request.headers.getall("Origin", ()):
         raise Forbidden(_FOREIGN)
     refuse_foreign(request, proxies=proxies)
 
 
-def refuse_foreign(request: web.BaseRequest, *, proxies: int) -> None:
+def refuse_foreign(request: HttpRequest, *, proxies: int) -> None:
     """Raises Forbidden if the browser says that another page has caused the request. For what changes nothing: browsers
     do not always say it."""
     if any(site != "same-origin" for site in request.headers.getall("Sec-Fetch-Site", ())):
@@ -63,7 +62,7 @@ def refuse_foreign(request: web.BaseRequest, *, proxies: int) -> None:
             raise Forbidden(_FOREIGN)
 
 
-def _is_ours(origin: str, request: web.BaseRequest, *, proxies: int) -> bool:
+def _is_ours(origin: str, request: HttpRequest, *, proxies: int) -> bool:
     named, hosts = _ORIGIN.fullmatch(origin), request.headers.getall("Host", ())
     if named is None or len(hosts) != 1:
         return False

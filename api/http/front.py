@@ -12,12 +12,12 @@ from time import monotonic
 from typing import Final
 
 import structlog
-from aiohttp import web
 from prometheus_client import Histogram
 
 from api.http import problems
 from api.http.outgoing import Outgoing
 from api.http.reply import Reply
+from api.http.request import HttpRequest
 from api.http.router import IncomingRequest, Router
 from engine.domain.errors import QueueFull, Refusal, TallybookError, Unreadable
 from engine.process.telemetry import REQUEST_SECONDS, Lines, observe
@@ -53,7 +53,7 @@ class Front:
         self._lines = lines
         self._under_way = 0
 
-    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def answer(self, request: HttpRequest) -> Reply:
         """Answers a request. Raises nothing but CancelledError."""
         incoming = IncomingRequest(request, self._request_id(request), monotonic())
         self._under_way += 1
@@ -73,7 +73,7 @@ class Front:
         reply.on_end = partial(self._note, incoming, reply.code)  # the client need not wait for that
         return reply
 
-    def misread(self, request: web.BaseRequest, error: TallybookError) -> Reply:
+    def misread(self, request: HttpRequest, error: TallybookError) -> Reply:
         """Answers what is not a request, or arrives too slowly. Ends its connection without reading anything else."""
         incoming = IncomingRequest(request, self._request_id(request), monotonic())
         reply = _problem(incoming, error)
@@ -88,7 +88,7 @@ class Front:
             raise QueueFull
         if request.version.major != 1:
             raise Unreadable("The request cannot be read; send it as HTTP/1.1.")
-        found = self._router.resolve(request.method, request.rel_url.raw_path)
+        found = self._router.resolve(request.method, request.url.raw_path)
         incoming.path = found.path
         incoming.parameters = found.parameters
         if "Expect" in request.headers and request.headers["Expect"].lower() != "100-continue":
@@ -110,7 +110,7 @@ class Front:
             **incoming.facts,
         )
 
-    def _request_id(self, request: web.BaseRequest) -> str:
+    def _request_id(self, request: HttpRequest) -> str:
         """The client's id, or a random one: a count would tell everybody how many requests came between two answers."""
         given = request.headers.get("X-Request-Id")
         if given is not None and _REQUEST_ID.fullmatch(given):

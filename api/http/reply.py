@@ -6,18 +6,17 @@ and never copied, instead of assembled from maps of headers and cookies.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
-from aiohttp import ClientConnectionResetError, HttpVersion, HttpVersion11, web
-from aiohttp.abc import AbstractStreamWriter
+from aiohttp import ClientConnectionResetError, HttpVersion, HttpVersion11
 
-from api.http.aiohttp_private import asks_for_upgrade, body_is_read
 from api.http.connections import READ_BYTES_PER_SECOND_MIN, UNREAD_SECONDS_MAX, Connection
 from api.http.outgoing import Long
+from api.http.request import HttpRequest
 
 JSON: Final = "application/json"
 WHOLE_BYTES_MAX: Final = 524_288
@@ -31,15 +30,12 @@ def header(name: str, value: object) -> str:
     return f"{name}: {value}\r\n"
 
 
-class Reply(web.StreamResponse):
+class Reply:
     """An answer, short or long.
 
     `headers` are its own lines, as `header` makes them, beyond those of every answer. `closing`: its connection takes
     no further request. `lingers`: its connection ignores what else the client sends, which cannot be understood.
     `on_end` is called when the answer was sent, or could not be.
-
-    aiohttp's server needs only `prepare`, `write_eof` and `keep_alive` of a StreamResponse. The rest, and with it the
-    constructor, is not used.
     """
 
     def __init__(self, body: bytes | Long, *, code: int = 200, media_type: str = JSON, headers: str = "") -> None:
@@ -52,17 +48,13 @@ class Reply(web.StreamResponse):
         self.request_id = ""
         self.on_end: Callable[[], None] = _nothing
 
-    @property
-    def keep_alive(self) -> bool:
-        return not self.closing
-
-    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter:
-        """Sends the whole answer."""
+    def send(self, request: HttpRequest) -> Awaitable[None] | None:
+        """Sends the answer. A long one, and one that the client must read first, is sent by what this returns."""
         if not request.keep_alive:
             self.closing = True
-        if not body_is_read(request):
+        if not request.is_read and not request.content.is_eof():
             self._leave_unread(request)
-        if asks_for_upgrade(request):
+        if request.upgrade:
             self.closing = self.lingers = True
         connection = ""
         if self.closing:
@@ -81,26 +73,36 @@ class Reply(web.StreamResponse):
             elif not self.closing:
                 self.closing, connection = True, "Connection: close\r\n"  # which marks the end of the answer
         head = self.head(content, connection)
-        transport = request.transport
+        transport = request.connection.transport
+        if transport is None or transport.is_closing():
+            self._end()
+            raise ClientConnectionResetError("the client has gone")
+        if request.method == "HEAD" or not body:
+            transport.write(head)
+        elif isinstance(body, bytes) and len(body) <= WHOLE_BYTES_MAX:
+            transport.writelines((head, body))
+        else:
+            return self._finish(request, _send_in_portions(request.connection, transport, head, body, request.version))
+        if self.lingers or request.connection.writing_paused:
+            return self._finish(request)
+        self._end()
+        return None
+
+    async def _finish(self, request: HttpRequest, sending: Awaitable[None] | None = None) -> None:
+        """Sends the body, if not all is sent, and waits until the client has read enough of it."""
         try:
-            if transport is None or transport.is_closing():
-                raise ClientConnectionResetError("the client has gone")
-            if request.method == "HEAD" or not body:
-                transport.write(head)
-            elif isinstance(body, bytes) and len(body) <= WHOLE_BYTES_MAX:
-                transport.writelines((head, body))
-            else:
-                await _send_in_portions(request.protocol, transport, head, body, request.version)
-            if request.protocol.writing_paused:
-                assert isinstance(request.protocol, Connection)
-                await request.protocol.read_up()
+            if sending is not None:
+                await sending
+            if request.connection.writing_paused:
+                await request.connection.read_up()
         finally:
-            self.body = b""  # or it would be held as long as anything refers to the request
-            self.on_end()
+            self._end()
         if self.lingers:
-            assert isinstance(request.protocol, Connection)
-            await request.protocol.linger()
-        return request.writer
+            await request.connection.linger()
+
+    def _end(self) -> None:
+        self.body = b""  # or it would be held as long as anything refers to the request
+        self.on_end()
 
     def head(self, content: str, connection: str) -> bytes:
         """The head of the answer, with these lines about its content and about its connection."""
@@ -109,23 +111,19 @@ class Reply(web.StreamResponse):
             f"X-Request-Id: {self.request_id}\r\nDate: {_date(int(time.time()))}\r\n\r\n"
         ).encode()
 
-    def _leave_unread(self, request: web.BaseRequest) -> None:
-        """Leaves a short rest of a refused request's body to aiohttp, which reads it so that the connection can take
+    def _leave_unread(self, request: HttpRequest) -> None:
+        """Leaves a short rest of a refused request's body to the connection, which passes over it so that it can take
         the next request. Closes the connection if that is too long or of unknown length, or if the client waits to be
         told to send it: nobody knows whether it will."""
         length = request.content_length
         if self.closing or length is None or length > LEFT_UNREAD_BYTES_MAX or "Expect" in request.headers:
             self.closing = self.lingers = True
 
-    async def write_eof(self, data: bytes = b"") -> None:
-        """Nothing is left to be sent."""
-
 
 async def _send_in_portions(
-    connection: web.RequestHandler, transport: asyncio.Transport, head: bytes, body: bytes | Long, version: HttpVersion
+    connection: Connection, transport: asyncio.Transport, head: bytes, body: bytes | Long, version: HttpVersion
 ) -> None:
     """Sends a body that is too large for the transport's buffer, as the client reads it. Raises ConnectionError."""
-    assert isinstance(connection, Connection)
     transport.write(head)
     if isinstance(body, bytes):
         connection.outgoing.hold(body)

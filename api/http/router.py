@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from aiohttp import web
 from msgspec import Struct
 
 from api.http.reply import Reply
+from api.http.request import HttpRequest
 from engine.domain.errors import MethodNotAllowed, NotFound
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class IncomingRequest:
     __slots__ = ("facts", "parameters", "path", "request", "request_id", "routine", "span", "taken_at")
     span: "Span"
 
-    def __init__(self, request: web.BaseRequest, request_id: str, taken_at: float) -> None:
+    def __init__(self, request: HttpRequest, request_id: str, taken_at: float) -> None:
         self.request = request
         self.request_id = request_id
         self.taken_at = taken_at

@@ -11,8 +11,7 @@ from collections.abc import Callable, Hashable
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 
-from aiohttp import web
-
+from api.http.request import HttpRequest
 from api.http.settings import FAILURES_AT_ONCE_MAX
 from engine.domain.errors import TooManyRequests
 
@@ -90,14 +89,14 @@ def visits(per_second: int) -> Throttle:
     return Throttle(message, at_once=per_second, per_second=per_second)
 
 
-def address_of(request: web.BaseRequest, *, proxies: int) -> str:
+def address_of(request: HttpRequest, *, proxies: int) -> str:
     """The address of the client that sent a request; of an IPv6 address only its first 64 bits, in hexadecimal.
 
     `proxies`: how many proxies in front of the service add the address they see to X-Forwarded-For. So many of its
     entries, from the right, can be believed, and the leftmost of these is the client. A header that has fewer entries,
     or something else in that place, is ignored.
     """
-    address = request.remote or ""
+    address = request.remote
     if proxies:
         entries = ",".join(request.headers.getall("X-Forwarded-For", [])).split(",")
         if len(entries) >= proxies:

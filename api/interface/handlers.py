@@ -16,8 +16,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final, assert_never
 
-from aiohttp import web
-
 from api.desk.conditions import Condition, parse_if_match
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
@@ -30,6 +28,7 @@ from api.http.forms import Form, PathIds, fingerprint, path_ids
 from api.http.outgoing import Later, Long, Outgoing
 from api.http.preferences import prefers_minimal
 from api.http.reply import Reply, header
+from api.http.request import HttpRequest
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.sessions import Opener, Session, open_session, session_digest
 from api.http.throttle import Throttle, address_of
@@ -169,7 +168,7 @@ class Handlers:
         self._count(incoming, found[1])
         return found
 
-    async def _looked_up(self, request: web.BaseRequest, authorization: str | None) -> Token:
+    async def _looked_up(self, request: HttpRequest, authorization: str | None) -> Token:
         """Looks up a token that is not known, or no longer. If it was good a moment ago, the failures of others at its
         address do not hold it up."""
         if self._guard.knew(authorization):
@@ -218,8 +217,8 @@ class Handlers:
     def _read_handler(self, operation: Read) -> Handler:
         understood: dict[str, dict[str, Any]] = {}  # by query: mostly the same few come again
 
-        def arguments(request: web.BaseRequest) -> dict[str, Any]:
-            query = request.rel_url.raw_query_string
+        def arguments(request: HttpRequest) -> dict[str, Any]:
+            query = request.url.raw_query_string
             read = understood.get(query)
             if read is None:
                 read = _read_query(request, operation)
@@ -433,7 +432,7 @@ class Handlers:
         """What opens the stream: the token of the request, the one that asked for its ticket, or the session of a page
         of ours. Raises as `authenticated`, and Forbidden if a session is used by another page."""
         request = incoming.request
-        ticket, session = request.query.get("ticket"), session_text(request)
+        ticket, session = request.url.query.get("ticket"), session_text(request)
         if "Authorization" in request.headers or (ticket is None and session is None):
             token = await self.authenticated(incoming, Scope.READ)
             return Opener(token.token_id), token
@@ -478,16 +477,16 @@ def _form_of_no_fields(body: bytes) -> Form:
     return _NO_FIELDS.form_of(_NO_FIELDS.json_objects.read_body(body))
 
 
-def _refuse_query(request: web.BaseRequest) -> None:
+def _refuse_query(request: HttpRequest) -> None:
     read_query(_query(request), ())
 
 
-def _read_query(request: web.BaseRequest, operation: Read | Recall | Preview) -> dict[str, Any]:
+def _read_query(request: HttpRequest, operation: Read | Recall | Preview) -> dict[str, Any]:
     return read_query(_query(request), operation.fields)
 
 
-def _query(request: web.BaseRequest) -> list[tuple[str, str]]:
-    return list(request.query.items()) if request.query_string else []
+def _query(request: HttpRequest) -> list[tuple[str, str]]:
+    return request.query if request.url.raw_query_string else []
 
 
 def refuse_beyond_scope(token: Token, scope: Scope) -> None:
@@ -496,7 +495,7 @@ def refuse_beyond_scope(token: Token, scope: Scope) -> None:
         raise Forbidden(f"This needs a token of scope {scope.text}; this token's is {token.scope.text}.")
 
 
-def _idempotency_key(request: web.BaseRequest) -> str | None:
+def _idempotency_key(request: HttpRequest) -> str | None:
     if "Idempotency-Key" not in request.headers:
         return None
     keys = request.headers.getall("Idempotency-Key")
@@ -509,7 +508,7 @@ def _refuse_odd_key(*keys: str) -> None:
         raise Unreadable("Idempotency-Key must be one value of 1 to 255 visible ASCII characters.")
 
 
-def _condition(request: web.BaseRequest, ids: PathIds) -> Condition | None:
+def _condition(request: HttpRequest, ids: PathIds) -> Condition | None:
     if "If-Match" not in request.headers:
         return None
     return parse_if_match(request.headers.getall("If-Match"), ids)

@@ -451,7 +451,7 @@ def add_to(
 
 def _question(operation: PublicRead, incoming: IncomingRequest) -> Any:
     """What is asked. Looked at before the tournament is: a question is refused alike whether there is one or not."""
-    asked = read_query(list(incoming.request.query.items()), operation.fields)
+    asked = read_query(incoming.request.query, operation.fields)
     return operation.question(**asked, **path_ids(incoming.parameters))
 
 

@@ -44,7 +44,7 @@ def add_to(
         visitor = Visitor(address_of(request, proxies=proxies))
         if visits is not None:
             visits.take(visitor.address)
-        question = StreamQuestion(**read_query(list(request.query.items()), PUBLIC_EVENTS.fields))
+        question = StreamQuestion(**read_query(request.query, PUBLIC_EVENTS.fields))
         form = format_of(request)
         start = start_of(request, question)
         async with views.published(slug) as (live, end):

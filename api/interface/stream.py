@@ -4,10 +4,10 @@ import math
 import re
 from typing import Any, Final
 
-from aiohttp import web
 from msgspec import Struct
 
 from api.http.preferences import accepted_type
+from api.http.request import HttpRequest
 from api.http.times import instant
 from api.interface.declarations import Issue, Stream
 from api.interface.fields import ID, Field, FieldMisread, FieldType, misread
@@ -49,7 +49,7 @@ class StreamQuestion(Struct, frozen=True, kw_only=True):
         return Wanted(self.ranking_id, self.kinds)
 
 
-def format_of(request: web.BaseRequest) -> StreamFormat:
+def format_of(request: HttpRequest) -> StreamFormat:
     """The format that the client takes, of several the one it likes best; NDJSON if it does not mind. Raises
     NotAcceptable."""
     chosen = accepted_type(request.headers.getall("Accept", ()), _FORMATS)
@@ -58,7 +58,7 @@ def format_of(request: web.BaseRequest) -> StreamFormat:
     return StreamFormat(chosen)
 
 
-def start_of(request: web.BaseRequest, question: StreamQuestion) -> Position | str | None:
+def start_of(request: HttpRequest, question: StreamQuestion) -> Position | str | None:
     """Where the client wants to go on: the header Last-Event-ID counts before `after`, because a browser that connects
     again sends it to the same address. Raises Unreadable."""
     text = request.headers.get("Last-Event-ID")

@@ -1,9 +1,8 @@
 """The HTTP server of one process: aiohttp's server with our front behind it, and its limits."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from socket import socket
 from typing import Final
 
@@ -86,7 +85,6 @@ async def serving(
         front.misread,
         front.outgoing,
         connections_max=connections_max,
-        request_factory=_request_factory(),
         keepalive_timeout=KEEPALIVE_SECONDS,
         lingering_time=BODY_SECONDS_MAX,
         max_line_size=TARGET_BYTES_MAX,
@@ -107,8 +105,3 @@ async def serving(
             await asyncio.wait([streaming])  # it ends the streams, which would not end by themselves
             await runner.cleanup()
             watching.cancel()
-
-
-def _request_factory() -> Callable[..., web.BaseRequest]:
-    """Makes requests with the running loop. Asking for the loop at each request would take a system call."""
-    return partial(web.BaseRequest, loop=asyncio.get_running_loop())

@@ -8,16 +8,17 @@ UNREAD_SECONDS_MAX its connection is closed, as that of any client (`api/http/co
 
 import asyncio
 import socket
+from collections.abc import Awaitable
 from collections.abc import Sequence as Items
 from contextlib import suppress
 from typing import Final
 
-from aiohttp import ClientConnectionResetError, HttpVersion11, web
-from aiohttp.abc import AbstractStreamWriter
+from aiohttp import ClientConnectionResetError, HttpVersion11
 from msgspec import Struct
 
 from api.http.connections import UNREAD_SECONDS_MAX, Connection
 from api.http.reply import Reply, header
+from api.http.request import HttpRequest
 from api.stream import frames
 from api.stream.followers import OpenedBy, Pieces, Streams
 from api.stream.frames import ALL, SILENCE, WHOLE_LOG, Frame, Reached, StreamedLog, StreamFormat, Wanted
@@ -233,13 +234,16 @@ class StreamReply(Reply):
         self._asked = asked
         self._facts = facts
 
-    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter:
-        """Sends the head, and the stream until it ends."""
+    def send(self, request: HttpRequest) -> Awaitable[None]:
+        """Returns what sends the head, and the stream until it ends."""
+        return self._sent(request)
+
+    async def _sent(self, request: HttpRequest) -> None:
         self.closing = True
         is_chunked = request.version >= HttpVersion11
         content = f"Content-Type: {self.media_type}\r\n" + ("Transfer-Encoding: chunked\r\n" if is_chunked else "")
-        transport, connection = request.transport, request.protocol
-        assert isinstance(connection, Connection)
+        connection = request.connection
+        transport = connection.transport
         try:
             if transport is None or transport.is_closing():
                 raise ClientConnectionResetError("the client has gone")
@@ -254,7 +258,6 @@ class StreamReply(Reply):
                 transport.write(_LAST_CHUNK)
         finally:
             self.on_end()
-        return request.writer
 
 
 def _bound(transport: asyncio.Transport) -> None:

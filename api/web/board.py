@@ -17,7 +17,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
 
-from aiohttp import web
 from msgspec import Struct
 
 from api.http import problems
@@ -25,6 +24,7 @@ from api.http.compression import Compression
 from api.http.cookies import came_by_tls
 from api.http.forms import parse_id
 from api.http.reply import JSON, Reply, header
+from api.http.request import HttpRequest
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.throttle import Throttle, address_of
 from api.interface.cells import csv_text, harmless
@@ -157,11 +157,11 @@ class BoardHandlers:
             if self._visits is not None:
                 self._visits.take(address_of(incoming.request, proxies=self._proxies))
             try:
-                query = list(incoming.request.query.items())
+                query = incoming.request.query
                 asked = _Asked(
                     slug,
                     _origin(incoming.request, proxies=self._proxies) if sent.is_page else "",
-                    incoming.request.path_qs,
+                    incoming.request.target,
                     dict(query),
                     read_query(query, fields),
                     incoming.parameters.get("competitor_id", ""),
@@ -197,7 +197,7 @@ class BoardHandlers:
         return tagged_body(body)
 
 
-def _origin(request: web.BaseRequest, *, proxies: int) -> str:
+def _origin(request: HttpRequest, *, proxies: int) -> str:
     """Scheme and host under which the client asked; empty: the host is none. A page that names it is kept for those
     alone who ask under it: everybody can send any."""
     hosts = request.headers.getall("Host", ())

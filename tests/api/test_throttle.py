@@ -91,7 +91,7 @@ def test_no_more_keys_are_remembered_than_there_is_room_for(clock: Clock) -> Non
 
 
 class _Asking:
-    def __init__(self, remote: str | None, *forwarded: str) -> None:
+    def __init__(self, remote: str, *forwarded: str) -> None:
         self.remote = remote
         self.headers = self
         self._forwarded = forwarded
@@ -114,11 +114,11 @@ class _Asking:
         ("2001:db8:1:2:3::4", [], 0, "20010db800010002"),
         ("2001:db8:1:2:9::9", [], 0, "20010db800010002"),
         ("::ffff:10.0.0.1", [], 0, "10.0.0.1"),
-        (None, [], 0, ""),
+        ("", [], 0, ""),
     ],
 )
 def test_the_address_is_the_clients_as_far_as_it_can_be_believed(
-    remote: str | None, forwarded: list[str], proxies: int, address: str
+    remote: str, forwarded: list[str], proxies: int, address: str
 ) -> None:
     request: Any = _Asking(remote, *forwarded)
     assert address_of(request, proxies=proxies) == address

@@ -120,7 +120,7 @@ class _Asked:
     """What a request asks: the ids of its path, and its `query` as it came and as it is read."""
 
     def __init__(self, incoming: IncomingRequest, fields: Fields) -> None:
-        items = list(incoming.request.query.items())
+        items = incoming.request.query
         self.arguments: dict[str, Any] = read_query(items, fields)
         self.query: Query = dict(items)
         self.ids: Mapping[str, Any] = path_ids(incoming.parameters)
@@ -200,7 +200,7 @@ class ConsoleHandlers:
 
     def _to_sign_in(self, incoming: IncomingRequest, error: Unauthenticated) -> Reply:
         request = incoming.request
-        to = request.path_qs if request.method in ("GET", "HEAD") and _TO.fullmatch(request.path_qs) else CONSOLE
+        to = request.target if request.method in ("GET", "HEAD") and _TO.fullmatch(request.target) else CONSOLE
         is_elsewhere = request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin")
         page = sign_in_page(self._static, to, error.message or None, is_elsewhere=is_elsewhere and not error.message)
         return _problem(incoming, error, page)
@@ -248,7 +248,7 @@ class ConsoleHandlers:
     # ── Tournaments, tokens, sessions ───────────────────────────────────────────────────────────────────
 
     async def _tournaments(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
-        after = read_query(list(incoming.request.query.items()), (_AFTER,)).get("after", TournamentId(0))
+        after = read_query(incoming.request.query, (_AFTER,)).get("after", TournamentId(0))
         among = viewer.token.tournament_ids
         async with self._database.connection() as connection:
             found = await log.tournaments_after(connection, after, among, TOURNAMENTS_SHOWN + 1)
@@ -388,7 +388,7 @@ class ConsoleHandlers:
 
     async def _form(self, change: Change, incoming: IncomingRequest, viewer: Viewer) -> bytes:
         refuse_beyond_scope(viewer.token, change.scope)
-        read_query(list(incoming.request.query.items()), ())
+        read_query(incoming.request.query, ())
         return await self._form_page(change, incoming, viewer, None)
 
     async def _form_page(
@@ -472,7 +472,7 @@ class ConsoleHandlers:
 
     async def _declaration_form(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
         refuse_beyond_scope(viewer.token, DECLARE.scope)
-        read_query(list(incoming.request.query.items()), ())
+        read_query(incoming.request.query, ())
         return await self._declaration_page(incoming, viewer, None)
 
     async def _declaration_page(self, incoming: IncomingRequest, viewer: Viewer, refused: Filling | None) -> bytes:
