@@ -3,8 +3,8 @@
     python -m tests.faults.campaign --seeds 1000 --minutes 30 --cases 1,11
 
 `--seeds` 1000 is the full size; fewer scale all counts and times down. Results are kept by case in
-docs/reliability.json, each with its seed, date and commit, so that a part of the campaign can be run again;
-docs/RELIABILITY.md shows them between two markers.
+docs/reliability.json, each with its seed, date, commit and machine, so that some cases can be run again while the rest
+stay. docs/CAMPAIGN.md is made from them; `--page` writes that page without running anything.
 """
 
 import argparse
@@ -37,13 +37,24 @@ for module in ("crashes", "networks", "resources", "races", "loads", "floods", "
     importlib.import_module(f"tests.faults.{module}")
 
 ROOT: Final = Path(__file__).parents[2]
-DOCUMENT: Final = ROOT / "docs" / "RELIABILITY.md"
+DOCUMENT: Final = ROOT / "docs" / "CAMPAIGN.md"
 RESULTS: Final = ROOT / "docs" / "reliability.json"
-BEGINS: Final = "<!-- campaign -->"
-ENDS: Final = "<!-- /campaign -->"
 FULL_SEEDS: Final = 1_000
 CASE_SECONDS_MAX: Final = 3_600
 Results = dict[str, dict[str, Any]]
+INTRODUCTION: Final = """\
+# The campaign
+
+`make faults` makes this page from `docs/reliability.json`. [RELIABILITY](RELIABILITY.md#how-it-is-tested) says what is
+tested and how, and lists the invariants I1 to I12.
+
+- *ok / no / unknown* counts the attempts of the clients by outcome, as the contract defines it.
+- *Held* covers the invariants that a case names, and what it states alongside them. It says nothing about the others.
+- N runs without a failure show only that the failure rate is below 3/N. So each verdict says how many runs there were.
+- A case describes its full size, 1. A run of a smaller size, shown in the last column, has that share of all counts and
+  times. The figures say what was done.
+- Seconds to the first ok are counted from the end of the fault, when PostgreSQL or the resource is back.
+"""
 
 
 def main() -> int:
@@ -52,9 +63,13 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--cases", default="")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--page", action="store_true")
     options = parser.parse_args()
     wanted = [name for name in options.cases.split(",") if name]
-    results: Results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results = kept()
+    if options.page:
+        _write(results)
+        return 0
     scale = options.seeds / FULL_SEEDS
     folder = Path(tempfile.mkdtemp(prefix="tallybook-faults-"))
     failed = []
@@ -112,6 +127,7 @@ def _result(name: str, trial: Trial, options: argparse.Namespace) -> dict[str, A
         "seconds": round(time.monotonic() - began),
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
         "commit": _git("rev-parse", "--short=10", "HEAD"),
+        "machine": _machine(),
     }
 
 
@@ -131,23 +147,31 @@ async def _run(name: str, trial: Trial, options: argparse.Namespace) -> None:
 # ── What is written ─────────────────────────────────────────────────────────────────────────────────────
 
 
+def kept() -> Results:
+    """The results of all cases, as the last runs of each left them."""
+    results: Results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    return results
+
+
 def _write(results: Results) -> None:
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    text = DOCUMENT.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGINS)
-    _, _, after = rest.partition(ENDS)
-    DOCUMENT.write_text(f"{before}{BEGINS}\n\n{rendered(results)}\n\n{ENDS}{after}", encoding="utf-8")
+    DOCUMENT.write_text(page(results), encoding="utf-8")
 
 
-def rendered(results: Results) -> str:
-    """The table, as Markdown."""
+def page(results: Results) -> str:
+    """docs/CAMPAIGN.md, whole."""
+    return f"{INTRODUCTION}\n{_tables(results)}\n"
+
+
+def _tables(results: Results) -> str:
     cases = {name: result for name, result in results.items() if name.isdigit()}
     attempts = sum(result["attempts"] for result in results.values())
     deltas = sum(result["deltas"] for result in results.values())
     resumed = sorted(seconds for result in results.values() for seconds in result["resumed"])
+    machines = "; ".join(sorted({result["machine"] for result in results.values()}))
     lines = [
-        f"On {_machine()}. {attempts:,} attempts, {deltas:,} deltas acknowledged. "
+        f"On {machines}. {attempts:,} attempts, {deltas:,} deltas acknowledged. "
         + (
             f"After {len(resumed):,} faults, seconds to the first ok: p50 {resumed[len(resumed) // 2]:.1f}, max "
             f"{resumed[-1]:.1f}."

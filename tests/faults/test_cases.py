@@ -1,13 +1,13 @@
 """The share of the campaign that runs in ordinary tests: fixed seeds, and counts and times scaled down.
 
-The full size is `make faults`; what each case is for stands in docs/RELIABILITY.md.
+The full size is `make faults`; docs/CAMPAIGN.md says what each case injects.
 """
 
 from collections.abc import Callable
 
 import pytest
 
-from tests.faults import crashes, floods, networks, races, replaced
+from tests.faults import campaign, crashes, floods, networks, races, replaced
 from tests.faults.loads import soak
 from tests.faults.table import CASES, CONTROLS, CannotBeMade, Trial
 
@@ -58,3 +58,8 @@ async def test_after_faults_at_random_nothing_has_leaked(trial: Callable[[float]
 def test_the_table_says_of_each_case_who_makes_it() -> None:
     assert all((crashes, floods, networks, replaced))
     assert {1, 39, *SHARE} <= CASES.keys()
+
+
+def test_the_page_of_the_campaign_is_made_from_its_results() -> None:
+    """`python -m tests.faults.campaign --page` writes it."""
+    assert campaign.DOCUMENT.read_text(encoding="utf-8") == campaign.page(campaign.kept())
