@@ -211,7 +211,7 @@ def _described(operation: Operation, answer: str) -> Document:
 
 
 def _of_stream(stream: Stream) -> tuple[str, Document]:
-    event: Document = {"type": "string", "description": "Events one after the other; docs/INTERFACE.md has their form."}
+    event: Document = {"type": "string", "description": "Events one after the other; docs/STREAM.md has their format."}
     content = {form.value: {"schema": event} for form in StreamFormat}
     statuses = sorted({*problems.ALWAYS, *problems.OF_STREAMS})
     return "get", {

@@ -1,4 +1,4 @@
-"""The table of operations in docs/INTERFACE.md, made from their declarations, and the examples that a running service
+"""docs/PATHS.md, the table of all operations, made from their declarations, and the examples that a running service
 shows. `make docs` writes both."""
 
 import asyncio
@@ -7,19 +7,51 @@ from typing import Final
 
 from api.http.auth import Scope
 from api.interface.declarations import Issue, Operation, Stream, Write, method_of, scope_of
+from api.interface.fields import Fields
 from api.interface.operations import OPERATIONS, STREAMS
+from api.interface.public import PUBLIC_READS, PublicRead
 from tests.api import examples
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "INTERFACE.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "PATHS.md"
 _HEAD: Final = "| request | what it does | takes |\n|---|---|---|\n"
+_INTRODUCTION: Final = """\
+# All paths
+
+`make docs` makes this page from the declarations of the operations. [INTERFACE](INTERFACE.md) has the rules. `/docs` of
+a running service shows each operation with a request, its answer and every field. Fields in bold are required.
+
+## With a token
+
+Below `/tournament/<slug>`:
+"""
+_PUBLIC: Final = """\
+## For the public
+
+Below `/board/<slug>`, without a token, for [a published tournament](INTERFACE.md#what-the-public-sees). The public
+stream is `GET /board/<slug>/events`; see [STREAM](STREAM.md#the-stream-for-the-public).
+"""
 
 
-def table() -> str:
-    return _HEAD + "".join(_row(declared) for declared in sorted((*OPERATIONS, *STREAMS), key=lambda one: one.path))
+def page() -> str:
+    """docs/PATHS.md, whole."""
+    operations = "".join(_row(declared) for declared in sorted((*OPERATIONS, *STREAMS), key=lambda one: one.path))
+    public = "".join(_public_row(read) for read in PUBLIC_READS)
+    return f"{_INTRODUCTION}\n{_HEAD}{operations}\n{_PUBLIC}\n{_HEAD}{public}"
+
+
+def _public_row(read: PublicRead) -> str:
+    return f"| GET `/{_shown(read.path)}` | {read.summary} | {_named(read.fields) or 'nothing'} |\n"
+
+
+def _shown(path: str) -> str:
+    return path.replace("{", "<").replace("_id}", " id>")
+
+
+def _named(fields: Fields) -> str:
+    return ", ".join(f"**`{one.name}`**" if one.required else f"`{one.name}`" for one in fields)
 
 
 def _row(declared: Operation | Stream | Issue) -> str:
-    path = declared.path.replace("{", "<").replace("_id}", " id>")
     match declared:
         case Stream():
             method, taken, needed = "GET", declared.fields, Scope.READ
@@ -29,20 +61,12 @@ def _row(declared: Operation | Stream | Issue) -> str:
             method, taken, needed = declared.method, declared.takes, scope_of(declared)
         case _:
             method, taken, needed = method_of(declared), declared.fields, scope_of(declared)
-    fields = ", ".join(f"**`{one.name}`**" if one.required else f"`{one.name}`" for one in taken)
     scope = "; scope `admin`" if needed is Scope.ADMIN else ""
-    return f"| {method} `/{path}` | {declared.summary} | {fields or 'nothing'}{scope} |\n"
-
-
-def in_page(text: str) -> str:
-    """The table that stands in the page."""
-    start = text.index(_HEAD)
-    return text[start : text.index("\n\n", start) + 1]
+    return f"| {method} `/{_shown(declared.path)}` | {declared.summary} | {_named(taken) or 'nothing'}{scope} |\n"
 
 
 def main() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(text.replace(in_page(text), table()), encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
     asyncio.run(examples.record())
 
 

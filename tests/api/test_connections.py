@@ -428,7 +428,7 @@ def test_the_limits_are_those_that_operators_read(
     monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.undo()
-    text = (request.config.rootpath / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")
+    text = (request.config.rootpath / "docs" / "LIMITS.md").read_text(encoding="utf-8")
     for said in (
         f"| a request's head, from its first byte | {connections.HEAD_SECONDS_MAX:.0f} s |",
         f"| a request's body | {body.BODY_SECONDS_MAX:.0f} s |",

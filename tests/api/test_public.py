@@ -262,8 +262,8 @@ async def test_nobody_and_nothing_secret_is_named(season: Season, board: Board) 
 
 
 def test_every_public_path_is_documented() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "INTERFACE.md").read_text(encoding="utf-8")
-    paths = re.findall(r"^\| `/(.+?)` \|", page[page.index("**Paths for the public**") :], re.MULTILINE)
+    page = (Path(__file__).parents[2] / "docs" / "PATHS.md").read_text(encoding="utf-8")
+    paths = re.findall(r"^\| GET `/(.+?)` \|", page[page.index("## For the public") :], re.MULTILINE)
     assert {path.replace("<ranking id>", "{ranking_id}") for path in paths} == {one.path for one in PUBLIC_READS}
 
 
