@@ -168,8 +168,8 @@ class Enrolment(Collection[CompetitorId]):
         """Gives the places anew, in the same order, if most are vacant.
 
         This is one step: the places follow from the events alone, so all is done when the next event comes. With a
-        million competitors it takes half a second of the processor (`benchmarks/trials/places.py`), but only after a
-        million returns. These come in a hundred requests at least, each of which removes and adds 10,000.
+        million competitors it takes half a second of the processor, but only after a million returns. These come in a
+        hundred requests at least, each of which removes and adds 10,000.
         """
         if self._vacant <= len(self._place_of) + VACANT_SPARE:
             return
