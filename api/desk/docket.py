@@ -34,6 +34,7 @@ from engine.domain.errors import (
     IdTaken,
     KeyRefused,
     KeyReused,
+    LogForked,
     OutcomeUnknown,
     Overtaken,
     Refusal,
@@ -411,12 +412,12 @@ class Docket:
 
     async def _replay(self, case: Case, sequence: Sequence) -> None:
         """Answers with the events of the request that used the key first, when the live shows them."""
+        key = case.idempotency_key or ""
 
         async def read() -> list[Recorded]:
             async with self._means.database.connection() as connection:
-                recorded = await log.request_at(connection, self.tournament_id, sequence, case.idempotency_key)
-            if self.live.head.sequence < recorded[-1].sequence:
-                await self._means.live_pool.catch_up(self.live, recorded[-1].sequence)
+                recorded = await log.request_at(connection, self.tournament_id, sequence, key)
+            await self._means.live_pool.make_current(self.live)  # also: the log that was read is that of the live
             return recorded
 
         try:
@@ -523,10 +524,13 @@ class Docket:
 
     async def _fold_after_others(self, taken: list[Case], appended: Appended) -> None:
         async def read() -> None:
-            if appended.last_sequence is None or appended.last_sequence <= self.live.head.sequence:
-                await self._means.live_pool.make_current(self.live)
-            else:
-                await self._means.live_pool.catch_up(self.live, appended.last_sequence)
+            await self._means.live_pool.make_current(self.live)
+            if appended.last_sequence is None or appended.digest is None:
+                return
+            landed = Head(appended.last_sequence, appended.digest)
+            async with self._means.database.connection() as connection:
+                if not await log.has_head(connection, self.tournament_id, landed):  # it was replaced since
+                    raise LogForked(self.tournament_id, landed.sequence)
 
         try:
             await _patiently(taken, read)

@@ -396,7 +396,7 @@ _REQUEST: Final = f"""
     FROM event
     WHERE tournament_id = $1 AND sequence >= $2 AND sequence <= (
         SELECT last_sequence FROM block WHERE tournament_id = $1 AND last_sequence >= $2 ORDER BY last_sequence LIMIT 1
-    ) AND (sequence = $2 OR idempotency_key = $3)
+    ) AND idempotency_key = $3
     ORDER BY sequence
 """  # noqa: S608 # the columns are written down above
 _REFUSALS: Final = "SELECT refusals FROM append_lock WHERE tournament_id = $1"
@@ -955,11 +955,12 @@ async def event_at(connection: Connection, tournament_id: TournamentId, sequence
 
 
 async def request_at(
-    connection: Connection, tournament_id: TournamentId, sequence: Sequence, idempotency_key: str | None
+    connection: Connection, tournament_id: TournamentId, sequence: Sequence, idempotency_key: str
 ) -> list[Recorded]:
-    """The events of the request with this key, whose first event has this sequence. Raises as `event_at`."""
+    """The events of the request with this key, whose first event has this sequence. Raises as `event_at`, also if that
+    event is another request's."""
     rows = await connection.fetch(_REQUEST, tournament_id, sequence, idempotency_key)
-    if not rows:
+    if not rows or rows[0]["sequence"] != sequence:
         raise LogForked(tournament_id, sequence)
     return await _recorded_in_turns(rows)
 

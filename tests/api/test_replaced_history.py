@@ -2,15 +2,17 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 import pytest
 
 from api.desk.desk import Desk
 from api.desk.remembered import IDS_RESERVED
+from engine.database.pool import Database, open_database
 from engine.domain.commands import AddCompetition, CreateRanking, RegisterCompetitor, VoidCompetition
-from engine.domain.errors import HistoryReplaced, IdTaken, Unavailable
-from engine.domain.events import CompetitionVoided
+from engine.domain.errors import DatabaseUnavailable, HistoryReplaced, IdTaken, OutcomeUnknown, Unavailable
+from engine.domain.events import CompetitionVoided, PointsAdded
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
 from projections.verification.all_tournaments import Plan, verify_all
 from tests.api.service import (
@@ -25,7 +27,9 @@ from tests.api.service import (
     serve,
     slug_of,
 )
-from tests.desks import Arena, desk_at, desks_at, open_arena, recorded, submit
+from tests.conftest import COMMITTED_BY_ITS_NODE
+from tests.desks import Arena, desk_at, desks_at, open_arena, record, recorded, submit
+from tests.proxy import APPEND, HEADS, Fault, proxy
 from tests.restoring import backup
 from tests.tournaments import open_new_tournament
 
@@ -248,3 +252,73 @@ async def submitted(desk: Desk, arena: Arena) -> int:
         except Unavailable:
             await asyncio.sleep(0)
     raise AssertionError("the desk does not recover")
+
+
+# ── Answers ─────────────────────────────────────────────────────────────────────────────────────────────
+# The search of tests/model found the ways to these two.
+
+
+@pytest.mark.one_postgresql(COMMITTED_BY_ITS_NODE)
+async def test_a_repeat_is_not_answered_by_what_a_restored_log_has_in_the_place_of_its_event(dsn: str) -> None:
+    """Restored after the log has said that it knows the key, and before the event is read."""
+    async with proxy(dsn) as between, open_database(dsn, name="other") as other, desk_at(between.dsn) as desk:
+        arena = await open_arena(other)
+        async with backup(dsn) as restore:
+            first = await submit(desk, arena.tournament_id, arena.points(1), key="k")
+            async with between.holding_answers(HEADS) as held:
+                repeat = asyncio.create_task(submit(desk, arena.tournament_id, arena.points(1), key="k"))
+                await held.wait()
+                await restore()
+                assert await appended_elsewhere(other, arena) == first.sequence
+            with pytest.raises(OutcomeUnknown):
+                await repeat
+            await settled(desk, arena, key="k")
+        amounts = [
+            event.deltas[0].amount
+            for event in await recorded(other, arena.tournament_id)
+            if isinstance(event, PointsAdded)
+        ]
+        assert amounts == [7, 1]
+
+
+@pytest.mark.one_postgresql(COMMITTED_BY_ITS_NODE)
+async def test_what_landed_is_not_acknowledged_by_a_restored_log_that_lacks_it(dsn: str) -> None:
+    """Restored after the log has said that the block is there, and before what precedes it is read."""
+    async with proxy(dsn) as between, open_database(dsn, name="other") as other, desk_at(between.dsn) as desk:
+        arena = await open_arena(other)
+        await submit(desk, arena.tournament_id, arena.points(1))
+        async with backup(dsn) as restore:
+            between.strike(Fault.AFTER)
+            async with between.holding_answers(APPEND) as held:
+                add = asyncio.create_task(submit(desk, arena.tournament_id, arena.points(1), key="k"))
+                await held.wait()
+                await restore()
+                await appended_elsewhere(other, arena)
+            with pytest.raises(OutcomeUnknown):
+                await add
+            await settled(desk, arena, key="k")
+        amounts = [
+            event.deltas[0].amount
+            for event in await recorded(other, arena.tournament_id)
+            if isinstance(event, PointsAdded)
+        ]
+        assert amounts == [1, 7, 1]
+
+
+async def appended_elsewhere(database: Database, arena: Arena) -> int:
+    """Has the log record seven points, and returns their sequence."""
+    points = PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points(7).deltas)
+    while True:
+        with suppress(DatabaseUnavailable):  # its connections were to the database that is gone
+            async with database.connection() as connection:
+                appended = await record(connection, arena.tournament_id, points)
+                assert appended.last_sequence is not None
+                return appended.last_sequence
+
+
+async def settled(desk: Desk, arena: Arena, *, key: str) -> None:
+    """Sends a point again with its key until it is definite what became of it."""
+    while True:
+        with suppress(Unavailable, OutcomeUnknown):
+            await submit(desk, arena.tournament_id, arena.points(1), key=key)
+            return
