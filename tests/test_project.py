@@ -37,21 +37,33 @@ IMPURE = {"asyncpg", "aiohttp", "structlog", "asyncio", "os", "time", "random", 
 NEVER_ANSWERED = {errors.LogUnreadable, errors.LogForked, errors.LogDisproved, errors.StartupRefused}
 
 
-def test_the_map_names_every_module_and_no_other() -> None:
-    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    the_map = text[text.index("## Map") : text.index("## Absent on purpose")]
-    named: dict[str, set[str]] = {}
-    for line in the_map.splitlines():
-        if package := re.match(r"\| \*\*([\w/]+)/\*\*", line):
-            current = named.setdefault(package[1], set())
-        elif line.startswith("| `"):
-            current.update(re.findall(r"`(\w+\.py)`", line.split("|")[1]))
-    there: dict[str, set[str]] = {}
-    for package_name in (*PACKAGES, "clients/python"):
-        for path in (ROOT / package_name).rglob("*.py"):
-            if path.name != "__init__.py":
-                there.setdefault(path.parent.relative_to(ROOT).as_posix(), set()).add(path.name)
-    assert {name: modules for name, modules in named.items() if modules} == there
+ARCHITECTURE: Final = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+MODULES: Final = sorted(
+    path.relative_to(ROOT).as_posix()
+    for folder in (*PACKAGES, "clients/python")
+    for path in (ROOT / folder).rglob("*.py")
+    if path.name != "__init__.py"
+)
+
+
+def test_the_map_names_every_folder_and_no_other() -> None:
+    the_map = ARCHITECTURE[ARCHITECTURE.index("## Map") : ARCHITECTURE.index("## Words")]
+    named = set(re.findall(r"^\| `([\w/]+)/` \|", the_map, re.MULTILINE))
+    assert {folder for folder in named if not (ROOT / folder).is_dir()} == set()
+    assert {Path(name).parent.as_posix() for name in MODULES} <= named
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_first_line_of_every_module_says_what_it_is_for(name: str) -> None:
+    docstring = ast.get_docstring(ast.parse((ROOT / name).read_text(encoding="utf-8")))
+    assert docstring
+    assert docstring.partition("\n")[0].strip()
+
+
+def test_every_file_that_the_architecture_walks_through_exists() -> None:
+    files = re.findall(r"`((?:\w+/)+\w+\.\w+)`", ARCHITECTURE)
+    assert len(files) > len(PACKAGES)
+    assert [file for file in files if not (ROOT / file).is_file()] == []
 
 
 @pytest.mark.parametrize("name", PURE)

@@ -4,7 +4,7 @@ from typing import Final
 
 WORDS: Final = {
     "tournament": "the unit of ordering and of isolation. It is named by a slug made from its name.",
-    "competitor": "somebody, or a team, that takes part in a tournament.",
+    "competitor": "a person or a team that takes part in a tournament.",
     "competition": "a match or a race: competitors meet, and there may be a result.",
     "ranking": "a table of competitors with one or more unities.",
     "unity": "one scoring column of a ranking, such as points. The first is the main one.",
@@ -17,20 +17,19 @@ WORDS: Final = {
         "own."
     ),
     "movement": (
-        "the places that a line has gained since another moment, in the table that the same question shows of that "
-        "moment."
+        "the places that a line has gained between two moments, in the tables that the same question shows at both."
     ),
     "event": "one fact of a tournament, in the past tense (`PointsAdded`). It never changes.",
     "sequence": "an event's number in its tournament: 1, 2, 3 … without gaps, in the order of commits.",
     "version": "of a unity: how many events have shaped its standing, counted from its creation as 1.",
     "published": "of a tournament: the public sees it without a token, up to its public end.",
     "public end": (
-        "the last event that the public sees: what it is shown is a log that ends there. It is the head, unless a "
-        "freeze holds it. A reveal moves it on. It never falls while the tournament is published."
+        "the last event that the public sees. It is the head of the log, unless a freeze holds it. A reveal moves it "
+        "forward. It never falls while the tournament is published."
     ),
     "head": "the last sequence of a tournament, with the digest there.",
     "webhook": (
-        "an address that is told of the events of a tournament, and how far it was told. Parked: it waits for an "
-        "operator, with the event that its receiver does not take."
+        "an address to which the events of a tournament are sent, and the last event that arrived. Parked: it waits "
+        "for an operator, because its receiver does not accept the next event."
     ),
 }
