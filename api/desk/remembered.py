@@ -68,10 +68,14 @@ class Slugs:
         self._epoch = -1
         self._ids: dict[str, TournamentId] = {}
 
+    def known(self, slug: str) -> TournamentId | None:
+        """As `tournament_id`, if that is known without a query. None says nothing."""
+        return self._ids.get(slug) if self._epoch == self._database.epoch.number else None
+
     async def tournament_id(self, slug: str) -> TournamentId | None:
         """The tournament of this slug; None: there is none. Raises DatabaseUnavailable."""
-        known = self._ids.get(slug)
-        if known is not None and self._epoch == self._database.epoch.number:
+        known = self.known(slug)
+        if known is not None:
             return known
         if not (slug.isascii() and slug.isprintable()):  # all slugs are, and U+0000 cannot be asked for
             return None

@@ -215,10 +215,14 @@ class Guard:
         return match is not None and _hash(match[1]) in self._kept
 
     def _kept_token(self, digest: bytes) -> Token | None:
-        token, began, epoch = self._kept.get(digest, (None, 0.0, 0))
+        kept = self._kept.get(digest)
+        if kept is None:
+            return None
+        token, began, epoch = kept
         age = self._clock() - began
-        fresh = age < KEPT_SECONDS_MAX and epoch == self._database.epoch.number
-        if token is None or not fresh or not self._is_good(token):
+        if age >= KEPT_SECONDS_MAX or epoch != self._database.epoch.number:
+            return None
+        if token.expires_at is not None and not self._is_good(token):
             return None
         if age >= RENEWED_SECONDS:
             self._being_looked_up(digest)

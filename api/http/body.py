@@ -37,11 +37,7 @@ class Bodies:
             _refuse_other_media(request)
             parse = parse_json if request.media_type[0] == JSON else parse_form
         if request.is_read:  # it was here already, as bodies of ordinary size are
-            try:
-                body = whole_body(request.content)
-            except _BROKEN as error:
-                raise _broken_off(error) from None
-            return parse(body)
+            return parse(_here(request))
         length = request.content_length
         if length is not None and length > BODY_BYTES_MAX:
             raise _too_large()
@@ -55,6 +51,21 @@ class Bodies:
             return parse(body)
         finally:
             self._awaited_bytes -= room
+
+
+def form_here(request: HttpRequest) -> Form | None:
+    """As `Bodies.form`, of a form that was here with its head, as those of ordinary size; None: it is another body."""
+    headers = request.headers
+    if not request.is_read or headers.get("Content-Type") != _FORM or "Content-Encoding" in headers:
+        return None
+    return parse_form(_here(request))
+
+
+def _here(request: HttpRequest) -> bytes:
+    try:
+        return whole_body(request.content)
+    except _BROKEN as error:
+        raise _broken_off(error) from None
 
 
 async def _read(request: HttpRequest, length: int | None) -> bytes:

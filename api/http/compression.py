@@ -76,6 +76,9 @@ class Compression:
         in an encoding that it takes. `etag` is that of the body as it is. The compressed form of a body with an ETag is
         kept. Raises QueueFull as `Outgoing.begun` does.
         """
+        plain = plain_reply(request, body, etag=etag, media_type=media_type, headers=headers)
+        if plain is not None:
+            return plain
         headers += _NEGOTIATED
         accepted = accepted_encodings(request.headers.getall("Accept-Encoding", ()))
         is_plain = not accepted.gzip or (isinstance(body, bytes) and len(body) <= PLAIN_BYTES_MAX and accepted.identity)
@@ -163,6 +166,17 @@ class Compression:
         while self.kept_bytes > self._kept_bytes_max:
             first = next(iter(self._kept))
             self.kept_bytes -= _size_bytes(first, self._kept.pop(first))
+
+
+def plain_reply(
+    request: HttpRequest, body: bytes | Long, *, etag: str | None, media_type: str = JSON, headers: str = ""
+) -> Reply | None:
+    """As `Compression.reply`, for a client that names no encoding and has nothing yet, as most programs; None: it
+    does."""
+    if "Accept-Encoding" in request.headers or "If-None-Match" in request.headers:
+        return None
+    tag = "" if etag is None else f'ETag: "{etag}"\r\n'
+    return Reply(body, media_type=media_type, headers=f"{headers}{_NEGOTIATED}{tag}")
 
 
 def compressed(body: bytes) -> bytes:

@@ -6,13 +6,12 @@ with its traceback. A test lists all places that do so (`tests/test_project.py`)
 
 import os
 import re
-from collections.abc import Callable, Coroutine
-from functools import cache, partial
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import lru_cache, partial
 from time import monotonic
 from typing import Final
 
 import structlog
-from prometheus_client import Histogram
 
 from api.http import problems
 from api.http.outgoing import Outgoing
@@ -20,7 +19,7 @@ from api.http.reply import Reply
 from api.http.request import HttpRequest
 from api.http.router import IncomingRequest, Router
 from engine.domain.errors import QueueFull, Refusal, TallybookError, Unreadable
-from engine.process.telemetry import REQUEST_SECONDS, Lines, observe
+from engine.process.telemetry import REQUEST_SECONDS, Lines, observer
 
 REQUESTS_MAX: Final = 5_000
 """Requests under way in one process; further ones are answered 503 at once."""
@@ -82,29 +81,29 @@ class Front:
         reply.on_end = partial(self._note, incoming, reply.code)
         return reply
 
-    async def _answered(self, incoming: IncomingRequest) -> Reply:
+    def _answered(self, incoming: IncomingRequest) -> Awaitable[Reply]:
         request = incoming.request
         if self._under_way > REQUESTS_MAX:
             raise QueueFull
         if request.version.major != 1:
             raise Unreadable("The request cannot be read; send it as HTTP/1.1.")
         found = self._router.resolve(request.method, request.url.raw_path)
-        incoming.path = found.path
-        incoming.parameters = found.parameters
+        incoming.path, incoming.parameters, incoming.known_ids = found.path, found.parameters, found.ids
         if "Expect" in request.headers and request.headers["Expect"].lower() != "100-continue":
             raise Unreadable("The header Expect asks for what this server cannot do; leave it out.")
-        return await found.handler(incoming)
+        return found.handler(incoming)
 
     def _note(self, incoming: IncomingRequest, status: int) -> None:
         seconds = monotonic() - incoming.taken_at
-        observe(_figures(method_label(incoming.request.method), incoming.path, status), seconds)
+        method, path = incoming.request.method, incoming.path
+        _observer(method, path, status)(seconds)
         if incoming.routine and status == 200:
             return
         self._lines.event(
             "request",
             request_id=incoming.request_id,
-            method=incoming.request.method,
-            route=incoming.path,
+            method=method,
+            route=path,
             status=status,
             milliseconds=round(seconds * 1000, 2),
             **incoming.facts,
@@ -132,7 +131,7 @@ def method_label(method: str) -> str:
     return method if method in METHODS else "other"
 
 
-@cache
-def _figures(method: str, path: str, status: int) -> Histogram:
-    """The histogram with these labels. There are few, and looking one up each time takes longer than observing."""
-    return REQUEST_SECONDS.labels(method, path, status)
+@lru_cache(maxsize=10_000)
+def _observer(method: str, path: str, status: int) -> Callable[[float], None]:
+    """What counts such an answer. There are few, and looking one up each time takes longer than observing."""
+    return observer(REQUEST_SECONDS.labels(method_label(method), path, status))

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
+from api.http.forms import PathIds, path_ids
 from api.http.reply import Reply
 from api.http.request import HttpRequest
 from engine.domain.errors import MethodNotAllowed, NotFound
@@ -29,7 +30,7 @@ class IncomingRequest:
     traced.
     """
 
-    __slots__ = ("facts", "parameters", "path", "request", "request_id", "routine", "span", "taken_at")
+    __slots__ = ("facts", "known_ids", "parameters", "path", "request", "request_id", "routine", "span", "taken_at")
     span: "Span"
 
     def __init__(self, request: HttpRequest, request_id: str, taken_at: float) -> None:
@@ -38,19 +39,27 @@ class IncomingRequest:
         self.taken_at = taken_at
         self.path = "none"
         self.parameters: Mapping[str, str] = {}
+        self.known_ids: PathIds | None = None
         self.facts: dict[str, object] = {}
         self.routine = False
+
+    @property
+    def ids(self) -> PathIds:
+        """The ids among the parameters, by name. Raises NotFound for a text that cannot be an id."""
+        return path_ids(self.parameters) if self.known_ids is None else self.known_ids
 
 
 Handler = Callable[[IncomingRequest], Awaitable[Reply]]
 
 
 class Found(Struct, frozen=True):
-    """How a request is answered. `path` is the template, `parameters` its variable parts, decoded."""
+    """How a request is answered. `path` is the template, `parameters` its variable parts, decoded. `ids` has the ids
+    among them; None: one of them cannot be an id."""
 
     path: str
     handler: Handler
     parameters: Mapping[str, str]
+    ids: PathIds | None
 
 
 class Router:
@@ -87,9 +96,12 @@ class Router:
                 handlers = self._handlers[template]
                 if method not in handlers:
                     raise MethodNotAllowed("This address does not take this method.", sorted(handlers))
-                return Found(
-                    template, handlers[method], {name: unquote(text) for name, text in match.groupdict().items()}
-                )
+                parameters = {name: unquote(text) for name, text in match.groupdict().items()}
+                try:
+                    ids = path_ids(parameters)
+                except NotFound:
+                    ids = None  # it is said when it is known who asks
+                return Found(template, handlers[method], parameters, ids)
         raise NotFound("There is nothing at this address.")
 
 

@@ -16,15 +16,15 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final, assert_never
 
-from api.desk.conditions import Condition, parse_if_match
+from api.desk.conditions import parse_if_match
 from api.desk.desk import Desk
 from api.desk.docket import Receipt
 from api.desk.remembered import Slugs
 from api.http.auth import Guard, Scope, Token, good_token
-from api.http.body import Bodies
-from api.http.compression import Compression
+from api.http.body import Bodies, form_here
+from api.http.compression import Compression, plain_reply
 from api.http.cookies import refuse_foreign, session_text
-from api.http.forms import Form, PathIds, fingerprint, path_ids
+from api.http.forms import Form, fingerprint
 from api.http.outgoing import Later, Long, Outgoing
 from api.http.preferences import prefers_minimal
 from api.http.reply import Reply, header
@@ -64,7 +64,7 @@ from api.stream.followers import Streams
 from api.stream.frames import WHOLE_LOG, reset
 from api.stream.listeners import STREAM_HEADERS, Asked, StreamReply
 from api.stream.tickets import create_ticket, use_ticket
-from engine.domain.commands import Command, UnvoidCompetition, VoidCompetition
+from engine.domain.commands import UnvoidCompetition, VoidCompetition
 from engine.domain.errors import NO_TOURNAMENT, Forbidden, HistoryReplaced, NotFound, Unauthenticated, Unreadable
 from engine.domain.terms import TournamentId
 from engine.process.turns import in_turns
@@ -96,6 +96,7 @@ class Handlers:
         proxies: int = 0,
     ) -> None:
         self._desk = desk
+        self._live_pool = desk.live_pool
         self._guard = guard
         self._bodies = Bodies()
         self._failures = failures
@@ -137,10 +138,28 @@ class Handlers:
         refuse_beyond_scope(token, scope)
         return token
 
+    def _known(self, incoming: IncomingRequest, scope: Scope) -> tuple[Token, TournamentId] | None:
+        """As `_looked_up`, if token and tournament are known without a query; None: they are not."""
+        slug = incoming.parameters["tournament"]
+        token = self._guard.kept(incoming.request.headers.get("Authorization"))
+        tournament_id = self._slugs.known(slug)
+        if token is None or tournament_id is None:
+            return None
+        self._count(incoming, token)
+        if token.scope < scope:
+            refuse_beyond_scope(token, scope)
+        return token, self._about(incoming, token, tournament_id)
+
+    async def _looked_up(self, incoming: IncomingRequest, scope: Scope) -> tuple[Token, TournamentId]:
+        """Whose request it is, with a token that reaches as far as `scope`, and the tournament of its path. Raises as
+        `authenticated` and `_tournament`."""
+        token = await self.authenticated(incoming, scope)
+        return token, await self._tournament(incoming, token)
+
     async def token_of(self, incoming: IncomingRequest, authorization: str | None) -> Token:
         """Returns the good token in an Authorization header, and counts the request. Raises Unauthenticated,
         TooManyRequests and DatabaseUnavailable."""
-        token = self._guard.kept(authorization) or await self._looked_up(incoming.request, authorization)
+        token = self._guard.kept(authorization) or await self._token_of(incoming.request, authorization)
         self._count(incoming, token)
         return token
 
@@ -168,7 +187,7 @@ class Handlers:
         self._count(incoming, found[1])
         return found
 
-    async def _looked_up(self, request: HttpRequest, authorization: str | None) -> Token:
+    async def _token_of(self, request: HttpRequest, authorization: str | None) -> Token:
         """Looks up a token that is not known, or no longer. If it was good a moment ago, the failures of others at its
         address do not hold it up."""
         if self._guard.knew(authorization):
@@ -184,9 +203,11 @@ class Handlers:
     async def _tournament(self, incoming: IncomingRequest, token: Token) -> TournamentId:
         """The tournament of the path. Raises the same NotFound if it does not exist and if the token is not for it, and
         DatabaseUnavailable."""
-        slug = incoming.parameters["tournament"]
-        incoming.facts["tournament"] = slug[:SLUG_CHARACTERS_LOGGED]
-        tournament_id = await self._slugs.tournament_id(slug)
+        return self._about(incoming, token, await self._slugs.tournament_id(incoming.parameters["tournament"]))
+
+    def _about(self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId | None) -> TournamentId:
+        """Notes which tournament a request is about, if that exists and the token is for it. Raises NotFound."""
+        incoming.facts["tournament"] = incoming.parameters["tournament"][:SLUG_CHARACTERS_LOGGED]
         if tournament_id is None or not token.allows(tournament_id):
             raise NotFound(NO_TOURNAMENT)
         return tournament_id
@@ -198,21 +219,29 @@ class Handlers:
             return await self._tournament(incoming, token)
 
         slug = incoming.parameters["tournament"]
-        return await pin_named(self._desk.live_pool, self._slugs, slug, tournament_id, again)
+        return await pin_named(self._live_pool, self._slugs, slug, tournament_id, again)
+
+    def _pin_known(self, incoming: IncomingRequest, tournament_id: TournamentId) -> LiveTournament | None:
+        """As `_pin`, if the live is in memory and surely that of the tournament; None: it is not."""
+        live = self._live_pool.pin_known(tournament_id)
+        if live is None or live.slug == incoming.parameters["tournament"]:
+            return live
+        self._live_pool.unpin(live)
+        return None
 
     @asynccontextmanager
     async def _pinned(
         self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId
     ) -> AsyncIterator[LiveTournament]:
         """As `_pin`, and unpins it at the end. For requests that are rare enough for what this costs."""
-        live = await self._pin(incoming, token, tournament_id)
+        live = self._pin_known(incoming, tournament_id) or await self._pin(incoming, token, tournament_id)
         try:
             yield live
         except Exception as error:
-            self._desk.live_pool.raise_defect(live, DefectPart.ANSWERING, error)
+            self._live_pool.raise_defect(live, DefectPart.ANSWERING, error)
             raise
         finally:
-            self._desk.live_pool.unpin(live)
+            self._live_pool.unpin(live)
 
     def _read_handler(self, operation: Read) -> Handler:
         understood: dict[str, dict[str, Any]] = {}  # by query: mostly the same few come again
@@ -226,38 +255,44 @@ class Handlers:
                     understood[query] = read
             return read
 
+        scope = scope_of(operation)
+
         async def handle(incoming: IncomingRequest) -> Reply:
-            token = await self.authenticated(incoming, scope_of(operation))
-            tournament_id = await self._tournament(incoming, token)
-            read = arguments(incoming.request)
-            question = operation.question(**path_ids(incoming.parameters), **read)
-            live = await self._pin(incoming, token, tournament_id)
+            token, tournament_id = self._known(incoming, scope) or await self._looked_up(incoming, scope)
+            question = operation.question(**incoming.ids, **arguments(incoming.request))
+            live = self._pin_known(incoming, tournament_id) or await self._pin(incoming, token, tournament_id)
             try:
-                await self._desk.live_pool.make_current(live)
+                await self._live_pool.make_current(live)
                 if operation.find is not None:
                     question = await operation.find(live, self._outgoing.turns, question)
-                await live.nested_sets.settle()
+                if not live.nested_sets.ready:
+                    await live.nested_sets.settle()
                 made = operation.render(live, operation.answer, question)
                 answer = made if isinstance(made, TaggedBody) else await self._outgoing.begun(made)
             except Exception as error:
-                self._desk.live_pool.raise_defect(live, DefectPart.ANSWERING, error)
+                self._live_pool.raise_defect(live, DefectPart.ANSWERING, error)
                 raise
             finally:
-                self._desk.live_pool.unpin(live)
-            return await self._compression.reply(incoming.request, answer.body, etag=answer.etag)
+                self._live_pool.unpin(live)
+            return plain_reply(incoming.request, answer.body, etag=answer.etag) or await self._compression.reply(
+                incoming.request, answer.body, etag=answer.etag
+            )
 
         return handle
 
     def _recall_handler(self, operation: Recall) -> Handler:
+        scope = scope_of(operation)
+
         async def handle(incoming: IncomingRequest) -> Reply:
-            token = await self.authenticated(incoming, scope_of(operation))
-            tournament_id = await self._tournament(incoming, token)
+            token, tournament_id = self._known(incoming, scope) or await self._looked_up(incoming, scope)
             arguments = _read_query(incoming.request, operation)
-            question = operation.question(**path_ids(incoming.parameters), **arguments)
+            question = operation.question(**incoming.ids, **arguments)
             async with self._recalled(incoming, token, tournament_id) as context:
                 ranking_of(context.live.board, question.ranking_id)
                 answer = await operation.render(context, operation.answer, question)
-            return await self._compression.reply(incoming.request, answer.body, etag=answer.etag)
+            return plain_reply(incoming.request, answer.body, etag=answer.etag) or await self._compression.reply(
+                incoming.request, answer.body, etag=answer.etag
+            )
 
         return handle
 
@@ -267,7 +302,7 @@ class Handlers:
     ) -> AsyncIterator[RecallContext]:
         """What questions about the past are answered from. What was read of the log is checked at the end."""
         async with self._pinned(incoming, token, tournament_id) as live:
-            await self._desk.live_pool.make_current(live)
+            await self._live_pool.make_current(live)
             head = live.head
             context = RecallContext(live, self._past, self._outgoing.turns, self._outgoing.begun)
             yield context
@@ -275,6 +310,7 @@ class Handlers:
                 await self._past.refuse_replaced(tournament_id, head)  # or its slices may be of two histories
 
     def _write_handler(self, operation: Write) -> Handler:
+        scope = operation.scope
         form_reader = FormReader(operation.takes)
         items_reader = ItemsReader(operation.fields)
 
@@ -282,22 +318,24 @@ class Handlers:
             return form_reader.form_of(form_reader.json_objects.read_body(body))
 
         async def handle(incoming: IncomingRequest) -> Reply:
-            request = incoming.request
-            token = await self.authenticated(incoming, operation.scope)
-            tournament_id = await self._tournament(incoming, token)
-            _refuse_query(request)
-            key = _idempotency_key(request)
-            form = await self._bodies.form(incoming, form_of_json)
-            ids = path_ids(incoming.parameters)
-            condition = _condition(request, ids)
-            minimal = "Prefer" in request.headers and prefers_minimal(request.headers.getall("Prefer"))
+            request, headers = incoming.request, incoming.request.headers
+            token, tournament_id = self._known(incoming, scope) or await self._looked_up(incoming, scope)
+            if request.url.raw_query_string:
+                _refuse_query(request)
+            key = _idempotency_key(headers.getall("Idempotency-Key")) if "Idempotency-Key" in headers else None
+            form = form_here(request) or await self._bodies.form(incoming, form_of_json)
+            ids = incoming.ids
+            condition = parse_if_match(headers.getall("If-Match"), ids) if "If-Match" in headers else None
+            minimal = "Prefer" in headers and prefers_minimal(headers.getall("Prefer"))
             many = operation.many if form.get(ITEMS) else None
+            said = [form_reader.read(form)] if many is None else await in_turns(items_reader.read(form))
+            if operation.new_ids:
+                await self._add_new_ids(operation, said)
             if many is None:
-                (command,) = await self._commands(operation, ids, [form_reader.read(form)])
+                command = operation.command(**ids, **said[0])
             else:
-                items = await self._commands(operation, ids, await in_turns(items_reader.read(form)))
-                command = many.command(items=tuple(items))
-            live = await self._pin(incoming, token, tournament_id)
+                command = many.command(items=tuple([operation.command(**ids, **arguments) for arguments in said]))
+            live = self._pin_known(incoming, tournament_id) or await self._pin(incoming, token, tournament_id)
             try:
                 receipt = await self._desk.submit(
                     live,
@@ -311,37 +349,38 @@ class Handlers:
                 if minimal:
                     made: bytes | Later = operation.minimal(receipt.events, of_items=many is not None)
                 else:
-                    await live.nested_sets.settle()
+                    if not live.nested_sets.ready:
+                        await live.nested_sets.settle()
                     made = operation.whole(live, receipt.events, of_items=many is not None)
                 body = made if isinstance(made, bytes) else await self._outgoing.begun_after_all(made)
             except Exception as error:
-                self._desk.live_pool.raise_defect(live, DefectPart.ANSWERING, error)
+                self._live_pool.raise_defect(live, DefectPart.ANSWERING, error)
                 raise
             finally:
-                self._desk.live_pool.unpin(live)
-            incoming.facts["sequence"] = receipt.last_sequence
-            headers = header("Tallybook-Sequence", receipt.last_sequence)
+                self._live_pool.unpin(live)
+            incoming.facts["sequence"] = sequence = receipt.last_sequence
+            of_answer = f"Tallybook-Sequence: {sequence}\r\n"
             if minimal:
-                headers += _MINIMAL_APPLIED
+                of_answer += _MINIMAL_APPLIED
             if receipt.replayed:
                 incoming.facts["replayed"] = True
-                headers += header("Idempotency-Replayed", "true")
-            return Reply(body, headers=headers)
+                of_answer += header("Idempotency-Replayed", "true")
+            return Reply(body, headers=of_answer)
 
         return handle
 
-    async def _commands(self, operation: Write, ids: PathIds, said: list[dict[str, Any]]) -> list[Command]:
-        """A command for each of these arguments, with the fresh ids that it needs. Raises DatabaseUnavailable."""
+    async def _add_new_ids(self, operation: Write, said: list[dict[str, Any]]) -> None:
+        """Adds to each of these arguments of a command the fresh ids that it needs. Raises DatabaseUnavailable."""
         names = operation.new_ids.values()
-        new_ids = iter(await self._desk.new_ids(len(names) * len(said)) if names else ())
-        return [operation.command(**ids, **arguments, **{name: next(new_ids) for name in names}) for arguments in said]
+        new_ids = iter(await self._desk.new_ids(len(names) * len(said)))
+        for arguments in said:
+            arguments.update({name: next(new_ids) for name in names})
 
     def _preview_handler(self, operation: Preview) -> Handler:
         async def handle(incoming: IncomingRequest) -> Reply:
-            token = await self.authenticated(incoming, scope_of(operation))
-            tournament_id = await self._tournament(incoming, token)
+            token, tournament_id = await self._looked_up(incoming, scope_of(operation))
             arguments = _read_query(incoming.request, operation)
-            command = operation.command(**path_ids(incoming.parameters), **arguments)
+            command = operation.command(**incoming.ids, **arguments)
             async with self._pinned(incoming, token, tournament_id) as live:
                 body = await self._previewed(live, operation, command)
                 if isinstance(body, Long):
@@ -377,9 +416,12 @@ class Handlers:
         refuse_beyond_scope(token, operation.scope)
         tournament_id = await self._tournament(incoming, token)
         _refuse_odd_key(key)
-        ids = path_ids(incoming.parameters)
+        ids = incoming.ids
         condition = None if if_match is None else parse_if_match([if_match], ids)
-        (command,) = await self._commands(operation, ids, [FormReader(operation.fields).read(form)])
+        arguments = FormReader(operation.fields).read(form)
+        if operation.new_ids:
+            await self._add_new_ids(operation, [arguments])
+        command = operation.command(**ids, **arguments)
         path = (TOURNAMENT + operation.path).format(**incoming.parameters)
         async with self._pinned(incoming, token, tournament_id) as live:
             receipt = await self._desk.submit(
@@ -400,7 +442,7 @@ class Handlers:
         """The body that answers the operation; None: it is a long one. Raises as the operation does."""
         refuse_beyond_scope(token, scope_of(operation))
         tournament_id = await self._tournament(incoming, token)
-        command = operation.command(**path_ids(incoming.parameters))
+        command = operation.command(**incoming.ids)
         async with self._pinned(incoming, token, tournament_id) as live:
             body = await self._previewed(live, operation, command)
         return body if isinstance(body, bytes) else None
@@ -415,7 +457,7 @@ class Handlers:
         form = format_of(request)
         start = start_of(request, question)
         async with self._pinned(incoming, token, tournament_id) as live:
-            await self._desk.live_pool.make_current(live)
+            await self._live_pool.make_current(live)
             refuse_unknown_ranking(live, question)
             self._streams.refuse_more(tournament_id, WHOLE_LOG, opener)
             head = live.head
@@ -495,10 +537,7 @@ def refuse_beyond_scope(token: Token, scope: Scope) -> None:
         raise Forbidden(f"This needs a token of scope {scope.text}; this token's is {token.scope.text}.")
 
 
-def _idempotency_key(request: HttpRequest) -> str | None:
-    if "Idempotency-Key" not in request.headers:
-        return None
-    keys = request.headers.getall("Idempotency-Key")
+def _idempotency_key(keys: list[str]) -> str:
     _refuse_odd_key(*keys)
     return keys[0]
 
@@ -506,9 +545,3 @@ def _idempotency_key(request: HttpRequest) -> str | None:
 def _refuse_odd_key(*keys: str) -> None:
     if len(keys) > 1 or not _IDEMPOTENCY_KEY.fullmatch(keys[0]):
         raise Unreadable("Idempotency-Key must be one value of 1 to 255 visible ASCII characters.")
-
-
-def _condition(request: HttpRequest, ids: PathIds) -> Condition | None:
-    if "If-Match" not in request.headers:
-        return None
-    return parse_if_match(request.headers.getall("If-Match"), ids)

@@ -70,11 +70,13 @@ def _deltas(text: str) -> tuple[Delta, ...]:
     lines = decoded_array(_LINES, text, _NAME, _FORM)
     if not lines:
         raise FieldMisread("must hold at least one delta")
-    _refuse_too_many(lines)
+    count = sum([len(line.unities) or 1 for line in lines])
+    if count > DELTAS_MAX:
+        raise FieldMisread(_TOO_MANY)
     deltas = _flat(lines)
-    if deltas is None:
+    if len(deltas) < count:
         raise FieldMisread(*[fault for line in lines for fault in _line_faults(line)])
-    if _drops_keys(text, keys=2 * len(lines) + 2 * len(deltas)):
+    if text.count(":") != 2 * len(lines) + 2 * count:
         raise FieldMisread(_TWICE)
     return deltas
 
@@ -85,10 +87,11 @@ def _rankings_deltas(text: str) -> tuple[RankingDeltas, ...]:
     if not rankings:
         raise FieldMisread("must name at least one ranking")
     lines = [line for ranking in rankings for line in ranking.participants_delta]
-    _refuse_too_many(lines)
-    found = [(ranking.ranking_id, _flat(ranking.participants_delta)) for ranking in rankings]
-    flat = [RankingDeltas(ranking_id, deltas) for ranking_id, deltas in found if deltas is not None]
-    if len(flat) < len(found):
+    count = sum([len(line.unities) or 1 for line in lines])
+    if count > DELTAS_MAX:
+        raise FieldMisread(_TOO_MANY)
+    flat = [RankingDeltas(ranking.ranking_id, _flat(ranking.participants_delta)) for ranking in rankings]
+    if sum([len(one.deltas) for one in flat]) < count:
         raise FieldMisread(
             *[
                 f"{fault}, in ranking {ranking.ranking_id}"
@@ -97,41 +100,29 @@ def _rankings_deltas(text: str) -> tuple[RankingDeltas, ...]:
                 for fault in _line_faults(line)
             ]
         )
-    if _drops_keys(text, keys=2 * len(rankings) + 2 * len(lines) + 2 * sum([len(one.deltas) for one in flat])):
+    if text.count(":") != 2 * len(rankings) + 2 * len(lines) + 2 * count:
         raise FieldMisread(_TWICE)
     return tuple(flat)
 
 
+# Counted before there is work, and a fault, for each. A line without any delta counts as one: it is a fault.
+_TOO_MANY: Final = f"must hold at most {DELTAS_MAX} deltas"
+# JSON lets an object repeat a key. Decoders silently keep the last one, and points are lost with the others. But each
+# key brings a colon, however its letters are escaped, and no string that was decoded (known keys, signs and digits)
+# holds one. So more colons than decoded keys mean that more keys were sent.
 _TWICE: Final = "must not hold a key twice in one object"
 
 
-def _refuse_too_many(lines: Deltas) -> None:
-    """Raises FieldMisread before there is work, and a fault, for each. A line without any delta counts as one: it is a
-    fault."""
-    if sum([len(line.unities) or 1 for line in lines]) > DELTAS_MAX:
-        raise FieldMisread(f"must hold at most {DELTAS_MAX} deltas")
-
-
-def _flat(lines: Deltas) -> tuple[Delta, ...] | None:
-    """The deltas in the order sent; None: a line has none, or one that is no amount."""
-    deltas = [
-        Delta(line.competitor_id, unity.unity_id, amount)
-        for line in lines
-        for unity in line.unities
-        if (amount := _amount(unity.delta)) is not None
-    ]
-    count = sum([len(line.unities) or 1 for line in lines])
-    return tuple(deltas) if len(deltas) == count else None
-
-
-def _drops_keys(text: str, *, keys: int) -> bool:
-    """Whether decoding the JSON `text` into `keys` keys has lost some, and points with them.
-
-    JSON lets an object repeat a key, and decoders silently keep the last one. But each key brings a colon, however its
-    letters are escaped, and no string that was decoded (known keys, signs and digits) holds one. So more colons
-    than decoded keys mean that more keys were sent.
-    """
-    return text.count(":") != keys
+def _flat(lines: Deltas) -> tuple[Delta, ...]:
+    """The deltas in the order sent, but for those that are no amount."""
+    return tuple(
+        [
+            Delta(line.competitor_id, unity.unity_id, amount)
+            for line in lines
+            for unity in line.unities
+            if (amount := _amount(unity.delta)) is not None
+        ]
+    )
 
 
 def decoded_array(decoder: msgspec.json.Decoder[_T], text: str, name: str, form: str) -> _T:

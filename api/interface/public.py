@@ -12,7 +12,6 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from api.http.compression import Compression
-from api.http.forms import path_ids
 from api.http.outgoing import Long
 from api.http.reply import Reply, header
 from api.http.router import Handler, IncomingRequest, Router
@@ -452,7 +451,7 @@ def add_to(
 def _question(operation: PublicRead, incoming: IncomingRequest) -> Any:
     """What is asked. Looked at before the tournament is: a question is refused alike whether there is one or not."""
     asked = read_query(incoming.request.query, operation.fields)
-    return operation.question(**asked, **path_ids(incoming.parameters))
+    return operation.question(**asked, **incoming.ids)
 
 
 async def _answered(operation: PublicRead, context: RecallContext, question: Any) -> TaggedBody:

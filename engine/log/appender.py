@@ -23,6 +23,7 @@ from collections.abc import Sequence as Items
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from functools import partial
 from itertools import islice
+from operator import attrgetter
 from typing import Final, Protocol
 
 import asyncpg
@@ -38,7 +39,7 @@ from engine.log import clock, log
 from engine.log.log import Appended, Block, NotAppended, OvertakenBy, UnconfirmedCommit
 from engine.process import failpoints, tracing
 from engine.process.failpoints import Point
-from engine.process.telemetry import APPEND_BLOCKS, APPEND_REQUESTS, APPEND_SECONDS, APPENDS_RESENT, observe
+from engine.process.telemetry import APPEND_BLOCKS, APPEND_REQUESTS, APPEND_SECONDS, APPENDS_RESENT, observer
 
 BATCH_BLOCKS_MAX: Final = 256
 """Tournaments of one commit."""
@@ -63,6 +64,9 @@ _PAUSE_SECONDS: Final = 0.1
 _logger = structlog.get_logger()
 
 
+_observe_seconds: Final = observer(APPEND_SECONDS)
+_observe_blocks: Final = observer(APPEND_BLOCKS)
+_observe_requests: Final = observer(APPEND_REQUESTS)
 Outcome = Appended | OvertakenBy | NotAppended | Unavailable | OutcomeUnknown
 
 
@@ -97,37 +101,46 @@ def portion(waiting: int, sent_last: int) -> int:
 
 
 class _Queue:
-    """Sources that have something, in the order they came. `blocks_max`: tournaments of one commit."""
+    """Sources that have something, in the order they came: `ready`. `blocks_max`: tournaments of one commit."""
 
     def __init__(self, blocks_max: int) -> None:
+        self.ready: dict[Source, None] = {}
         self._blocks_max = blocks_max
-        self._ready: dict[Source, None] = {}
-        self._something_ready = asyncio.Event()
+        self._waiters: list[asyncio.Future[None]] = []
+        self._loop = asyncio.get_running_loop()
         self._sent_last = 0  # sources
 
     def add(self, source: Source) -> None:
-        self._ready[source] = None
-        self._something_ready.set()
+        self.ready[source] = None
+        if self._waiters:
+            for waiter in self._waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
+            self._waiters.clear()
 
-    async def some(self) -> list[Source]:
-        """A portion of the sources, when there is any, in ascending order of tournaments."""
-        await self._something_ready.wait()
-        sources = self._taken(min(self._blocks_max, portion(len(self._ready), self._sent_last)))
+    def next_one(self) -> Awaitable[None]:
+        """Returns what is done when a source comes."""
+        waiter = self._loop.create_future()
+        self._waiters.append(waiter)
+        return waiter
+
+    def some(self) -> list[Source]:
+        """A portion of the sources, in ascending order of tournaments."""
+        sources = self.everything(min(self._blocks_max, portion(len(self.ready), self._sent_last)))
         self._sent_last = len(sources)
-        return sorted(sources, key=lambda source: source.tournament_id)
-
-    async def everything(self) -> list[Source]:
-        """All sources, when there is any."""
-        await self._something_ready.wait()
-        return self._taken(len(self._ready))
-
-    def _taken(self, count: int) -> list[Source]:
-        sources = list(islice(self._ready, count))
-        for source in sources:
-            del self._ready[source]
-        if not self._ready:
-            self._something_ready.clear()
+        if len(sources) > 1:
+            sources.sort(key=_BY_TOURNAMENT)
         return sources
+
+    def everything(self, most: int | None = None) -> list[Source]:
+        """The sources in the order they came, no more than `most`."""
+        sources = list(islice(self.ready, most))
+        for source in sources:
+            del self.ready[source]
+        return sources
+
+
+_BY_TOURNAMENT: Final = attrgetter("tournament_id")
 
 
 class Appender:
@@ -157,7 +170,9 @@ class Appender:
             tasks.create_task(self._append_batches(tasks, one_by_one, self._database))
         queues: dict[Node, _Queue] = {}
         while True:
-            sources = await self._queue.everything()
+            while not self._queue.ready:
+                await self._queue.next_one()
+            sources = self._queue.everything()
             found = await self._nodes.of([source.tournament_id for source in sources])
             for node in set(found.values()) - queues.keys():
                 queues[node] = _Queue(BATCH_BLOCKS_MAX)
@@ -174,28 +189,38 @@ class Appender:
         kept = Kept(database)
         try:
             while True:
-                batch = [(source, block) for source in await queue.some() if (block := source.next_block())]
+                while not queue.ready:
+                    await queue.next_one()
+                batch, requests = [], 0
+                for source in queue.some():
+                    block = source.next_block()
+                    if block is not None:
+                        batch.append((source, block))
+                        requests += len(block.requests)
                 if not batch:
                     continue
-                for source, block, maybe_applied in await self._append_together(batch, kept, node):
+                for source, block, maybe_applied in await self._append_together(batch, requests, kept, node):
                     tasks.create_task(self._append_alone(source, block, maybe_applied))
-                if sum([len(block.requests) for _, block in batch]) < FLOOD:
+                if queue.ready and requests < FLOOD:
                     await asyncio.sleep(0)  # the answers leave first, and what has come meanwhile goes along next
         finally:
             await kept.close()
 
     async def _append_together(
-        self, batch: list[tuple[Source, Block]], kept: Kept, node: Node | None
+        self, batch: list[tuple[Source, Block]], requests: int, kept: Kept, node: Node | None
     ) -> list[tuple[Source, Block, bool]]:
         """Appends in one commit, without waiting for a lock. Returns the blocks that must be sent alone, and whether
-        each may have been applied."""
+        each may have been applied. `requests`: how many there are in all."""
         blocks = [block for _, block in batch]
         began_at = time.perf_counter()
         try:
             share = UNSEEN_BYTES_MAX // len(blocks)
             send = partial(log.append, blocks=blocks, wait=False, unseen_bytes=share, warnings=kept.warnings)
-            with _span(blocks):
+            if tracing.spans is None:
                 outcomes = await self._send(kept, blocks, send)
+            else:
+                with _span(blocks):
+                    outcomes = await self._send(kept, blocks, send)
         except _SendingFailed as failure:
             _logger.warning("append_failed", blocks=len(blocks), error=repr(failure.error))
             if node is not None and not failure.connected:
@@ -208,9 +233,9 @@ class Appender:
             else:
                 clock.note(block.tournament_id, outcome)
                 source.settled(block, outcome)
-        observe(APPEND_SECONDS, time.perf_counter() - began_at)
-        observe(APPEND_BLOCKS, len(blocks))
-        observe(APPEND_REQUESTS, sum([len(block.requests) for block in blocks]))
+        _observe_seconds(time.perf_counter() - began_at)
+        _observe_blocks(len(blocks))
+        _observe_requests(requests)
         return alone
 
     async def _append_alone(self, source: Source, block: Block, maybe_applied: bool) -> None:

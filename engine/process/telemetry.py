@@ -76,6 +76,7 @@ import os
 import sys
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable
 from collections.abc import Sequence as Items
 from datetime import UTC, datetime
 from typing import BinaryIO, Final, Literal
@@ -85,8 +86,6 @@ import structlog
 from prometheus_client import Counter as Count
 from prometheus_client import Gauge, Histogram
 
-OBSERVED_MAX: Final = 1_000
-"""Values of one histogram that wait for `settle`."""
 _SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _COUNTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
@@ -169,13 +168,10 @@ _observed: Final[dict[Histogram, list[float]]] = {}
 _counted: Final[dict[Count, int]] = {}
 
 
-def observe(histogram: Histogram, value: float) -> None:
-    """Has `histogram` count `value` at the next `settle`: counting each at once would take longer than judging a
-    command does."""
-    values = _observed.setdefault(histogram, [])
-    values.append(value)
-    if len(values) >= OBSERVED_MAX:
-        settle()
+def observer(histogram: Histogram) -> Callable[[float], None]:
+    """What notes a value, which `histogram` counts at the next `settle`: counting each at once would take longer than
+    judging a command does. For processes that settle ten times a second, as a desk does."""
+    return _observed.setdefault(histogram, []).append
 
 
 def count(counter: Count, number: int) -> None:
@@ -184,7 +180,7 @@ def count(counter: Count, number: int) -> None:
 
 
 def settle() -> None:
-    """Counts what was observed and counted. Call it once in a while, and before figures are shown."""
+    """Counts what was observed and counted. Call it some times a second, and before figures are shown."""
     for counter, number in _counted.items():
         counter.inc(number)
     _counted.clear()
@@ -217,31 +213,43 @@ class Lines:
     """
 
     def __init__(self, stream: BinaryIO, level: LogLevel = "info") -> None:
-        self.render = _for_people if stream.isatty() else _line
+        self._for_people = stream.isatty()
+        self.render = _for_people if self._for_people else _line
         self._stream = stream
         self._takes_events = level == "info"
-        self._waiting: list[bytes] = []
+        self._waiting: list[msgspec.Raw | dict[str, object]] = []
         atexit.register(self.write)
 
     def msg(self, line: bytes) -> None:
-        self._waiting.append(line)
+        self._waiting.append(msgspec.Raw(line))
         if len(self._waiting) == 1:
-            try:
-                asyncio.get_running_loop().call_soon(self.write)
-            except RuntimeError:
-                self.write()
+            self._write_soon()
 
     def event(self, event: str, /, **fields: object) -> None:
-        if self._takes_events:
-            fields["event"] = event
-            self.msg(self.render(None, "info", fields))
+        if not self._takes_events:
+            return
+        fields["event"] = event
+        if self._for_people:
+            self.msg(_for_people(None, "info", fields))
+            return
+        fields["level"] = "info"
+        fields["timestamp"] = datetime.now(UTC)
+        self._waiting.append(fields)  # made a line with all others
+        if len(self._waiting) == 1:
+            self._write_soon()
 
     debug = info = warning = error = critical = msg
+
+    def _write_soon(self) -> None:
+        try:
+            asyncio.get_running_loop().call_soon(self.write)
+        except RuntimeError:
+            self.write()
 
     def write(self) -> None:
         waiting, self._waiting = self._waiting, []
         if waiting:
-            self._stream.write(b"\n".join([*waiting, b""]))
+            self._stream.write(_encode_lines(waiting))
             self._stream.flush()
 
 
@@ -258,7 +266,9 @@ def log_to(stream: BinaryIO | None = None, *, level: LogLevel = "info") -> Lines
     return lines
 
 
-_encode: Final = msgspec.json.Encoder(enc_hook=repr).encode
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=repr)
+_encode: Final = _ENCODER.encode
+_encode_lines: Final = _ENCODER.encode_lines
 
 
 def _line(logger: object, level: str, fields: structlog.typing.EventDict) -> bytes:

@@ -13,7 +13,7 @@ change, at nearly the same cost for a million competitors as for few; the view `
 Pure. Totals are whole numbers; they may be negative.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from collections.abc import Sequence as Items
 from itertools import chain, repeat
 from operator import itemgetter
@@ -51,10 +51,11 @@ def standings(enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, in
     return placed(Standing, ordered(places, [totals.get(competitor_id, 0) for competitor_id in places], sort))
 
 
-def ordered(places: Iterable[_C], column: Iterable[int], sort: Sort) -> list[tuple[int, _C]]:
+def ordered(places: Collection[_C], column: Iterable[int], sort: Sort) -> list[tuple[int, _C]]:
     """Total and competitor of each line of the standings, in their order, from the places of an enrolment and the sums
     beside them, as `enrolment.py` keeps them; `placed` tells the positions."""
-    lines = [line for line in zip(chain(column, repeat(0)), places, strict=False) if line[1] > 0]
+    found = zip(chain(column, repeat(0)), places, strict=False)
+    lines = list(found) if min(places, default=1) > 0 else [line for line in found if line[1] > 0]
     lines.sort(key=_TOTAL, reverse=sort is Sort.DESC)  # stable, reversed too: equal totals stay in order
     return lines
 
@@ -67,13 +68,14 @@ def placed(
 ) -> list[_L]:
     """The lines with their positions: each is `line(competitor, position, total)`. They follow the line `above`, and
     the first of them is line `first` of the standings."""
-    result = []
-    position, previous = (0, None) if above is None else (above.position, above.total)
-    for place, (total, competitor_id) in enumerate(lines, start=first):
-        if total != previous:
-            position, previous = place, total
-        result.append(line(competitor_id, position, total))
-    return result
+    if not lines:
+        return []
+    totals, competitors = zip(*lines, strict=True)
+    last = first + len(lines) - 1
+    positions = dict(zip(reversed(totals), range(last, first - 1, -1), strict=True))  # of each total, its first line
+    if above is not None and above.total in positions:
+        positions[above.total] = above.position
+    return list(map(line, competitors, map(positions.__getitem__, totals), totals))
 
 
 _TOTAL: Final = itemgetter(0)

@@ -11,7 +11,7 @@ fraction of a millisecond.
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from itertools import islice
 from typing import Final
@@ -45,7 +45,7 @@ from engine.process.telemetry import (
     LIVES_LOADED,
     LIVES_LOADING,
     STOPPED,
-    observe,
+    observer,
 )
 from projections.live.tournament import LiveTournament, load
 from projections.tables import defects, tables
@@ -67,6 +67,7 @@ NOTED_SECONDS: Final = 5.0
 NOTED_MAX: Final = 1_000
 
 _logger = structlog.get_logger()
+_observe_seconds: Final = observer(BARRIER_SECONDS)
 
 
 class LivePool:
@@ -85,7 +86,8 @@ class LivePool:
         self._stopped_at: dict[TournamentId, float] = {}
         self._noted_at: dict[tuple[TournamentId, DefectPart], float] = {}
         self._waiting: dict[LiveTournament, list[asyncio.Future[None]]] = {}
-        self._somebody_waits = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._resting: asyncio.Future[None] | None = None  # while no barrier is under way
         self._closed = False
 
     # ── In and out of memory ────────────────────────────────────────────────────────────────────────────
@@ -104,17 +106,24 @@ class LivePool:
 
     async def pin(self, tournament_id: TournamentId) -> LiveTournament:
         """As `pinned`, but the caller must `unpin`."""
-        while tournament_id not in self._tournaments:
+        while (live := self.pin_known(tournament_id)) is None:
             await self._load_once(tournament_id)
-        live = self._tournaments[tournament_id]
-        live.pins += 1
-        self._tournaments.move_to_end(tournament_id)
+        return live
+
+    def pin_known(self, tournament_id: TournamentId) -> LiveTournament | None:
+        """As `pin`, of a tournament in memory; None: it is not."""
+        live = self._tournaments.get(tournament_id)
+        if live is not None:
+            live.pins += 1
+            self._tournaments.move_to_end(tournament_id)
         return live
 
     def unpin(self, live: LiveTournament) -> None:
         live.pins -= 1
         if live.pins == 0 and not live.dropped:
-            self._account(live.tournament_id, live.size_bytes())
+            size_bytes = live.size_bytes()
+            if size_bytes != self._sizes.get(live.tournament_id):
+                self._account(live.tournament_id, size_bytes)
             if self._bytes > self._bytes_max:
                 self._evict()
 
@@ -171,8 +180,6 @@ class LivePool:
             self._readers.release()
 
     def _account(self, tournament_id: TournamentId, size_bytes: int) -> None:
-        if size_bytes == self._sizes.get(tournament_id):
-            return
         self._bytes += size_bytes - self._sizes.get(tournament_id, 0)
         self._sizes[tournament_id] = size_bytes
 
@@ -203,24 +210,29 @@ class LivePool:
 
     # ── The read barrier ────────────────────────────────────────────────────────────────────────────────
 
-    async def make_current(self, live: LiveTournament) -> None:
-        """Returns when `live` shows everything that was acknowledged anywhere before the call.
+    def make_current(self, live: LiveTournament) -> Awaitable[None]:
+        """Returns what is done when `live` shows everything that was acknowledged anywhere before the call.
 
         Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and ShuttingDown.
         """
         if self._closed:
             raise ShuttingDown
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(live, []).append(waiter)
-        self._somebody_waits.set()
-        await waiter
+        current: asyncio.Future[None] = self._loop.create_future()
+        if live in self._waiting:
+            self._waiting[live].append(current)
+        else:
+            self._waiting[live] = [current]
+            if self._resting is not None and not self._resting.done():
+                self._resting.set_result(None)
+        return current
 
     async def _barriers(self) -> None:
         waiting: dict[LiveTournament, list[asyncio.Future[None]]] = {}
         try:
             while True:
-                await self._somebody_waits.wait()
-                self._somebody_waits.clear()
+                if not self._waiting:
+                    self._resting = self._loop.create_future()
+                    await self._resting
                 waiting, self._waiting = self._waiting, {}
                 await self._barrier(waiting)
                 waiting = {}
@@ -243,7 +255,7 @@ class LivePool:
                 _fail(waiters, error)
             return
         finally:
-            observe(BARRIER_SECONDS, time.perf_counter() - began_at)
+            _observe_seconds(time.perf_counter() - began_at)
         for live, waiters in waiting.items():
             head = heads.get(live.tournament_id)
             if head is not None and _continues(stood_at[live], head) and live.head.sequence >= head.sequence:

@@ -92,9 +92,9 @@ async def test_readers_who_come_while_a_query_is_under_way_share_the_next(
     async with open_live_pool(database) as pool, pool.pinned(arena.tournament_id) as live:
         before = barriers()
         async with holding(dsn, "LOCK TABLE head IN ACCESS EXCLUSIVE MODE"):
-            first = asyncio.create_task(pool.make_current(live))
+            first = asyncio.ensure_future(pool.make_current(live))
             await until(lambda: waiting_for_locks(owner, "FROM block"))
-            later = [asyncio.create_task(pool.make_current(live)) for _ in range(50)]
+            later = [asyncio.ensure_future(pool.make_current(live)) for _ in range(50)]
             await until(lambda: len(pool._waiting.get(live, ())) == 50)
         await asyncio.gather(first, *later)
         assert barriers() - before == 2
@@ -112,7 +112,7 @@ async def test_a_read_that_comes_while_a_query_is_answered_is_not_answered_by_it
         arena = await open_arena(database)
         async with pool.pinned(arena.tournament_id) as live:
             async with between.holding_answers(HEADS) as held:
-                first = asyncio.create_task(pool.make_current(live))
+                first = asyncio.ensure_future(pool.make_current(live))
                 await held.wait()
                 await add(owner, arena, 5)
                 later = asyncio.create_task(read(pool, arena))
@@ -131,7 +131,7 @@ async def test_many_who_read_a_live_that_is_being_brought_up_to_date_take_no_con
             async with holding(dsn, "LOCK TABLE event IN ACCESS EXCLUSIVE MODE"):
                 reading = []
                 for _ in range(5):  # each in a round of its own
-                    reading.append(asyncio.create_task(pool.make_current(live)))
+                    reading.append(asyncio.ensure_future(pool.make_current(live)))
                     await asyncio.wait_for(pool.make_current(others), 0.3)
                 await until(lambda: waiting_for_locks(owner, "FROM event"))
             await asyncio.gather(*reading)
@@ -146,9 +146,9 @@ async def test_nobody_is_left_waiting_when_the_lives_are_left(
         async with open_live_pool(database) as pool:
             live = await pool.pin(arena.tournament_id)
             await held.enter_async_context(holding(dsn, "LOCK TABLE block IN ACCESS EXCLUSIVE MODE"))
-            reading = [asyncio.create_task(pool.make_current(live))]
+            reading = [asyncio.ensure_future(pool.make_current(live))]
             await until(lambda: waiting_for_locks(owner, "FROM block"))
-            reading.append(asyncio.create_task(pool.make_current(live)))
+            reading.append(asyncio.ensure_future(pool.make_current(live)))
             await until(lambda: live in pool._waiting)
         for task in reading:
             with pytest.raises(ShuttingDown):
