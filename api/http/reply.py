@@ -154,9 +154,13 @@ async def _send_long(connection: Connection, transport: asyncio.Transport, body:
     portion: bytes | None = b""
     while portion is not None:
         async with turns:
+            if transport.is_closing():  # it may have been a long wait
+                raise ClientConnectionResetError("the client has gone")
             while not (connection.writing_paused or turns.over):
                 portion = next(portions, None)
                 if portion is None:
+                    if is_chunked:
+                        transport.write(b"0\r\n\r\n")
                     break
                 if portion:
                     transport.writelines((b"%x\r\n" % len(portion), portion, b"\r\n") if is_chunked else (portion,))
@@ -164,10 +168,6 @@ async def _send_long(connection: Connection, transport: asyncio.Transport, body:
         if connection.writing_paused:
             patience = UNREAD_SECONDS_MAX + sent_bytes / READ_BYTES_PER_SECOND_MIN - waited_seconds
             waited_seconds += await connection.read_up(patience)
-        if transport.is_closing():
-            raise ClientConnectionResetError("the client has gone")
-    if is_chunked:
-        transport.write(b"0\r\n\r\n")
 
 
 _NOT_MODIFIED: Final = HTTPStatus.NOT_MODIFIED.value
