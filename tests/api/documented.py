@@ -27,7 +27,7 @@ Below `/tournament/<slug>`:
 _PUBLIC: Final = """\
 ## For the public
 
-Below `/board/<slug>`, without a token, for [a published tournament](INTERFACE.md#what-the-public-sees). The public
+Below `/board/<slug>`, without a token, for [a published tournament](PUBLIC.md). The public
 stream is `GET /board/<slug>/events`; see [STREAM](STREAM.md#the-stream-for-the-public).
 """
 
