@@ -437,7 +437,7 @@ class Docket:
             return None
         try:
             head = (await log.heads(connection, [self.tournament_id]))[self.tournament_id]
-            await self._means.live_pool.catch_up(self.live, head.sequence, connection)
+            await self._means.live_pool.catch_up(self.live, head, connection)
             if self.live.head != head:
                 return None  # it shows another history, and may be beyond this one's end
             case.judge(self.live)

@@ -258,7 +258,7 @@ class LivePool:
             _observe_seconds(time.perf_counter() - began_at)
         for live, waiters in waiting.items():
             head = heads.get(live.tournament_id)
-            if head is not None and _continues(stood_at[live], head) and live.head.sequence >= head.sequence:
+            if head is not None and head in (stood_at[live], live.head):
                 _release(waiters)
             else:
                 self._tasks.create_task(self._reach(live, stood_at[live], head, waiters))
@@ -272,7 +272,7 @@ class LivePool:
                     await self._refuse_deleted(live)
                 if head is None or not _continues(stood_at, head):
                     raise LogForked(live.tournament_id, stood_at.sequence)
-                await self.catch_up(live, head.sequence)
+                await self.catch_up(live, head)
         except Exception as error:  # noqa: BLE001 - they wait for this task
             _fail(waiters, error)
         else:
@@ -288,8 +288,9 @@ class LivePool:
         self._database.epoch.end()
         raise NotFound(NO_TOURNAMENT)
 
-    async def catch_up(self, live: LiveTournament, to: Sequence, over: Connection | None = None) -> None:
-        """Folds what others appended until `live` stands at `to`.
+    async def catch_up(self, live: LiveTournament, to: Head, over: Connection | None = None) -> None:
+        """Folds what others appended until `live` stands at `to`, a head of the log, or beyond. If it stands beyond
+        already, it may have gone on in another history; that is found out as well.
 
         It takes a connection only when it is its turn, because waiters for one slow tournament would otherwise take
         them all. A caller that has a connection already passes it as `over`; its driver errors come through as they
@@ -297,14 +298,14 @@ class LivePool:
         """
         with self._watched(live):
             async with live.catching_up:
-                if live.head.sequence >= to:
+                if live.head == to:
                     return
                 if over is not None:
-                    await live.catch_up(over, to)
+                    await live.catch_up(over, to.sequence)
                     return
                 async with self._reading() as connection:
-                    await live.catch_up_by_tables(connection, to)
-                    await live.catch_up(connection, to)
+                    await live.catch_up_by_tables(connection, to.sequence)
+                    await live.catch_up(connection, to.sequence)
 
     async def points_of(self, live: LiveTournament, competition_id: CompetitionId) -> AsyncIterator[Recorded]:
         """As `log.points_of`, up to the head that the live has when this is called; errors as `catch_up`."""

@@ -193,22 +193,26 @@ class LiveTournament:
         self._one_moment = False
 
     async def catch_up(self, connection: Connection, to: Sequence) -> None:
-        """Folds from the log until the live stands at `to` or beyond.
+        """Folds from the log until the live stands at `to` or beyond, by way of a head that the log has.
 
-        Appends may be folded meanwhile; nothing is folded twice. Hold `catching_up`, because two should not do this at
-        the same time. Raises LogForked and LogUnreadable; the live must be dropped then.
+        Appends may be folded meanwhile; nothing is folded twice. What they told may be of a history that is lost, so
+        where they were folded, the log is asked once more whether it has that head. Hold `catching_up`, because two
+        should not do this at the same time. Raises LogForked and LogUnreadable; the live must be dropped then.
         """
-        while self.head.sequence < to:
+        while True:
+            at = self.head
             tail = await log.tail(
                 connection,
                 self.tournament_id,
-                self.head,
+                at,
                 blocks_max=BLOCKS_AT_ONCE_MAX,
                 bytes_max=BYTES_AT_ONCE_MAX,
             )
-            if not tail.events and self.head.sequence < to:
-                raise LogForked(self.tournament_id, self.head.sequence)
+            if not tail.events and at.sequence < to:
+                raise LogForked(self.tournament_id, at.sequence)
             self.fold(tail.events, tail.head)
+            if at.sequence >= to or (self.head == tail.head and tail.head.sequence >= to):
+                return
 
     async def catch_up_by_tables(self, connection: Connection, to: Sequence) -> None:
         """Goes on from the tables if they are more than BEHIND_EVENTS_MAX ahead: to fold up to there would take longer.

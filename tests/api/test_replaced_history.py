@@ -14,6 +14,7 @@ from engine.domain.commands import AddCompetition, CreateRanking, RegisterCompet
 from engine.domain.errors import DatabaseUnavailable, HistoryReplaced, IdTaken, OutcomeUnknown, Unavailable
 from engine.domain.events import CompetitionVoided, PointsAdded
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
+from projections.live.tournament import LiveTournament
 from projections.verification.all_tournaments import Plan, verify_all
 from tests.api.service import (
     Answer,
@@ -255,7 +256,7 @@ async def submitted(desk: Desk, arena: Arena) -> int:
 
 
 # ── Answers ─────────────────────────────────────────────────────────────────────────────────────────────
-# The search of tests/model found the ways to these two.
+# The search of tests/model found the ways to these.
 
 
 @pytest.mark.one_postgresql(COMMITTED_BY_ITS_NODE)
@@ -303,6 +304,32 @@ async def test_what_landed_is_not_acknowledged_by_a_restored_log_that_lacks_it(d
             if isinstance(event, PointsAdded)
         ]
         assert amounts == [1, 7, 1]
+
+
+@pytest.mark.one_postgresql(COMMITTED_BY_ITS_NODE)
+async def test_a_live_that_went_on_in_the_lost_history_is_not_current_by_its_sequence(dsn: str) -> None:
+    """A barrier asks the restored log; before it has its answer, one of the lost log comes, of a change of our own."""
+    async with proxy(dsn) as between, open_database(dsn, name="other") as other, desk_at(between.dsn) as desk:
+        arena = await open_arena(other)
+        async with backup(dsn) as restore, desk.live_pool.pinned(arena.tournament_id) as live:
+            async with between.holding_answers(HEADS) as asked:
+                async with between.holding_answers(APPEND) as landed:
+                    add = asyncio.create_task(submit(desk, arena.tournament_id, arena.points(1)))
+                    await landed.wait()
+                    await restore()
+                    sequence = await appended_elsewhere(other, arena)
+                    read = asyncio.create_task(current(desk, live))
+                    await asked.wait()
+                assert (await add).sequence == sequence
+            with pytest.raises(HistoryReplaced):
+                await read
+
+
+async def current(desk: Desk, live: LiveTournament) -> None:
+    """As `make_current`, once it is not told any more that the connections of the database that is gone are dead."""
+    while True:
+        with suppress(DatabaseUnavailable):
+            return await desk.live_pool.make_current(live)
 
 
 async def appended_elsewhere(database: Database, arena: Arena) -> int:
