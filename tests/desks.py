@@ -16,12 +16,11 @@ from msgspec import Struct
 from api.desk.desk import Desk, open_desk
 from api.desk.docket import Receipt
 from engine.database.distribution import has_shards
-from engine.database.pool import Database, open_database
+from engine.database.pool import NODE_TASK, Database, open_database
 from engine.domain.commands import AddPoints, Command
 from engine.domain.events import CompetitorRegistered, Delta, Event, RankingCreated
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, TournamentId, UnityId
 from engine.log import log
-from engine.log.appender import NODE_TASK
 from engine.log.log import Appended, Block, Request
 from projections.live.pool import LIVE_BYTES_MAX
 from tests.proxy import TASK
@@ -243,7 +242,7 @@ def is_idle(desk: Desk) -> bool:
         not desk._dockets
         and not desk._working
         and len(desk._under_way) == 0
-        and not pool._waiting
+        and not any(node.waiting for node in pool._nodes.values())
         and not pool._loading
         and all(live.pins == 0 for live in pool._tournaments.values())
     )

@@ -61,7 +61,8 @@ async def _nothing() -> None:
 
 
 class Proxy:
-    """Use within `proxy`. `dsn` is for the client; `forwarded` counts the appends that were left to pass.
+    """Use within `proxy`. `dsn` is for the client, who connects in `socket_directory`. `forwarded` counts the appends
+    that were left to pass.
 
     While it is `refusing` it takes no new connections, and counts those it `refused`. While it is `dropping`, it
     leaves out of what new ones begin with all but names and encoding, as poolers do.
@@ -70,6 +71,7 @@ class Proxy:
     def __init__(self, dsn: str, socket_directory: str) -> None:
         parts = urlsplit(dsn)
         server = parse_qs(parts.query)
+        self.socket_directory = socket_directory
         self.dsn = urlunsplit(parts._replace(query=f"host={quote(socket_directory)}&port=5432"))
         self.server_path = str(Path(server["host"][0], f".s.PGSQL.{server['port'][0]}"))
         self.forwarded = 0

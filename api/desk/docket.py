@@ -379,7 +379,7 @@ class Docket:
         keys = [case.idempotency_key or "" for case, _ in refused]
 
         async def refuse() -> list[KeyOutcome]:
-            async with self._means.database.connection() as connection:
+            async with self._means.database.connection_for(self.tournament_id) as connection:
                 epoch = self._means.database.epoch.number
                 answers = await log.refuse_keys(connection, self.tournament_id, keys)
                 self._means.refusals.learn(self.tournament_id, answers[-1].refusals, epoch=epoch)
@@ -401,7 +401,7 @@ class Docket:
     async def _tell_refused(self, case: Case) -> None:
         """Fails a case that was not recorded because its key has been refused since it was taken."""
         try:
-            async with self._means.database.connection() as connection:
+            async with self._means.database.connection_for(self.tournament_id) as connection:
                 epoch = self._means.database.epoch.number
                 count = await log.refusals(connection, self.tournament_id)
                 self._means.refusals.learn(self.tournament_id, count, epoch=epoch)
@@ -415,7 +415,7 @@ class Docket:
         key = case.idempotency_key or ""
 
         async def read() -> list[Recorded]:
-            async with self._means.database.connection() as connection:
+            async with self._means.database.connection_for(self.tournament_id) as connection:
                 recorded = await log.request_at(connection, self.tournament_id, sequence, key)
             await self._means.live_pool.make_current(self.live)  # also: the log that was read is that of the live
             return recorded

@@ -495,7 +495,7 @@ class Handlers:
         tournament_id = await self._slugs.tournament_id(slug)
         if tournament_id is None:
             return None
-        async with self._desk.database.connection() as connection:
+        async with self._desk.database.connection_for(tournament_id) as connection:
             token_id = await use_ticket(connection, tournament_id, ticket)
             return None if token_id is None else await good_token(connection, token_id)
 
@@ -504,7 +504,7 @@ class Handlers:
         tournament_id = await self._tournament(incoming, token)
         _refuse_query(incoming.request)
         _NO_FIELDS.read(await self._bodies.form(incoming, _form_of_no_fields))
-        async with self._desk.database.connection() as connection:
+        async with self._desk.database.connection_for(tournament_id) as connection:
             text, expires_at = await create_ticket(connection, tournament_id, token.token_id)
         return Reply(answer_ticket(TICKETS.answer, text, expires_at), headers=_NOT_STORED)
 

@@ -66,6 +66,6 @@ async def _head_at(database: Database, live: LiveTournament, end: Sequence) -> H
     """The event `end`, with the digest of its block; None: the log no longer reaches as far."""
     if end == live.head.sequence:
         return live.head
-    async with database.connection() as connection:
+    async with database.connection_for(live.tournament_id) as connection:
         block = await log.block_around(connection, live.tournament_id, end)
     return None if block is None else Head(end, block[0])

@@ -92,7 +92,7 @@ async def first_after(
         if start.digits is not None:
             return None
         raise Conflict(f"The log ends at sequence {end}; nothing follows {start.sequence} yet.")
-    async with database.connection() as connection:
+    async with database.connection_for(tournament_id) as connection:
         block = await log.block_around(connection, tournament_id, start.sequence)
         is_changed = await log.set_aside_since(connection, tournament_id, start.sequence)
     if block is None or is_changed:

@@ -13,6 +13,8 @@ until it has everything (`listeners.py`).
 No writer waits for a listener. A write wakes a round, which begins after it was answered. Rounds share the process's
 turns with long answers, and there is a pause after each: the more there is to hand out, the longer it is. Meanwhile
 events gather, so that a listener gets many in one piece.
+
+Each node of a distributed database has rounds of its own: one that is away holds up its own listeners, and no others.
 """
 
 import asyncio
@@ -23,6 +25,7 @@ from collections.abc import Sequence as Items
 from itertools import islice
 from typing import Final, Protocol
 
+from asyncpg import PostgresError
 from msgspec import Struct
 
 from api.http.sessions import Opener, good_openers
@@ -62,7 +65,7 @@ RING_BYTES_MAX: Final = 1_048_576
 RINGS_BYTES_MAX: Final = 67_108_864
 """What the rings of all tournaments of a process take."""
 LOG_READERS_MAX: Final = 2
-"""Connections of a process that read logs for listeners at the same time."""
+"""Connections of a process that read logs of one node for listeners at the same time."""
 READ_EVENTS_MAX: Final = 250
 READ_BYTES_MAX: Final = 32_768
 """Events, and bytes of their bodies, that a listener which is behind reads at once."""
@@ -113,12 +116,31 @@ class Listening(Protocol):
         """Ends its stream."""
 
 
+class _Node:
+    """The followers of the tournaments of one node of the database, of which a plain one has one. `news`: those whose
+    live has folded something."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.readers = asyncio.Semaphore(LOG_READERS_MAX)
+        self.followers: set[Follower] = set()
+        self.news: set[Follower] = set()
+        self.something = asyncio.Event()
+
+    def wake(self, follower: "Follower") -> None:
+        self.news.add(follower)
+        self.something.set()
+
+
 class Follower:
     """What the listeners of one tournament have in common, those of one log, `streamed`. `position`: the last event
     read, and the digest of its block. `current`: the listeners that are handed what is new."""
 
-    def __init__(self, live: LiveTournament, streams: "Streams", streamed: StreamedLog, position: Head) -> None:
+    def __init__(
+        self, live: LiveTournament, streams: "Streams", node: _Node, streamed: StreamedLog, position: Head
+    ) -> None:
         self.live = live
+        self.node = node
         self.streamed = streamed
         self.position: Head = position
         self.listeners: set[Listening] = set()
@@ -127,7 +149,8 @@ class Follower:
         self._ring: deque[Frame] = deque()  # of consecutive events, up to `position`
         self._ring_bytes = 0
         live.followers.append(self._follow)
-        streams.wake(self)  # its log may have gone on since it ended there
+        node.followers.add(self)
+        node.wake(self)  # its log may have gone on since it ended there
 
     @property
     def end(self) -> Sequence | None:
@@ -137,11 +160,13 @@ class Follower:
     def close(self) -> None:
         """Stops following."""
         self.live.followers.remove(self._follow)
+        self.node.followers.discard(self)
+        self.node.news.discard(self)
         self._streams.ring_bytes -= self._ring_bytes
         self._ring.clear()
 
     def _follow(self, _: Recorded) -> None:
-        self._streams.wake(self)
+        self.node.wake(self)
 
     def end_all(self, why: str) -> None:
         """Ends all its streams."""
@@ -156,7 +181,7 @@ class Follower:
         """
         if self._ring and self._ring[0].stored.sequence <= after.sequence < self.position.sequence:
             return self._from_ring(after)
-        async with self._streams.readers, self._streams.database.connection() as connection:
+        async with self.node.readers, self.node.database.connection() as connection:
             events = await log.stored(
                 connection,
                 self.live.tournament_id,
@@ -264,15 +289,14 @@ class Streams:
     def __init__(self, live_pool: LivePool, database: Database, turns: Turns, *, listeners_max: int) -> None:
         self.database = database
         self.turns = turns
-        self.readers = asyncio.Semaphore(LOG_READERS_MAX)
         self.ring_bytes = 0
         self.count = 0
         self.live_pool = live_pool
         self._listeners_max = listeners_max
         self._visitors: Counter[Visitor] = Counter()  # and how many streams each has
         self._followers: dict[tuple[TournamentId, StreamedLog], Follower] = {}
-        self._news: set[Follower] = set()
-        self._something = asyncio.Event()
+        self._nodes: dict[Database, _Node] = {}
+        self._tasks: asyncio.TaskGroup | None = None
         self._closed = False
 
     # ── In and out ──────────────────────────────────────────────────────────────────────────────────────
@@ -295,6 +319,7 @@ class Streams:
         """Counts a listener, and returns the follower of its tournament and log. `end`: where that log ended, not long
         ago. The live stays in memory until the listener leaves. Raises HistoryReplaced if it is no longer the one in
         memory, and as `LivePool.pin`."""
+        node = await self._node_of(live.tournament_id)
         pinned = await self.live_pool.pin(live.tournament_id)
         if pinned is not live:
             self.live_pool.unpin(pinned)
@@ -304,7 +329,7 @@ class Streams:
         if follower is None or follower.live is not live:
             if follower is not None:
                 follower.end_all("log_replaced")
-            follower = self._followers[followed] = Follower(live, self, streamed, end)
+            follower = self._followers[followed] = Follower(live, self, node, streamed, end)
         follower.listeners.add(listener)
         if isinstance(listener.opener, Visitor):
             self._visitors[listener.opener] += 1
@@ -323,46 +348,54 @@ class Streams:
                 del self._visitors[listener.opener]
         if not follower.listeners:
             follower.close()
-            self._news.discard(follower)
             followed = follower.live.tournament_id, follower.streamed
             if self._followers.get(followed) is follower:
                 del self._followers[followed]
         self.live_pool.unpin(follower.live)
 
-    def wake(self, follower: Follower) -> None:
-        """Notes that a live has folded something."""
-        self._news.add(follower)
-        self._something.set()
+    async def _node_of(self, tournament_id: TournamentId) -> _Node:
+        database = await self.database.by_node(tournament_id)
+        node = self._nodes.get(database)
+        if node is None:
+            node = self._nodes[database] = _Node(database)
+            self._begin(node)
+        return node
 
     # ── Beside the requests ─────────────────────────────────────────────────────────────────────────────
 
     async def run(self) -> None:
         """Hands out events, and looks after the listeners, until it is cancelled. Then it ends all streams."""
         try:
-            async with background() as tasks:
-                tasks.create_task(self._look())
-                tasks.create_task(self._sweep())
-                tasks.create_task(self._confirm())
-                await self._hand_out()
+            async with background() as self._tasks:
+                for node in self._nodes.values():
+                    self._begin(node)
+                self._tasks.create_task(self._sweep())
+                await self._confirm()
         finally:
             self._closed = True
             for follower in list(self._followers.values()):
                 follower.end_all("shutting_down")
 
-    async def _hand_out(self) -> None:
+    def _begin(self, node: _Node) -> None:
+        """Has the events of a node handed out, as soon as `run` runs."""
+        if self._tasks is not None:
+            self._tasks.create_task(self._look(node))
+            self._tasks.create_task(self._hand_out(node))
+
+    async def _hand_out(self, node: _Node) -> None:
         while True:
-            await self._something.wait()
-            self._something.clear()
-            news = list(self._news)
-            self._news.clear()
+            await node.something.wait()
+            node.something.clear()
+            news = list(node.news)
+            node.news.clear()
             work = _Work()
             for streamed in {follower.streamed for follower in news}:  # so each tournament is in a round once
                 alike = [follower for follower in news if follower.streamed is streamed]
                 for start in range(0, len(alike), READ_AT_ONCE_MAX):
-                    await self._round(alike[start : start + READ_AT_ONCE_MAX], work)
+                    await self._round(node, alike[start : start + READ_AT_ONCE_MAX], work)
             await asyncio.sleep(max(ROUND_SECONDS_MIN, work.seconds * PAUSE_FOR_WORK))
 
-    async def _round(self, followers: list[Follower], work: _Work) -> None:
+    async def _round(self, node: _Node, followers: list[Follower], work: _Work) -> None:
         """Reads a slice of what is new in each of these tournaments, and hands it to its current listeners."""
         spans: dict[TournamentId, tuple[Head, Sequence]] = {}
         for follower in followers:
@@ -379,18 +412,18 @@ class Streams:
             return
         events_max, bytes_max = log.SLICE_EVENTS_MAX // len(spans), log.SLICE_BYTES_MAX // len(spans)
         try:
-            async with self.database.connection() as connection:
+            async with node.database.connection() as connection:
                 found = await log.stored_of(connection, spans, events_max=events_max, bytes_max=bytes_max)
         except DatabaseUnavailable:
             for follower in followers:
-                self.wake(follower)
+                node.wake(follower)
             return
         except Exception as error:  # noqa: BLE001 - it is that of one of them
             if len(followers) == 1:
                 followers[0].fail(error)
                 return
             for follower in followers:
-                await self._round([follower], work)
+                await self._round(node, [follower], work)
             return
         await self.turns.work(work.timed(self._handing_out(followers, spans, found)))
 
@@ -411,16 +444,17 @@ class Streams:
             try:
                 pieces = follower.take(found[tournament_id])
                 if follower.position.sequence < spans[tournament_id][1]:
-                    self.wake(follower)
+                    follower.node.wake(follower)
                 yield from follower.handing_out(pieces)
             except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
                 follower.fail(error)
 
-    async def _look(self) -> None:
-        """Has each live fold what other processes have appended. Nothing else would tell it, if nobody asks."""
+    async def _look(self, node: _Node) -> None:
+        """Has each live of a node fold what other processes have appended. Nothing else would tell it, if nobody
+        asks."""
         while True:
             await asyncio.sleep(NEWS_SECONDS)
-            followers = list(self._followers.values())
+            followers = list(node.followers)
             for start in range(0, len(followers), LOOKED_AT_ONCE_MAX):
                 await asyncio.gather(*map(self._make_current, followers[start : start + LOOKED_AT_ONCE_MAX]))
 
@@ -434,7 +468,7 @@ class Streams:
             follower.end_all("log_replaced")
         except NotFound:
             follower.end_all("deleted")
-        except (DatabaseUnavailable, ShuttingDown):
+        except (DatabaseUnavailable, PostgresError, ShuttingDown):
             return
         except Exception as error:  # noqa: BLE001 - a defect of this tournament alone
             follower.fail(error)

@@ -85,6 +85,14 @@ _NODES_OF: Final = """
         ON p.shardid = get_shard_id_for_distribution_column('tallybook.append_lock', t.tournament_id)
     JOIN pg_dist_node AS n ON n.groupid = p.groupid AND n.noderole = 'primary'
 """
+_NODES_WITH_SHARDS: Final = """
+    SELECT DISTINCT n.nodename, n.nodeport
+    FROM pg_dist_shard AS s
+    JOIN pg_dist_placement AS p ON p.shardid = s.shardid
+    JOIN pg_dist_node AS n ON n.groupid = p.groupid AND n.noderole = 'primary'
+    WHERE s.logicalrelid = to_regclass('tallybook.append_lock')
+    ORDER BY n.nodename, n.nodeport
+"""
 _IS_SERVED: Final = """
     SELECT EXISTS (
         SELECT
@@ -191,6 +199,11 @@ async def nodes_of(connection: Connection, tournament_ids: Collection[Tournament
     """The nodes that have these tournaments."""
     rows = await connection.fetch(_NODES_OF, tournament_ids)
     return {TournamentId(tournament_id): Node(host, port) for tournament_id, host, port in rows}
+
+
+async def nodes_with_shards(connection: Connection) -> list[Node]:
+    """The nodes that have tournaments, or could have."""
+    return [Node(*row) for row in await connection.fetch(_NODES_WITH_SHARDS)]
 
 
 async def form_of(connection: Connection) -> DatabaseForm:

@@ -8,53 +8,48 @@ node a little more until it is looked up again.
 """
 
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from contextlib import AbstractAsyncContextManager
 from typing import Final
 
 import asyncpg
 import structlog
+from asyncpg import Connection
 
 from engine.database.distribution import Node, nodes_of
-from engine.database.pool import Database
 from engine.domain.errors import DatabaseUnavailable
 from engine.domain.terms import TournamentId
 
 REMEMBERED_SECONDS: Final = 10.0
 """How long tournaments are taken to be where they were found."""
-AVOIDED_SECONDS: Final = 10.0
-"""How long nothing is sent straight to a node that could not be connected to."""
 
 _logger = structlog.get_logger()
 
 
 class Nodes:
-    """The nodes of a distributed database, as one process knows them."""
+    """Where tournaments are, as one process knows it."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, connection: Callable[[], AbstractAsyncContextManager[Connection]]) -> None:
+        """`connection`: one that can be asked where they are. Its trouble is DatabaseUnavailable."""
+        self._connection = connection
         self._found: dict[TournamentId, Node] = {}
         self._found_until = 0.0
-        self._avoided_until: dict[Node, float] = {}
 
     async def of(self, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Node]:
-        """The node of each of these tournaments, but of those whose node is not known, or avoided."""
+        """The node of each of these tournaments, but of those whose node is not known. If nobody says where they are
+        now, it is where they were."""
         now = time.monotonic()
         if now >= self._found_until:
-            self._found.clear()
             self._found_until = now + REMEMBERED_SECONDS
-        if unknown := [one for one in tournament_ids if one not in self._found]:
-            self._found |= await self._look_up(unknown)
-        found = {one: self._found[one] for one in tournament_ids if one in self._found}
-        return {one: node for one, node in found.items() if self._avoided_until.get(node, now) <= now}
-
-    def avoid(self, node: Node, error: Exception) -> None:
-        """Leaves a node alone for a while, because it could not be connected to."""
-        self._avoided_until[node] = time.monotonic() + AVOIDED_SECONDS
-        _logger.warning("node_avoided", host=node.host, port=node.port, error=repr(error))
+            self._found = await self._look_up(tournament_ids) or self._found
+        found = self._found
+        if unknown := [one for one in tournament_ids if one not in found]:
+            found |= await self._look_up(unknown)
+        return {one: found[one] for one in tournament_ids if one in found}
 
     async def _look_up(self, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Node]:
         try:
-            async with self._database.connection() as connection:
+            async with self._connection() as connection:
                 return await nodes_of(connection, tournament_ids)
         except (DatabaseUnavailable, asyncpg.PostgresError) as error:
             _logger.warning("nodes_unknown", error=repr(error))

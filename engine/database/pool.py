@@ -1,7 +1,8 @@
 """Connections to PostgreSQL: how they are set up, what their errors mean, and which databases are refused."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any, Final
 
@@ -13,12 +14,15 @@ from engine.database.distribution import (
     Node,
     ServiceConnection,
     is_distributed,
+    nodes_with_shards,
     recognize,
     refuse_half_distributed,
 )
 from engine.database.migrator import CONNECT_SECONDS_MAX, another_client, refuse_unmigrated
+from engine.database.nodes import Nodes
 from engine.database.sessions import SessionUnfit, reason, refuse_shared, settle
 from engine.domain.errors import DatabaseUnavailable, StartupRefused
+from engine.domain.terms import TournamentId
 from engine.process.telemetry import POOL_CONNECTIONS, POOL_IN_USE, POOL_WAITING
 
 SERVICE_ROLE: Final = "tallybook_service"
@@ -26,6 +30,12 @@ ACQUIRE_SECONDS_MAX: Final = 3.0
 STATEMENT_SECONDS_MAX: Final = 10.0
 POOL_CONNECTIONS_MAX: Final = 12
 """Connections of one process: one appends, a few append what is held up, the others read."""
+AROUND_CONNECTIONS_MAX: Final = 6
+"""Connections of one process that ask for the tournaments of one node by way of another, while it is avoided."""
+AVOIDED_SECONDS: Final = 10.0
+"""How long nothing is sent straight to a node that could not be connected to."""
+NODE_TASK: Final = "node"
+"""The name of tasks that work with one node: they begin when it is first needed, and end with who began them."""
 POSTGRES_MAJOR_MIN: Final = 15
 _logger = structlog.get_logger()
 
@@ -111,21 +121,24 @@ class Epoch:
 
     An epoch ends when a connection is lost, when a new one leads to another server or database than the one before, and
     when a log turns out not to be the one read before. What a process remembers of the database and is no fold of a log
-    (drawn ids, slugs, tokens) is valid for one epoch only.
+    (drawn ids, slugs, tokens) is valid for one epoch only. `within`: that of the process, which ends with this one;
+    those of the nodes are within it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, within: "Epoch | None" = None) -> None:
         self.number = 0
         self._identity: str | None = None
+        self._within = within
 
     def end(self) -> None:
         self.number += 1
+        if self._within is not None:
+            self._within.end()
 
     async def follow(self, connection: Connection) -> None:
         """Ends the epoch if this new connection leads to another database, and later when the connection is lost."""
-        identity = await connection.fetchval(_IDENTITY)
-        if identity != self._identity:
-            self._identity = identity
+        before, self._identity = self._identity, await connection.fetchval(_IDENTITY)
+        if before not in (None, self._identity):
             self.end()
         connection.add_termination_listener(self._lost)
 
@@ -134,33 +147,54 @@ class Epoch:
 
 
 class Database:
-    """The connections of one process, in a pool. `open_at` opens a pool of one connection that leads to a node."""
+    """The connections of one process, in a pool.
 
-    def __init__(
-        self,
-        pool: Pool,
-        epoch: Epoch,
-        *,
-        is_distributed: bool = False,
-        open_at: Callable[[Node], Awaitable[Pool]] | None = None,
-    ) -> None:
+    Whoever asks for a tournament does so `by_node`, or over a `connection_for` it. A plain database is one node.
+
+    `goes_around`: a statement may reach a tournament by way of another node than its own, so what is appended to
+    several would be committed in two phases.
+    """
+
+    goes_around = False
+
+    def __init__(self, pool: Pool, epoch: Epoch, *, is_distributed: bool = False) -> None:
         self.epoch = epoch
         self.is_distributed = is_distributed
         self._pool = pool
-        self._open_at = open_at
         self._waiting = 0
 
-    async def at(self, node: Node) -> "Database":
-        """The same database, over one connection that leads straight to one of its nodes; nothing is connected yet.
-        Closed with this one."""
-        assert self._open_at is not None
-        return Database(await self._open_at(node), Epoch(), is_distributed=True)
+    @property
+    def straight(self) -> "Database":
+        """The same, without going around: what cannot be connected to raises."""
+        return self
+
+    async def by_nodes(self, tournament_ids: Collection[TournamentId]) -> "dict[TournamentId, Database]":
+        """For each of the tournaments the database by way of its node: over connections that no tournament of another
+        node takes. This one, if it is plain, or if the node is not known."""
+        return dict.fromkeys(tournament_ids, self)
+
+    async def by_node(self, tournament_id: TournamentId) -> "Database":
+        """As `by_nodes`, for one tournament."""
+        return self
+
+    @asynccontextmanager
+    async def connection_for(self, tournament_id: TournamentId) -> AsyncIterator[Connection]:
+        """As `connection`, by way of the node of the tournament."""
+        async with (await self.by_node(tournament_id)).connection() as connection:
+            yield connection
+
+    def kept(self) -> "Kept":
+        """A connection for a caller that asks often."""
+        return Kept(self)
 
     def show_use(self) -> None:
-        """Sets the gauges of the pool."""
-        POOL_CONNECTIONS.set(self._pool.get_size())
-        POOL_IN_USE.set(self._pool.get_size() - self._pool.get_idle_size())
-        POOL_WAITING.set(self._waiting)
+        """Sets the gauges of the connections, those to nodes included."""
+        _show_use([self])
+
+    def use(self) -> tuple[int, int, int]:
+        """How many connections there are, how many are in use, and how many callers wait for one."""
+        size = self._pool.get_size()
+        return size, size - self._pool.get_idle_size(), self._waiting
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
@@ -200,6 +234,113 @@ class Database:
             await self._pool.release(connection)
 
 
+class DistributedDatabase(Database):
+    """A distributed database, as a process reaches it at its address; it knows the ways to the nodes, too.
+
+    `open_at` opens the way to a node, over which nothing is connected yet. It is closed with this one.
+    """
+
+    goes_around = True
+
+    def __init__(self, pool: Pool, epoch: Epoch, open_at: "Callable[[Node], Awaitable[NodeDatabase]]") -> None:
+        super().__init__(pool, epoch, is_distributed=True)
+        self._open_at = open_at
+        self._nodes = Nodes(self.connection)
+        self._at: dict[Node, NodeDatabase] = {}
+        self._opening = asyncio.Lock()
+
+    async def by_nodes(self, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Database]:
+        found = await self._nodes.of(tournament_ids)
+        ways = {node: await self._way_to(node) for node in set(found.values())}
+        return {one: ways[found[one]] if one in found else self for one in tournament_ids}
+
+    async def by_node(self, tournament_id: TournamentId) -> Database:
+        return (await self.by_nodes([tournament_id]))[tournament_id]
+
+    async def all_nodes(self) -> "list[NodeDatabase]":
+        """The ways to all nodes that have tournaments. Raises DatabaseUnavailable."""
+        async with self.connection() as connection:
+            nodes = await nodes_with_shards(connection)
+        return [await self._way_to(node) for node in nodes]
+
+    def show_use(self) -> None:
+        _show_use([self, *self._at.values()])
+
+    async def _way_to(self, node: Node) -> "NodeDatabase":
+        if node not in self._at:
+            async with self._opening:
+                if node not in self._at:
+                    self._at[node] = await self._open_at(node)
+        return self._at[node]
+
+
+class NodeDatabase(Database):
+    """A distributed database by way of one of its nodes. Its connections are for the tournaments of this node alone:
+    whoever waits for the node takes none from others.
+
+    They lead straight to the node. While it cannot be connected to, it is avoided: others take their place, which lead
+    to the address of the process.
+    """
+
+    def __init__(self, node: Node, straight: Pool, around: Pool, epoch: Epoch) -> None:
+        super().__init__(straight, epoch, is_distributed=True)
+        self._node = node
+        self._straight = _Straight(straight, epoch, self._avoid)
+        self._around = Database(around, epoch, is_distributed=True)
+        self._avoided_until = 0.0
+
+    @property
+    def goes_around(self) -> bool:  # type: ignore[override] # it changes
+        return time.monotonic() < self._avoided_until
+
+    @property
+    def straight(self) -> Database:
+        return self._straight
+
+    def kept(self) -> "Kept":
+        return _KeptAtNode(self)
+
+    def use(self) -> tuple[int, int, int]:
+        size, in_use, waiting = map(sum, zip(self._straight.use(), self._around.use(), strict=True))
+        return size, in_use, waiting
+
+    @asynccontextmanager
+    async def _acquired(self) -> AsyncIterator[Connection]:
+        async with AsyncExitStack() as stack:
+            connection = None
+            if not self.goes_around:
+                try:
+                    connection = await stack.enter_async_context(self._straight._acquired())
+                except DATABASE_TROUBLE:
+                    if not self.goes_around:
+                        raise
+            yield connection or await stack.enter_async_context(self._around._acquired())
+
+    def _avoid(self, error: Exception) -> None:
+        self._avoided_until = time.monotonic() + AVOIDED_SECONDS
+        _logger.warning("node_avoided", host=self._node.host, port=self._node.port, error=repr(error))
+
+
+class _Straight(Database):
+    """A distributed database over connections that lead straight to one of its nodes. Says `avoid` if there is none to
+    be had, unless all are in use."""
+
+    def __init__(self, pool: Pool, epoch: Epoch, avoid: Callable[[Exception], None]) -> None:
+        super().__init__(pool, epoch, is_distributed=True)
+        self._avoid = avoid
+
+    @asynccontextmanager
+    async def _acquired(self) -> AsyncIterator[Connection]:
+        async with AsyncExitStack() as stack:
+            try:
+                connection = await stack.enter_async_context(super()._acquired())
+            except DATABASE_TROUBLE as error:
+                if self._pool.get_size() - self._pool.get_idle_size() < self._pool.get_max_size():
+                    self._avoid(error)
+                raise
+            yield connection
+
+
 class Kept:
     """One connection for a caller that asks often, one thing at a time: taking one from the pool and giving it back
     takes as long as a small query. As a context it acts as `Database.raw_connection`, with the same connection each
@@ -237,6 +378,26 @@ class Kept:
     def _note(self, _connection: object, warning: object) -> None:
         if casts_doubt(warning):
             self.warnings[:] = [warning]
+
+
+class _KeptAtNode(Kept):
+    """As Kept, by way of a node. A connection that goes around is given back when the node is no longer avoided."""
+
+    _goes_around = False
+
+    async def __aenter__(self) -> Connection:
+        if self._goes_around and not self._database.goes_around:
+            await self.close()
+        connection = await super().__aenter__()
+        self._goes_around = self._database.goes_around
+        return connection
+
+
+def _show_use(databases: Iterable[Database]) -> None:
+    size, in_use, waiting = map(sum, zip(*[database.use() for database in databases], strict=True))
+    POOL_CONNECTIONS.set(size)
+    POOL_IN_USE.set(in_use)
+    POOL_WAITING.set(waiting)
 
 
 def casts_doubt(warning: object) -> bool:
@@ -286,7 +447,7 @@ async def open_database(dsn: str, *, name: str, connections_max: int = POOL_CONN
     settling = _Settling(epoch)
     pools: list[Pool] = []
 
-    async def opened(settling: _Settling, size: int, *, init_size: int, **at: Any) -> Pool:
+    async def opened(settling: _Settling, size: int, *, init_size: int = 0, **at: Any) -> Pool:
         pool = await asyncpg.create_pool(
             dsn,
             **options,
@@ -301,9 +462,15 @@ async def open_database(dsn: str, *, name: str, connections_max: int = POOL_CONN
         pools.append(pool)
         return pool
 
-    async def opened_at(node: Node) -> Pool:
-        """What a process remembers of the database is of the one that its address leads to."""
-        return await opened(_Settling(Epoch(), is_serving=True), 1, init_size=0, host=node.host, port=node.port)
+    async def opened_at(node: Node) -> NodeDatabase:
+        straight = _Settling(Epoch(within=epoch), is_serving=True)
+        around = _Settling(epoch, is_serving=True)
+        return NodeDatabase(
+            node,
+            await opened(straight, connections_max, host=node.host, port=node.port),
+            await opened(around, AROUND_CONNECTIONS_MAX),
+            epoch,
+        )
 
     with _starting():
         pool = await opened(settling, connections_max, init_size=1)
@@ -316,7 +483,7 @@ async def open_database(dsn: str, *, name: str, connections_max: int = POOL_CONN
                 await refuse_half_distributed(connection)
                 distributed = is_distributed(connection)
         settling.is_serving = True
-        yield Database(pool, epoch, is_distributed=distributed, open_at=opened_at)
+        yield DistributedDatabase(pool, epoch, opened_at) if distributed else Database(pool, epoch)
     finally:
         for one in reversed(pools):
             await _close(one)

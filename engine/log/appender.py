@@ -9,8 +9,9 @@ nobody: there are no timers. If many blocks wait, a `portion` of them goes. A to
 way. If another process holds the lock of a tournament, or its block cannot be sent together with others, the block goes
 alone on a lane of its own and delays nobody.
 
-On a distributed database each node has a queue of its own, and its commits are sent straight to it. Where a node cannot
-be connected to, the blocks of its tournaments go one by one, by way of the node that the process was told of.
+Each node of a distributed database has a queue, lanes and connections of its own, and its commits are sent straight to
+it. Where a node cannot be connected to, the blocks of its tournaments go alone, by way of the node that the process was
+told of. So what waits for a node that is away holds up no other one.
 
 An outcome is never guessed. If the connection was lost, the block is sent again under the same append_id until the
 database says what became of it. Until then nothing else of that tournament is sent.
@@ -30,9 +31,7 @@ import asyncpg
 import structlog
 from asyncpg import Connection
 
-from engine.database.distribution import Node
-from engine.database.nodes import Nodes
-from engine.database.pool import DATABASE_TROUBLE, Database, Kept, is_lost, is_of_lost_node
+from engine.database.pool import DATABASE_TROUBLE, NODE_TASK, Database, Kept, is_lost, is_of_lost_node
 from engine.domain.errors import DatabaseUnavailable, OutcomeUnknown, Rejected, Unavailable
 from engine.domain.terms import TournamentId
 from engine.log import clock, log
@@ -48,12 +47,8 @@ PORTION_MIN: Final = 8
 FLOOD: Final = 128
 """If so many wait, they all go, and after a commit of so many the next one leaves at once: a turn of the event loop
 takes long then, and requests that come meanwhile might find no room."""
-SIDE_BY_SIDE: Final = 4
-"""Blocks that are sent at the same time where a commit cannot hold several: those for nodes that cannot be reached."""
-NODE_TASK: Final = "node"
-"""The name of the tasks that send to nodes: they begin when a node is first needed, and end with the appender."""
 LANES_MAX: Final = 4
-"""Blocks that are sent alone at the same time."""
+"""Blocks that are sent alone to one node at the same time."""
 APPEND_ATTEMPTS_MAX: Final = 10
 """Attempts with a block that certainly was not applied yet; each waits up to the session's lock_timeout."""
 UNSEEN_BYTES_MAX: Final = 256 * 1024
@@ -101,11 +96,10 @@ def portion(waiting: int, sent_last: int) -> int:
 
 
 class _Queue:
-    """Sources that have something, in the order they came: `ready`. `blocks_max`: tournaments of one commit."""
+    """Sources that have something, in the order they came: `ready`."""
 
-    def __init__(self, blocks_max: int) -> None:
+    def __init__(self) -> None:
         self.ready: dict[Source, None] = {}
-        self._blocks_max = blocks_max
         self._waiters: list[asyncio.Future[None]] = []
         self._loop = asyncio.get_running_loop()
         self._sent_last = 0  # sources
@@ -126,7 +120,7 @@ class _Queue:
 
     def some(self) -> list[Source]:
         """A portion of the sources, in ascending order of tournaments."""
-        sources = self.everything(min(self._blocks_max, portion(len(self.ready), self._sent_last)))
+        sources = self.everything(min(BATCH_BLOCKS_MAX, portion(len(self.ready), self._sent_last)))
         self._sent_last = len(sources)
         if len(sources) > 1:
             sources.sort(key=_BY_TOURNAMENT)
@@ -148,9 +142,7 @@ class Appender:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._nodes = Nodes(database)
-        self._queue = _Queue(BATCH_BLOCKS_MAX)  # of a distributed database, those whose node is to be found
-        self._lanes = asyncio.Semaphore(LANES_MAX)
+        self._queue = _Queue()  # of a distributed database, those whose node is to be found
 
     def ready(self, source: Source) -> None:
         """`source` has something to append and nothing under way."""
@@ -162,31 +154,35 @@ class Appender:
             if self._database.is_distributed:
                 await self._sort_by_node(tasks)
             else:
-                await self._append_batches(tasks, self._queue, self._database)
+                await _Sending(self._database, self._queue, tasks).run()
 
     async def _sort_by_node(self, tasks: asyncio.TaskGroup) -> None:
-        one_by_one = _Queue(1)
-        for _ in range(SIDE_BY_SIDE):
-            tasks.create_task(self._append_batches(tasks, one_by_one, self._database))
-        queues: dict[Node, _Queue] = {}
+        queues: dict[Database, _Queue] = {}
         while True:
             while not self._queue.ready:
                 await self._queue.next_one()
             sources = self._queue.everything()
-            found = await self._nodes.of([source.tournament_id for source in sources])
-            for node in set(found.values()) - queues.keys():
-                queues[node] = _Queue(BATCH_BLOCKS_MAX)
-                sending = self._append_batches(tasks, queues[node], await self._database.at(node), node)
-                tasks.create_task(sending, name=NODE_TASK)
+            nodes = await self._database.by_nodes([source.tournament_id for source in sources])
             for source in sources:
-                node_of = found.get(source.tournament_id)
-                (one_by_one if node_of is None else queues[node_of]).add(source)
+                node = nodes[source.tournament_id]
+                if node not in queues:
+                    queues[node] = _Queue()
+                    tasks.create_task(_Sending(node, queues[node], tasks).run(), name=NODE_TASK)
+                queues[node].add(source)
 
-    async def _append_batches(
-        self, tasks: asyncio.TaskGroup, queue: _Queue, database: Database, node: Node | None = None
-    ) -> None:
-        """Appends what is in the queue, for ever. `node`: the one that `database` leads straight to."""
-        kept = Kept(database)
+
+class _Sending:
+    """Sends what is in the queue of one node, of which a plain database has one. `run` works until it is cancelled."""
+
+    def __init__(self, database: Database, queue: _Queue, tasks: asyncio.TaskGroup) -> None:
+        self._database = database
+        self._queue = queue
+        self._tasks = tasks
+        self._lanes = asyncio.Semaphore(LANES_MAX)
+
+    async def run(self) -> None:
+        queue, database = self._queue, self._database
+        kept = database.straight.kept()
         try:
             while True:
                 while not queue.ready:
@@ -199,15 +195,19 @@ class Appender:
                         requests += len(block.requests)
                 if not batch:
                     continue
-                for source, block, maybe_applied in await self._append_together(batch, requests, kept, node):
-                    tasks.create_task(self._append_alone(source, block, maybe_applied))
+                if database.goes_around:
+                    alone = [(source, block, False) for source, block in batch]
+                else:
+                    alone = await self._append_together(batch, requests, kept)
+                for source, block, maybe_applied in alone:
+                    self._tasks.create_task(self._append_alone(source, block, maybe_applied))
                 if queue.ready and requests < FLOOD:
                     await asyncio.sleep(0)  # the answers leave first, and what has come meanwhile goes along next
         finally:
             await kept.close()
 
     async def _append_together(
-        self, batch: list[tuple[Source, Block]], requests: int, kept: Kept, node: Node | None
+        self, batch: list[tuple[Source, Block]], requests: int, kept: Kept
     ) -> list[tuple[Source, Block, bool]]:
         """Appends in one commit, without waiting for a lock. Returns the blocks that must be sent alone, and whether
         each may have been applied. `requests`: how many there are in all."""
@@ -223,8 +223,6 @@ class Appender:
                     outcomes = await self._send(kept, blocks, send)
         except _SendingFailed as failure:
             _logger.warning("append_failed", blocks=len(blocks), error=repr(failure.error))
-            if node is not None and not failure.connected:
-                self._nodes.avoid(node, failure.error)
             return [(source, block, failure.maybe_applied) for source, block in batch]
         alone = []
         for (source, block), outcome in zip(batch, outcomes, strict=True):
@@ -272,9 +270,12 @@ class Appender:
             except _SendingFailed as failure:
                 maybe_applied = maybe_applied or failure.maybe_applied
                 facts = {"tournament_id": block.tournament_id, "attempts": attempts, "error": repr(failure.error)}
-                if failure.blames_block or not isinstance(failure.error, DATABASE_TROUBLE):
+                is_last = attempts >= APPEND_ATTEMPTS_MAX
+                goes_on = isinstance(failure.error, DATABASE_TROUBLE if is_last else _MAY_PASS)
+                if failure.blames_block or not goes_on:
                     # If the block is to blame, every sending that reached the database was refused like this one. If
-                    # something else is (a right that was revoked), this says nothing about a sending that was lost.
+                    # something else is (a right that was revoked, a row that is there already), this says nothing
+                    # about a sending that was lost.
                     _logger.error("append_rejected", **facts)
                     rejected = failure.blames_block or not maybe_applied
                     refused: Unavailable | OutcomeUnknown = Rejected() if rejected else OutcomeUnknown()
@@ -282,7 +283,7 @@ class Appender:
                     return block, refused
                 _logger.warning("append_resent", **facts)
                 APPENDS_RESENT.inc()
-                if attempts >= APPEND_ATTEMPTS_MAX and not maybe_applied:
+                if is_last and not maybe_applied:
                     return block, DatabaseUnavailable()
                 await asyncio.sleep(_PAUSE_SECONDS)
             else:
@@ -341,8 +342,11 @@ _HANGING_UP: Final = (
 _OF_A_NODE: Final = (asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError)
 
 
+# While a shard moves to another node, an append that waited for it may look for the head on the old one, and write on
+# the new one, where that row is there already.
+_MAY_PASS: Final = (*DATABASE_TROUBLE, asyncpg.UniqueViolationError)
 # Errors that the block itself causes, and would cause again.
-_OF_A_BLOCK: Final = (ValueError, asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
+_OF_A_BLOCK: Final = (ValueError, asyncpg.DataError, asyncpg.CheckViolationError, asyncpg.NotNullViolationError)
 
 
 class _SendingFailed(Exception):

@@ -13,6 +13,10 @@ tokens)
     append_failed         a batch could not be sent together; its blocks follow alone
     append_resent         a block that was sent alone failed and is sent again
     append_rejected       the database refuses a block: a defect
+    node_avoided          a node of a distributed database cannot be connected to: host, port, error; for ten seconds
+                          what is for its tournaments goes by way of the process's address
+    nodes_unknown         nobody says which nodes have tournaments: error; it is where they were
+    barrier_failed        an unexpected error of the database; who waited for the barrier has failed: error
     commit_unconfirmed    the server committed, but a standby did not confirm
     tournament_stopped    an event cannot be folded; its tournament answers 503 (alarm)
     tournament_defect     something failed in the midst of one tournament that should not have: tournament_id, part,

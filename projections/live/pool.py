@@ -6,6 +6,9 @@ query serves all the requests that gathered before it was sent. A request that c
 for the next one: the query under way may have looked before another process acknowledged something that this request's
 sender already knows of. So reads are linearizable across any number of processes, for one shared round trip of a
 fraction of a millisecond.
+
+Each node of a distributed database is asked by itself. So whoever reads a tournament of a node that does not answer
+waits or fails, and nobody else does.
 """
 
 import asyncio
@@ -19,7 +22,7 @@ from typing import Final
 import structlog
 from asyncpg import Connection, PostgresError
 
-from engine.database.pool import ACQUIRE_SECONDS_MAX, DATABASE_TROUBLE, Database, Kept, unavailable
+from engine.database.pool import ACQUIRE_SECONDS_MAX, DATABASE_TROUBLE, NODE_TASK, Database, unavailable
 from engine.domain.errors import (
     NO_TOURNAMENT,
     DatabaseUnavailable,
@@ -52,7 +55,7 @@ from projections.tables import defects, tables
 from projections.tables.defects import DefectPart, is_defect
 
 READERS_MAX: Final = 5
-"""Connections of a process that read logs at the same time. The others are for appends and for barriers."""
+"""Connections of a process that read logs of one node at the same time. The others are for appends and for barriers."""
 LIVE_BYTES_MAX: Final = 512 * 1024 * 1024
 """What the tournaments in the memory of one process take, estimated. Pinned ones stay, even beyond this, and the last
 one used."""
@@ -77,17 +80,15 @@ class LivePool:
         self._database = database
         self._tasks = tasks
         self._bytes_max = bytes_max
-        self._kept = Kept(database)  # for barriers
+        self._nodes: dict[Database, _Node] = {}
+        self._only: _Node | None = None  # of a plain database, until it is closed
         self._tournaments: OrderedDict[TournamentId, LiveTournament] = OrderedDict()  # least recently used first
         self._sizes: dict[TournamentId, int] = {}
         self._bytes = 0
         self._loading: dict[TournamentId, asyncio.Task[None]] = {}
-        self._readers = asyncio.Semaphore(READERS_MAX)
         self._stopped_at: dict[TournamentId, float] = {}
         self._noted_at: dict[tuple[TournamentId, DefectPart], float] = {}
-        self._waiting: dict[LiveTournament, list[asyncio.Future[None]]] = {}
         self._loop = asyncio.get_running_loop()
-        self._resting: asyncio.Future[None] | None = None  # while no barrier is under way
         self._closed = False
 
     # ── In and out of memory ────────────────────────────────────────────────────────────────────────────
@@ -147,7 +148,7 @@ class LivePool:
         LIVES_LOADED.inc()
         try:
             with LIVES_LOADING.track_inprogress():
-                async with self._reading() as connection:
+                async with self._reading(tournament_id) as connection:
                     live = await load(connection, tournament_id)
                     # A process that could not read it may have noted a stop.
                     await tables.resume(connection, tournament_id, live.head)
@@ -168,16 +169,24 @@ class LivePool:
         self._account(tournament_id, live.size_bytes())
 
     @asynccontextmanager
-    async def _reading(self) -> AsyncIterator[Connection]:
-        """A connection for reading a log. At most READERS_MAX are out at a time. Raises DatabaseUnavailable."""
+    async def _reading(self, tournament_id: TournamentId) -> AsyncIterator[Connection]:
+        """A connection for reading the log of a tournament. At most READERS_MAX are out at a time for one node. Raises
+        DatabaseUnavailable."""
+        node = await self._node_of(tournament_id)
         with unavailable():
             async with asyncio.timeout(ACQUIRE_SECONDS_MAX):
-                await self._readers.acquire()
+                await node.readers.acquire()
         try:
-            async with self._database.connection() as connection:
+            async with node.database.connection() as connection:
                 yield connection
         finally:
-            self._readers.release()
+            node.readers.release()
+
+    async def _node_of(self, tournament_id: TournamentId) -> "_Node":
+        database = await self._database.by_node(tournament_id)
+        if database not in self._nodes:
+            self._nodes[database] = _Node(self, database)
+        return self._nodes[database]
 
     def _account(self, tournament_id: TournamentId, size_bytes: int) -> None:
         self._bytes += size_bytes - self._sizes.get(tournament_id, 0)
@@ -210,58 +219,42 @@ class LivePool:
 
     # ── The read barrier ────────────────────────────────────────────────────────────────────────────────
 
-    def make_current(self, live: LiveTournament) -> Awaitable[None]:
+    def make_current(self, live: LiveTournament, node: "_Node | None" = None) -> Awaitable[None]:
         """Returns what is done when `live` shows everything that was acknowledged anywhere before the call.
 
         Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and ShuttingDown.
         """
-        if self._closed:
-            raise ShuttingDown
+        if node is None:
+            node = self._only
+            if node is None:
+                return self._make_current_by_node(live)
         current: asyncio.Future[None] = self._loop.create_future()
-        if live in self._waiting:
-            self._waiting[live].append(current)
+        if live in node.waiting:
+            node.waiting[live].append(current)
         else:
-            self._waiting[live] = [current]
-            if self._resting is not None and not self._resting.done():
-                self._resting.set_result(None)
+            node.waiting[live] = [current]
+            if not node.resting.done():
+                node.resting.set_result(None)
         return current
 
-    async def _barriers(self) -> None:
-        waiting: dict[LiveTournament, list[asyncio.Future[None]]] = {}
-        try:
-            while True:
-                if not self._waiting:
-                    self._resting = self._loop.create_future()
-                    await self._resting
-                waiting, self._waiting = self._waiting, {}
-                await self._barrier(waiting)
-                waiting = {}
-        finally:
-            self._closed = True
-            for waiters in (*waiting.values(), *self._waiting.values()):
-                _fail(waiters, ShuttingDown())
-            await self._kept.close()
+    async def _make_current_by_node(self, live: LiveTournament) -> None:
+        if not self._closed:
+            node = await self._node_of(live.tournament_id)
+        if self._closed:
+            raise ShuttingDown
+        await self.make_current(live, node)
 
-    async def _barrier(self, waiting: dict[LiveTournament, list[asyncio.Future[None]]]) -> None:
-        began_at = time.perf_counter()
-        stood_at = {live: live.head for live in waiting}
-        try:
-            async with self._kept as connection:
-                heads = await log.heads(connection, [live.tournament_id for live in waiting])
-        except DATABASE_TROUBLE as trouble:
-            error = DatabaseUnavailable()
-            error.__cause__ = trouble
-            for waiters in waiting.values():
-                _fail(waiters, error)
-            return
-        finally:
-            _observe_seconds(time.perf_counter() - began_at)
-        for live, waiters in waiting.items():
-            head = heads.get(live.tournament_id)
-            if head is not None and head in (stood_at[live], live.head):
-                _release(waiters)
-            else:
-                self._tasks.create_task(self._reach(live, stood_at[live], head, waiters))
+    def open(self) -> None:
+        """From now on everybody can wait for a barrier."""
+        if not self._database.is_distributed:
+            self._only = self._nodes[self._database] = _Node(self, self._database)
+
+    def close(self) -> None:
+        """From now on nobody can, and all who wait fail."""
+        self._closed = True
+        self._only = None
+        for node in self._nodes.values():
+            node.barriers.cancel()
 
     async def _reach(
         self, live: LiveTournament, stood_at: Head, head: Head | None, waiters: list[asyncio.Future[None]]
@@ -281,7 +274,7 @@ class LivePool:
     async def _refuse_deleted(self, live: LiveTournament) -> None:
         """Drops the live and raises NotFound if its tournament was deleted. What is remembered of its slug is forgotten
         with the epoch."""
-        async with self._reading() as connection:
+        async with self._reading(live.tournament_id) as connection:
             if not await log.is_deleted(connection, live.tournament_id):
                 return
         self.drop(live)
@@ -303,7 +296,7 @@ class LivePool:
                 if over is not None:
                     await live.catch_up(over, to.sequence)
                     return
-                async with self._reading() as connection:
+                async with self._reading(live.tournament_id) as connection:
                     await live.catch_up_by_tables(connection, to.sequence)
                     await live.catch_up(connection, to.sequence)
 
@@ -311,7 +304,7 @@ class LivePool:
         """As `log.points_of`, up to the head that the live has when this is called; errors as `catch_up`."""
         upto = live.head.sequence
         with self._watched(live):
-            async with self._reading() as connection:
+            async with self._reading(live.tournament_id) as connection:
                 async for recorded in log.points_of(connection, live.tournament_id, competition_id, upto):
                     yield recorded
 
@@ -321,7 +314,7 @@ class LivePool:
         upto = live.head.sequence
         with self._watched(live):
             while after < upto:
-                async with self._reading() as connection:
+                async with self._reading(live.tournament_id) as connection:
                     events = await log.slice_of(connection, live.tournament_id, after, upto)
                 yield events
                 after = events[-1].sequence
@@ -431,9 +424,63 @@ async def open_live_pool(database: Database, *, bytes_max: int = LIVE_BYTES_MAX)
     """The live tournaments of this process, with their barriers for as long as the context lasts."""
     async with background() as tasks:
         pool = LivePool(database, tasks, bytes_max=bytes_max)
-        barriers = tasks.create_task(pool._barriers())
+        pool.open()
         yield pool
-        barriers.cancel()
+        pool.close()
+
+
+class _Node:
+    """What is read of one node of the database, of which a plain one has one: `readers` bounds who reads logs, and its
+    barriers begin with it. `waiting`: who waits for the next barrier; `resting` is not done while none is under way."""
+
+    def __init__(self, pool: LivePool, database: Database) -> None:
+        self.database = database
+        self.readers = asyncio.Semaphore(READERS_MAX)
+        self.waiting: dict[LiveTournament, list[asyncio.Future[None]]] = {}
+        self.resting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._pool = pool
+        self._kept = database.kept()
+        self.barriers = pool._tasks.create_task(self._run(), name=NODE_TASK)
+
+    async def _run(self) -> None:
+        waiting: dict[LiveTournament, list[asyncio.Future[None]]] = {}
+        try:
+            while True:
+                if not self.waiting:
+                    self.resting = asyncio.get_running_loop().create_future()
+                    await self.resting
+                waiting, self.waiting = self.waiting, {}
+                await self._barrier(waiting)
+        finally:
+            self._pool.close()
+            for waiters in (*waiting.values(), *self.waiting.values()):
+                _fail(waiters, ShuttingDown())
+            await self._kept.close()
+
+    async def _barrier(self, waiting: dict[LiveTournament, list[asyncio.Future[None]]]) -> None:
+        began_at = time.perf_counter()
+        stood_at = {live: live.head for live in waiting}
+        try:
+            async with self._kept as connection:
+                heads = await log.heads(connection, [live.tournament_id for live in waiting])
+        except Exception as trouble:  # noqa: BLE001 - they wait for it, and others for the next one
+            error: Exception = trouble
+            if isinstance(trouble, DATABASE_TROUBLE):
+                error = DatabaseUnavailable()
+                error.__cause__ = trouble
+            else:
+                _logger.error("barrier_failed", error=repr(trouble))
+            for waiters in waiting.values():
+                _fail(waiters, error)
+            return
+        finally:
+            _observe_seconds(time.perf_counter() - began_at)
+        for live, waiters in waiting.items():
+            head = heads.get(live.tournament_id)
+            if head is not None and head in (stood_at[live], live.head):
+                _release(waiters)
+            else:
+                self._pool._tasks.create_task(self._pool._reach(live, stood_at[live], head, waiters))
 
 
 def _continues(stood_at: Head, head: Head) -> bool:

@@ -152,7 +152,7 @@ class Past:
                 case AtSequence():
                     past_board = await self._at_sequence(tournament_id, moment.sequence, head)
                 case AtTime():
-                    async with self._database.connection() as connection:
+                    async with self._database.connection_for(tournament_id) as connection:
                         last = await log.last_at(connection, tournament_id, moment.moment, head)
                     if last == 0:
                         raise NotFound("At that time this tournament had not been opened yet; ask for a later time.")
@@ -168,20 +168,20 @@ class Past:
     async def refuse_replaced(self, tournament_id: TournamentId, head: Head) -> None:
         """Raises HistoryReplaced unless the log still has a block that ends in `head`. If it has, all slices that were
         read since `head` was its head show one history."""
-        async with self._database.connection() as connection:
+        async with self._database.connection_for(tournament_id) as connection:
             if not await log.has_head(connection, tournament_id, head):
                 raise HistoryReplaced
 
     async def recorded_at(self, tournament_id: TournamentId, sequence: Sequence) -> datetime:
         """When an existing event was recorded."""
         with _faults():
-            async with self._database.connection() as connection:
+            async with self._database.connection_for(tournament_id) as connection:
                 return (await log.event_at(connection, tournament_id, sequence)).recorded_at
 
     async def name(self, tournament_id: TournamentId) -> str:
         """What a tournament is called: as its opening said."""
         with _faults():
-            async with self._database.connection() as connection:
+            async with self._database.connection_for(tournament_id) as connection:
                 opening = (await log.event_at(connection, tournament_id, Sequence(1))).event
         assert isinstance(opening, TournamentOpened)  # as `open_tournament` writes it, and nothing else
         return opening.name
@@ -190,7 +190,7 @@ class Past:
         """The events up to `head` that lie within `bounds`."""
         first, last = bounds.first or Sequence(1), min(bounds.last or head, head)
         with _faults():
-            async with self._database.connection() as connection:
+            async with self._database.connection_for(tournament_id) as connection:
                 if bounds.since is not None and bounds.since > _FIRST_TIME:
                     earlier = await log.last_at(connection, tournament_id, bounds.since - _MICROSECOND, head)
                     first = max(first, Sequence(earlier + 1))
@@ -267,7 +267,7 @@ class Past:
     ) -> tuple[Board, Sequence]:
         """The board and sequence of the last snapshot in which the unity had not yet reached the version, or of the
         beginning. Versions never fall, so halving finds it."""
-        async with self._database.connection() as connection:
+        async with self._database.connection_for(tournament_id) as connection:
             kept = [sequence for sequence in await snapshots.sequences(connection, tournament_id) if sequence <= head]
         board, at = Board(), Sequence(0)
         low, high = 0, len(kept)
@@ -290,7 +290,7 @@ class Past:
     async def _nearest(self, tournament_id: TournamentId, upto: Sequence) -> tuple[Board, Sequence]:
         """The board and sequence of the last good snapshot that is not beyond `upto`, or of the beginning."""
         while upto > 0:
-            async with self._database.connection() as connection:
+            async with self._database.connection_for(tournament_id) as connection:
                 try:
                     snapshot = await snapshots.nearest(connection, tournament_id, upto, self._turns)
                     if snapshot is None:
@@ -337,7 +337,7 @@ class Past:
                 reading.exception()  # Retrieved: a caller that has gone does not want it.
 
     async def _slice(self, tournament_id: TournamentId, after: Sequence, upto: Sequence) -> list[Recorded]:
-        async with self._database.connection() as connection:
+        async with self._database.connection_for(tournament_id) as connection:
             return await log.slice_of(connection, tournament_id, after, upto)
 
     async def passage(

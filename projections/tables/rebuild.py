@@ -51,11 +51,11 @@ async def rebuild(
     Raises LogUnreadable if an event cannot be folded, LogForked if the log became another one meanwhile, Conflict if
     the checkpoint is not to be had or the tables are of a newer fold, and DatabaseUnavailable.
     """
-    async with database.connection() as connection:
+    async with database.connection_for(tournament_id) as connection:
         await tables.create_checkpoints(connection, {tournament_id: log.beginning(tournament_id)})
     anew = _Anew(tournament_id, progress)
     for _ in range(CLAIMS_MAX):
-        async with database.connection() as connection:
+        async with database.connection_for(tournament_id) as connection:
             await anew.reach(connection, await _goal(connection, tournament_id), snapshots_too=True)
             async with connection.transaction():
                 rebuilt = await _switch(connection, anew)

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from engine.database import nodes as nodes_module
 from engine.database.distribution import Node, nodes_of
-from engine.database.pool import Database, open_database
+from engine.database.pool import POOL_CONNECTIONS_MAX, Database, open_database
 from engine.domain.errors import DatabaseUnavailable, OutcomeUnknown, Rejected
 from engine.domain.events import CompetitorRegistered, Event, RankingClosed
 from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, TournamentId
@@ -26,6 +26,7 @@ from tests.desks import HOLD_HEAD, holding, holding_heads, leave_unconfirmed, re
 from tests.proxy import Fault, proxy
 from tests.running import free_port
 from tests.tournaments import open_new_tournament
+from tests.two_nodes import ONE_IS_ENOUGH, side, two_nodes
 
 _numbers = count(1)
 
@@ -264,9 +265,9 @@ async def test_two_appenders_with_the_same_tournaments_neither_deadlock_nor_lose
 
 
 async def test_a_tournament_whose_head_is_held_goes_alone_and_a_few_such_at_a_time(
-    database: Database, dsn: str, owner: asyncpg.Connection, ids: list[TournamentId]
+    database: Database, dsn: str, owner: asyncpg.Connection
 ) -> None:
-    held, free = ids[: LANES_MAX + 1], ids[LANES_MAX + 1]
+    free, *held = await of_one_node(database, LANES_MAX + 2)
     async with appending(database) as appender:
         waiting = [Queue(appender, tournament_id, registered()) for tournament_id in held]
         passing = Queue(appender, free, *(registered() for _ in range(20)))
@@ -280,10 +281,62 @@ async def test_a_tournament_whose_head_is_held_goes_alone_and_a_few_such_at_a_ti
         assert [queue.answers for queue in waiting] == [[2]] * len(held)
 
 
+async def of_one_node(database: Database, number: int) -> list[TournamentId]:
+    """So many new tournaments that one node has."""
+    opened: dict[Database, list[TournamentId]] = {}
+    while True:
+        one = await open_new_tournament(database, actor=OPERATOR)
+        together = opened.setdefault(await database.by_node(one), [])
+        together.append(one)
+        if len(together) == number:
+            return together
+
+
 async def four_wait(owner: asyncpg.Connection) -> bool:
     waiting = len(await waiting_for_locks(owner, "append_block"))
     assert waiting <= LANES_MAX
     return waiting == LANES_MAX
+
+
+@pytest.mark.one_postgresql(ONE_IS_ENOUGH)
+async def test_what_waits_at_one_node_leaves_the_lanes_of_another_free(dsn: str, owner: asyncpg.Connection) -> None:
+    async with two_nodes(dsn) as nodes, appending(nodes.database) as appender:
+        ids = [await open_new_tournament(nodes.database, actor=OPERATOR) for _ in range(2 * LANES_MAX + 2)]
+        there, *here = sorted(ids, key=lambda one: side(one) == 0)[LANES_MAX:]
+        waiting = [Queue(appender, tournament_id, registered()) for tournament_id in here]
+        passing = Queue(appender, there, registered())
+        async with holding_heads(dsn, here):
+            async with holding_heads(dsn, [there]):
+                for queue in waiting:
+                    queue.start()
+                await until(lambda: lock_waiters(owner, LANES_MAX))
+                passing.start()
+                await until(lambda: lock_waiters(owner, LANES_MAX + 1))
+            await until(passing.is_done)
+            assert not any(queue.outcomes for queue in waiting)
+        await until(lambda: all(queue.is_done() for queue in waiting))
+        assert [queue.answers for queue in (passing, *waiting)] == [[2]] * (len(here) + 1)
+
+
+async def lock_waiters(owner: asyncpg.Connection, number: int) -> bool:
+    return len(await waiting_for_locks(owner, "append_block")) == number
+
+
+@pytest.mark.one_postgresql(ONE_IS_ENOUGH)
+async def test_a_node_that_falls_silent_takes_no_connection_that_another_needs(dsn: str) -> None:
+    """What was sent to it waits for an answer for many seconds, on as many connections as there are for it."""
+    async with two_nodes(dsn) as nodes, appending(nodes.database) as appender:
+        ids = [await open_new_tournament(nodes.database, actor=OPERATOR) for _ in range(2 * POOL_CONNECTIONS_MAX)]
+        queues = [Queue(appender, tournament_id, registered(), registered()) for tournament_id in ids]
+        await run([Queue(appender, tournament_id, registered()) for tournament_id in ids])
+        async with nodes.proxies[1].holding_answers("append_block", number=len(ids)) as held:
+            for queue in queues:
+                queue.start()
+            await held.wait()
+            await until(lambda: all(queue.is_done() for queue in queues if side(queue.tournament_id) == 0))
+            assert not any(queue.outcomes for queue in queues if side(queue.tournament_id) == 1)
+        await until(lambda: all(queue.is_done() for queue in queues))
+        assert [queue.answers for queue in queues] == [[3, 4]] * len(ids)
 
 
 async def test_a_bad_block_is_rejected_and_those_it_was_sent_with_are_not(
@@ -420,6 +473,60 @@ async def test_a_block_is_rejected_without_doubt_although_a_connection_was_lost_
             await run([queue])
             assert isinstance(queue.outcomes[0], Rejected)
             assert queue.answers[1] == 2
+
+
+async def test_a_row_that_is_there_already_says_nothing_about_a_sending_that_was_lost(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    """As while a shard moves: the head is looked for on the old node, and the event written on the new one. Meanwhile
+    each attempt fails like this, and the first one may have been applied."""
+
+    async def collide() -> None:
+        await owner.execute(
+            """
+            CREATE FUNCTION collide() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                RAISE unique_violation USING MESSAGE = 'duplicate key value violates unique constraint "event_pkey"';
+            END $$;
+            CREATE TRIGGER collides BEFORE INSERT ON event FOR EACH ROW EXECUTE FUNCTION collide()
+            """
+        )
+
+    async with proxy(dsn) as between, open_database(between.dsn, name="test") as database:
+        ids = [await open_new_tournament(database, actor=OPERATOR) for _ in range(2)]
+        async with appending(database) as appender:
+            between.strike(Fault.BEFORE, meanwhile=collide)
+            queue = Queue(appender, ids[0], registered(), registered())
+            queue.start()
+            await until(lambda: len(queue.outcomes) == 2, 20)
+            assert [type(outcome) for outcome in queue.outcomes] == [OutcomeUnknown, Rejected]
+            await owner.execute("DROP TRIGGER collides ON event")
+            again = Queue(appender, ids[1], registered())
+            await run([again])
+            assert again.answers == [2]
+
+
+async def test_an_append_that_meets_a_row_that_is_there_already_is_sent_again(
+    dsn: str, owner: asyncpg.Connection
+) -> None:
+    await owner.execute(
+        """
+        CREATE SEQUENCE collisions;
+        CREATE FUNCTION collide() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = tallybook AS $$
+        BEGIN
+            IF nextval('collisions') <= 2 THEN
+                RAISE unique_violation USING MESSAGE = 'duplicate key value violates unique constraint "event_pkey"';
+            END IF;
+            RETURN NEW;
+        END $$;
+        """
+    )
+    async with open_database(dsn, name="test") as database, appending(database) as appender:
+        tournament_id = await open_new_tournament(database, actor=OPERATOR)
+        await owner.execute("CREATE TRIGGER collides BEFORE INSERT ON event FOR EACH ROW EXECUTE FUNCTION collide()")
+        queue = Queue(appender, tournament_id, registered(), registered())
+        await run([queue])
+        assert queue.answers == [2, 3]
 
 
 async def test_a_cancelled_appender_leaves_nothing_running(

@@ -6,6 +6,7 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import asyncpg
 
@@ -37,6 +38,7 @@ class Node:
     def __init__(self, dsn: str, pid: int) -> None:
         self._dsn = dsn
         self._pid = pid
+        self.port = urlsplit(dsn).port
         process = Path(f"/proc/{pid}")
         self._command = process.joinpath("cmdline").read_text().rstrip("\0").split("\0")
         self._owner = process.stat().st_uid
@@ -58,6 +60,17 @@ class Node:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         await until(lambda: not [pid for pid in victims if lives(pid)], STARTED_SECONDS_MAX)
+
+    def pause(self) -> None:
+        """Stops the server and all its processes: it takes connections, and never answers."""
+        for pid in (self._pid, *below(self._pid)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        for pid in (*below(self._pid), self._pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
     async def start(self) -> None:
         """Returns when it answers."""

@@ -2,18 +2,28 @@
 and a node that is killed, the coordinator that is, or a shard that moves. Nothing acknowledged is lost or doubled."""
 
 import asyncio
+import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import count
 from pathlib import Path
 from typing import Final
 
 import asyncpg
 import pytest
+from msgspec import Struct, field
 
-from engine.database.pool import open_database
+from api.desk.desk import Desk
+from engine.database.distribution import nodes_of
+from engine.database.pool import Database, open_database
+from engine.domain.errors import TallybookError
+from engine.domain.terms import TournamentId
+from engine.log.appender import LANES_MAX
+from projections.live.tournament import LiveTournament
 from projections.verification.all_tournaments import Plan, verify_all
 from tests.conftest import only_distributed
-from tests.desks import until
+from tests.desks import Arena, desk_at, open_arena, submit, until
 from tests.faults.checker import Evidence, judge
 from tests.faults.history import Outcome
 from tests.faults.nodes import Node, Nodes
@@ -102,6 +112,126 @@ async def test_a_node_is_killed_under_load_and_comes_back(killed: int, addresses
             await stage.resume(seconds=RESUMED_SECONDS_MAX)
             await go_on(stage)
         await judged(stage)
+
+
+# ── While a node is away ────────────────────────────────────────────────────────────────────────────────
+
+ARENAS: Final = 40
+CLIENTS_OF_NODE: Final = 8
+THINKING_SECONDS: Final = 0.02
+"""Between two requests of a client. On a full machine changes and reads would take time from each other."""
+MEASURED_SECONDS: Final = 6.0
+AWAY_SECONDS: Final = 20.0
+KEPT_SHARE_MIN: Final = 0.9
+
+
+class Served(Struct):
+    """What the clients of one node's tournaments got: changes acknowledged, reads answered, and what failed."""
+
+    added: Counter[TournamentId] = field(default_factory=Counter)
+    reads: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+
+    def figures(self) -> tuple[int, int]:
+        return self.added.total(), self.reads
+
+
+async def change(desk: Desk, arenas: list[Arena], served: Served, number: int) -> None:
+    """One client: adds a point to one tournament after the other, each with a key until it is answered, for ever."""
+    for n in count(number):
+        arena = arenas[n % len(arenas)]
+        while True:
+            try:
+                await submit(desk, arena.tournament_id, arena.points(1), key=f"{id(desk)}-{number}-{n}")
+                break
+            except TallybookError as error:
+                served.failures[type(error).__name__] += 1
+                await asyncio.sleep(THINKING_SECONDS)
+        served.added[arena.tournament_id] += 1
+        await asyncio.sleep(THINKING_SECONDS)
+
+
+async def look(desk: Desk, arenas: list[Arena], served: Served, number: int) -> None:
+    """One client: reads the standing of one tournament after the other, for ever. It shows what was acknowledged."""
+    for n in count(number):
+        arena = arenas[n % len(arenas)]
+        acknowledged = served.added[arena.tournament_id]
+        try:
+            async with desk.live_pool.pinned(arena.tournament_id) as live:
+                await desk.live_pool.make_current(live)
+                assert total(live, arena) >= acknowledged
+            served.reads += 1
+        except TallybookError as error:
+            served.failures[type(error).__name__] += 1
+        await asyncio.sleep(THINKING_SECONDS)
+
+
+async def rate(served: Served, seconds: float) -> list[float]:
+    """Changes and reads a second, for so long."""
+    before, began_at = served.figures(), time.perf_counter()
+    await asyncio.sleep(seconds)
+    passed = time.perf_counter() - began_at
+    return [(after - earlier) / passed for after, earlier in zip(served.figures(), before, strict=True)]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("how", ["killed", "paused"])
+async def test_tournaments_of_other_nodes_are_served_as_before_while_a_node_is_away(
+    how: str, addresses: list[str], database: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Changes and reads, by two processes: at least nine tenths of before, and none fails. When the node is back, its
+    tournaments have each acknowledged change once."""
+    away = await Node.at(addresses[2])
+    async with desk_at(addresses[0]) as one, desk_at(addresses[0]) as two:
+        arenas = [await open_arena(database) for _ in range(ARENAS)]
+        async with database.connection() as connection:
+            places = await nodes_of(connection, [arena.tournament_id for arena in arenas])
+        there = [arena for arena in arenas if places[arena.tournament_id].port == away.port]
+        here = [arena for arena in arenas if arena not in there]
+        assert min(len(there), len(here)) > LANES_MAX + 2
+        of_here, of_there = Served(), Served()
+        playing = [
+            asyncio.create_task(work(desk, among, served, number))
+            for of_node, served in ((here, of_here), (there, of_there))
+            # So few are changed that both processes often append to the same one: then blocks go alone.
+            for work, among in ((change, of_node[: LANES_MAX + 2]), (look, of_node))
+            for number in range(CLIENTS_OF_NODE // 2)
+            for desk in (one, two)
+        ]
+        try:
+            await rate(of_here, 2)
+            before = await rate(of_here, MEASURED_SECONDS)
+            await (away.kill() if how == "killed" else asyncio.to_thread(away.pause))
+            try:
+                during = await rate(of_here, AWAY_SECONDS)
+                lost = await rate(of_there, 1)
+            finally:
+                await (away.start() if how == "killed" else asyncio.to_thread(away.resume))
+            back = of_there.figures()[0]
+            await until(lambda: of_there.figures()[0] >= back + 100, RESUMED_SECONDS_MAX)
+        finally:
+            for task in playing:
+                task.cancel()
+            ended = await asyncio.gather(*playing, return_exceptions=True)
+        assert all(isinstance(end, asyncio.CancelledError) for end in ended), ended
+        with capsys.disabled():
+            told = ", ".join(f"{was:.0f} and {now:.0f}" for was, now in zip(before, during, strict=True))
+            print(f"\n{how}: changes and reads a second before and during: {told}; failures {dict(of_there.failures)}")
+        assert of_here.failures == {}
+        assert lost[0] < 1
+        assert all(now >= KEPT_SHARE_MIN * was for was, now in zip(before, during, strict=True))
+        for arena in arenas:
+            async with one.live_pool.pinned(arena.tournament_id) as live:
+                await one.live_pool.make_current(live)
+                acknowledged = of_here.added[arena.tournament_id] + of_there.added[arena.tournament_id]
+                assert acknowledged <= total(live, arena) <= acknowledged + CLIENTS_OF_NODE  # those that were cancelled
+
+
+def total(live: LiveTournament, arena: Arena) -> int:
+    return live.board.rankings[arena.ranking_id].unities[arena.unity_id].totals.get(arena.competitors[0], 0)
+
+
+# ── While a shard moves ─────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.timeout(300)

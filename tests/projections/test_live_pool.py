@@ -31,6 +31,7 @@ from tests.desks import Arena, desks_at, end_session, holding, open_arena, recor
 from tests.poison import POISONS, cut_tail, poison, repair
 from tests.proxy import HEADS, proxy
 from tests.tampering import unguarded
+from tests.two_nodes import ONE_IS_ENOUGH, side, two_nodes
 
 
 def barriers() -> float:
@@ -45,6 +46,11 @@ async def add(connection: asyncpg.Connection, arena: Arena, amount: int) -> None
     """Another process adds points."""
     points = PointsAdded(ranking_id=arena.ranking_id, deltas=arena.points(amount).deltas)
     await record(connection, arena.tournament_id, points)
+
+
+def waiting_in(pool: LivePool) -> dict[LiveTournament, list[asyncio.Future[None]]]:
+    """Who waits for the next query, whichever node it is of."""
+    return {live: waiters for node in pool._nodes.values() for live, waiters in node.waiting.items()}
 
 
 def total(live: LiveTournament, arena: Arena) -> int:
@@ -76,13 +82,14 @@ async def test_a_read_that_began_after_another_desks_receipt_shows_it(dsn: str) 
         await asyncio.gather(*[check(await open_arena(desks[0].database)) for _ in range(5)])
 
 
-async def test_readers_who_come_together_share_one_query(database: Database) -> None:
+async def test_readers_who_come_together_share_one_query_of_each_node(database: Database) -> None:
     async with open_live_pool(database) as pool, AsyncExitStack() as pins:
         arenas = [await open_arena(database) for _ in range(10)]
         pinned = [await pins.enter_async_context(pool.pinned(arena.tournament_id)) for arena in arenas]
+        nodes = set((await database.by_nodes([arena.tournament_id for arena in arenas])).values())
         before = barriers()
         await asyncio.gather(*(pool.make_current(live) for live in pinned * 20))
-        assert barriers() - before == 1
+        assert barriers() - before == len(nodes)
 
 
 async def test_readers_who_come_while_a_query_is_under_way_share_the_next(
@@ -95,7 +102,7 @@ async def test_readers_who_come_while_a_query_is_under_way_share_the_next(
             first = asyncio.ensure_future(pool.make_current(live))
             await until(lambda: waiting_for_locks(owner, "FROM block"))
             later = [asyncio.ensure_future(pool.make_current(live)) for _ in range(50)]
-            await until(lambda: len(pool._waiting.get(live, ())) == 50)
+            await until(lambda: len(waiting_in(pool).get(live, ())) == 50)
         await asyncio.gather(first, *later)
         assert barriers() - before == 2
 
@@ -149,7 +156,7 @@ async def test_nobody_is_left_waiting_when_the_lives_are_left(
             reading = [asyncio.ensure_future(pool.make_current(live))]
             await until(lambda: waiting_for_locks(owner, "FROM block"))
             reading.append(asyncio.ensure_future(pool.make_current(live)))
-            await until(lambda: live in pool._waiting)
+            await until(lambda: live in waiting_in(pool))
         for task in reading:
             with pytest.raises(ShuttingDown):
                 await task
@@ -172,6 +179,59 @@ async def test_a_read_fails_while_the_database_is_away_and_succeeds_when_it_is_b
                 await read(pool, arena)
         between.refusing = False
         assert await read(pool, arena) == 0
+
+
+async def test_an_error_that_nobody_expects_fails_who_waits_for_this_query_and_nobody_after(
+    database: Database, owner: asyncpg.Connection
+) -> None:
+    arenas = [await open_arena(database) for _ in range(2)]
+    async with open_live_pool(database) as pool:
+        assert [await read(pool, arena) for arena in arenas] == [0, 0]
+        await owner.execute("REVOKE SELECT ON block FROM tallybook_service")
+        try:
+            for arena in arenas:
+                with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                    await read(pool, arena)
+        finally:
+            await owner.execute("GRANT SELECT ON block TO tallybook_service")
+        assert [await read(pool, arena) for arena in arenas] == [0, 0]
+
+
+@pytest.mark.one_postgresql(ONE_IS_ENOUGH)
+async def test_a_read_waits_for_no_other_node_than_its_own(dsn: str) -> None:
+    async with two_nodes(dsn) as nodes, open_live_pool(nodes.database) as pool:
+        arenas = [await open_arena(nodes.database) for _ in range(2)]
+        while side(arenas[0].tournament_id) == side(arenas[1].tournament_id):
+            arenas[1] = await open_arena(nodes.database)
+        held, free = sorted(arenas, key=lambda arena: side(arena.tournament_id))
+        assert [await read(pool, arena) for arena in arenas] == [0, 0]
+        async with nodes.proxies[0].holding_answers(HEADS) as answered:
+            waiting = asyncio.create_task(read(pool, held))
+            await answered.wait()
+            for _ in range(3):
+                assert await read(pool, free) == 0
+            assert not waiting.done()
+        assert await waiting == 0
+
+
+@pytest.mark.one_postgresql(ONE_IS_ENOUGH)
+async def test_loadings_that_wait_for_one_node_leave_readers_to_another(
+    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_module, "READERS_MAX", 2)
+    async with two_nodes(dsn) as nodes, open_live_pool(nodes.database) as pool:
+        arenas = [await open_arena(nodes.database) for _ in range(8)]
+        here = [arena for arena in arenas if side(arena.tournament_id) == 0]
+        there = [arena for arena in arenas if side(arena.tournament_id) == 1]
+        assert len(here) > 2
+        assert there
+        async with nodes.proxies[0].holding_answers("FROM checkpoint", number=2) as held:
+            waiting = [asyncio.create_task(read(pool, arena)) for arena in here]
+            await held.wait()
+            for arena in there:
+                assert await read(pool, arena) == 0
+            assert not any(task.done() for task in waiting)
+        assert await asyncio.gather(*waiting) == [0] * len(here)
 
 
 async def test_a_live_that_is_far_behind_is_brought_up_to_date_in_parts_between_which_it_shows_whole_blocks(
