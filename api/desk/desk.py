@@ -9,6 +9,7 @@ group commit.
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import aclosing, asynccontextmanager, closing
+from functools import partial
 from time import monotonic
 from typing import Final
 
@@ -26,6 +27,7 @@ from engine.domain.terms import ActorId, TournamentId
 from engine.log.appender import Appender
 from engine.process import telemetry
 from engine.process.background import background
+from engine.process.pace import EXPECTED_SECONDS_MAX
 from engine.process.telemetry import WAITING_REQUESTS
 from projections.board.publication import NextRevealSearch
 from projections.live.pool import LIVE_BYTES_MAX, LivePool, open_live_pool
@@ -34,10 +36,9 @@ from projections.live.unreversed import UnreversedPointsFollower
 from projections.tables.defects import DefectPart
 from projections.tables.wakeup import Waker
 
-COMMANDS_MAX: Final = 10_000
-"""Commands that one process has taken and not yet answered."""
-DOCKET_WAITING_MAX: Final = 2_000
-"""Of these, waiting for one tournament: a tournament that is held up must not take the room of all."""
+WAITING_BYTES_MAX: Final = 33_554_432
+"""Bytes of the bodies of all commands that one process has taken and not yet answered. In memory they take several
+times as much."""
 SUBMIT_SECONDS_MAX: Final = 15.0
 """Until a command is answered, by the monotonic clock of this process; up to COMMAND_WATCH_SECONDS more."""
 COMMAND_WATCH_SECONDS: Final = 0.1
@@ -48,12 +49,13 @@ class Desk:
 
     def __init__(self, means: Means) -> None:
         self._means = means
-        self._dockets: dict[TournamentId, Docket] = {}  # which take what comes
+        self.busy: dict[TournamentId, Docket] = {}  # the dockets that take what comes
         self._working: set[Docket] = set()  # also those of tournaments that were dropped
         self._settled = asyncio.Event()  # closing, and none works any more
         self._under_way: dict[Case, None] = {}  # in their order
         self._loop = asyncio.get_running_loop()
         self._closing = False
+        self._waiting_bytes = 0
 
     @property
     def database(self) -> Database:
@@ -73,6 +75,7 @@ class Desk:
         fingerprint: bytes | None = None,
         condition: Condition | None = None,
         taken_at: float | None = None,
+        size_bytes: int = 0,
     ) -> Receipt:
         """Returns when what the command led to is on disk and `live`, which the caller keeps pinned, shows it.
 
@@ -80,14 +83,18 @@ class Desk:
         than that, nothing else is said than that it took too long, also if this process was held meanwhile and finds
         an outcome when it wakes.
 
-        A key comes with the fingerprint of the request, which does not cover the `condition`. Raises a Refusal (judged
-        by a current state), an Unavailable (certainly not applied) or OutcomeUnknown. A cancelled call takes nothing
-        back.
+        A key comes with the fingerprint of the request, which does not cover the `condition`. `size_bytes`: of the body
+        that the command came in. Raises a Refusal (judged by a current state), an Unavailable (certainly not applied)
+        or OutcomeUnknown. A cancelled call takes nothing back.
         """
         if self._closing:
             raise ShuttingDown
-        if len(self._under_way) >= COMMANDS_MAX or self._waiting_for(live) >= DOCKET_WAITING_MAX:
+        if live.tournament_id in self.busy:
+            self.refuse_late(live.tournament_id)
+        if self._waiting_bytes + size_bytes > WAITING_BYTES_MAX:
             raise QueueFull
+        if taken_at is None:
+            taken_at = monotonic()
         unreversed = None
         if isinstance(command, VoidCompetition | UnvoidCompetition):
             unreversed = UnreversedPointsFollower(live, command.competition_id)
@@ -97,12 +104,14 @@ class Desk:
             idempotency_key,
             fingerprint,
             self._loop.create_future(),
-            (monotonic() if taken_at is None else taken_at) + SUBMIT_SECONDS_MAX,
+            taken_at + SUBMIT_SECONDS_MAX,
+            taken_at=taken_at,
             refusals=NOT_KEYED if idempotency_key is None else self._means.refusals.stamp(live.tournament_id),
             unreversed=unreversed,
             condition=condition,
         )
         self._under_way[case] = None
+        self._waiting_bytes += size_bytes
         if unreversed is not None:
             live.pins += 1
             self._means.tasks.create_task(self._put_after(live, case, unreversed.look_up(self.live_pool)))
@@ -115,6 +124,18 @@ class Desk:
             return await case.receipt
         finally:
             del self._under_way[case]
+            self._waiting_bytes -= size_bytes
+
+    def refuse_late(self, tournament_id: TournamentId) -> None:
+        """Raises QueueFull if a command for the tournament would wait for too long."""
+        if seconds := self._late_seconds(tournament_id):
+            raise QueueFull(seconds, partial(self._late_seconds, tournament_id))
+
+    def _late_seconds(self, tournament_id: TournamentId) -> float:
+        """How long a command would wait, if that is too long to take it; else 0."""
+        docket = self.busy.get(tournament_id)
+        expected = 0.0 if docket is None else docket.expected_seconds()
+        return expected if expected > EXPECTED_SECONDS_MAX else 0.0
 
     async def _put_after(self, live: LiveTournament, case: Case, looking_up: Coroutine[None, None, None]) -> None:
         """Looks up in the log what the case is judged against, then puts it on its docket; unpins `live`."""
@@ -167,22 +188,18 @@ class Desk:
             for case in self._under_way:
                 case.expire()  # but for the last moments' they have been told that it took too long
 
-    def _waiting_for(self, live: LiveTournament) -> int:
-        docket = self._dockets.get(live.tournament_id)
-        return 0 if docket is None else docket.waiting
-
     def _docket(self, live: LiveTournament) -> Docket:
-        docket = self._dockets.get(live.tournament_id)
+        docket = self.busy.get(live.tournament_id)
         if docket is None or docket.idle or docket.live is not live:
             docket = Docket(self._means, live, retire=self._retire)
-            self._dockets[live.tournament_id] = docket
+            self.busy[live.tournament_id] = docket
             self._working.add(docket)
         return docket
 
     def _retire(self, docket: Docket) -> None:
         self._working.discard(docket)
-        if self._dockets.get(docket.tournament_id) is docket:
-            del self._dockets[docket.tournament_id]
+        if self.busy.get(docket.tournament_id) is docket:
+            del self.busy[docket.tournament_id]
         if self._closing and not self._working:
             self._settled.set()
 

@@ -37,6 +37,7 @@ from engine.domain.errors import (
     LogForked,
     OutcomeUnknown,
     Overtaken,
+    QueueFull,
     Refusal,
     Rejected,
     TallybookError,
@@ -67,6 +68,8 @@ from engine.log.log import (
     UnconfirmedCommit,
 )
 from engine.process import tracing
+from engine.process.pace import WAITED_SECONDS_MAX, QueuePace
+from engine.process.turns import WOKEN_AT_ONCE
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 from projections.live.unreversed import UnreversedPointsFollower
@@ -118,11 +121,11 @@ class Receipt(Struct, frozen=True):
 class Case:
     """One command on its way.
 
-    `until`: when its time is over, by the monotonic clock. `sent`: it may be in the log. `alone`: it needs a block of
-    its own, as an exact command always does. `withdrawn`: the client was told that it was not applied, so it must never
-    be. `condition`: what the client demands of the resource, beyond what the command is judged against. `unreversed`:
-    the points that the command reverses by voiding or unvoiding their competition, kept current until the case is
-    settled, which may be later than its answer. `span`: that of the request, if it is traced.
+    `taken_at`, `until`: when it came and when its time is over, by the monotonic clock. `sent`: it may be in the log.
+    `alone`: it needs a block of its own, as an exact command always does. `withdrawn`: the client was told that it was
+    not applied, so it must never be. `condition`: what the client demands of the resource, beyond what the command is
+    judged against. `unreversed`: the points that the command reverses by voiding or unvoiding their competition, kept
+    current until the case is settled, which may be later than its answer. `span`: that of the request, if it is traced.
     """
 
     __slots__ = (
@@ -139,6 +142,7 @@ class Case:
         "refusals",
         "sent",
         "span",
+        "taken_at",
         "unreversed",
         "until",
         "withdrawn",
@@ -153,10 +157,12 @@ class Case:
         receipt: "asyncio.Future[Receipt]",
         until: float,
         *,
+        taken_at: float,
         refusals: Refusals.Stamp,
         unreversed: UnreversedPointsFollower | None = None,
         condition: Condition | None = None,
     ) -> None:
+        self.taken_at = taken_at
         self.command = command
         self.actor = actor
         self.idempotency_key = idempotency_key
@@ -229,14 +235,25 @@ class Docket:
         self._under_way: list[Case] = []
         self._busy = False  # it is ready, or its block is under way or being folded
         self._sent_last = 0  # cases
+        self._sent_at = 0.0
+        self._was_full = False  # whether the last block took all it may, and left others waiting
+        self._pace = QueuePace()
+        self._answering: deque[Items[tuple[Case, int | None]]] = deque()  # blocks that are answered over several rounds
         self._beside = 0  # cases that are looked into beside
         self._refused: list[tuple[Case, Refusal]] = []  # with keys, of which the log is to be told
         self._refusing = asyncio.Lock()
         live.pins += 1
 
-    @property
-    def waiting(self) -> int:
-        return len(self._waiting)
+    def expected_seconds(self) -> float:
+        """How long a case that comes now is expected to wait: as long as those before it take at the pace of the last
+        blocks. If the first of them has waited too long already, nothing gets on: then as long as that."""
+        waiting = len(self._waiting)
+        expected = waiting * self._pace.seconds_each
+        if waiting > BLOCK_REQUESTS_MAX:
+            has_waited = monotonic() - self._waiting[0].taken_at
+            if has_waited > WAITED_SECONDS_MAX:
+                return max(expected, has_waited)
+        return expected
 
     def put(self, case: Case) -> None:
         self._waiting.append(case)
@@ -275,6 +292,10 @@ class Docket:
 
     def _next_block(self, taken: list[Case]) -> Block | None:
         """As `next_block`; puts into `taken` what it takes."""
+        now = monotonic()
+        if self._was_full:
+            self._pace.took(now - self._sent_at, self._sent_last)
+            self._was_full = False
         count = min(BLOCK_REQUESTS_MAX, portion(len(self._waiting), self._sent_last))
         lines = 0
         while self._waiting and len(taken) < count and lines < BLOCK_LINES_MAX:
@@ -283,6 +304,9 @@ class Docket:
             case = self._waiting.popleft()
             if case.withdrawn:
                 case.let_go()
+                continue
+            if now - case.taken_at > WAITED_SECONDS_MAX and len(self._waiting) > BLOCK_REQUESTS_MAX and not case.judged:
+                case.fail(QueueFull(now - case.taken_at))
                 continue
             try:
                 is_accepted = self._judge(case)
@@ -300,7 +324,10 @@ class Docket:
             return None
         block = self._block(taken, self.live.head)
         self._under_way = taken
-        self._sent_last = len(taken)
+        self._sent_last, self._sent_at = len(taken), now
+        self._was_full = bool(self._waiting) and (len(taken) == BLOCK_REQUESTS_MAX or len(taken) < count)
+        if not self._was_full:
+            self._pace.forget()
         return block
 
     def _block(self, cases: Items[Case], judged_at: Head) -> Block:
@@ -518,7 +545,6 @@ class Docket:
             folded = True
         if folded:
             self._answer(taken, appended)
-            self._be_free()
         else:
             self._do_beside(self._fold_after_others(taken, appended), taken)
 
@@ -534,15 +560,50 @@ class Docket:
 
         try:
             await _patiently(taken, read)
-            self._answer(taken, appended)
         except Exception as error:  # noqa: BLE001 - it is in the log
             self._defective(error)
             _fail(taken, OutcomeUnknown())
-        self._be_free()
+            self._be_free()
+        else:
+            self._answer(taken, appended)
 
     def _answer(self, taken: list[Case], appended: Appended) -> None:
+        """Answers what was appended, and lets the next block leave; if the block before it is not all answered yet,
+        when that is done. So answers do not pile up in front of a tournament that appends faster than it answers."""
+        answers = list(zip(taken, appended.answers, strict=True))
+        if self._answering:
+            self._answering.append(answers)
+            return
+        if len(answers) > WOKEN_AT_ONCE:
+            self._answering.append(answers)
+            self._do_beside(self._answer_in_rounds(), taken)
+        else:
+            self._tell(answers)
+        self._be_free()
+
+    async def _answer_in_rounds(self) -> None:
+        try:
+            while True:
+                answers, start = self._answering[0], 0
+                while start < len(answers):
+                    count = await self._means.live_pool.rounds.leave()
+                    self._tell(answers[start : start + count])
+                    start += count
+                self._answering.popleft()
+                if not self._answering:
+                    return
+                self._be_free()
+        except Exception as error:  # noqa: BLE001 - they wait for this task, and so does the next block
+            self._defective(error)
+            left, self._answering = self._answering, deque()
+            for answers in left:
+                _fail([case for case, _ in answers], OutcomeUnknown())
+            if len(left) > 1:
+                self._be_free()
+
+    def _tell(self, answers: Items[tuple[Case, int | None]]) -> None:
         now = monotonic()  # once for all: it is asked for each block, and a block may be one command
-        for case, answer in zip(taken, appended.answers, strict=True):
+        for case, answer in answers:
             if answer is None:
                 self._do_beside(self._tell_refused(case), [case])
             elif answer > 0:

@@ -50,7 +50,7 @@ class Sent(Protocol):
 
     closing: bool
 
-    def send(self, request: HttpRequest) -> Awaitable[None] | None:
+    def send(self, request: HttpRequest) -> Awaitable[object] | None:
         """Sends what can be sent at once. Returns what sends the rest; None: there is none. Raises ConnectionError if
         the client has gone; so may what it returns."""
 

@@ -188,6 +188,18 @@ class Connection(RequestHandler):
             self._await_head()
             self._go_on_with_head(data)
 
+    def hold(self, seconds: float) -> None:
+        """Leaves unread what comes next, for so long."""
+        transport = self.transport
+        if transport is not None and transport.is_reading():
+            transport.pause_reading()
+            self.loop.call_later(seconds, self._let_go_on)
+
+    def _let_go_on(self) -> None:
+        transport = self.transport
+        if transport is not None and not transport.is_closing():
+            transport.resume_reading()
+
     def eof_received(self) -> None:
         self._let_go()
 

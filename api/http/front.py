@@ -14,18 +14,17 @@ from typing import Final
 import structlog
 
 from api.http import problems
+from api.http.aiohttp_private import Sent
 from api.http.outgoing import Outgoing
-from api.http.reply import Reply
+from api.http.reply import REQUEST_ID_BYTES, Reply
 from api.http.request import HttpRequest
 from api.http.router import IncomingRequest, Router
+from api.http.turned_away import Door
 from engine.domain.errors import QueueFull, Refusal, TallybookError, Unreadable
 from engine.process.telemetry import REQUEST_SECONDS, Lines, observer
 
-REQUESTS_MAX: Final = 5_000
-"""Requests under way in one process; further ones are answered 503 at once."""
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 """Methods that metrics tell apart."""
-REQUEST_ID_BYTES: Final = 8
 _REQUEST_ID: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _logger = structlog.get_logger()
 
@@ -50,14 +49,19 @@ class Front:
         self.outgoing = outgoing
         self._router = router
         self._lines = lines
-        self._under_way = 0
+        self._door = Door(lines)
 
-    async def answer(self, request: HttpRequest) -> Reply:
+    async def answer(self, request: HttpRequest) -> Sent:
         """Answers a request. Raises nothing but CancelledError."""
+        if (away := self._door.turned_away(request)) is not None:
+            return away
         incoming = IncomingRequest(request, self._request_id(request), monotonic())
-        self._under_way += 1
         try:
             reply = await self._answered(incoming)
+        except QueueFull as full:
+            if (away := self._door.turn_away(request, full)) is not None:
+                return away
+            reply = _problem(incoming, full)
         except TallybookError as error:
             reply = _problem(incoming, error)
         except Exception:
@@ -66,8 +70,6 @@ class Front:
             )
             incoming.facts["code"] = "defect"
             reply = Reply(problems.body(500, problems.DEFECT_MESSAGE), code=500)
-        finally:
-            self._under_way -= 1
         reply.request_id = incoming.request_id
         reply.on_end = partial(self._note, incoming, reply.code)  # the client need not wait for that
         return reply
@@ -83,8 +85,6 @@ class Front:
 
     def _answered(self, incoming: IncomingRequest) -> Awaitable[Reply]:
         request = incoming.request
-        if self._under_way > REQUESTS_MAX:
-            raise QueueFull
         if request.version.major != 1:
             raise Unreadable("The request cannot be read; send it as HTTP/1.1.")
         found = self._router.resolve(request.method, request.url.raw_path)

@@ -1,5 +1,7 @@
 """Refusals and failures as answers: one table of statuses, one shape."""
 
+from math import ceil
+from random import random
 from typing import Final
 
 import msgspec
@@ -71,6 +73,13 @@ def headers(error: TallybookError) -> str:
             return header("WWW-Authenticate", 'Bearer realm="tallybook"')
         case errors.MethodNotAllowed():
             return header("Allow", ", ".join(error.allowed))
+        case errors.QueueFull():
+            return header("Retry-After", retry_after(error.expected_seconds))
         case errors.Unavailable() | errors.TooManyRequests():
             return header("Retry-After", error.retry_after_seconds)
     return ""
+
+
+def retry_after(expected_seconds: float) -> int:
+    """When one who would have waited so long is to try again: then, more or less, so that not all come back at once."""
+    return max(1, ceil(expected_seconds * (0.5 + random())))  # noqa: S311 - no secret

@@ -21,6 +21,7 @@ from api.http.request import HttpRequest
 JSON: Final = "application/json"
 WHOLE_BYTES_MAX: Final = 524_288
 """A body of up to this size is sent at once. A longer body is sent in portions of this size."""
+REQUEST_ID_BYTES: Final = 8
 LEFT_UNREAD_BYTES_MAX: Final = 65_536
 """A refused request may leave this much of its body unread: if it announces more, its connection is closed."""
 
@@ -108,7 +109,7 @@ class Reply:
         """The head of the answer, with these lines about its content and about its connection."""
         return (
             f"HTTP/1.1 {_STATUSES[self.code]}\r\n{content}{self.headers_sent}{connection}"
-            f"X-Request-Id: {self.request_id}\r\nDate: {_date(int(time.time()))}\r\n\r\n"
+            f"X-Request-Id: {self.request_id}\r\nDate: {date(int(time.time()))}\r\n\r\n"
         ).encode()
 
     def _leave_unread(self, request: HttpRequest) -> None:
@@ -181,6 +182,6 @@ _STATUSES: Final = {status.value: f"{status.value} {status.phrase}" for status i
 
 
 @lru_cache(maxsize=1)
-def _date(second: int) -> str:
+def date(second: int) -> str:
     """`second`, counted since 1970, in the form of the Date header."""
     return formatdate(second, usegmt=True)

@@ -262,7 +262,7 @@ class Handlers:
             question = operation.question(**incoming.ids, **arguments(incoming.request))
             live = self._pin_known(incoming, tournament_id) or await self._pin(incoming, token, tournament_id)
             try:
-                await self._live_pool.make_current(live)
+                await self._live_pool.make_current(live, is_read=True)
                 if operation.find is not None:
                     question = await operation.find(live, self._outgoing.turns, question)
                 if not live.nested_sets.ready:
@@ -302,7 +302,7 @@ class Handlers:
     ) -> AsyncIterator[RecallContext]:
         """What questions about the past are answered from. What was read of the log is checked at the end."""
         async with self._pinned(incoming, token, tournament_id) as live:
-            await self._live_pool.make_current(live)
+            await self._live_pool.make_current(live, is_read=True)
             head = live.head
             context = RecallContext(live, self._past, self._outgoing.turns, self._outgoing.begun)
             yield context
@@ -320,6 +320,8 @@ class Handlers:
         async def handle(incoming: IncomingRequest) -> Reply:
             request, headers = incoming.request, incoming.request.headers
             token, tournament_id = self._known(incoming, scope) or await self._looked_up(incoming, scope)
+            if tournament_id in self._desk.busy:
+                self._desk.refuse_late(tournament_id)  # before the body is taken apart
             if request.url.raw_query_string:
                 _refuse_query(request)
             key = _idempotency_key(headers.getall("Idempotency-Key")) if "Idempotency-Key" in headers else None
@@ -345,6 +347,7 @@ class Handlers:
                     fingerprint=None if key is None else fingerprint(request.method, request.path, form),
                     condition=condition,
                     taken_at=incoming.taken_at,
+                    size_bytes=request.content.total_bytes,
                 )
                 if minimal:
                     made: bytes | Later = operation.minimal(receipt.events, of_items=many is not None)
@@ -457,7 +460,7 @@ class Handlers:
         form = format_of(request)
         start = start_of(request, question)
         async with self._pinned(incoming, token, tournament_id) as live:
-            await self._live_pool.make_current(live)
+            await self._live_pool.make_current(live, is_read=True)
             refuse_unknown_ranking(live, question)
             self._streams.refuse_more(tournament_id, WHOLE_LOG, opener)
             head = live.head

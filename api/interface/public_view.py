@@ -61,7 +61,7 @@ class PublicViews:
         """
         async with self._pinned(slug) as live:
             while True:
-                await self._live_pool.make_current(live)
+                await self._live_pool.make_current(live, is_read=True)
                 publication, head = live.board.publication, live.head
                 end = publication.public_end(head.sequence)
                 if end is None:
@@ -88,7 +88,7 @@ class PublicViews:
     async def published(self, slug: str) -> AsyncIterator[tuple[LiveTournament, Sequence]]:
         """The live of everybody, made current, and the public end of its log. Raises as `answer`."""
         async with self._pinned(slug) as live:
-            await self._live_pool.make_current(live)
+            await self._live_pool.make_current(live, is_read=True)
             end = live.board.publication.public_end(live.head.sequence)
             if end is None:
                 raise NotFound(NO_TOURNAMENT)

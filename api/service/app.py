@@ -10,6 +10,7 @@ from aiohttp import web
 
 from api.desk.desk import Desk
 from api.http import throttle
+from api.http.accepting import accepting
 from api.http.auth import Guard
 from api.http.body import BODY_SECONDS_MAX
 from api.http.compression import Compression
@@ -17,7 +18,7 @@ from api.http.connections import HEADER_BYTES_MAX, HEADERS_MAX, READ_BYTES, TARG
 from api.http.front import Front
 from api.http.outgoing import Outgoing
 from api.http.router import Router
-from api.http.settings import CLIENT_CONNECTIONS_MAX, UNACCEPTED_MAX, Settings
+from api.http.settings import CLIENT_CONNECTIONS_MAX, Settings
 from api.http.traced_front import TracedFront
 from api.interface import public, public_stream
 from api.interface.handlers import Handlers
@@ -98,8 +99,8 @@ async def serving(
         watching = tasks.create_task(connections.watch())
         streaming = tasks.create_task(front.beside())
         try:
-            await web.SockSite(runner, listener, backlog=UNACCEPTED_MAX).start()  # it listens anew
-            yield
+            async with accepting(listener, connections):
+                yield
         finally:
             streaming.cancel()
             await asyncio.wait([streaming])  # it ends the streams, which would not end by themselves

@@ -42,7 +42,7 @@ Pure. Each class has a stable `code`; facts are attributes. One table in `api/ht
 statuses.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Items
 from typing import ClassVar, Final, TypeVar
 
@@ -197,10 +197,16 @@ class Unavailable(TallybookError):
 
 
 class QueueFull(Unavailable):
-    code = "queue_full"
+    """`expected_seconds`: how long it would have waited. `still` says how long the next one like it would; 0: it would
+    be taken."""
 
-    def __init__(self) -> None:
-        super().__init__("Too many requests are waiting; this attempt changed nothing, try again shortly.")
+    code = "queue_full"
+    MESSAGE: ClassVar[str] = "Too many requests are waiting; this attempt changed nothing, try again shortly."
+
+    def __init__(self, expected_seconds: float = 1.0, still: Callable[[], float] | None = None) -> None:
+        super().__init__(self.MESSAGE)
+        self.expected_seconds = expected_seconds
+        self.still = still
 
 
 class ListenersFull(Unavailable):

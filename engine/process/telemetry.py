@@ -6,8 +6,9 @@ Log events (structlog, one JSON object a line, or on a terminal a line for peopl
 tokens)
 
     request               one finished request: request_id, method, route, tournament, status, milliseconds since all
-                          of it had come in, actor, and where there is one, sequence, replayed, code, trace_id; none of a health check
-                          that is answered 200
+                          of it had come in, actor, and where there is one, sequence, replayed, code, trace_id; none of
+                          a health check that is answered 200
+    turned_away           requests that were refused within a second because too many waited: requests
     tables_folded         one batch of a worker: tournaments, events, milliseconds
     tables_rebuilt        tables that an older fold had made: tournament_id, events, milliseconds
     append_failed         a batch could not be sent together; its blocks follow alone
@@ -47,6 +48,7 @@ Metrics (Prometheus; several processes are added up)
 
     tallybook_build_info{version,python,fold_version}: 1
     tallybook_request_seconds{method,route,status}
+    tallybook_turned_away_total: requests that were refused because too many waited; they are not among those above
     tallybook_connections, tallybook_connections_ended_total{why}: silent, unread, crowded_out, refused
     tallybook_appended_events_total: minus tallybook_folded_events_total, it says how far the workers are behind
     tallybook_clock_behind_seconds: how far the time of a log that was appended to is ahead of this clock
@@ -126,6 +128,7 @@ LOOP_LAG: Final = Histogram(
 
 BARRIER_SECONDS: Final = Histogram("tallybook_barrier_seconds", "Time of one query for heads", buckets=_SECONDS)
 WAITING_REQUESTS: Final = Gauge("tallybook_waiting_requests", "Writes under way", multiprocess_mode="livesum")
+TURNED_AWAY: Final = Count("tallybook_turned_away", "Requests that were refused because too many waited")
 CONNECTIONS: Final = Gauge("tallybook_connections", "Clients connected", multiprocess_mode="livesum")
 CONNECTIONS_ENDED: Final = Count("tallybook_connections_ended", "Connections that were not left to the client", ["why"])
 LISTENERS: Final = Gauge("tallybook_listeners", "Streams that are open", multiprocess_mode="livesum")

@@ -54,6 +54,27 @@ async def in_turns(steps: Generator[None, None, _T]) -> _T:
             await turn.give_way()
 
 
+WOKEN_AT_ONCE: Final = 16
+"""Requests that go on in one round of the event loop, of hundreds that could."""
+WOKEN_PER_SECOND_MIN: Final = 4_000
+"""At least so many go on, however long other work makes a round."""
+
+
+class Rounds:
+    """Divides those who are to be woken over rounds of the event loop. If hundreds went on in one round, everybody else
+    would wait for all of them, at each step of their own way."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+
+    async def leave(self) -> int:
+        """How many may be woken now. Returns in another round each time, to one caller in each."""
+        async with self._lock:
+            began_at = time.perf_counter()
+            await asyncio.sleep(0)
+            return max(WOKEN_AT_ONCE, int((time.perf_counter() - began_at) * WOKEN_PER_SECOND_MIN))
+
+
 class Turns:
     """Divides the long work of a process into slices, one slice in each round of the event loop, however much such work
     there is. Do the work `async with` this, step by step, until `over`; then leave and enter again.

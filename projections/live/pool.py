@@ -9,14 +9,17 @@ fraction of a millisecond.
 
 Each node of a distributed database is asked by itself. So whoever reads a tournament of a node that does not answer
 waits or fails, and nobody else does.
+
+One query may release thousands of reads of one tournament. They go on in the order in which they came, some in each
+round of the event loop, and those that come while they would wait too long are refused.
 """
 
 import asyncio
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 import structlog
@@ -30,6 +33,7 @@ from engine.domain.errors import (
     LogForked,
     LogUnreadable,
     NotFound,
+    QueueFull,
     ShuttingDown,
     TallybookError,
     TournamentDefect,
@@ -40,6 +44,7 @@ from engine.domain.terms import CompetitionId, Sequence, TournamentId
 from engine.log import log
 from engine.log.log import Appended, Block, Head, Unseen
 from engine.process.background import background
+from engine.process.pace import EXPECTED_SECONDS_MAX, WAITED_SECONDS_MAX, QueuePace
 from engine.process.telemetry import (
     BARRIER_SECONDS,
     FORKED,
@@ -50,6 +55,7 @@ from engine.process.telemetry import (
     STOPPED,
     observer,
 )
+from engine.process.turns import WOKEN_AT_ONCE, Rounds
 from projections.live.tournament import LiveTournament, load
 from projections.tables import defects, tables
 from projections.tables.defects import DefectPart, is_defect
@@ -69,14 +75,19 @@ NOTED_SECONDS: Final = 5.0
 """A defect in one part of a tournament is noted once in so long, however often it is met."""
 NOTED_MAX: Final = 1_000
 
+_Waiters = tuple[list[asyncio.Future[None]], list[asyncio.Future[None]]]
+"""Who waits for one tournament: those who go on at once, and reads."""
+
 _logger = structlog.get_logger()
 _observe_seconds: Final = observer(BARRIER_SECONDS)
 
 
 class LivePool:
-    """The live tournaments of a process. `open_live_pool` opens it."""
+    """The live tournaments of a process. `open_live_pool` opens it. `rounds` are for all whom it, or a docket, has go
+    on."""
 
     def __init__(self, database: Database, tasks: asyncio.TaskGroup, *, bytes_max: int) -> None:
+        self.rounds = Rounds()
         self._database = database
         self._tasks = tasks
         self._bytes_max = bytes_max
@@ -89,6 +100,7 @@ class LivePool:
         self._stopped_at: dict[TournamentId, float] = {}
         self._noted_at: dict[tuple[TournamentId, DefectPart], float] = {}
         self._loop = asyncio.get_running_loop()
+        self._reads: dict[LiveTournament, _Reads] = {}  # of more than go on at once
         self._closed = False
 
     # ── In and out of memory ────────────────────────────────────────────────────────────────────────────
@@ -219,30 +231,36 @@ class LivePool:
 
     # ── The read barrier ────────────────────────────────────────────────────────────────────────────────
 
-    def make_current(self, live: LiveTournament, node: "_Node | None" = None) -> Awaitable[None]:
-        """Returns what is done when `live` shows everything that was acknowledged anywhere before the call.
+    def make_current(
+        self, live: LiveTournament, node: "_Node | None" = None, *, is_read: bool = False
+    ) -> Awaitable[None]:
+        """Returns what is done when `live` shows everything that was acknowledged anywhere before the call. `is_read`:
+        for a read of a client's, which has its turn among all reads of the tournament.
 
-        Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and ShuttingDown.
+        Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and ShuttingDown; for a read QueueFull too, if it
+        would have to wait for too long.
         """
+        if is_read and live in self._reads and (seconds := self._reads[live].late_seconds()):
+            raise QueueFull(seconds, self._reads[live].late_seconds)
         if node is None:
             node = self._only
             if node is None:
-                return self._make_current_by_node(live)
+                return self._make_current_by_node(live, is_read=is_read)
         current: asyncio.Future[None] = self._loop.create_future()
         if live in node.waiting:
-            node.waiting[live].append(current)
+            node.waiting[live][is_read].append(current)
         else:
-            node.waiting[live] = [current]
+            node.waiting[live] = ([], [current]) if is_read else ([current], [])
             if not node.resting.done():
                 node.resting.set_result(None)
         return current
 
-    async def _make_current_by_node(self, live: LiveTournament) -> None:
+    async def _make_current_by_node(self, live: LiveTournament, *, is_read: bool) -> None:
         if not self._closed:
             node = await self._node_of(live.tournament_id)
         if self._closed:
             raise ShuttingDown
-        await self.make_current(live, node)
+        await self.make_current(live, node, is_read=is_read)
 
     def open(self) -> None:
         """From now on everybody can wait for a barrier."""
@@ -255,10 +273,10 @@ class LivePool:
         self._only = None
         for node in self._nodes.values():
             node.barriers.cancel()
+        for reads in self._reads.values():
+            reads.fail(ShuttingDown())
 
-    async def _reach(
-        self, live: LiveTournament, stood_at: Head, head: Head | None, waiters: list[asyncio.Future[None]]
-    ) -> None:
+    async def _reach(self, live: LiveTournament, stood_at: Head, head: Head | None, waiters: _Waiters) -> None:
         try:
             with self._watched(live):
                 if head is None:
@@ -269,7 +287,24 @@ class LivePool:
         except Exception as error:  # noqa: BLE001 - they wait for this task
             _fail(waiters, error)
         else:
-            _release(waiters)
+            self._release(live, waiters)
+
+    def _release(self, live: LiveTournament, waiters: _Waiters) -> None:
+        at_once, reads = waiters
+        if at_once:
+            _wake(at_once)
+        if live not in self._reads and len(reads) <= WOKEN_AT_ONCE:
+            _wake(reads)
+            return
+        if live not in self._reads:
+            self._reads[live] = _Reads()
+            self._tasks.create_task(self._wake_in_rounds(live, self._reads[live]))
+        self._reads[live].put(reads)
+
+    async def _wake_in_rounds(self, live: LiveTournament, reads: "_Reads") -> None:
+        while reads.some_wait:
+            reads.wake(await self.rounds.leave())
+        del self._reads[live]
 
     async def _refuse_deleted(self, live: LiveTournament) -> None:
         """Drops the live and raises NotFound if its tournament was deleted. What is remembered of its slug is forgotten
@@ -436,14 +471,14 @@ class _Node:
     def __init__(self, pool: LivePool, database: Database) -> None:
         self.database = database
         self.readers = asyncio.Semaphore(READERS_MAX)
-        self.waiting: dict[LiveTournament, list[asyncio.Future[None]]] = {}
+        self.waiting: dict[LiveTournament, _Waiters] = {}
         self.resting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._pool = pool
         self._kept = database.kept()
         self.barriers = pool._tasks.create_task(self._run(), name=NODE_TASK)
 
     async def _run(self) -> None:
-        waiting: dict[LiveTournament, list[asyncio.Future[None]]] = {}
+        waiting: dict[LiveTournament, _Waiters] = {}
         try:
             while True:
                 if not self.waiting:
@@ -457,7 +492,7 @@ class _Node:
                 _fail(waiters, ShuttingDown())
             await self._kept.close()
 
-    async def _barrier(self, waiting: dict[LiveTournament, list[asyncio.Future[None]]]) -> None:
+    async def _barrier(self, waiting: dict[LiveTournament, _Waiters]) -> None:
         began_at = time.perf_counter()
         stood_at = {live: live.head for live in waiting}
         try:
@@ -478,7 +513,7 @@ class _Node:
         for live, waiters in waiting.items():
             head = heads.get(live.tournament_id)
             if head is not None and head in (stood_at[live], live.head):
-                _release(waiters)
+                self._pool._release(live, waiters)
             else:
                 self._pool._tasks.create_task(self._pool._reach(live, stood_at[live], head, waiters))
 
@@ -490,13 +525,58 @@ def _continues(stood_at: Head, head: Head) -> bool:
     return head.sequence > stood_at.sequence
 
 
-def _release(waiters: list[asyncio.Future[None]]) -> None:
+class _Reads:
+    """Reads of one tournament that the barrier has released and that wait for their turn, in the order they came."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[asyncio.Future[None], float]] = deque()
+        self._pace = QueuePace()
+        self._woken_at = time.monotonic()
+
+    @property
+    def some_wait(self) -> bool:
+        return bool(self._waiting)
+
+    def put(self, waiters: list[asyncio.Future[None]]) -> None:
+        now = time.monotonic()
+        self._waiting.extend([(waiter, now) for waiter in waiters])
+
+    def wake(self, count: int) -> None:
+        """Has the next ones go on, as many as `count`. Those who have waited too long are refused, and do not count."""
+        now = time.monotonic()
+        woken = 0
+        while self._waiting and woken < count:
+            waiter, since = self._waiting.popleft()
+            if waiter.done():
+                continue
+            if now - since > WAITED_SECONDS_MAX:
+                waiter.set_exception(QueueFull(now - since))
+            else:
+                waiter.set_result(None)
+                woken += 1
+        if woken:
+            self._pace.took(now - self._woken_at, woken)
+            self._woken_at = now
+
+    def late_seconds(self) -> float:
+        """How long one more would wait, if that is too long; else 0."""
+        expected = len(self._waiting) * self._pace.seconds_each
+        return expected if expected > EXPECTED_SECONDS_MAX else 0.0
+
+    def fail(self, error: Exception) -> None:
+        for waiter, _ in self._waiting:
+            if not waiter.done():
+                waiter.set_exception(error)
+        self._waiting.clear()
+
+
+def _wake(waiters: list[asyncio.Future[None]]) -> None:
     for waiter in waiters:
         if not waiter.done():
             waiter.set_result(None)
 
 
-def _fail(waiters: list[asyncio.Future[None]], error: Exception) -> None:
-    for waiter in waiters:
+def _fail(waiters: _Waiters, error: Exception) -> None:
+    for waiter in chain(*waiters):
         if not waiter.done():
             waiter.set_exception(error)

@@ -7,6 +7,7 @@ and one that cannot be read is ignored with a line in the log.
 """
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Iterator
 from collections.abc import Sequence as Items
 from contextlib import aclosing, asynccontextmanager, contextmanager
@@ -22,6 +23,7 @@ from engine.domain.events import PointsAdded, Recorded, TournamentOpened
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import log
 from engine.log.log import Head
+from engine.process.pace import QueuePace
 from engine.process.turns import Turns, in_turns
 from projections.board.board import Board, folding, give_sums
 from projections.board.competition_sums import CompetitionSums, counting
@@ -34,8 +36,8 @@ from projections.tables import snapshots
 PAST_REQUESTS_MAX: Final = 3
 """Requests about the past that one process works on at once. More would be slower for all, and delay answers about the
 present."""
-PAST_WAITING_MAX: Final = 50
 PAST_WAIT_SECONDS_MAX: Final = 5.0
+"""One that is expected to wait for longer than this, or has waited that long, is refused."""
 SCANNED_EVENTS_MAX: Final = 20_000
 """Events that one page may go through. A rare filter makes a page short or empty, and the next page goes on."""
 LOOKED_BACK_EVENTS_MAX: Final = 5_000
@@ -141,6 +143,7 @@ class Past:
         self._turns = turns or Turns()
         self._slots = asyncio.Semaphore(PAST_REQUESTS_MAX)
         self._waiting = 0
+        self._pace = QueuePace()
 
     # ── Moments ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -475,23 +478,27 @@ class Past:
 
     @asynccontextmanager
     async def _admitted(self) -> AsyncIterator[None]:
-        """Enters when one of PAST_REQUESTS_MAX slots is free. Raises QueueFull if PAST_WAITING_MAX wait already
-        or after PAST_WAIT_SECONDS_MAX, and what `_faults` makes of faults within."""
-        if self._waiting >= PAST_WAITING_MAX:
-            raise QueueFull
+        """Enters when one of PAST_REQUESTS_MAX slots is free. Raises QueueFull if that is expected to take more than
+        PAST_WAIT_SECONDS_MAX at the pace of the last ones, or takes that long, and what `_faults` makes of faults
+        within."""
+        expected = self._waiting * self._pace.seconds_each
+        if expected > PAST_WAIT_SECONDS_MAX:
+            raise QueueFull(expected)
         self._waiting += 1
         try:
             async with asyncio.timeout(PAST_WAIT_SECONDS_MAX):
                 await self._slots.acquire()
         except TimeoutError:
-            raise QueueFull from None
+            raise QueueFull(max(expected, PAST_WAIT_SECONDS_MAX)) from None
         finally:
             self._waiting -= 1
+        began_at = time.monotonic()
         try:
             with _faults():
                 yield
         finally:
             self._slots.release()
+            self._pace.took(time.monotonic() - began_at, PAST_REQUESTS_MAX)
 
 
 def _until_version(

@@ -5,6 +5,7 @@ holds a tournament up is a real lock of a foreign transaction.
 """
 
 import asyncio
+import math
 import random
 import time
 from collections import Counter
@@ -606,10 +607,54 @@ async def test_a_commit_that_was_not_confirmed_is_of_unknown_outcome_and_not_sen
 # ── Bounds, leaving, closing ────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_full_docket_takes_no_more_but_other_tournaments_do(
+async def test_however_many_come_at_once_all_are_taken_and_served_in_their_order(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(docket, "WAITED_SECONDS_MAX", math.inf)  # on a machine of any speed
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        await asyncio.gather(*(submit(desk, arena.tournament_id, arena.points(n)) for n in range(5_000)))
+        assert await amounts_of(desk, arena) == list(range(5_000))
+
+
+async def test_a_block_of_hundreds_is_answered_over_several_rounds_of_the_event_loop(dsn: str) -> None:
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        asked = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in range(200)]
+        most = done = 0
+        while done < len(asked):
+            await asyncio.sleep(0)
+            before, done = done, sum(task.done() for task in asked)
+            most = max(most, done - before)
+        assert most < 100  # they are of one block, or two
+        assert len(await amounts_of(desk, arena)) == 200
+
+
+async def test_who_would_wait_too_long_at_the_pace_of_the_last_blocks_is_refused_until_fewer_wait(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(docket, "BLOCK_REQUESTS_MAX", 1)
+    monkeypatch.setattr(desk_module, "EXPECTED_SECONDS_MAX", 1e-9)
+    async with desk_at(dsn) as desk:
+        arena, other = await open_arena(desk.database), await open_arena(desk.database)
+        taken = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in range(10)]
+        await taken[2]  # the pace of two blocks is known, and others wait
+        with pytest.raises(QueueFull) as refused:
+            await submit(desk, arena.tournament_id, arena.points(99))
+        assert refused.value.expected_seconds > 1e-9
+        await submit(desk, other.tournament_id, other.points())
+        await asyncio.gather(*taken)
+        await submit(desk, arena.tournament_id, arena.points(10))
+        assert await amounts_of(desk, arena) == list(range(11))
+
+
+async def test_a_tournament_that_is_held_up_refuses_beyond_a_block_and_serves_what_one_block_takes(
     dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desk_module, "DOCKET_WAITING_MAX", 3)
+    """Those who have waited too long are refused unjudged while others wait behind them; they are not in the log."""
+    monkeypatch.setattr(docket, "BLOCK_REQUESTS_MAX", 2)
+    monkeypatch.setattr(docket, "WAITED_SECONDS_MAX", 0.0)
+    monkeypatch.setattr(desk_module, "EXPECTED_SECONDS_MAX", 0.0)
     async with desk_at(dsn) as desk:
         arena, other = await open_arena(desk.database), await open_arena(desk.database)
         async with holding(dsn, HOLD_HEAD, arena.tournament_id):
@@ -617,27 +662,40 @@ async def test_a_full_docket_takes_no_more_but_other_tournaments_do(
             await until(lambda: waiting_for_locks(owner, "append_block"))
             taken += [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in (1, 2, 3)]
             await until(lambda: len(desk._under_way) == 4)
-            for _ in range(3):
-                with pytest.raises(QueueFull):
-                    await submit(desk, arena.tournament_id, arena.points(99))
+            with pytest.raises(QueueFull):
+                await submit(desk, arena.tournament_id, arena.points(99))
             await submit(desk, other.tournament_id, other.points())
-        await asyncio.gather(*taken)
-        assert await amounts_of(desk, arena) == [0, 1, 2, 3]
+        outcomes = [type(outcome) for outcome in await asyncio.gather(*taken, return_exceptions=True)]
+        assert outcomes == [Receipt, Receipt, Receipt, Receipt]
+        async with holding(dsn, HOLD_HEAD, arena.tournament_id):
+            taken = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(4)))]
+            await until(lambda: waiting_for_locks(owner, "append_block"))
+            monkeypatch.setattr(desk_module, "EXPECTED_SECONDS_MAX", math.inf)
+            taken += [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in range(5, 10)]
+            await until(lambda: len(desk._under_way) == 6)
+        outcomes = [type(outcome) for outcome in await asyncio.gather(*taken, return_exceptions=True)]
+        assert outcomes == [Receipt, QueueFull, QueueFull, Receipt, Receipt, Receipt]
+        assert await amounts_of(desk, arena) == [0, 1, 2, 3, 4, 7, 8, 9]
 
 
-async def test_a_full_desk_takes_no_more_and_keeps_nothing_of_what_it_turned_away(
+async def test_what_waits_is_bounded_in_bytes_and_nothing_is_kept_of_what_was_turned_away(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desk_module, "COMMANDS_MAX", 2)
+    monkeypatch.setattr(desk_module, "WAITING_BYTES_MAX", 10)
     async with desk_at(dsn) as desk:
         arena, other = await open_arena(desk.database), await open_arena(desk.database)
-        async with holding(dsn, HOLD_HEAD, arena.tournament_id):
-            taken = [asyncio.create_task(submit(desk, arena.tournament_id, arena.points(n))) for n in (1, 2)]
-            await until(lambda: len(desk._under_way) == 2)
-            with pytest.raises(QueueFull):
-                await submit(desk, other.tournament_id, other.points())
-        await asyncio.gather(*taken)
-        await submit(desk, arena.tournament_id, arena.points(3))
+        async with desk.live_pool.pinned(arena.tournament_id) as live, desk.live_pool.pinned(other.tournament_id) as of:
+
+            async def ask(n: int) -> Receipt:
+                return await desk.submit(live, arena.points(n), actor=OPERATOR, size_bytes=5)
+
+            async with holding(dsn, HOLD_HEAD, arena.tournament_id):
+                taken = [asyncio.create_task(ask(n)) for n in (1, 2)]
+                await until(lambda: len(desk._under_way) == 2)
+                with pytest.raises(QueueFull):
+                    await desk.submit(of, other.points(), actor=OPERATOR, size_bytes=1)
+            await asyncio.gather(*taken)
+            await ask(3)
         assert await amounts_of(desk, arena) == [1, 2, 3]
         await until(lambda: not desk._working)
 

@@ -102,8 +102,8 @@ async def amounts(desk: Desk, arena: Arena) -> list[int]:
 
 def waiting_at(desk: Desk, arena: Arena) -> int:
     """How many commands wait for the next block of the tournament."""
-    docket = desk._dockets.get(arena.tournament_id)
-    return 0 if docket is None else docket.waiting
+    docket = desk.busy.get(arena.tournament_id)
+    return 0 if docket is None else len(docket._waiting)
 
 
 @asynccontextmanager

@@ -351,7 +351,7 @@ async def test_the_ranking_of_another_tournament_and_the_unity_of_another_rankin
 async def test_too_many_at_once_are_503_and_what_is_current_is_not_among_them(
     service: Service, season: Season, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(past, "PAST_WAITING_MAX", 0)
+    monkeypatch.setattr(past, "PAST_WAIT_SECONDS_MAX", -1.0)
     head = json.loads((await season.client.get(f"{season.path}/standings.json")).body)["ranking"]["sequence"]
     for query in (f"standings.json?at_sequence={head}", "history.json", f"explain.json?competitor={season.ids[0]}"):
         answer = await season.client.get(f"{season.path}/{query}")

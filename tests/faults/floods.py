@@ -10,9 +10,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from api.desk.desk import DOCKET_WAITING_MAX, SUBMIT_SECONDS_MAX
+from api.desk.desk import SUBMIT_SECONDS_MAX
 from api.http import auth
-from api.http.front import REQUESTS_MAX
 from benchmarks.load import Load, loaded
 from benchmarks.machine import rss_bytes
 from benchmarks.traffic import REQUESTS, adds, get, store
@@ -23,10 +22,10 @@ from tests.faults.stage import Stage
 from tests.faults.table import CannotBeMade, Trial, case
 
 USUAL_CONNECTIONS: Final = 64
-WAITING_CONNECTIONS: Final = DOCKET_WAITING_MAX * 3 // 4
-"""Not more than may wait for one tournament: nothing is refused."""
-FLOOD_CONNECTIONS: Final = REQUESTS_MAX + 500
-"""More than one service takes up at once, and more than may wait for one tournament."""
+WAITING_CONNECTIONS: Final = 1_500
+"""So few that nothing is refused, however slow the database is here."""
+FLOOD_CONNECTIONS: Final = 5_500
+"""So many that a slow database cannot serve them in time."""
 SLOW_SECONDS: Final = 0.15
 GOODPUT_LEAST: Final = 0.8
 _ADDS: Final = "SELECT count(*) AS n FROM event WHERE tournament_id = $1 AND kind = 'PointsAdded'"
@@ -47,6 +46,8 @@ async def statuses(stage: Stage) -> Counter[str]:
     for name, value in (await stage.figures(0)).items():
         if counted := re.fullmatch(r'tallybook_request_seconds_count{.*status="(\d+)".*}', name):
             found[counted[1]] += round(value)
+        if name == "tallybook_turned_away_total":
+            found["503"] += round(value)
     return found
 
 

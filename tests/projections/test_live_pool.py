@@ -15,12 +15,13 @@ from prometheus_client import REGISTRY
 
 from api.interface.rankings import RankingQuestion
 from engine.database.pool import Database, open_database
-from engine.domain.errors import DatabaseUnavailable, HistoryReplaced, ShuttingDown, TournamentStopped
+from engine.domain.errors import DatabaseUnavailable, HistoryReplaced, QueueFull, ShuttingDown, TournamentStopped
 from engine.domain.events import PointsAdded, Recorded
 from engine.domain.terms import Sequence, TournamentId
 from engine.log.log import Head
 from engine.process import telemetry
 from engine.process.telemetry import FORKED, LIVES_LOADED, LIVES_LOADING, LOADED_ROWS
+from engine.process.turns import WOKEN_AT_ONCE
 from projections.live import pool as pool_module
 from projections.live import tournament as live_module
 from projections.live.pool import LivePool, open_live_pool
@@ -48,7 +49,7 @@ async def add(connection: asyncpg.Connection, arena: Arena, amount: int) -> None
     await record(connection, arena.tournament_id, points)
 
 
-def waiting_in(pool: LivePool) -> dict[LiveTournament, list[asyncio.Future[None]]]:
+def waiting_in(pool: LivePool) -> dict[LiveTournament, tuple[list[asyncio.Future[None]], list[asyncio.Future[None]]]]:
     """Who waits for the next query, whichever node it is of."""
     return {live: waiters for node in pool._nodes.values() for live, waiters in node.waiting.items()}
 
@@ -102,9 +103,44 @@ async def test_readers_who_come_while_a_query_is_under_way_share_the_next(
             first = asyncio.ensure_future(pool.make_current(live))
             await until(lambda: waiting_for_locks(owner, "FROM block"))
             later = [asyncio.ensure_future(pool.make_current(live)) for _ in range(50)]
-            await until(lambda: len(waiting_in(pool).get(live, ())) == 50)
+            await until(lambda: len(waiting_in(pool).get(live, ([], []))[0]) == 50)
         await asyncio.gather(first, *later)
         assert barriers() - before == 2
+
+
+async def test_hundreds_of_reads_of_one_tournament_go_on_in_their_order_and_hold_up_nobody_else(
+    database: Database,
+) -> None:
+    async with open_live_pool(database) as pool, AsyncExitStack() as pins:
+        arenas = [await open_arena(database) for _ in range(2)]
+        hot, calm = [await pins.enter_async_context(pool.pinned(arena.tournament_id)) for arena in arenas]
+        went_on: list[str] = []
+
+        async def read(name: str, live: LiveTournament, *, is_read: bool) -> None:
+            await pool.make_current(live, is_read=is_read)
+            went_on.append(name)
+
+        names = [str(n) for n in range(300)]
+        await asyncio.gather(
+            *(read(name, hot, is_read=True) for name in names),
+            read("calm", calm, is_read=True),
+            read("what appends to it", hot, is_read=False),
+        )
+        assert [name for name in went_on if name in names] == names
+        assert went_on.index("calm") <= WOKEN_AT_ONCE + 1
+        assert went_on.index("what appends to it") <= WOKEN_AT_ONCE + 1
+
+
+async def test_a_read_that_has_waited_too_long_for_its_turn_is_refused_and_the_next_one_is_not(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_module, "WAITED_SECONDS_MAX", -1.0)
+    arena = await open_arena(database)
+    async with open_live_pool(database) as pool, pool.pinned(arena.tournament_id) as live:
+        reads = [pool.make_current(live, is_read=True) for _ in range(WOKEN_AT_ONCE + 1)]
+        outcomes = await asyncio.gather(*reads, pool.make_current(live), return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [QueueFull] * (WOKEN_AT_ONCE + 1) + [type(None)]
+        await pool.make_current(live, is_read=True)
 
 
 async def test_a_read_that_comes_while_a_query_is_answered_is_not_answered_by_it(

@@ -344,30 +344,48 @@ async def test_a_slice_is_bounded_in_events_and_in_bytes_and_never_empty(
 # ── Limits ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_only_so_many_work_at_once_and_only_so_many_wait(
+async def test_only_so_many_work_at_once_and_however_many_may_wait(
     database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(past_module, "PAST_REQUESTS_MAX", 2)
-    monkeypatch.setattr(past_module, "PAST_WAITING_MAX", 3)
-    past, working, go_on = Past(database), 0, asyncio.Event()
+    past, working, most, go_on = Past(database), 0, 0, asyncio.Event()
 
     async def work() -> None:
-        nonlocal working
+        nonlocal working, most
         async with past._admitted():
             working += 1
+            most = max(most, working)
             await go_on.wait()
+            working -= 1
 
     async with asyncio.TaskGroup() as tasks:
-        for _ in range(5):
+        for _ in range(100):
             tasks.create_task(work())
-        await until(lambda: (working, past._waiting) == (2, 3))
-        with pytest.raises(QueueFull):
-            await past.at(arena.tournament_id, arena.ranking_id, AtSequence(Sequence(1)), Sequence(1))
-        assert working == 2
+        await until(lambda: (working, past._waiting) == (2, 98))
         go_on.set()
-    assert working == 5
+    assert (working, most) == (0, 2)
     head = await head_of(database, arena)
     assert (await past.at(arena.tournament_id, arena.ranking_id, AtSequence(head), head)).sequence == head
+
+
+async def test_who_would_wait_too_long_at_the_pace_of_the_last_ones_is_refused(
+    database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(past_module, "PAST_REQUESTS_MAX", 1)
+    past, head = Past(database), await head_of(database, arena)
+
+    async def ask() -> Sequence:
+        return (await past.at(arena.tournament_id, arena.ranking_id, AtSequence(head), head)).sequence
+
+    await ask()  # now a pace is known
+    async with past._admitted():
+        waiting = asyncio.create_task(ask())
+        await until(lambda: past._waiting == 1)
+        with monkeypatch.context() as impatient:
+            impatient.setattr(past_module, "PAST_WAIT_SECONDS_MAX", 0.0)
+            with pytest.raises(QueueFull):
+                await ask()
+    assert await waiting == await ask() == head
 
 
 async def test_nobody_waits_for_ever(database: Database, arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,64 @@
+"""Accepts connections: in each turn of the event loop as many as wait, up to a bound.
+
+libuv accepts one in each turn. While thousands connect, a turn takes long, so those that wait would fill the queue of
+the system; it drops what comes then, and the client's system tries again after one second, two, four.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from socket import socket
+from typing import Final
+
+import structlog
+
+from api.http.settings import UNACCEPTED_MAX
+from engine.process.background import background
+
+ACCEPTED_AT_ONCE_MAX: Final = 128
+"""Connections that are accepted in one turn; to make one takes some 0.1 ms."""
+ACCEPT_AGAIN_SECONDS: Final = 0.1
+"""So long nothing is accepted after the system has refused to, for lack of descriptors or memory."""
+
+_logger = structlog.get_logger()
+
+
+@asynccontextmanager
+async def accepting(listener: socket, make: Callable[[], asyncio.Protocol]) -> AsyncIterator[None]:
+    """Has `make` make the protocol of each connection that comes to a bound socket. The socket is closed at the end;
+    the connections are not."""
+    loop = asyncio.get_running_loop()
+    listener.listen(UNACCEPTED_MAX)
+    listener.setblocking(False)
+    async with background() as tasks:
+
+        async def open_one(accepted: socket) -> None:
+            try:
+                await loop.connect_accepted_socket(make, accepted)
+            except OSError:
+                accepted.close()  # the client has gone already
+
+        def accept() -> None:
+            for _ in range(ACCEPTED_AT_ONCE_MAX):
+                try:
+                    accepted, _ = listener.accept()
+                except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                    return
+                except OSError as error:
+                    _logger.warning("accepting_paused", error=repr(error))
+                    loop.remove_reader(listener)
+                    loop.call_later(ACCEPT_AGAIN_SECONDS, begin)
+                    return
+                accepted.setblocking(False)
+                tasks.create_task(open_one(accepted))
+
+        def begin() -> None:
+            if listener.fileno() != -1:
+                loop.add_reader(listener, accept)
+
+        begin()
+        try:
+            yield
+        finally:
+            loop.remove_reader(listener)
+            listener.close()

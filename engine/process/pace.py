@@ -1,0 +1,31 @@
+"""How fast a queue moves: what a newcomer has to reckon with."""
+
+from collections import deque
+from statistics import median
+from typing import Final
+
+EXPECTED_SECONDS_MAX: Final = 2.0
+"""A request is taken if it is expected to wait no longer than this for its turn."""
+WAITED_SECONDS_MAX: Final = 3.0
+"""One that has waited longer when its turn comes is refused, if many wait behind it."""
+PACE_SAMPLES: Final = 9
+"""One halt among so many changes no median, and after five slower ones the pace is theirs."""
+
+
+class QueuePace:
+    """`seconds_each`: how long each of those that wait takes, by the last looks at it; 0 if nothing is known."""
+
+    def __init__(self) -> None:
+        self.seconds_each = 0.0
+        self._last: deque[float] = deque(maxlen=PACE_SAMPLES)
+
+    def took(self, seconds: float, count: int = 1) -> None:
+        """So many of them took so long together."""
+        self._last.append(seconds / count)
+        self.seconds_each = median(self._last)
+
+    def forget(self) -> None:
+        """The queue is not what it was: nothing is known any more."""
+        if self._last:
+            self._last.clear()
+            self.seconds_each = 0.0
