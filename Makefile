@@ -49,8 +49,8 @@ million: $(VENV)/.installed
 bench: $(VENV)/.installed .venv-bench/.installed
 	.venv-bench/bin/python -m benchmarks.bench $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
-# Writes what is made from the code: docs/PATHS.md, the examples of the page at /docs, which it runs in a shell with curl,
-# the manual page, and the list of what the wheel holds and runs with.
+# Writes what is made from the code: docs/PATHS.md, the tables of docs/LIMITS.md, the examples of the page at /docs, which
+# it runs in a shell with curl, the manual page, and the list of what the wheel holds and runs with.
 docs: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.api.documented
 	$(BIN)/python -m tests.wheel.manual

@@ -1,5 +1,5 @@
-"""docs/PATHS.md, the table of all operations, made from their declarations, and the examples that a running service
-shows. `make docs` writes both."""
+"""docs/PATHS.md, the table of all operations, made from their declarations; the tables of docs/LIMITS.md; and the
+examples that a running service shows. `make docs` writes all of them."""
 
 import asyncio
 from pathlib import Path
@@ -10,7 +10,7 @@ from api.interface.declarations import Issue, Operation, Stream, Write, method_o
 from api.interface.fields import Fields
 from api.interface.operations import OPERATIONS, STREAMS
 from api.interface.public import PUBLIC_READS, PublicRead
-from tests.api import examples
+from tests.api import examples, limits
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "PATHS.md"
 _HEAD: Final = "| request | what it does | takes |\n|---|---|---|\n"
@@ -67,6 +67,7 @@ def _row(declared: Operation | Stream | Issue) -> str:
 
 def main() -> None:
     PAGE.write_text(page(), encoding="utf-8")
+    limits.write()
     asyncio.run(examples.record())
 
 

@@ -19,9 +19,7 @@ from aiohttp.streams import StreamReader
 from prometheus_client import REGISTRY
 from yarl import URL
 
-from api.http import body, connections, outgoing, settings
-from engine.domain import terms
-from projections.past import explanation
+from api.http import body, connections
 from tests.api.service import FORM, Client, Service, sent_raw, serve
 
 SOON: Final = 0.3
@@ -419,32 +417,3 @@ async def test_where_all_have_asked_there_is_no_room(dsn: str) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while await sent_raw(small, GET) is None:
                 pass
-
-
-# ── What the seconds are ────────────────────────────────────────────────────────────────────────────────
-
-
-def test_the_limits_are_those_that_operators_read(
-    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    monkeypatch.undo()
-    text = (request.config.rootpath / "docs" / "LIMITS.md").read_text(encoding="utf-8")
-    for said in (
-        f"| a request's head, from its first byte | {connections.HEAD_SECONDS_MAX:.0f} s |",
-        f"| a request's body | {body.BODY_SECONDS_MAX:.0f} s |",
-        f"| a client reading its answer | {connections.UNREAD_SECONDS_MAX:.0f} s, and for a long answer "
-        f"a second more for each {connections.READ_BYTES_PER_SECOND_MIN >> 10} KiB |",
-        f"| connections of a process | {settings.CLIENT_CONNECTIONS_MAX:,} connections, or",
-        f"| connections that wait for a process to accept them | {settings.UNACCEPTED_MAX:,}, and",
-        f"| {connections.HEADERS_MAX} headers of {connections.HEADER_BYTES_MAX:,} bytes each |",
-        f"| the address | {connections.TARGET_BYTES_MAX:,} bytes |",
-        f"| bytes that a process holds because clients have not read them | {outgoing.UNSENT_BYTES_MAX >> 20} MiB |",
-        f"| waiting for room in these bytes | {outgoing.ROOM_SECONDS_MAX:.0f} s | 503 for a list;",
-        f"| overtakings on a page of an explanation | {explanation.OVERTAKINGS_MAX:,} |",
-        f"| competitors of a tournament | {terms.COMPETITORS_MAX:,} |",
-        f"| competitions of a tournament | {terms.COMPETITIONS_MAX:,} |",
-        f"| rankings of a tournament | {terms.RANKINGS_MAX:,} |",
-        f"| competitors of a ranking | {terms.ENROLLED_MAX:,} |",
-        f"| unities of a ranking | {terms.UNITIES_MAX} |",
-    ):
-        assert said in text

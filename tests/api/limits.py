@@ -1,0 +1,299 @@
+"""The tables of docs/LIMITS.md, made from the constants that enforce the limits. `make docs` writes them."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from api.desk import desk, docket
+from api.http import body, compression, connections, forms, outgoing, sessions, settings, throttle
+from api.interface import competitor_standings, form, public_view, questions, standings, voiding, windows
+from api.service import app
+from api.stream import followers, listeners, pace, tickets
+from api.webhooks import addresses, deliverer, webhooks
+from engine.domain import terms
+from engine.log import log
+from engine.process import pace as waiting_pace
+from projections.board import classified_lines
+from projections.live import cache, orders, selections
+from projections.past import explanation, past
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "LIMITS.md"
+_HEAD: Final = "| what | at most | then |\n|---|---|---|\n"
+
+Row = tuple[str, str, str]
+"""What is limited, to what, and what happens beyond that."""
+
+
+def tables() -> dict[str, tuple[Row, ...]]:
+    """The rows of each table, by the heading that it stands under."""
+    assert terms.PARTICIPANTS_MAX == terms.DELTAS_MAX  # they share a row
+    closed = "connection closed"
+    return {
+        "Time": (
+            ("a request's head, from its first byte", _seconds(connections.HEAD_SECONDS_MAX), f"408, {closed}"),
+            ("a request's body", _seconds(body.BODY_SECONDS_MAX), f"408, {closed}"),
+            (
+                "a client reading its answer",
+                f"{_seconds(connections.UNREAD_SECONDS_MAX)}, and for a long answer a second more for each "
+                f"{_bytes(connections.READ_BYTES_PER_SECOND_MIN)}",
+                closed,
+            ),
+            ("a connection without a request", _seconds(app.KEEPALIVE_SECONDS), closed),
+            (
+                "a write",
+                _seconds(desk.SUBMIT_SECONDS_MAX + desk.COMMAND_WATCH_SECONDS),
+                "see [RELIABILITY](RELIABILITY.md#the-contract)",
+            ),
+            ("a read", "20 s", "see there"),
+        ),
+        "Requests": (
+            (
+                "headers of a request",
+                f"{connections.HEADERS_MAX} headers of {connections.HEADER_BYTES_MAX:,} bytes each",
+                f"431, {closed}",
+            ),
+            ("the address", f"{connections.TARGET_BYTES_MAX:,} bytes", f"414, {closed}"),
+            ("a body", _bytes(forms.BODY_BYTES_MAX), f"413, {closed}"),
+            ("fields of a form or of JSON", f"{forms.FORM_FIELDS_MAX:,}", f"400, {closed}"),
+            ("announced bytes of bodies under way in a process", _bytes(body.AWAITED_BYTES_MAX), "503"),
+            ("participants or deltas that one request names", f"{terms.DELTAS_MAX:,}", "422"),
+            ("competitors or competitions that one request creates", f"{terms.ITEMS_MAX:,}", "422"),
+            (
+                f"answers above {_bytes(compression.AT_ONCE_BYTES_MAX)} being compressed in a process, not streamed",
+                f"{compression.COMPRESSING_MAX}",
+                "further ones are sent uncompressed",
+            ),
+        ),
+        "Waiting": (
+            (
+                "expected wait of a change, for those of its tournament",
+                _seconds(waiting_pace.EXPECTED_SECONDS_MAX),
+                "503",
+            ),
+            (
+                "expected wait of a read, for those of its tournament",
+                _seconds(waiting_pace.EXPECTED_SECONDS_MAX),
+                "503",
+            ),
+            (
+                f"actual wait, if more than {docket.BLOCK_REQUESTS_MAX} changes of its tournament, or any further reads, "
+                "wait behind it",
+                _seconds(waiting_pace.WAITED_SECONDS_MAX),
+                "503, unjudged",
+            ),
+            (
+                "expected or actual wait of a question about the past",
+                _seconds(past.PAST_WAIT_SECONDS_MAX),
+                "503",
+            ),
+            ("bodies of the changes that wait in a process, together", _bytes(desk.WAITING_BYTES_MAX), "503"),
+        ),
+        "Connections": (
+            (
+                "connections of a process",
+                f"{settings.CLIENT_CONNECTIONS_MAX:,}, or its open files less 128, if that is less",
+                "a connection that has asked nothing gives way; if all have asked, the new one is closed",
+            ),
+            (
+                "connections that wait for a process to accept them",
+                f"{settings.UNACCEPTED_MAX:,}, and `net.core.somaxconn`",
+                "the client's system tries again, first after a second",
+            ),
+            (
+                "failed authentications of an address",
+                f"{settings.FAILURES_AT_ONCE_MAX} at once, then {throttle.FAILURES_PER_SECOND_MAX:g} a second",
+                "429. Clients that were let in before do not notice",
+            ),
+            ("requests of a token; of an address without a token", "`serve --requests-per-second N` each", "429"),
+        ),
+        "Tournaments": (
+            ("competitors of a tournament", f"{terms.COMPETITORS_MAX:,}", "422"),
+            ("competitions of a tournament", f"{terms.COMPETITIONS_MAX:,}", "422"),
+            ("rankings of a tournament", f"{terms.RANKINGS_MAX:,}", "422"),
+            ("competitors of a ranking", f"{terms.ENROLLED_MAX:,}", "422"),
+            ("unities of a ranking", f"{terms.UNITIES_MAX}", "422"),
+            (
+                "criteria of a classification; competitions that `best` counts",
+                f"{terms.CRITERIA_MAX}; {terms.BEST_MAX:,}",
+                "422",
+            ),
+            (
+                "sums of competitions examined for one classification; a preview makes two",
+                f"{classified_lines.CLASSIFIED_SUMS_MAX:,}",
+                "503",
+            ),
+            (
+                "lines of one public answer",
+                f"{windows.WINDOW_LINES_MAX:,}, and the pages of history and explanations",
+                "400",
+            ),
+            (
+                "memory of a process for public views of frozen tournaments",
+                f"{_bytes(public_view.FROZEN_BYTES_MAX)}, estimated; the last one asked for stays",
+                "the least recently asked for is made again on demand, from a snapshot and the log",
+            ),
+        ),
+        "Long answers": (
+            ("competitors with the tag of a sub-table", f"{questions.SUB_TABLE_COMPETITORS_MAX:,}", "422"),
+            ("recent results of each competitor", f"{form.LAST_MAX}", "400"),
+            ("sums of competitions examined for recent results", f"{form.FORM_SUMS_MAX:,}", "422"),
+            (
+                "overtakings on a page of an explanation",
+                f"{explanation.OVERTAKINGS_MAX:,}",
+                "the page ends, with `next` as always",
+            ),
+            (
+                "overtakings in a step with competitors whose totals stay",
+                f"{explanation.OVERTAKINGS_MAX:,}",
+                "the nearest are told, and how many are left out",
+            ),
+            (
+                "lines of a ranking or unity whose JSON is shared by its answers",
+                f"{standings.MADE_LINES_MAX:,}",
+                "each answer makes its own",
+            ),
+            (
+                "rendered competitors that a process keeps of one tournament",
+                _bytes(cache.PIECES_BYTES_MAX),
+                "the others are rendered on demand",
+            ),
+            (
+                "bytes that a process holds because clients have not read them",
+                _bytes(outgoing.UNSENT_BYTES_MAX),
+                "the connection unread for longest is closed",
+            ),
+            (
+                "waiting for room in these bytes",
+                _seconds(outgoing.ROOM_SECONDS_MAX),
+                "503 for a list; 500 for the long answer to a change, because the change has been made",
+            ),
+        ),
+        "Windows, filters and previews": (
+            ("lines of a window, ids that it names", f"{windows.WINDOW_LINES_MAX:,}", "400"),
+            (
+                "lines of a competitor's standings on one page",
+                f"{competitor_standings.COMPETITOR_LINES_MAX}",
+                "the page ends, with `next`",
+            ),
+            ("lines that a preview compares", f"{voiding.PREVIEW_LINES_MAX:,}", "422"),
+            (
+                "orders of unities kept of one tournament",
+                f"{orders.ORDERS_MAX:,}, or {_bytes(orders.ORDERS_BYTES_MAX)}",
+                "the least recently used is dropped; one takes some 9 bytes a competitor",
+            ),
+            (
+                "filtered lists kept of one tournament",
+                f"{selections.SELECTIONS_MAX}, or {_bytes(selections.SELECTIONS_BYTES_MAX)}",
+                "the least recently used is dropped",
+            ),
+            (
+                "windows kept as they are, until something changes",
+                _bytes(cache.WINDOWS_BYTES_MAX),
+                "the others are made on demand",
+            ),
+        ),
+        "Streams": (
+            (
+                "streams of a process",
+                f"{followers.LISTENERS_SHARE:.0%} of its connections",
+                "503; the others are left to requests",
+            ),
+            (
+                "streams of one tournament in a process",
+                f"{followers.LISTENERS_OF_TOURNAMENT_MAX:,}, and as many of the public",
+                "503",
+            ),
+            (
+                "public streams of a process",
+                f"{followers.VISITORS_SHARE:.0%} of its streams",
+                "503; boards then look every few seconds",
+            ),
+            (
+                "public streams of one address in a process",
+                f"{followers.LISTENERS_OF_VISITOR_MAX}",
+                "the same. Behind a proxy, say `--proxies`, or all share its address",
+            ),
+            (
+                "events of one tournament in the ring",
+                f"{followers.RING_EVENTS_MAX:,}, {_bytes(followers.RING_BYTES_MAX)}",
+                "older ones are read from the log",
+            ),
+            (
+                "rings of all tournaments of a process",
+                _bytes(followers.RINGS_BYTES_MAX),
+                "the same, where the next event comes",
+            ),
+            (
+                "a chunk for a listener",
+                f"{log.SLICE_EVENTS_MAX:,} events of {_bytes(log.SLICE_BYTES_MAX)}; one that is behind "
+                f"fetches {followers.READ_EVENTS_MAX} of {_bytes(followers.READ_BYTES_MAX)}; or one larger event",
+                "the next chunk",
+            ),
+            (
+                "bytes of a stream that the system holds for a client",
+                f"{_bytes(listeners.UNSENT_BYTES_OF_SYSTEM_MAX)}, which Linux doubles",
+                "the process holds one more chunk, which counts as unread",
+            ),
+            ("a client that does not read", _seconds(connections.UNREAD_SECONDS_MAX), "its stream is closed"),
+            ("connections of a process that read logs for listeners", f"{followers.LOG_READERS_MAX}", "others wait"),
+            ("unused tickets of a tournament", f"{tickets.TICKETS_MAX:,}", "503"),
+            ("life of a ticket", _seconds(tickets.TICKET_SECONDS), "401"),
+            ("life of a [session](CONSOLE.md#sessions)", f"{sessions.SESSION_HOURS} hours", "sign in again"),
+            ("sessions of a token", f"{sessions.SESSIONS_MAX}", "the oldest ends"),
+            ("pause between two events with `speed`", _seconds(pace.PAUSE_SECONDS_MAX), "the next one comes"),
+        ),
+        "Webhooks": (
+            ("webhooks of a database", f"{webhooks.WEBHOOKS_MAX:,}", "refused"),
+            ("the address of a webhook", f"{addresses.URL_CHARACTERS_MAX:,} characters", "refused"),
+            (
+                "an answer",
+                f"{_seconds(deliverer.ANSWER_SECONDS_MAX)}, of which {_seconds(deliverer.CONNECTING_SECONDS_MAX)} for "
+                "the connection",
+                "a failure",
+            ),
+            (
+                "attempts to send an event",
+                f"{len(deliverer.PAUSES_SECONDS) + 1}, after pauses of "
+                f"{', '.join(map(_pause, deliverer.PAUSES_SECONDS))}",
+                "parked, until `webhook resume`",
+            ),
+            ("requests under way", f"1 for each webhook, {deliverer.DELIVERED_AT_ONCE_MAX} in all", "others wait"),
+            (
+                "a webhook at a time",
+                f"{_seconds(deliverer.SERVED_SECONDS_MAX)}, {deliverer.SERVED_EVENTS_MAX} events, "
+                f"{_bytes(deliverer.SERVED_BYTES_MAX)} of their bodies; or one larger event",
+                "others come first",
+            ),
+            ("life of a replaced secret", f"{webhooks.OLD_SECRET_HOURS} h", "it no longer signs"),
+        ),
+    }
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:g} s"
+
+
+def _bytes(count: int) -> str:
+    return f"{count >> 20} MiB" if count % (1 << 20) == 0 else f"{count >> 10} KiB"
+
+
+def _pause(seconds: int) -> str:
+    units = ((3_600, "h"), (60, "min"), (1, "s"))
+    return next(f"{seconds // size} {unit}" for size, unit in units if seconds % size == 0)
+
+
+def written(text: str) -> str:
+    """The page, with its tables as they are to be. Raises LookupError if a heading has no table in it."""
+    for heading, rows in tables().items():
+        table = _HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+        beginning = rf"^## {re.escape(heading)}\n(?:(?!## ).*\n)*?"
+        found = re.search(rf"{beginning}({re.escape(_HEAD)}(?:\|.*\n)*)", text, re.MULTILINE)
+        if found is None:
+            raise LookupError(heading)
+        text = text[: found.start(1)] + table + text[found.end(1) :]
+    return text
+
+
+def write() -> None:
+    """Writes the tables into the page."""
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
