@@ -139,9 +139,9 @@ async def open_tournaments(connection: asyncpg.Connection, name: str, count: int
 
 
 async def _open(connection: asyncpg.Connection, slug: str, field: Field) -> Tournament:
-    ids = iter(await log.next_ids(connection, 2 + field.unities + field.competitors + field.competitions))
+    ids = iter(await log.next_ids(connection, 1 + field.unities + field.competitors + field.competitions))
     tournament = Tournament(
-        tournament_id=TournamentId(next(ids)),
+        tournament_id=log.new_tournament_id(),
         slug=slug,
         ranking_id=RankingId(next(ids)),
         unity_ids=tuple(UnityId(next(ids)) for _ in range(field.unities)),

@@ -4,7 +4,7 @@
 -- distributed by it; the registry of tournaments is the one exception.
 
 CREATE SEQUENCE resource_id AS bigint;
-COMMENT ON SEQUENCE resource_id IS 'Ids of tournaments and of everything in them: unique in the service, never meant to be ordered.';
+COMMENT ON SEQUENCE resource_id IS 'Ids of everything in tournaments: promised to be unique within each, never meant to be ordered.';
 
 CREATE TABLE tournament (
     tournament_id bigint PRIMARY KEY CHECK (tournament_id > 0),

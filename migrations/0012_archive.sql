@@ -3,13 +3,6 @@
 -- Oldest code that runs on it: 0004
 -- Adds a function that only the owner may call. Running code goes on.
 
--- Ids are unique in a database, and a tournament keeps its ids when it moves. So that they seldom meet those of another
--- database, each new one begins to count somewhere else: at a multiple of 2^20 below 2^52, which every program that
--- reads numbers as doubles still reads exactly.
-SELECT setval('resource_id', (1 + floor(random() * ((1::bigint << 32) - 1)))::bigint << 20, false)
-FROM resource_id
-WHERE NOT is_called;
-
 -- A block says by which version of the rules its events were judged (engine/domain/rejudging.py), so that rules which
 -- become stricter hold for later blocks only. Code that judges by version 1 leaves it to the default.
 ALTER TABLE block ADD COLUMN rules smallint NOT NULL DEFAULT 1;

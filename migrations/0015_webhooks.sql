@@ -4,6 +4,8 @@
 -- Oldest code that runs on it: 0004
 -- Adds only. Running code goes on; it tells nobody.
 
+CREATE SEQUENCE webhook_id AS bigint;
+
 CREATE TABLE webhook (
     tournament_id    bigint NOT NULL,
     webhook_id       bigint NOT NULL,
@@ -35,4 +37,5 @@ COMMENT ON COLUMN webhook.digest IS 'The digest of the block of that event.';
 COMMENT ON COLUMN webhook.failures IS 'How often the next event was sent in vain.';
 COMMENT ON COLUMN webhook.due_at IS 'When it is sent next, at the earliest.';
 
+GRANT USAGE ON SEQUENCE webhook_id TO tallybook_service;
 GRANT SELECT, INSERT, UPDATE, DELETE ON webhook TO tallybook_service;

@@ -33,7 +33,7 @@ from engine.database.migrator import migrate, migrate_and_distribute
 from engine.database.pool import DATABASE_TROUBLE, Database, open_database
 from engine.domain.terms import OPERATOR, TournamentId
 from tests.restoring import database_of, role_settings
-from tests.tournaments import COUNT_FROM_ONE, open_new_tournament
+from tests.tournaments import open_new_tournament
 
 # A busy machine is no failure: the timeout of a test bounds its time, not a deadline for each example.
 settings.register_profile("unhurried", deadline=None, max_examples=25)
@@ -194,9 +194,6 @@ class DistributedAdministrator(Administrator):
         await self.join(name)
         async with self._one_by_one_of_all():
             await migrate_and_distribute(dsn, shards=_SHARDS)
-        session = await asyncpg.connect(dsn)
-        await session.execute(COUNT_FROM_ONE)
-        await session.close()
         await self.seal(name)
 
     @asynccontextmanager
@@ -263,7 +260,6 @@ def administrator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Administ
                 await migrate(_with_database(cluster.dsn, EMPTY))
                 # PostgreSQL keeps a file of what each new session reads of the catalog; now the copies have it, too.
                 session = await asyncpg.connect(_with_database(cluster.dsn, EMPTY))
-                await session.execute(COUNT_FROM_ONE)
                 await session.close()
                 in_memory = data_dir.is_relative_to(_IN_MEMORY)
                 ready.set_result(Administrator(cluster.dsn, sessions, in_memory=in_memory))

@@ -1,27 +1,23 @@
 """Tournaments to test with."""
 
 from itertools import count
-from typing import Final
 
 from engine.database.pool import Database
 from engine.domain.terms import ActorId, TournamentId
 from engine.log import log
 
-COUNT_FROM_ONE: Final = "SELECT setval('tallybook.resource_id', 1, false)"
-"""A new database begins to count at a random number, and a test that failed should fail in the same way again."""
-_numbers = count(1)
+_numbers = count(1_000_001)
+"""Ids of tournaments to test with. They are not random, so that a test that failed fails in the same way again, and so
+large that no other id that a test meets is one of them."""
 
 
-async def open_new_tournament(database: Database, *, actor: ActorId) -> TournamentId:
-    """Opens a tournament whose slug nobody else has."""
+async def open_new_tournament(
+    database: Database, *, actor: ActorId, tournament_id: TournamentId | None = None
+) -> TournamentId:
+    """Opens a tournament whose slug nobody else has, and whose id nobody else has unless it is given."""
     number = next(_numbers)
+    tournament_id = TournamentId(number) if tournament_id is None else tournament_id
     async with database.connection() as connection:
-        (tournament_id,) = await log.next_ids(connection, 1)
-        assert await log.open_tournament(
-            connection,
-            TournamentId(tournament_id),
-            name=f"Tournament {number}",
-            slug=f"tournament-{number}",
-            actor=actor,
-        )
-    return TournamentId(tournament_id)
+        name, slug = f"Tournament {number}", f"tournament-{number}"
+        assert await log.open_tournament(connection, tournament_id, name=name, slug=slug, actor=actor)
+    return tournament_id

@@ -8,7 +8,7 @@ from api.cli import printing
 from api.cli.where import HERE, Json, Where, database_at, desk_at, writing_to
 from api.desk.desk import Desk
 from engine.domain.errors import Unacceptable
-from engine.domain.terms import OPERATOR, Sequence, TournamentId, name_fault
+from engine.domain.terms import OPERATOR, Sequence, name_fault
 from engine.log import log
 
 STEM_CHARACTERS_MAX: Final = 100
@@ -42,7 +42,7 @@ async def open_tournament(desk: Desk, name: str) -> log.RegistryEntry:
     stem = slugify(name, max_length=STEM_CHARACTERS_MAX)
     if not stem:
         raise Unacceptable("This name has no letters or digits to make a slug from; use some.")
-    tournament_id = TournamentId(await desk.new_id())
+    tournament_id = log.new_tournament_id()
     async with writing_to(desk.database) as connection:
         for number in range(1, SLUG_ATTEMPTS_MAX + 1):
             slug = stem if number == 1 else f"{stem}-{number}"

@@ -162,7 +162,7 @@ async def add_webhook(
     if await connection.fetchval(_COUNT) >= WEBHOOKS_MAX:
         raise Conflict(f"There are {WEBHOOKS_MAX:,} webhooks already, as many as there may be; remove one first.")
     cursor = await _cursor_after(connection, tournament_id, after)
-    (webhook_id,) = await log.next_ids(connection, 1)
+    webhook_id = await log.next_webhook_id(connection)
     secret = secrets.token_bytes(SECRET_BYTES)
     wanted = None if kinds is None else sorted(set(kinds))
     await connection.execute(

@@ -34,7 +34,6 @@ from engine.domain.terms import (
     CompetitionId,
     CompetitorId,
     RankingId,
-    TournamentId,
     UnityId,
 )
 from engine.log import codec, log
@@ -157,11 +156,11 @@ async def make(connection: asyncpg.Connection, size: Size, *, scores: bool = Tru
     ids = iter(
         await log.next_ids(
             connection,
-            3 + size.unities + size.participants + size.competitors + size.competitions + 2 * size.rankings,
+            2 + size.unities + size.participants + size.competitors + size.competitions + 2 * size.rankings,
         )
     )
     tournament = Tournament(
-        tournament_id=TournamentId(next(ids)),
+        tournament_id=log.new_tournament_id(),
         slug="measured",
         ranking_id=RankingId(next(ids)),
         unity_ids=tuple(map(UnityId, islice(ids, size.unities))),
@@ -199,7 +198,7 @@ async def append(connection: asyncpg.Connection, tournament: Tournament, events:
 async def _others(connection: asyncpg.Connection, count: int, competitor_id: CompetitorId) -> str:
     """Opens `count` tournaments, the first with one competitor; returns the path of that."""
     for names in portions((f"other-{n}" for n in range(1, count + 1)), TOURNAMENTS_AT_ONCE):
-        ids = await log.next_ids(connection, len(names))
+        ids = [log.new_tournament_id() for _ in names]
         encoded = [codec.encode(TournamentOpened(name=name, slug=name)) for name in names]
         bodies = [body for _, body in encoded]
         await connection.execute(_OPEN, ids, names, [uuid4() for _ in names], bodies, OPERATOR, encoded[0][0])

@@ -49,8 +49,8 @@ class Place(Struct, frozen=True):
     @classmethod
     async def made(cls, database: Database) -> "Place":
         async with database.connection() as connection:
-            ids = await log.next_ids(connection, 4)
-            place = cls(TournamentId(ids[0]), RankingId(ids[1]), UnityId(ids[2]), CompetitorId(ids[3]))
+            ids = await log.next_ids(connection, 3)
+            place = cls(log.new_tournament_id(), RankingId(ids[0]), UnityId(ids[1]), CompetitorId(ids[2]))
             await log.open_tournament(
                 connection, place.tournament_id, name="T", slug=f"t-{place.tournament_id}", actor=OPERATOR
             )

@@ -262,8 +262,8 @@ class IdTaken(Unavailable):
 
     def __init__(self) -> None:
         super().__init__(
-            "The id that was drawn for this exists already (was the database restored?); this attempt changed nothing, "
-            "try again."
+            "The id that was drawn for this exists already (was the database restored, or the tournament imported?); "
+            "this attempt changed nothing, try again."
         )
 
 

@@ -13,6 +13,7 @@ tells them apart, readers use `pool.unavailable`.
 
 import asyncio
 import os
+import secrets
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -423,21 +424,21 @@ _TOURNAMENTS: Final = """
     SELECT t.tournament_id, t.slug, t.name, h.sequence
     FROM tournament AS t
     JOIN head AS h ON h.tournament_id = t.tournament_id
-    ORDER BY t.tournament_id
+    ORDER BY t.slug
 """
 _TOURNAMENTS_AFTER: Final = """
     SELECT tournament_id, slug, name
     FROM tournament
-    WHERE tournament_id > $1 AND ($2::bigint[] IS NULL OR tournament_id = ANY($2))
-    ORDER BY tournament_id
+    WHERE slug > $1 AND ($2::bigint[] IS NULL OR tournament_id = ANY($2))
+    ORDER BY slug
     LIMIT $3
 """
-_NEXT_IDS: Final = "SELECT nextval('resource_id') AS id FROM generate_series(1, $1)"
+_NEXT_IDS: Final = "SELECT nextval($1::text::regclass) AS id FROM generate_series(1, $2)"
 # The ids are in one text, because a node answers another in texts.
 _NEXT_IDS_OF_COORDINATOR: Final = """
     SELECT success, result
     FROM run_command_on_coordinator(format(
-        'SELECT string_agg(nextval(''tallybook.resource_id'')::text, '' '') FROM generate_series(1, %s)', $1::bigint
+        'SELECT string_agg(nextval(''tallybook.%I'')::text, '' '') FROM generate_series(1, %s)', $1::text, $2::bigint
     ))
 """
 
@@ -1232,26 +1233,45 @@ async def is_deleted(connection: Connection, tournament_id: TournamentId) -> boo
 
 
 async def tournaments(connection: Connection) -> list[RegistryEntry]:
-    """All tournaments, oldest first."""
+    """All tournaments, in the order of their slugs."""
     return [RegistryEntry(*row) for row in await connection.fetch(_TOURNAMENTS)]
 
 
 async def tournaments_after(
-    connection: Connection, after: TournamentId, among: Iterable[TournamentId] | None, limit: int
+    connection: Connection, after: str, among: Iterable[TournamentId] | None, limit: int
 ) -> list[RegistryEntry]:
-    """The next tournaments after an id, `among` these or, None, all, oldest first: at most `limit`."""
+    """The next tournaments after a slug, `among` these or, None, all, in the order of their slugs: at most `limit`."""
     bound = None if among is None else list(among)
     rows = await connection.fetch(_TOURNAMENTS_AFTER, after, bound, limit)
     found = await heads(connection, [row["tournament_id"] for row in rows])
     return [RegistryEntry(one, slug, name, found[one].sequence) for one, slug, name in rows if one in found]
 
 
+TOURNAMENT_ID_MAX: Final = 2**52 - 1
+
+
+def new_tournament_id() -> TournamentId:
+    """A random id from 1 to TOURNAMENT_ID_MAX, so that tournaments can move between databases: the digests of a log
+    begin with its tournament's id, which therefore never changes."""
+    return TournamentId(1 + secrets.randbelow(TOURNAMENT_ID_MAX))
+
+
 async def next_ids(connection: Connection, count: int) -> list[int]:
-    """`count` ids, ascending, that nothing else has or will have. Raises DatabaseUnavailable, if another node has them
-    and does not give them."""
+    """`count` ids, ascending, for what is in tournaments. Nothing that was drawn in this database has one of them, or
+    will have. Raises DatabaseUnavailable, if another node has them and does not give them."""
+    return await _next_of("resource_id", connection, count)
+
+
+async def next_webhook_id(connection: Connection) -> int:
+    """An id that no other webhook has or will have. Raises as `next_ids`."""
+    (webhook_id,) = await _next_of("webhook_id", connection, 1)
+    return webhook_id
+
+
+async def _next_of(sequence: str, connection: Connection, count: int) -> list[int]:
     if not is_coordinator(connection):
-        is_given, ids = await connection.fetchrow(_NEXT_IDS_OF_COORDINATOR, count)
+        is_given, ids = await connection.fetchrow(_NEXT_IDS_OF_COORDINATOR, sequence, count)
         if not is_given:
             raise DatabaseUnavailable from ConnectionError(ids)
         return [int(number) for number in ids.split()]
-    return [row["id"] for row in await connection.fetch(_NEXT_IDS, count)]
+    return [row["id"] for row in await connection.fetch(_NEXT_IDS, sequence, count)]

@@ -4,9 +4,9 @@ A tournament enters in one transaction of the owner. Its blocks are inserted wit
 recomputes each digest. Then the whole log is verified in that transaction, as `tallybook verify` does it, which folds
 every event. Only then does the registry get it, so nobody sees it before.
 
-Everything in a tournament keeps its id. An id is taken if a tournament of the database has it, or anything that one of
-them created. (An id that a process has drawn and not used yet is not known to be taken. No harm is done: every key of
-the schema begins with the tournament.)
+Everything in a tournament keeps its id. Other tournaments may have the same ids: every key of the schema begins with
+the tournament. The ids that are drawn afterwards come after those of the archive, up to IDS_FOLLOWED_MAX. A process may
+have drawn ids before, and use one that the archive has as well: it is refused (`IdTaken`), and draws others.
 """
 
 from array import array
@@ -29,14 +29,14 @@ from projections.verification.one_tournament import Callbacks, TournamentVerific
 from projections.verification.progress import Difference, beginning
 from projections.verification.stored_log import RegisteredTournament, StoredBlock
 
-IMPORTED_ID_MAX: Final = 2**52 + 2**51
-"""Ids that are drawn after an import continue from the highest. Above this one there is room for 2^51 more, which
-programs that read numbers as doubles still read exactly."""
+IDS_FOLLOWED_MAX: Final = 2**40
+"""Ids that are drawn after an import continue from the highest of the archive up to this one. So no archive makes all
+later ids long, or uses up those that programs which read numbers as doubles read exactly."""
 AHEAD_SECONDS_MAX: Final = 86_400
 """How far the last time of an archive may be ahead of the clock of the database. What is appended after it is never
 recorded at an earlier time."""
 NAMED_MAX: Final = 20
-"""Differences, or ids that are taken, that one refusal names."""
+"""Differences that one refusal names."""
 
 _BLOCKS: Final = (
     "SELECT last_sequence, append_id, answers FROM block WHERE tournament_id = $1 AND last_sequence = ANY($2)"
@@ -57,26 +57,6 @@ _IS_HERE: Final = """
 """
 # Others that create or import tournaments wait meanwhile; those who append do not.
 _LOCK: Final = "LOCK TABLE tournament IN SHARE ROW EXCLUSIVE MODE"
-# What blocks of before migration 0005 created is in the tables only.
-_TAKEN: Final = """
-    SELECT id
-    FROM (
-        SELECT tournament_id AS id FROM tournament
-        UNION ALL
-        SELECT unnest(created) FROM block WHERE tournament_id <> $1 AND created && $2::bigint[]
-        UNION ALL
-        SELECT competitor_id FROM competitor WHERE tournament_id <> $1
-        UNION ALL
-        SELECT competition_id FROM competition WHERE tournament_id <> $1
-        UNION ALL
-        SELECT ranking_id FROM ranking WHERE tournament_id <> $1
-        UNION ALL
-        SELECT unity_id FROM unity WHERE tournament_id <> $1
-    ) AS here
-    WHERE id = ANY($2::bigint[])
-    GROUP BY id
-    ORDER BY id
-"""
 _REGISTER: Final = "INSERT INTO tournament (tournament_id, slug, name) VALUES ($1, $2, $3)"
 _ALLOW_APPENDS: Final = "INSERT INTO append_lock (tournament_id) VALUES ($1)"
 _AHEAD_SECONDS: Final = """
@@ -84,7 +64,8 @@ _AHEAD_SECONDS: Final = """
     FROM block
     WHERE tournament_id = $1 AND last_sequence = $2
 """
-_MOVE_IDS: Final = "SELECT setval('resource_id', $1) FROM resource_id WHERE last_value < $1"
+# Of a new sequence, the last value has not been drawn yet.
+_MOVE_IDS: Final = "SELECT setval('resource_id', $1) FROM resource_id WHERE last_value - (NOT is_called)::int < $1"
 
 
 # ── Leaving ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -177,7 +158,7 @@ async def enter(owner: Connection, lines: Iterable[bytes], *, progress: Callable
 
     `owner` is a connection with the rights of the schema's owner. Calls `progress` with events inserted and in all.
     Raises Unreadable and LogDisproved as `archive.read`; LogDisproved if verification finds a difference; Conflict if
-    the tournament, its slug or one of its ids is here; Unacceptable for an id beyond IMPORTED_ID_MAX.
+    the tournament or its slug is here; Unacceptable if its last time lies in the future.
     """
     parts = archive.read(lines)
     manifest = next(parts)
@@ -186,22 +167,21 @@ async def enter(owner: Connection, lines: Iterable[bytes], *, progress: Callable
         async with owner.transaction():
             await owner.execute(_PATH)
             await _refuse_if_here(owner, manifest)
-            ids: dict[int, Sequence] = {manifest.tournament_id: Sequence(1)}
+            followed = 0
             ends = array("q")
             for block in parts:
                 assert isinstance(block, ArchivedBlock)
                 ends.append(block.last_sequence)
-                ids |= await _insert(owner, manifest.tournament_id, block, line=len(ends) + 1)
+                columns = await _insert(owner, manifest.tournament_id, block, line=len(ends) + 1)
+                followed = max([followed, *(one for one in _created(columns) if one <= IDS_FOLLOWED_MAX)])
                 progress(block.last_sequence, manifest.sequence)
-            _refuse_large(ids)
             await _refuse_future(owner, manifest)
             await _verify(owner, manifest, ends)
             await owner.execute(_LOCK)
             await _refuse_if_here(owner, manifest)
-            await _refuse_taken(owner, manifest, ids)
             await owner.execute(_REGISTER, manifest.tournament_id, manifest.slug, manifest.name)
             await owner.execute(_ALLOW_APPENDS, manifest.tournament_id)
-            await owner.execute(_MOVE_IDS, max(ids))
+            await owner.execute(_MOVE_IDS, followed)
     except asyncpg.UniqueViolationError as error:
         raise Conflict(f"Tournament {manifest.tournament_id} is in this database already.") from error
     except asyncpg.CheckViolationError as error:
@@ -227,11 +207,8 @@ async def _refuse_if_here(owner: Connection, manifest: Manifest) -> None:
         )
 
 
-async def _insert(
-    owner: Connection, tournament_id: TournamentId, block: ArchivedBlock, *, line: int
-) -> dict[int, Sequence]:
-    """Inserts a block, and returns the ids that its events create, with the sequences of those. Raises LogDisproved if
-    PostgreSQL cannot hold it."""
+async def _insert(owner: Connection, tournament_id: TournamentId, block: ArchivedBlock, *, line: int) -> EventColumns:
+    """Inserts a block, and returns its events. Raises LogDisproved if PostgreSQL cannot hold it."""
     columns = block.columns()
     try:
         await owner.execute(
@@ -259,17 +236,18 @@ async def _insert(
         if error.table_name != "idempotency":
             raise
         raise LogDisproved(f"Line {line} of the archive has an idempotency key that was used before.") from error
-    return dict.fromkeys(block.created or (), columns.first_sequence) | dict(_created(columns))
+    return columns
 
 
-def _created(columns: EventColumns) -> Iterator[tuple[int, Sequence]]:
-    for sequence, (kind, body) in enumerate(zip(columns.kinds, columns.bodies, strict=True), columns.first_sequence):
+def _created(columns: EventColumns) -> Iterator[int]:
+    """The ids of what the events create."""
+    for kind, body in zip(columns.kinds, columns.bodies, strict=True):
         try:
             event = codec.decode(kind, body)
         except codec.Undecodable:
             continue  # verification names it, unless it was set aside
         for name in event.creates:
-            yield getattr(event, name), Sequence(sequence)
+            yield getattr(event, name)
 
 
 async def _refuse_future(owner: Connection, manifest: Manifest) -> None:
@@ -278,16 +256,6 @@ async def _refuse_future(owner: Connection, manifest: Manifest) -> None:
         raise Unacceptable(
             f"The last event of the archive was recorded {ahead_seconds / 86_400:,.0f} days after this moment by the "
             "clock of the database. Whatever is added to the tournament would be recorded no earlier."
-        )
-
-
-def _refuse_large(ids: dict[int, Sequence]) -> None:
-    large = {one: sequence for one, sequence in ids.items() if one > IMPORTED_ID_MAX}
-    if large:
-        one, sequence = min(large.items())
-        raise Unacceptable(
-            f"Event {sequence} brings the id {one}; an import takes ids up to {IMPORTED_ID_MAX}, so that room is left "
-            "for those that are drawn afterwards."
         )
 
 
@@ -320,11 +288,3 @@ def _placed(difference: Difference, ends: "array[int]") -> str:
     if difference.sequence is None:
         return str(difference)
     return f"line {bisect_left(ends, difference.sequence) + 2}, {difference}"
-
-
-async def _refuse_taken(owner: Connection, manifest: Manifest, ids: dict[int, Sequence]) -> None:
-    taken = [row[0] for row in await owner.fetch(_TAKEN, manifest.tournament_id, list(ids))]
-    if taken:
-        named = ", ".join(map(str, taken[:NAMED_MAX]))
-        more = f" and {len(taken) - NAMED_MAX:,} more" if len(taken) > NAMED_MAX else ""
-        raise Conflict(f"Ids of the archive are taken in this database: {named}{more}.")

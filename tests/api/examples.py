@@ -1,7 +1,7 @@
 """The tournament whose requests and answers the documentation shows, and how they are recorded.
 
 Each step is run as the page shows it: by a shell and curl. What a step needs of earlier ones stands in variables, as in
-the reader's shell. Ids count from one here, so that they are easily told apart; in a new database they begin at random.
+the reader's shell.
 """
 
 import asyncio
@@ -14,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-import asyncpg
 import msgspec
 from msgspec import Struct
 
@@ -26,7 +25,6 @@ from api.web.docs.examples import Example, folded
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
 from tests.api.service import Service, make_token, serve
-from tests.tournaments import COUNT_FROM_ONE
 
 RECORDED: Final = Path(__file__).parents[2] / "api/web/docs/examples.json"
 TOURNAMENT_NAME: Final = "Chess Club Ladder"
@@ -351,8 +349,5 @@ async def _fresh() -> AsyncIterator[Service]:
     with TemporaryDirectory() as folder:
         async with embedded_postgres(Path(folder) / "pg") as cluster:
             await migrate(cluster.dsn)
-            owner = await asyncpg.connect(cluster.dsn)
-            await owner.execute(COUNT_FROM_ONE)
-            await owner.close()
             async with serve(cluster.dsn) as service:
                 yield service

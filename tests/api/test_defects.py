@@ -189,7 +189,6 @@ class Pair(Struct):
 
 @pytest.fixture
 async def pair(service: Service, owner: asyncpg.Connection, token: str) -> Pair:
-    await owner.execute("SELECT setval('resource_id', 1000000)")  # so that no other number is that of a tournament
     planted_id, other_id = [await open_new_tournament(service.database, actor=OPERATOR) for _ in range(2)]
     client = service.client(await slug_of(service.database, planted_id), token)
     others = service.client(await slug_of(service.database, other_id), token)

@@ -1,19 +1,23 @@
 """A database that was restored under running services: nothing that they remember of what is lost does any harm."""
 
 import asyncio
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
+import asyncpg
 import pytest
 
 from api.desk.desk import Desk
 from api.desk.remembered import IDS_RESERVED
+from api.webhooks.webhooks import add_webhook
 from engine.database.pool import Database, open_database
 from engine.domain.commands import AddCompetition, CreateRanking, RegisterCompetitor, VoidCompetition
 from engine.domain.errors import DatabaseUnavailable, HistoryReplaced, IdTaken, OutcomeUnknown, Unavailable
 from engine.domain.events import CompetitionVoided, PointsAdded
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
+from engine.log import log
 from projections.live.tournament import LiveTournament
 from projections.verification.all_tournaments import Plan, verify_all
 from tests.api.service import (
@@ -54,11 +58,11 @@ class Patient(Client):
         raise AssertionError("the service does not recover")
 
 
-async def opened(service: Service) -> TournamentId:
+async def opened(service: Service, tournament_id: TournamentId | None = None) -> TournamentId:
     """A new tournament; while connections of a database that is gone are still found dead, another attempt."""
     for _ in range(TRIES_MAX):
         try:
-            return await open_new_tournament(service.database, actor=OPERATOR)
+            return await open_new_tournament(service.database, actor=OPERATOR, tournament_id=tournament_id)
         except Unavailable:
             continue
     raise AssertionError("the database does not come back")
@@ -101,6 +105,39 @@ async def test_ids_that_a_restored_database_hands_out_again_are_nobodys_twice(ds
             for client in clients:
                 assert await names_of(client) == expected
             await assert_whole(service)
+
+
+async def test_lost_ids_are_given_to_nobody_once_they_are_skipped_as_operators_read(
+    dsn: str, request: pytest.FixtureRequest
+) -> None:
+    text = (request.config.rootpath / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")
+    (statement,) = re.findall(r"^ +SELECT setval\(format.*\n.*$", text, re.MULTILINE)
+    async with serve(dsn) as service:
+        slugs = [await slug_of(service.database, await opened(service)) for _ in range(2)]
+        token = await make_token(service.database)
+        clients = [Patient(service, slug, token) for slug in slugs]
+        async with backup(dsn) as restore:
+            lost = await register(clients[0], *(f"Lost {n}" for n in range(IDS_RESERVED + 8)))
+            lost_webhook = await _webhook(service, slugs[0])
+            await restore()
+            owner = await asyncpg.connect(dsn)
+            await owner.execute(statement)
+            await owner.close()
+            for client in clients:
+                given = await register(client, *(f"{n}" for n in range(IDS_RESERVED + 8)))
+                assert min(given) > max(lost)
+            assert await _webhook(service, slugs[0]) > lost_webhook
+            await assert_whole(service)
+
+
+async def _webhook(service: Service, slug: str) -> int:
+    async with service.database.connection() as connection:
+        tournament_id = await log.tournament_named(connection, slug)
+        assert tournament_id is not None
+        webhook_id, *_ = await add_webhook(
+            connection, tournament_id, "https://example.org/", kinds=None, allows_private=False, after=None
+        )
+    return webhook_id
 
 
 async def test_an_id_that_exists_is_refused_and_those_drawn_with_it_are_forgotten(desk: Desk) -> None:
@@ -153,8 +190,7 @@ async def test_a_slug_that_is_gone_never_means_another_tournament(dsn: str, writ
             if written_to:
                 await register(lost, "Ada")
             await restore()
-            others = [await opened(service) for _ in range(IDS_RESERVED + 8)]
-            assert lost_id in others
+            others = [await opened(service, tournament_id) for tournament_id in (lost_id, None)]
             assert (await lost.post("competitors.json", {"name": "Ben"})).status == 404
             assert (await lost.get("competitors.json")).status == 404
             for tournament_id in others:
@@ -182,8 +218,7 @@ async def test_a_token_that_is_gone_opens_nothing_after_the_restore(dsn: str) ->
         client = Patient(service, await slug_of(service.database, lost_id), token)
         assert (await client.get("competitors.json")).status == 200
         await restore()
-        while await opened(service) < lost_id:
-            pass
+        await opened(service, lost_id)
         client.tournament = await slug_of(service.database, lost_id)
         assert (await client.get("competitors.json")).status == 401
 

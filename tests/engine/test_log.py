@@ -706,8 +706,7 @@ async def test_a_slice_takes_just_as_many_bytes_as_it_may(
 
 async def open_named(database: Database, slug: str) -> tuple[bool, TournamentId]:
     async with database.connection() as connection:
-        (number,) = await log.next_ids(connection, 1)
-        tournament_id = TournamentId(number)
+        tournament_id = log.new_tournament_id()
         opened = await log.open_tournament(connection, tournament_id, name="A", slug=slug, actor=ActorId(3))
         return opened, tournament_id
 

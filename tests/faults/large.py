@@ -51,8 +51,7 @@ async def cut_imports(trial: Trial) -> None:
         for n in range(rounds):
             slug = f"import-{n}"
             async with stage.cluster.owner() as owner:
-                (number,) = await log.next_ids(owner, 1)
-                opened = log.open_tournament(owner, TournamentId(number), name=slug, slug=slug, actor=OPERATOR)
+                opened = log.open_tournament(owner, log.new_tournament_id(), name=slug, slug=slug, actor=OPERATOR)
                 assert await opened
             folder = trial.folder / slug
             folder.mkdir()
@@ -192,8 +191,8 @@ async def _large(stage: Stage, count: int) -> Large:
     """Opened past the services, which load it when they are asked."""
     slug = "large"
     async with stage.cluster.owner() as owner:
-        ids = iter(await log.next_ids(owner, count + 2 + RANKINGS * (UNITIES + 1)))
-        tournament_id = TournamentId(next(ids))
+        ids = iter(await log.next_ids(owner, count + 1 + RANKINGS * (UNITIES + 1)))
+        tournament_id = log.new_tournament_id()
         assert await log.open_tournament(owner, tournament_id, name="Large", slug=slug, actor=OPERATOR)
         competition_id = CompetitionId(next(ids))
         competitors = tuple(CompetitorId(next(ids)) for _ in range(count))

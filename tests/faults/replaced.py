@@ -442,14 +442,9 @@ async def _lost_names(trial: Trial, stage: Stage, n: int) -> list[int]:
 
 
 async def _opened(stage: Stage, slug: str, number: int = 0) -> int:
-    """The id of a new tournament, which is `number` if one is given; no lower one is handed out any more."""
+    """The id of a new tournament, which is `number` if one is given."""
+    number = number or log.new_tournament_id()
     async with stage.cluster.owner() as owner:
-        if number:
-            await owner.execute(
-                "SELECT setval('resource_id', greatest($1, (SELECT last_value FROM resource_id)))", number
-            )
-        else:
-            (number,) = await log.next_ids(owner, 1)
         assert await log.open_tournament(owner, TournamentId(number), name=slug, slug=slug, actor=OPERATOR)
     return number
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 from engine.database.embedded import embedded_postgres
 from engine.database.migrator import migrate
 from engine.database.pool import open_database
-from engine.domain.terms import OPERATOR, TournamentId
+from engine.domain.terms import OPERATOR
 from engine.log import log
 from tests.api.service import make_token
 from tests.desks import until
@@ -172,10 +172,9 @@ class Stage:
             ids = []
             async with database.connection() as connection:
                 for n in range(len(self.arenas), len(self.arenas) + number):
-                    (tournament_id,) = await log.next_ids(connection, 1)
-                    slug = f"cup-{n}"
+                    tournament_id, slug = log.new_tournament_id(), f"cup-{n}"
                     assert await log.open_tournament(
-                        connection, TournamentId(tournament_id), name=f"Cup {n}", slug=slug, actor=OPERATOR
+                        connection, tournament_id, name=f"Cup {n}", slug=slug, actor=OPERATOR
                     )
                     ids.append((tournament_id, slug))
         caller = self.caller(0)

@@ -32,7 +32,7 @@ from api.http.reply import Reply, header
 from api.http.router import Handler, IncomingRequest, Router
 from api.http.sessions import SESSION_HOURS, SessionId, create_session, end_session, open_session, open_sessions
 from api.interface.declarations import RecallContext
-from api.interface.fields import FROM_0, FROM_1, ID, Field, Fields, read_query
+from api.interface.fields import FROM_0, FROM_1, ID, SHORT, Field, Fields, read_query
 from api.interface.handlers import Handlers, refuse_beyond_scope
 from api.interface.lookup import competitor_of, ranking_of, unity_of
 from api.interface.standings import recorded_at_head
@@ -248,7 +248,7 @@ class ConsoleHandlers:
     # ── Tournaments, tokens, sessions ───────────────────────────────────────────────────────────────────
 
     async def _tournaments(self, incoming: IncomingRequest, viewer: Viewer) -> bytes:
-        after = read_query(incoming.request.query, (_AFTER,)).get("after", TournamentId(0))
+        after = read_query(incoming.request.query, (_AFTER,)).get("after", "")
         among = viewer.token.tournament_ids
         async with self._database.connection() as connection:
             found = await log.tournaments_after(connection, after, among, TOURNAMENTS_SHOWN + 1)
@@ -256,7 +256,7 @@ class ConsoleHandlers:
             ids = [entry.tournament_id for entry in entries]
             checkpoints, stops = await tables.checkpoints(connection, ids), await tables.stops(connection, ids)
             verified = await last_verified(connection, ids)
-        following = entries[-1].tournament_id if len(found) > len(entries) else None
+        following = entries[-1].slug if len(found) > len(entries) else None
         shown = Tournaments(entries=entries, checkpoints=checkpoints, stops=stops, verified=verified, next=following)
         return tournaments_page(viewer, shown)
 
@@ -503,7 +503,7 @@ class ConsoleHandlers:
 
 _NOT_OF_FORMS: Final = (Forbidden, NotFound, TooManyRequests, Unauthenticated)
 """Refusals that no other filling of a form would avoid."""
-_AFTER: Final = Field("after", FROM_1, "after this tournament")
+_AFTER: Final = Field("after", SHORT, "after the tournament with this slug")
 _TO_EVENT: Final = Field("to", FROM_1, "up to this event", argument="last")
 _FROM: Final = Field("from", FROM_0, "from after this event", argument="start")
 _POINTS_QUERY: Final[Fields] = (_UNITY, _OFFSET)

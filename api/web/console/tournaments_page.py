@@ -21,13 +21,13 @@ TOURNAMENTS_SHOWN: Final = 100
 
 class Tournaments(Struct, frozen=True, kw_only=True):
     """A page of tournaments, how far the tables of each are, which have stopped, and when each was verified last.
-    `next`: after which the following page begins; None: there is none."""
+    `next`: the slug after which the following page begins; None: there is none."""
 
     entries: Items[RegistryEntry]
     checkpoints: Mapping[TournamentId, Checkpoint]
     stops: Mapping[TournamentId, Stop]
     verified: Mapping[TournamentId, LastVerified]
-    next: TournamentId | None
+    next: str | None
 
 
 def tournaments_page(viewer: Viewer, shown: Tournaments) -> bytes:

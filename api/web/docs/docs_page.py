@@ -82,8 +82,8 @@ _REQUESTS: Final = {
         "all, it is done once."
     ),
     "Ids": (
-        "Here they begin at 1. In a new database they begin at a random number, so yours are longer. They, and totals, "
-        "are integers of 64 bits."
+        "Ids of competitors, competitions, rankings and unities are unique within their tournament, which every path "
+        "names. They, and totals, are integers of 64 bits."
     ),
     "Unchanged": (
         "Reads have an `ETag`. Send it as `If-None-Match`, and get 304 while nothing has changed; as `If-Match` with a "

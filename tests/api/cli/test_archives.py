@@ -20,7 +20,7 @@ from engine.domain.errors import LogDisproved, Unreadable
 from engine.domain.terms import OPERATOR, CompetitorId
 from engine.log import archive, digest, log
 from projections.tables.worker import Worker
-from projections.verification.archives import IMPORTED_ID_MAX
+from projections.verification.archives import IDS_FOLLOWED_MAX
 from tests.api.cli.conftest import Tallybook
 from tests.conftest import EMPTY, Administrator
 from tests.desks import open_arena
@@ -28,6 +28,7 @@ from tests.poison import poison
 from tests.tampering import tamper
 
 LOG_TABLES = ("tournament", "event", "block", "idempotency")
+LISTS = (("competitor", "list"), ("competition", "list"), ("ranking", "list"))
 
 
 @pytest.fixture
@@ -301,7 +302,6 @@ FORGED: Final[dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]]] = {
     "a name that reorders": (in_body("CompetitorRegistered", name="a\u202eb"), "control character U+202E"),
     "an id of 0": (in_body("CompetitorRegistered", competitor_id=0), "cannot be decoded"),
     "an id below 0": (in_body("CompetitorRegistered", competitor_id=-7), "cannot be decoded"),
-    "an id that leaves no room": (in_body("CompetitorRegistered", competitor_id=2**53 - 1), "room is left"),
     "an id beyond 64 bits": (in_body("CompetitorRegistered", competitor_id=2**70), "cannot be decoded"),
     "a list with an unknown competitor": (in_body("RankingCreated", participants=[999_999]), "is not in this"),
     "a field twice": (with_a_field_twice, "is not written as the service writes it"),
@@ -382,58 +382,68 @@ async def test_what_is_here_already_is_refused(
 ) -> None:
     (reason,) = await tallybook.refused("tournament", "import", str(exported))
     assert reason.endswith("is in this database already.")
-    await other_owner.execute("SELECT setval('resource_id', 1000)")
     await other.done("tournament", "create", "Cup")
     (reason,) = await other.refused("tournament", "import", str(exported))
     assert reason == "Another tournament of this database has the slug 'cup', which cannot change."
     assert await other_owner.fetchval("SELECT count(*) FROM event") == 1
 
 
-@pytest.mark.parametrize("only_in_tables", [False, True])
-async def test_an_id_that_is_taken_is_refused_and_named(
-    tallybook: Tallybook,
-    other: Tallybook,
-    other_owner: asyncpg.Connection,
-    slug: str,
-    exported: Path,
-    only_in_tables: bool,
+async def test_an_archive_whose_ids_all_are_those_of_another_tournament_too_enters_and_neither_notices(
+    other: Tallybook, slug: str, exported: Path
 ) -> None:
-    competitors = await tallybook.json("competitor", "list", slug)
-    taken = competitors[1]["id"]
-    await other_owner.execute("SELECT setval('resource_id', 1000)")
     bowl = await other.done("tournament", "create", "Bowl")
-    async with open_database(other.dsn, name="test") as database, open_desk(database) as desk:
-        await register(desk, bowl, CompetitorId(taken), key="it")
-        if only_in_tables:
-            await Worker(database).catch_up()
-    if only_in_tables:  # as a block that was written before `created` was kept
-        await tamper(other_owner, "UPDATE block SET created = NULL")
-    assert await other.refused("tournament", "import", str(exported)) == [
-        f"Ids of the archive are taken in this database: {taken}."
-    ]
+    for name in ("Ann", "Bob", "Cid"):
+        await other.done("competitor", "add", bowl, name)
+    await other.done("ranking", "create", bowl, "Season")
+    await other.done("unity", "add", bowl, "Season", "fouls")
+    match = await other.done("competition", "add", bowl, "Ann", "Bob")
+    await other.done("points", "add", bowl, "Season", "Ann=1", "Bob=2", "--competition", match)
+    before = [await other.json(*asked, bowl) for asked in LISTS]
+    await other.done("tournament", "import", str(exported))
+    ids = [{one["id"] for one in await other.json("competitor", "list", one)} for one in (slug, bowl)]
+    assert ids[1] <= ids[0]
+    assert [await other.json(*asked, bowl) for asked in LISTS] == before
+    await other.done("points", "add", slug, "Season", "Zoë 🏆=5")
+    await other.done("points", "add", bowl, "Season", "Cid=7")
+    async with open_database(other.dsn, name="test") as database:
+        await Worker(database).catch_up()
+    await other.done("verify")
+    points = (await other.json("standings", bowl, "Season"))["unities"][0]["competitors_ranking"]
+    assert sorted(line["total"] for line in points) == [1, 2, 7]
 
 
-@pytest.mark.parametrize(("new_id", "refused"), [(IMPORTED_ID_MAX, False), (IMPORTED_ID_MAX + 1, True)])
-async def test_ids_must_leave_room_for_those_that_come_after(
+@pytest.mark.parametrize(("new_id", "next_id"), [(IDS_FOLLOWED_MAX, IDS_FOLLOWED_MAX + 1), (2**63 - 1, None)])
+async def test_new_ids_come_after_those_of_an_archive_unless_those_are_too_large(
     tallybook: Tallybook,
     other: Tallybook,
+    owner: asyncpg.Connection,
     other_owner: asyncpg.Connection,
     desk: Desk,
     slug: str,
     tmp_path: Path,
     new_id: int,
-    refused: bool,
+    next_id: int | None,
 ) -> None:
+    drawn: int = await owner.fetchval("SELECT last_value FROM resource_id")
     file = tmp_path / "large.archive"
     await register(desk, slug, CompetitorId(new_id), key="large")
     await tallybook.done("tournament", "export", slug, "--output", str(file))
-    if refused:
-        (reason,) = await other.refused("tournament", "import", str(file))
-        assert f"brings the id {new_id}; an import takes ids up to {IMPORTED_ID_MAX}," in reason
-        assert await is_empty(other_owner)
-    else:
-        await other.done("tournament", "import", str(file))
-        assert await other_owner.fetchval("SELECT nextval('resource_id')") == new_id + 1
+    await other.done("tournament", "import", str(file))
+    assert await other_owner.fetchval("SELECT nextval('resource_id')") == (next_id or drawn + 1)
+    added = await other.json("competitor", "add", slug, "Next")
+    assert added["id"] == (next_id or drawn + 1) + 1
+
+
+async def test_an_archive_of_one_id_keeps_a_new_database_from_giving_that_id_again(
+    other: Tallybook, other_owner: asyncpg.Connection, tallybook: Tallybook, tmp_path: Path
+) -> None:
+    slug = await tallybook.done("tournament", "create", "Bowl")
+    await tallybook.done("competitor", "add", slug, "Ann")
+    file = tmp_path / "bowl.archive"
+    await tallybook.done("tournament", "export", slug, "--output", str(file))
+    await other.done("tournament", "import", str(file))
+    await other.done("competitor", "add", slug, "Bob")
+    assert [one["id"] for one in await other.json("competitor", "list", slug)] == [1, 2]
 
 
 async def test_ids_that_are_ahead_stay_ahead(other: Tallybook, other_owner: asyncpg.Connection, exported: Path) -> None:
@@ -460,18 +470,10 @@ async def test_only_the_owner_may_import(owner: asyncpg.Connection) -> None:
 # ── Where a new database begins to count ────────────────────────────────────────────────────────────────
 
 
-async def test_a_new_database_begins_to_count_at_a_random_multiple_of_two_to_the_20(cluster: str, dsn: str) -> None:
-    name = dsn.partition("/test_")[2].partition("?")[0]
-    connection = await asyncpg.connect(cluster)
-    begins = []
-    for number in range(2):
-        await connection.execute(f"CREATE DATABASE new_{name}_{number} TEMPLATE template0")
-        new = Tallybook(dsn.replace(f"/test_{name}?", f"/new_{name}_{number}?"))
-        await new.done("migrate")
-        begins.append((await new.json("tournament", "create", "Cup"))["id"])
-        await connection.execute(f"DROP DATABASE new_{name}_{number} WITH (FORCE)")
-    await connection.close()
-    assert begins[0] != begins[1]
-    for begin in begins:
-        assert 2**20 <= begin < 2**52
-        assert begin % 2**20 == 0
+async def test_a_new_database_counts_from_one_and_gives_tournaments_random_ids(tallybook: Tallybook) -> None:
+    opened = [await tallybook.json("tournament", "create", "Cup") for _ in range(2)]
+    assert opened[0]["id"] != opened[1]["id"]
+    for one in opened:
+        assert 2**32 < one["id"] < 2**52  # one in a million is not
+    added = [await tallybook.json("competitor", "add", one["slug"], "Ann") for one in opened]
+    assert [one["id"] for one in added] == [1, 2]

@@ -511,7 +511,7 @@ async def test_long_lists_come_in_pages(
     await open_new_tournament(service.database, actor=OPERATOR)
     monkeypatch.setattr("api.web.console.console.TOURNAMENTS_SHOWN", 1)
     page = await visitor.page(CONSOLE)
-    (further,) = re.findall(r'href="(/console\?after=\d+)"', page)
+    (further,) = re.findall(r'href="(/console\?after=tournament-\d+)"', page)
     assert at(season) in page
     assert f'{at(season)}"' not in await visitor.page(further)
 
