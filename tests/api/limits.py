@@ -76,8 +76,8 @@ def tables() -> dict[str, tuple[Row, ...]]:
                 "503",
             ),
             (
-                f"actual wait, if more than {docket.BLOCK_REQUESTS_MAX} changes of its tournament, or further reads, wait "
-                "behind it",
+                f"actual wait, if more than {docket.BLOCK_REQUESTS_MAX} changes of its tournament, or further reads, "
+                "wait behind it",
                 _seconds(waiting_pace.WAITED_SECONDS_MAX),
                 "503, unjudged",
             ),

@@ -1,4 +1,4 @@
-"""The words that readers of the documentation meet. What ARCHITECTURE defines is defined in the same words."""
+"""The words that readers of the documentation meet. ARCHITECTURE defines the words of the inside."""
 
 from typing import Final
 
