@@ -34,6 +34,23 @@ async def backup(dsn: str) -> AsyncIterator[Restore]:
 
 
 @asynccontextmanager
+async def node_backup(address: str) -> AsyncIterator[Restore]:
+    """As `backup`, of one node of a distributed database, at its address: the other nodes stay as they are."""
+    server = await asyncpg.connect(urlunsplit(urlsplit(address)._replace(path="/postgres")))
+    databases = _Databases([server], are_nodes=True)
+    try:
+        async with _copied(databases, address) as kept:
+
+            async def restore() -> None:
+                await databases.drop(database_of(address))
+                await databases.copy(kept, database_of(address))
+
+            yield restore
+    finally:
+        await server.close()
+
+
+@asynccontextmanager
 async def copied(dsn: str) -> AsyncIterator[str]:
     """The address of a copy of the database as it is now."""
     async with _administering(dsn) as databases, _copied(databases, dsn) as copy:
@@ -43,15 +60,16 @@ async def copied(dsn: str) -> AsyncIterator[str]:
 class _Databases:
     """Those of one name on each server that has a part of a distributed database; or on the only one."""
 
-    def __init__(self, servers: list[asyncpg.Connection]) -> None:
+    def __init__(self, servers: list[asyncpg.Connection], *, are_nodes: bool) -> None:
         self._servers = servers
+        self._are_nodes = are_nodes
 
     async def copy(self, source: str, target: str) -> None:
         await self._everywhere(f"ALTER DATABASE {source} ALLOW_CONNECTIONS false")
         await self._everywhere(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{source}'")
         await self._everywhere(f"CREATE DATABASE {target} TEMPLATE {source}")
         await self._everywhere(f"ALTER DATABASE {source} ALLOW_CONNECTIONS true")
-        if len(self._servers) > 1:
+        if self._are_nodes:
             await self._everywhere("".join(role_settings(target)))
 
     async def drop(self, name: str) -> None:
@@ -68,7 +86,7 @@ async def _administering(dsn: str) -> AsyncIterator[_Databases]:
         for address in await _servers(dsn):
             servers.append(await asyncpg.connect(address))
             stack.push_async_callback(servers[-1].close)
-        yield _Databases(servers)
+        yield _Databases(servers, are_nodes=len(servers) > 1)
 
 
 @asynccontextmanager

@@ -2,12 +2,13 @@
 
 from typing import Final
 
+import asyncpg
 from slugify import slugify
 
 from api.cli import printing
 from api.cli.where import HERE, Json, Where, database_at, desk_at, writing_to
 from api.desk.desk import Desk
-from engine.domain.errors import Unacceptable
+from engine.domain.errors import Conflict, Unacceptable
 from engine.domain.terms import OPERATOR, Sequence, name_fault
 from engine.log import log
 
@@ -46,6 +47,14 @@ async def open_tournament(desk: Desk, name: str) -> log.RegistryEntry:
     async with writing_to(desk.database) as connection:
         for number in range(1, SLUG_ATTEMPTS_MAX + 1):
             slug = stem if number == 1 else f"{stem}-{number}"
-            if await log.open_tournament(connection, tournament_id, name=name, slug=slug, actor=OPERATOR):
+            try:
+                is_open = await log.open_tournament(connection, tournament_id, name=name, slug=slug, actor=OPERATOR)
+            except asyncpg.UniqueViolationError as error:
+                raise Conflict(
+                    f"Nothing was created: something of the id {tournament_id}, or of the slug {slug}, is there "
+                    "already, where it should not be. Was the database restored, or one of its nodes alone? "
+                    f"`tallybook verify` says what is missing. ({error})"
+                ) from error
+            if is_open:
                 return log.RegistryEntry(tournament_id, slug, name, Sequence(1))
     raise Unacceptable(f"There are {SLUG_ATTEMPTS_MAX} tournaments with this name already; choose another name.")

@@ -343,8 +343,8 @@ _OF_A_NODE: Final = (asyncpg.PostgresConnectionError, asyncpg.OperatorInterventi
 
 
 # While a shard moves to another node, an append that waited for it may look for the head on the old one, and write on
-# the new one, where that row is there already.
-_MAY_PASS: Final = (*DATABASE_TROUBLE, asyncpg.UniqueViolationError)
+# the new one, where that row is there already. Citus may say so without the code for it.
+_MAY_PASS: Final = (*DATABASE_TROUBLE, asyncpg.UniqueViolationError, asyncpg.InternalServerError)
 # Errors that the block itself causes, and would cause again.
 _OF_A_BLOCK: Final = (ValueError, asyncpg.DataError, asyncpg.CheckViolationError, asyncpg.NotNullViolationError)
 

@@ -120,10 +120,12 @@ _APPEND_ONE: Final = """
         string_to_array($16, chr(10))
     )
 """
-# The slug of a deleted tournament is never another one's.
+# The slug of a deleted tournament is never another one's. A slug that is taken must not get as far as the function: a
+# node whose copy of the registry lacks it would enter it there.
 _OPEN: Final = """
     SELECT CASE
         WHEN EXISTS (SELECT FROM deleted_tournament WHERE slug = $2) THEN false
+        WHEN EXISTS (SELECT FROM tournament WHERE slug = $2) THEN false
         ELSE open_tournament($1, $2, $3, $4, $5, $6, $7)
     END
 """

@@ -210,8 +210,8 @@ class _Run:
         while self._left:
             tournament_id = self._left.popleft().tournament_id
             async with database.connection() as connection, stored_log.one_moment(connection):
-                (tournament,) = await stored_log.registered_tournaments(connection, tournament_id)
-                await self._verify(connection, tournament, None)
+                for tournament in await stored_log.registered_tournaments(connection, tournament_id):
+                    await self._verify(connection, tournament, None)
 
     def _next_batch(self) -> list[RegisteredTournament]:
         """The next tournament, and with it some that follow, if all of these are small and not begun yet."""

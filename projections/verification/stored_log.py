@@ -462,7 +462,29 @@ _REGISTERED_ONE: Final = """
     ) AS b ON true
     WHERE t.tournament_id = $1
 """
-_REGISTERED_IDS: Final = "SELECT tournament_id FROM tournament ORDER BY tournament_id"
+# Of a distributed database, the registry is asked where the connection leads, and the log where it is. A node would
+# answer a join of both from a copy of the registry of its own. If it was restored, that lacks what its log lacks.
+_REGISTRY: Final = """
+    SELECT tournament_id, slug, name
+    FROM tournament
+    WHERE $1::bigint IS NULL OR tournament_id = $1
+    ORDER BY tournament_id
+"""
+_LOG_OF_ONE: Final = """
+    SELECT
+        l.tournament_id IS NOT NULL, b.last_sequence, b.digest,
+        CASE WHEN b.recorded_at BETWEEN '0001-01-01Z' AND '9999-12-31 23:59:59.999999Z' THEN b.recorded_at END,
+        l.refusals, (SELECT max(number) FROM refusal WHERE tournament_id = $1) AS last_refusal
+    FROM (SELECT $1::bigint AS tournament_id) AS t
+    LEFT JOIN append_lock AS l ON l.tournament_id = $1
+    LEFT JOIN LATERAL (
+        SELECT last_sequence, recorded_at, digest
+        FROM block
+        WHERE tournament_id = $1
+        ORDER BY last_sequence DESC
+        LIMIT 1
+    ) AS b ON true
+"""
 # No table may have a row with an id between, below or above the registered ones: one look into each gap of each index.
 _UNREGISTERED: Final = """
     WITH gap AS MATERIALIZED (
@@ -527,11 +549,13 @@ async def registered_tournaments(
 ) -> list[RegisteredTournament]:
     """All registered tournaments, or the one with this id; by ascending id. If the database is distributed, each is as
     of a moment of its own."""
-    if tournament_id is not None:
+    if is_distributed(connection):
+        rows = [
+            (*entry, *await connection.fetchrow(_LOG_OF_ONE, entry[0], timeout=LOOK_SECONDS_MAX))
+            for entry in await connection.fetch(_REGISTRY, tournament_id)
+        ]
+    elif tournament_id is not None:
         rows = await connection.fetch(_REGISTERED_ONE, tournament_id, timeout=LOOK_SECONDS_MAX)
-    elif is_distributed(connection):
-        ids = [row[0] for row in await connection.fetch(_REGISTERED_IDS)]
-        rows = [row for one in ids for row in await connection.fetch(_REGISTERED_ONE, one, timeout=LOOK_SECONDS_MAX)]
     else:
         rows = await connection.fetch(_REGISTERED, timeout=LOOK_SECONDS_MAX)
     return [

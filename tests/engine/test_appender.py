@@ -28,6 +28,7 @@ from tests.running import free_port
 from tests.tournaments import open_new_tournament
 from tests.two_nodes import ONE_IS_ENOUGH, side, two_nodes
 
+A_SHARD_MOVES: Final = "a trigger imitates a shard that moves; in tests/faults/test_distributed.py one does"
 _numbers = count(1)
 
 
@@ -475,18 +476,20 @@ async def test_a_block_is_rejected_without_doubt_although_a_connection_was_lost_
             assert queue.answers[1] == 2
 
 
+@pytest.mark.one_postgresql(A_SHARD_MOVES)
+@pytest.mark.parametrize("code", ["unique_violation", "internal_error"])
 async def test_a_row_that_is_there_already_says_nothing_about_a_sending_that_was_lost(
-    dsn: str, owner: asyncpg.Connection
+    code: str, dsn: str, owner: asyncpg.Connection
 ) -> None:
     """As while a shard moves: the head is looked for on the old node, and the event written on the new one. Meanwhile
     each attempt fails like this, and the first one may have been applied."""
 
     async def collide() -> None:
         await owner.execute(
-            """
+            f"""
             CREATE FUNCTION collide() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
-                RAISE unique_violation USING MESSAGE = 'duplicate key value violates unique constraint "event_pkey"';
+                RAISE {code} USING MESSAGE = 'duplicate key value violates unique constraint "event_pkey"';
             END $$;
             CREATE TRIGGER collides BEFORE INSERT ON event FOR EACH ROW EXECUTE FUNCTION collide()
             """
@@ -506,6 +509,7 @@ async def test_a_row_that_is_there_already_says_nothing_about_a_sending_that_was
             assert again.answers == [2]
 
 
+@pytest.mark.one_postgresql(A_SHARD_MOVES)
 async def test_an_append_that_meets_a_row_that_is_there_already_is_sent_again(
     dsn: str, owner: asyncpg.Connection
 ) -> None:

@@ -11,19 +11,21 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 
+from api.cli.tournaments import open_tournament
 from api.http import auth, sessions
-from engine.database.distribution import DatabaseForm, form_of, is_coordinator, is_distributed
+from engine.database.distribution import DatabaseForm, form_of, is_coordinator, is_distributed, nodes_of
 from engine.database.migrator import as_owner, migrate, migrate_and_distribute, status
 from engine.database.pool import open_database
-from engine.domain.errors import StartupRefused
-from engine.domain.terms import OPERATOR
+from engine.domain.errors import Conflict, StartupRefused
+from engine.domain.terms import OPERATOR, TournamentId
 from engine.log import log
 from projections.tables.worker import Worker
 from projections.verification.all_tournaments import Plan, verify_all
 from tests.api.service import make_token, play_season, serve, slug_of
 from tests.conftest import Administrator, DistributedAdministrator, only_distributed
+from tests.desks import desk_at as open_desk_at
 from tests.engine.test_log import OWNERS_OWN, all_statements
-from tests.restoring import database_of
+from tests.restoring import database_of, node_backup
 from tests.tournaments import open_new_tournament
 
 SHARDS: Final = 4
@@ -212,6 +214,56 @@ async def test_a_connection_knows_whether_it_leads_to_the_coordinator(
         assert not is_coordinator(connection)
     async with open_database(dsn, name="test") as database, database.raw_connection() as connection:
         assert is_coordinator(connection)
+
+
+# ── A node that was restored alone ──────────────────────────────────────────────────────────────────────
+
+
+async def place_of(dsn: str, tournament_id: TournamentId, addresses: list[str]) -> int:
+    """The number of the node that has the tournament."""
+    async with open_database(dsn, name="test") as database, database.connection() as connection:
+        node = (await nodes_of(connection, [tournament_id]))[tournament_id]
+    return [urlsplit(address).port for address in addresses].index(node.port)
+
+
+@only_distributed
+async def test_verify_finds_what_the_restore_of_one_node_has_lost(dsn: str, addresses: list[str]) -> None:
+    async with open_desk_at(dsn) as desk:
+        kept = await open_tournament(desk, "Kept")
+        place = await place_of(dsn, kept.tournament_id, addresses)
+    assert await differences(dsn) == []
+    async with node_backup(addresses[place]) as restore:
+        async with open_desk_at(dsn) as desk:
+            lost = await open_tournament(desk, "Lost")
+            while await place_of(dsn, lost.tournament_id, addresses) != place:
+                lost = await open_tournament(desk, "Lost")
+        await restore()
+    for number, address in enumerate(addresses):
+        found = await differences(address)
+        assert [line for line in found if "copy.tournament" in line and "the nodes have different copies" in line]
+        if number != place:  # the others know that it was registered
+            assert [line for line in found if lost.slug in line and "there is none: the log is empty" in line], found
+        assert not [line for line in found if kept.slug in line]
+
+
+@only_distributed
+@pytest.mark.parametrize("restored", ["the coordinator", "a node"])
+async def test_a_tournament_that_cannot_be_created_since_a_node_was_restored_is_refused_in_a_sentence(
+    restored: str, dsn: str, addresses: list[str]
+) -> None:
+    async with open_desk_at(dsn) as desk:
+        kept = await open_tournament(desk, "Kept")
+        place = 0 if restored == "the coordinator" else await place_of(dsn, kept.tournament_id, addresses)
+    async with node_backup(addresses[place]) as restore:
+        async with open_desk_at(dsn) as desk:
+            await open_tournament(desk, "Lost")
+        await restore()
+    async with open_desk_at(dsn) as desk:
+        if restored == "the coordinator":
+            with pytest.raises(Conflict, match="Was the database restored, or one of its nodes alone"):
+                await open_tournament(desk, "Lost")
+        else:
+            assert (await open_tournament(desk, "Lost")).slug == "lost-2"
 
 
 # ── Where statements go ─────────────────────────────────────────────────────────────────────────────────

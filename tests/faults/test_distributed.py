@@ -48,6 +48,8 @@ _ELSEWHERE: Final = """
 """
 _MOVE: Final = "SELECT citus_move_shard_placement($1, $2, $3, $4, $5, shard_transfer_mode := 'force_logical')"
 
+_MOVE_BLOCKING: Final = _MOVE.replace("force_logical", "block_writes")
+
 pytestmark = only_distributed
 
 
@@ -247,3 +249,38 @@ async def test_a_tournament_moves_to_another_node_under_load(
             await go_on(stage)
         assert list(await owner.fetchrow(_PLACE, stage.arenas[0].tournament_id)) == [shard, *elsewhere]
         await judged(stage)
+
+
+MOVES: Final = 10
+
+
+@pytest.mark.timeout(300)
+async def test_appends_that_wait_while_a_shard_moves_are_never_said_to_be_impossible(
+    addresses: list[str], database: Database, owner: asyncpg.Connection
+) -> None:
+    """A move in the mode `block_writes` holds up all appends to its shard. Those that go on afterwards may still look
+    for the head on the old node: nothing is wrong with them, and they may be there already."""
+    async with desk_at(addresses[0]) as one, desk_at(addresses[1]) as two:
+        arena = await open_arena(database)
+        served = Served()
+        playing = [
+            asyncio.create_task(change(desk, [arena], served, number)) for number in range(6) for desk in (one, two)
+        ]
+        try:
+            for _ in range(MOVES):
+                before = served.added.total()
+                await until(lambda before=before: served.added.total() >= before + 50, RESUMED_SECONDS_MAX)
+                shard, *place = await owner.fetchrow(_PLACE, arena.tournament_id)
+                elsewhere = await owner.fetchrow(_ELSEWHERE, *place)
+                await owner.execute(_MOVE_BLOCKING, shard, *place, *elsewhere)
+            before = served.added.total()
+            await until(lambda: served.added.total() >= before + 50, RESUMED_SECONDS_MAX)
+        finally:
+            for task in playing:
+                task.cancel()
+            await asyncio.gather(*playing, return_exceptions=True)
+        assert served.failures["Rejected"] == 0, served.failures
+        async with one.live_pool.pinned(arena.tournament_id) as live:
+            await one.live_pool.make_current(live)
+            acknowledged = served.added.total()
+            assert acknowledged <= total(live, arena) <= acknowledged + len(playing)  # those that were cancelled
