@@ -8,6 +8,7 @@ from slugify import slugify
 from api.cli import printing
 from api.cli.where import HERE, Json, Where, database_at, desk_at, writing_to
 from api.desk.desk import Desk
+from engine.database.distribution import is_distributed, unlike_copies
 from engine.domain.errors import Conflict, Unacceptable
 from engine.domain.terms import OPERATOR, Sequence, name_fault
 from engine.log import log
@@ -45,15 +46,19 @@ async def open_tournament(desk: Desk, name: str) -> log.RegistryEntry:
         raise Unacceptable("This name has no letters or digits to make a slug from; use some.")
     tournament_id = log.new_tournament_id()
     async with writing_to(desk.database) as connection:
+        if is_distributed(connection) and await unlike_copies(connection, "tournament"):
+            raise Conflict(
+                "Nothing was created: the nodes do not agree on which tournaments there are. Was one restored alone? "
+                "`tallybook verify` says what differs; the documentation says how a node is restored."
+            )
         for number in range(1, SLUG_ATTEMPTS_MAX + 1):
             slug = stem if number == 1 else f"{stem}-{number}"
             try:
                 is_open = await log.open_tournament(connection, tournament_id, name=name, slug=slug, actor=OPERATOR)
             except asyncpg.UniqueViolationError as error:
                 raise Conflict(
-                    f"Nothing was created: something of the id {tournament_id}, or of the slug {slug}, is there "
-                    "already, where it should not be. Was the database restored, or one of its nodes alone? "
-                    f"`tallybook verify` says what is missing. ({error})"
+                    f"Nothing was created: something of the id {tournament_id} or of the slug {slug} is there already, "
+                    f"where it should not be; `tallybook verify` says what. ({error})"
                 ) from error
             if is_open:
                 return log.RegistryEntry(tournament_id, slug, name, Sequence(1))

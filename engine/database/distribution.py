@@ -19,6 +19,7 @@ Nodes speak to each other as the role that asks. So the service's role may log i
 every node: what is set in a session stays on the node that the session is with.
 """
 
+import asyncio
 from collections.abc import Collection
 from enum import StrEnum
 from typing import Final
@@ -46,6 +47,10 @@ NODE_SETTINGS: Final = {
 warning on only if it is in English, and a node may warn that its standby has not confirmed a commit."""
 COPIED: Final = ("tournament", "token", "session", "stopped", "defect", "deleted_tournament", "migration")
 """Tables that every node has a copy of: they are read often, written seldom, and some belong to no tournament."""
+
+COPIES_LOOKS_MAX: Final = 5
+COPIES_PAUSE_SECONDS: Final = 0.2
+"""Copies that differ are looked at again, with pauses: a commit is not seen on all nodes at the same time."""
 
 WORKER_NODE: Final = "The address is that of a worker node of Citus; this command needs the coordinator's."
 
@@ -106,6 +111,7 @@ _SET: Final = """
     SELECT format('ALTER ROLE tallybook_service IN DATABASE %I SET %s = %L', current_database(), $1::text, $2::text)
 """
 _BECOME: Final = "SET LOCAL ROLE tallybook_service"
+_OF_NODES: Final = "SELECT nodeid, success, result FROM run_command_on_all_nodes($1) ORDER BY nodeid"
 _REACHED: Final = "SELECT success, result FROM run_command_on_all_nodes('SELECT 1') ORDER BY success LIMIT 1"
 _BEGIN: Final = """
     SET LOCAL search_path = tallybook, public;
@@ -204,6 +210,24 @@ async def nodes_of(connection: Connection, tournament_ids: Collection[Tournament
 async def nodes_with_shards(connection: Connection) -> list[Node]:
     """The nodes that have tournaments, or could have."""
     return [Node(*row) for row in await connection.fetch(_NODES_WITH_SHARDS)]
+
+
+async def unlike_copies(connection: Connection, table: str) -> dict[int, int]:
+    """How many rows of a copied table each node has that answers, by its number; empty if all copies are the same. A
+    node that was restored alone has an older one."""
+    for _ in range(COPIES_LOOKS_MAX):
+        rows = await connection.fetch(_OF_NODES, _copy_of_node(table))
+        copies = {node: result for node, success, result in rows if success}
+        if len(set(copies.values())) <= 1:
+            return {}
+        await asyncio.sleep(COPIES_PAUSE_SECONDS)
+    return {node: int(copy.split()[0]) for node, copy in copies.items()}
+
+
+def _copy_of_node(table: str) -> str:
+    """What a node is asked about its copy of a table: how many rows it has, and a number that stands for them."""
+    rows = f"SELECT hashtextextended(t::text, 0) AS row FROM tallybook.{table} AS t"  # noqa: S608 # one of COPIED
+    return f"SELECT count(*) || ' ' || coalesce(sum(row), 0) FROM ({rows}) AS copy"  # noqa: S608
 
 
 async def form_of(connection: Connection) -> DatabaseForm:

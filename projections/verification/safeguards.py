@@ -3,7 +3,6 @@
 They are looked up in the catalogues of the checked database, and compared with what the migrations make.
 """
 
-import asyncio
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -19,7 +18,14 @@ from asyncpg import (
 )
 from msgspec import Struct
 
-from engine.database.distribution import COPIED, NODE_SETTINGS, DatabaseForm, form_of, is_distributed
+from engine.database.distribution import (
+    COPIED,
+    NODE_SETTINGS,
+    DatabaseForm,
+    form_of,
+    is_distributed,
+    unlike_copies,
+)
 from engine.database.migrator import shipped
 from engine.database.pool import SERVICE_ROLE
 
@@ -126,12 +132,6 @@ _UNGUARDED_OF_NODE: Final = f"""
                 AND t.tgenabled IN ('O', 'A')
         )
 """  # noqa: S608 # names that are written down
-_COPY_OF_NODE: Final = "SELECT count(*) || ' ' || coalesce(sum(hashtextextended(t::text, 0)), 0) FROM tallybook.{} AS t"
-"""What a node says of its copy of a table: how many rows, and a number that stands for what they are."""
-COPIES_LOOKS_MAX: Final = 5
-COPIES_PAUSE_SECONDS: Final = 0.2
-"""Copies that differ are looked at again, with pauses: what is written meanwhile is not seen on all nodes at the same
-time."""
 _PLAN_OF: Final = "EXPLAIN (VERBOSE, COSTS OFF) SELECT * FROM {} AS {}"
 # The last is all that Citus says of a query that a node could not plan.
 _NOT_PLANNED: Final = (
@@ -199,20 +199,11 @@ async def _broken_nodes(connection: Connection) -> list[BrokenRule]:
         shards = msgspec.json.decode(result) if success else []
         broken += [BrokenRule(f"node.{node}.trigger.{shard}", "is missing or disabled") for shard in shards]
     for table in COPIED:
-        broken += await _unlike_copies(connection, table)
+        rows = await unlike_copies(connection, table)
+        told = ", ".join(f"node {node} has {count} rows" for node, count in rows.items())
+        if rows:
+            broken.append(BrokenRule(f"copy.{table}", f"the nodes have different copies ({told}): was one restored?"))
     return broken
-
-
-async def _unlike_copies(connection: Connection, table: str) -> list[BrokenRule]:
-    """Whether all nodes that answer have the same copy of a table. A node that was restored alone has an older one."""
-    for _ in range(COPIES_LOOKS_MAX):
-        rows = await connection.fetch(_OF_NODES, _COPY_OF_NODE.format(table))
-        copies = {node: result for node, success, result in rows if success}
-        if len(set(copies.values())) <= 1:
-            return []
-        await asyncio.sleep(COPIES_PAUSE_SECONDS)
-    told = ", ".join(f"node {node} has {copy.split()[0]} rows" for node, copy in copies.items())
-    return [BrokenRule(f"copy.{table}", f"the nodes have different copies ({told}): was one restored?")]
 
 
 # ── Functions and views, as the migrations make them ────────────────────────────────────────────────────

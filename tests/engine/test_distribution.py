@@ -248,7 +248,7 @@ async def test_verify_finds_what_the_restore_of_one_node_has_lost(dsn: str, addr
 
 @only_distributed
 @pytest.mark.parametrize("restored", ["the coordinator", "a node"])
-async def test_a_tournament_that_cannot_be_created_since_a_node_was_restored_is_refused_in_a_sentence(
+async def test_no_tournament_is_created_while_the_nodes_do_not_agree_on_which_there_are(
     restored: str, dsn: str, addresses: list[str]
 ) -> None:
     async with open_desk_at(dsn) as desk:
@@ -259,11 +259,18 @@ async def test_a_tournament_that_cannot_be_created_since_a_node_was_restored_is_
             await open_tournament(desk, "Lost")
         await restore()
     async with open_desk_at(dsn) as desk:
-        if restored == "the coordinator":
-            with pytest.raises(Conflict, match="Was the database restored, or one of its nodes alone"):
-                await open_tournament(desk, "Lost")
-        else:
-            assert (await open_tournament(desk, "Lost")).slug == "lost-2"
+        with pytest.raises(Conflict, match="the nodes do not agree on which tournaments there are"):
+            await open_tournament(desk, "Lost")
+
+
+async def test_a_tournament_whose_id_is_there_already_is_refused_in_a_sentence(
+    dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_desk_at(dsn) as desk:
+        there = await open_tournament(desk, "Open")
+        monkeypatch.setattr(log, "new_tournament_id", lambda: there.tournament_id)
+        with pytest.raises(Conflict, match="is there already, where it should not be"):
+            await open_tournament(desk, "Another")
 
 
 # ── Where statements go ─────────────────────────────────────────────────────────────────────────────────
