@@ -218,7 +218,7 @@ def render_competitions(view: View, answer: Answer, of: Items[OfCompetition]) ->
 
         return make, (pieces.held,), after + b"}"
 
-    return later(view, ("competitions", answer.message, found[0][0], found[-1][0]), take)
+    return later(view, ("competitions", answer.message, *[one.competition_id for one in of]), take)
 
 
 def _competition(pieces: CompetitorPieces, competition_id: CompetitionId, competition: Competition) -> Iterator[bytes]:

@@ -721,6 +721,22 @@ async def test_a_closing_desk_settles_what_it_took_and_takes_no_more(dsn: str, o
             await refused
 
 
+async def test_a_desk_that_has_closed_has_answered_all_though_the_database_has_not(
+    dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk_at(dsn) as desk:
+        arena = await open_arena(desk.database)
+        async with holding(dsn, HOLD_HEAD, arena.tournament_id):
+            taken = asyncio.create_task(submit(desk, arena.tournament_id, arena.points()))
+            await until(lambda: waiting_for_locks(owner, "append_block"))
+            (case,) = desk._under_way
+            monkeypatch.setattr(desk_module, "SUBMIT_SECONDS_MAX", 0.0)
+            await desk.close()
+            assert case.receipt.done()
+            with pytest.raises(OutcomeUnknown):
+                await taken
+
+
 async def test_a_closing_desk_settles_what_was_taken_for_a_live_that_is_no_longer_used(
     dsn: str, owner: asyncpg.Connection
 ) -> None:

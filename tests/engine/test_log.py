@@ -701,6 +701,19 @@ async def test_a_slice_takes_just_as_many_bytes_as_it_may(
                 assert [recorded.sequence for recorded in found] == list(range(1, expected + 1))
 
 
+async def test_a_slice_that_lacks_an_event_is_of_another_log_and_says_of_which_tournament_and_where(
+    database: Database, tournament_id: TournamentId, owner: asyncpg.Connection
+) -> None:
+    await appended(database, block(tournament_id, request(*map(registered, "abc"))))
+    await tamper(owner, "DELETE FROM event WHERE tournament_id = $1 AND sequence = 3", tournament_id)
+    after = Sequence(2)
+    assert after != tournament_id
+    async with database.connection() as connection:
+        with pytest.raises(LogForked) as missed:
+            await log.slice_of(connection, tournament_id, after, Sequence(4))
+    assert (missed.value.tournament_id, missed.value.sequence) == (tournament_id, after)
+
+
 # ── Opening ─────────────────────────────────────────────────────────────────────────────────────────────
 
 

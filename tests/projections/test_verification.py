@@ -51,7 +51,7 @@ from projections.tables.worker import Worker
 from projections.verification import all_tournaments, one_tournament, source, stored_log, witness
 from projections.verification.all_tournaments import Plan, Report
 from projections.verification.block_checks import hash_of_points
-from projections.verification.progress import TOURNAMENT_DIFFERENCES_MAX, Difference, ProgressFile, beginning
+from projections.verification.progress import TOURNAMENT_DIFFERENCES_MAX, Difference, Progress, ProgressFile, beginning
 from tests.desks import Arena, open_arena, record
 from tests.histories import runs, unhurried
 from tests.poison import POISONS, cut_tail, poison
@@ -1242,6 +1242,22 @@ async def test_a_verification_goes_on_where_it_was_interrupted_and_rereads_nothi
     assert report.events == LAST - kept
     whole = await verified(database, digests=notes)
     assert report.heads == whole.heads
+
+
+@pytest.mark.usefixtures("one_block_at_once")
+async def test_progress_is_kept_after_so_many_events_and_no_sooner_again(
+    database: Database, staged: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[int] = []
+    keep = ProgressFile.keep
+
+    def note_and_keep(file: ProgressFile, progress: Progress) -> None:
+        kept.append(progress.sequence)
+        keep(file, progress)
+
+    monkeypatch.setattr(ProgressFile, "keep", note_and_keep)
+    await verified(database, **_plan(tmp_path / "state") | {"mark_events": 5})
+    assert kept == [0, 5, 10, LAST]
 
 
 @pytest.mark.usefixtures("one_block_at_once")
