@@ -10,7 +10,7 @@ COUNT ?= 200
 # Tests start hundreds of processes: where the environment forbids to keep bytecode, each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test long fuzz campaign bench million docs wheel typescript vendor screenshots faults mutants lock clean
+.PHONY: demo test long fuzz campaign bench million docs wheel typescript vendor screenshots faults faults-small faults-tools mutants lock clean
 
 # LIVE=1 plays the season slowly while the service runs: its board moves.
 demo: $(VENV)/.installed
@@ -80,6 +80,14 @@ screenshots: $(VENV)/.installed-dev
 faults: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.faults.campaign $(if $(SEEDS),--seeds $(SEEDS)) $(if $(MINUTES),--minutes $(MINUTES)) \
 	    $(if $(CASES),--cases $(CASES)) $(if $(SEED),--seed $(SEED))
+
+# All of it at its smallest size, some minutes; it keeps no results.
+faults-small: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.faults.campaign --trial --seeds 20 --minutes 0.5 $(if $(CASES),--cases $(CASES))
+
+# Names the tools that cases need and this machine lacks, with their packages.
+faults-tools: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.faults.campaign --tools
 
 # Breaks the core in one small way after another and asks whether any test notices: those drawn by hand, and COUNT at random,
 # always the same for one SEED. Half a minute each; MINUTES=60 begins none after an hour, and the next call goes on there.

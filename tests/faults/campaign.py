@@ -4,7 +4,11 @@
 
 `--seeds` 1000 is the full size; fewer scale all counts and times down. Results are kept by case in
 docs/reliability.json, each with its seed, date, commit and machine, so that some cases can be run again while the rest
-stay. docs/CAMPAIGN.md is made from them; `--page` writes that page without running anything.
+stay. docs/CAMPAIGN.md is made from them; `--page` writes that page without running anything, `--trial` runs without
+keeping or writing anything, `--tools` names the tools that the machine lacks, with their packages and the cases that
+cannot be made without them, and ends with 1 if there are any.
+
+Exit codes: 0 all of it held; 1 something failed; 2 nothing failed, but something was not shown.
 """
 
 import argparse
@@ -32,8 +36,12 @@ from tests.faults.loads import soak
 from tests.faults.simulation import simulated
 from tests.faults.stage import prepare
 from tests.faults.table import ABSENT, CASES, CONTROLS, CannotBeMade, Trial
+from tests.faults.tools import Tool
 
-for module in ("crashes", "networks", "resources", "races", "loads", "floods", "integrity", "replaced", "large"):
+for module in (
+    *("crashes", "networks", "resources", "races", "loads", "floods", "integrity", "replaced", "large"),
+    *("streams", "tested"),
+):
     importlib.import_module(f"tests.faults.{module}")
 
 ROOT: Final = Path(__file__).parents[2]
@@ -41,6 +49,7 @@ DOCUMENT: Final = ROOT / "docs" / "CAMPAIGN.md"
 RESULTS: Final = ROOT / "docs" / "reliability.json"
 FULL_SEEDS: Final = 1_000
 CASE_SECONDS_MAX: Final = 3_600
+_CONTROL: Final = "control-"
 Results = dict[str, dict[str, Any]]
 INTRODUCTION: Final = """\
 # The campaign
@@ -49,6 +58,7 @@ INTRODUCTION: Final = """\
 tested and how, and lists the invariants I1 to I12.
 
 - *ok / no / unknown* counts the attempts of the clients by outcome, as the contract defines it.
+- *Not shown*: nothing that was looked at was wrong, but what the case is for was not injected, or fell short.
 - *Held* covers the invariants that a case names, and what it states alongside them. It says nothing about the others.
 - N runs without a failure show only that the failure rate is below 3/N. So each verdict says how many runs there were.
 - A case describes its full size, 1. A run of a smaller size, shown in the last column, has that share of all counts and
@@ -64,15 +74,22 @@ def main() -> int:
     parser.add_argument("--cases", default="")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--page", action="store_true")
+    parser.add_argument("--trial", action="store_true")
+    parser.add_argument("--tools", action="store_true")
     options = parser.parse_args()
     wanted = [name for name in options.cases.split(",") if name]
+    if options.tools:
+        return _tools_told()
+    unknown = [name for name in wanted if name not in _all_of(1)]
+    if unknown:
+        parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(_all_of(1))}")
     results = kept()
     if options.page:
         _write(results)
         return 0
     scale = options.seeds / FULL_SEEDS
     folder = Path(tempfile.mkdtemp(prefix="tallybook-faults-"))
-    failed = []
+    failed, not_shown = [], []
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))  # of workers in here
     try:
         prepared = asyncio.run(prepare(folder / "prepared"))
@@ -86,18 +103,42 @@ def main() -> int:
                 failed.append(name)
             else:
                 shutil.rmtree(trial.folder, ignore_errors=True)
-            _write(results)
+            if result["verdict"].startswith("not shown"):
+                not_shown.append(name)
+            if not options.trial:
+                _write(results)
     finally:
         if not failed:
             shutil.rmtree(folder, ignore_errors=True)
     if failed:
         print(f"failed: {', '.join(failed)}; histories are in {folder}", file=sys.stderr)
-    return 1 if failed else 0
+    if not_shown:
+        print(f"not shown: {', '.join(not_shown)}; `make faults-tools` names missing tools", file=sys.stderr)
+    return 1 if failed else 2 if not_shown else 0
 
 
 def _all_of(minutes: float) -> list[str]:
-    names = [str(number) for number in sorted(CASES)] + [f"control-{n}" for n in range(1, len(CONTROLS) + 1)]
+    names = [*map(str, sorted(CASES)), *(f"{_CONTROL}{name}" for name in CONTROLS)]
     return [*names, "simulation", *(["soak"] if minutes else [])]
+
+
+def needed() -> dict[Tool, list[str]]:
+    """The tools that cases and controls need, and which of them need each."""
+    found: dict[Tool, list[str]] = {}
+    for name, of in [
+        *((f"case {n}", c) for n, c in CASES.items()),
+        *((f"control {n}", c) for n, c in CONTROLS.items()),
+    ]:
+        for tool in of.tools:
+            found.setdefault(tool, []).append(name)
+    return found
+
+
+def _tools_told() -> int:
+    missing = {tool: names for tool, names in needed().items() if not tool.is_here()}
+    for tool, names in missing.items():
+        print(f"missing: {tool.name} (package {tool.package}), for {', '.join(names)}")
+    return 1 if missing else 0
 
 
 def _result(name: str, trial: Trial, options: argparse.Namespace) -> dict[str, Any]:
@@ -106,12 +147,12 @@ def _result(name: str, trial: Trial, options: argparse.Namespace) -> dict[str, A
     try:
         asyncio.run(asyncio.wait_for(_run(name, trial, options), CASE_SECONDS_MAX))
     except CannotBeMade as error:
-        verdict = f"not made: {error}"
+        verdict = f"not shown: {error}"
     except Exception as error:
         traceback.print_exc()
         verdict = f"FAILED: {type(error).__name__}: {str(error)[:200]}"
     if verdict == "held" and trial.shortcoming:
-        verdict = f"not shown: {trial.shortcoming}"
+        verdict = f"not shown: {trial.shortcoming.rstrip('; ')}"
     if trial.verdicts.wrong:
         verdict = f"FAILED: {trial.verdicts.told()[:400]}"
     return {
@@ -127,8 +168,16 @@ def _result(name: str, trial: Trial, options: argparse.Namespace) -> dict[str, A
         "seconds": round(time.monotonic() - began),
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
         "commit": _git("rev-parse", "--short=10", "HEAD"),
+        "injected": _injected(name),
         "machine": _machine(),
     }
+
+
+def _injected(name: str) -> str:
+    """What the case or the control of this name says that it injects."""
+    if name.startswith(_CONTROL):
+        return CONTROLS[name.removeprefix(_CONTROL)].what
+    return CASES[int(name)].injection if name.isdigit() else ""
 
 
 async def _run(name: str, trial: Trial, options: argparse.Namespace) -> None:
@@ -136,21 +185,21 @@ async def _run(name: str, trial: Trial, options: argparse.Namespace) -> None:
         await simulated(trial, schedules=options.seeds, seed=options.seed)
     elif name == "soak":
         await soak(trial, options.minutes)
-    elif name.startswith("control-"):
-        found = await CONTROLS[int(name.removeprefix("control-")) - 1].run(trial)
+    elif name.startswith(_CONTROL):
+        found = await CONTROLS[name.removeprefix(_CONTROL)].made(trial)
         trial.tell(found)
         trial.look("I10", bool(found), "what is broken on purpose was not found")
     else:
-        await CASES[int(name)].run(trial)
+        await CASES[int(name)].made(trial)
 
 
 # ── What is written ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def kept() -> Results:
-    """The results of all cases, as the last runs of each left them."""
+    """The results of all cases, as the last runs of each left them, but for those of another form of a case."""
     results: Results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-    return results
+    return {name: result for name, result in results.items() if result["injected"] == _injected(name)}
 
 
 def _write(results: Results) -> None:
@@ -171,6 +220,8 @@ def _tables(results: Results) -> str:
     resumed = sorted(seconds for result in results.values() for seconds in result["resumed"])
     machines = "; ".join(sorted({result["machine"] for result in results.values()}))
     lines = [
+        _commits(results),
+        "",
         f"On {machines}. {attempts:,} attempts, {deltas:,} deltas acknowledged. "
         + (
             f"After {len(resumed):,} faults, seconds to the first ok: p50 {resumed[len(resumed) // 2]:.1f}, max "
@@ -189,9 +240,9 @@ def _tables(results: Results) -> str:
         of = CASES[number]
         lines.append(_row(str(number), f"**{of.name}**: {of.injection}", of.invariants, cases.get(str(number))))
     lines += ["", "| what is broken on purpose, so that the check must fail | what it found | run |", "|---|---|---|"]
-    for n, one in enumerate(CONTROLS, 1):
-        result = results.get(f"control-{n}")
-        lines.append(f"| {one.name} | {_cell(result, 'figure')} | {_run_of(result)} |")
+    for name, one in CONTROLS.items():
+        result = results.get(f"{_CONTROL}{name}")
+        lines.append(f"| {one.what} | {_found(result)} | {_run_of(result)} |")
     for name in ("simulation", "soak"):
         if name in results:
             lines += [
@@ -211,8 +262,23 @@ def _row(number: str, name: str, invariants: str, result: dict[str, Any] | None)
     return f"| {number} | {name} | {invariants} | {outcomes} | {verdict} | {_run_of(result)} |"
 
 
-def _cell(result: dict[str, Any] | None, name: str) -> str:
-    return "not run yet" if result is None else str(result[name])
+def _found(result: dict[str, Any] | None) -> str:
+    """What a control found, or what became of it otherwise."""
+    if result is None:
+        return "not run yet"
+    return str(result["figure"] or result["verdict"])
+
+
+def _commits(results: Results) -> str:
+    """Of which commits the rows are, each with its first and last day."""
+    days: dict[str, list[str]] = {}
+    for result in results.values():
+        days.setdefault(result["commit"], []).append(result["date"][:10])
+    told = []
+    for commit, of in sorted(days.items(), key=lambda item: max(item[1]), reverse=True):
+        first, last = min(of), max(of)
+        told.append(f"{commit} ({len(of)} of {len(results)}, {last if first == last else f'{first} to {last}'})")
+    return f"The rows are of commit {', '.join(told)}."
 
 
 def _run_of(result: dict[str, Any] | None) -> str:

@@ -5,7 +5,6 @@ past the wires. Clients of the harness are at play meanwhile, and are judged. Wh
 """
 
 import re
-import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Final
@@ -19,7 +18,8 @@ from benchmarks.world import Tournament
 from tests.faults.history import Outcome, percentile
 from tests.faults.integrity import verify
 from tests.faults.stage import Stage
-from tests.faults.table import CannotBeMade, Trial, case
+from tests.faults.table import Trial, case
+from tests.faults.tools import WRK
 
 USUAL_CONNECTIONS: Final = 64
 WAITING_CONNECTIONS: Final = 1_500
@@ -33,9 +33,7 @@ _LOOKUPS: Final = "SELECT (idx_scan + seq_scan)::bigint AS n FROM pg_stat_user_t
 
 
 async def flooded(stage: Stage, requests: Path, connections: int, seconds: float) -> Load:
-    """What wrk saw, with the `requests` that are stored there. Raises CannotBeMade."""
-    if shutil.which("wrk") is None:
-        raise CannotBeMade("there is no wrk")
+    """What wrk saw, with the `requests` that are stored there."""
     url = f"http://127.0.0.1:{stage.services[0].port}"
     return await loaded(url, requests, seconds=max(1, round(seconds)), connections=connections)
 
@@ -62,6 +60,7 @@ def goodput(load: Load) -> float:
     f"{FLOOD_CONNECTIONS:,} connections that ask again at once: first with all well, then with a slow database "
     f"({1000 * SLOW_SECONDS:.0f} ms at each piece)",
     "503 early; goodput at least 80 % of the most; accepted within 15 s; I1-I10; back to normal",
+    tools=(WRK,),
 )
 async def overload(trial: Trial) -> None:
     async with trial.stage() as stage:
@@ -130,6 +129,7 @@ async def overload(trial: Trial) -> None:
     "Token brute force",
     "random tokens, half of them with a right checksum, as fast as wrk can, from the address of good clients",
     "every guess refused; few of them cost a query; good clients served; I1-I10",
+    tools=(WRK,),
 )
 async def guesses(trial: Trial) -> None:
     async with trial.stage() as stage:

@@ -71,6 +71,7 @@ async def cut_imports(trial: Trial) -> None:
             trial.look("I2", became.again.startswith("nothing to do: all "), f"once more: {became.again}")
         await look_whole(trial, stage.cluster)
         await trial.judge(stage)
+    trial.show(bool(cuts), "no import was cut off")
     trial.tell(f"{rounds} files, cut off by {dict(cuts)}; {doubles} doubles, {missing} missing")
 
 

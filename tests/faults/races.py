@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import time
 from contextlib import AsyncExitStack
 from typing import Final
 
 import msgspec
+import pytest
 
 from engine.database.pool import open_database
 from engine.domain.terms import TournamentId
@@ -17,6 +19,7 @@ from tests.faults.clients import request_of
 from tests.faults.history import Asked, Attempt, Kind, Outcome
 from tests.faults.stage import Stage
 from tests.faults.table import Trial, absent, case, control
+from tests.faults.tools import FAKETIME, faketime
 from tests.poison import POISONS, poison, repair
 
 # ── Two at once ─────────────────────────────────────────────────────────────────────────────────────────
@@ -207,29 +210,31 @@ async def out_of_order(trial: Trial) -> None:
         trial.tell(f"{skipped} skipped by 2 readers of {head} events")
 
 
-@control("a reader by `id > last` of a bigserial: it must skip events, and the same check must see it")
+@control("bigserial", "a reader by `id > last` of a bigserial: it must skip events, and the same check must see it")
 async def classic_reader(trial: Trial) -> str:
+    rounds = 10
     async with trial.stage(tournaments=1, workers=0, services=1) as stage:
         await stage.cluster.execute("CREATE TABLE classic (id bigserial PRIMARY KEY)")
         stop, seen = asyncio.Event(), list[int]()
         reader = asyncio.create_task(_readers(stage, seen, stop, "SELECT id FROM classic WHERE id > $1 ORDER BY id"))
-
-        async def write() -> None:
-            async with stage.cluster.owner() as owner:
-                for _ in range(20):
-                    async with owner.transaction():
-                        await owner.execute("INSERT INTO classic DEFAULT VALUES")
-                        await asyncio.sleep(trial.random.uniform(0, 0.01))
-
-        await asyncio.gather(*(write() for _ in range(8)))
-        await asyncio.sleep(0.2)
+        async with stage.cluster.owner() as late, stage.cluster.owner() as early:
+            for n in range(1, rounds + 1):
+                async with late.transaction():
+                    await late.execute("INSERT INTO classic DEFAULT VALUES")
+                    await early.execute("INSERT INTO classic DEFAULT VALUES")
+                    await until(lambda n=n: seen and seen[-1] == 2 * n)  # type: ignore[misc]
+            await early.execute("INSERT INTO classic DEFAULT VALUES")
+        await until(lambda: seen[-1] == 2 * rounds + 1)
         stop.set()
         await reader
-        skipped = 160 - len(seen)
-        return f"{skipped} of 160 skipped" if skipped else ""
+        skipped = 2 * rounds + 1 - len(seen)
+        return f"{skipped} of {rounds} that were committed late skipped" if skipped else ""
 
 
-@control("deduplication switched off in the database: a repeat must be recorded twice, and the checker must see it")
+@control(
+    "deduplication",
+    "deduplication switched off in the database: a repeat must be recorded twice, and the checker must see it",
+)
 async def without_deduplication(trial: Trial) -> str:
     async with trial.stage(tournaments=1, workers=1, services=1) as stage:
         ((text,),) = await stage.cluster.fetch(DOOR)
@@ -249,7 +254,8 @@ async def without_deduplication(trial: Trial) -> str:
 
 
 @control(
-    "one byte of an event changed as owner, with the triggers off: the check of the chain must see it, all others not"
+    "chain",
+    "one byte of an event changed as owner, with the triggers off: the check of the chain must see it, all others not",
 )
 async def changed_delta(trial: Trial) -> str:
     async with trial.stage(tournaments=1, workers=1, services=1) as stage:
@@ -331,21 +337,43 @@ async def poisoned(trial: Trial) -> None:
 @case(
     34,
     "Clock skew",
-    "the clock that stamps the log goes forward by an hour, and back again, time after time",
+    "the clock that stamps the log goes forward by an hour, and back again, time after time; then the clocks of all "
+    "processes do, by libfaketime",
     "I1-I10; recorded_at never falls",
+    tools=(FAKETIME,),
 )
 async def clock(trial: Trial) -> None:
+    hours = trial.times(10, least=2)
     async with trial.stage() as stage:
         ((door,),) = await stage.cluster.fetch(DOOR)
         async with stage.load():
-            for _ in range(trial.times(10, least=2)):
+            for _ in range(hours):
                 await asyncio.sleep(0.5)
                 await stage.cluster.execute(door.replace("clock_timestamp()", "clock_timestamp() + interval '1 hour'"))
                 await asyncio.sleep(0.2)
                 await stage.cluster.execute(door)
             await asyncio.sleep(0.5)
         await trial.judge(stage)
-        trial.tell("by the function that appends; the machine has no libfaketime")
+    now = trial.folder / "now"
+    now.write_text("+0")
+    variables = {"LD_PRELOAD": str(faketime()), "FAKETIME_TIMESTAMP_FILE": str(now), "FAKETIME_NO_CACHE": "1"}
+    variables |= {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DISABLE_SHM": "1"}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)  # which PostgreSQL and all programs of the stage inherit
+        async with trial.stage() as stage:
+            moved = 0.0
+            async with stage.load():
+                for _ in range(hours):
+                    for hour in ("+3600", "-3600", "+0"):
+                        now.write_text(hour)
+                        await asyncio.sleep(0.3)
+                        told = (await stage.cluster.fetch("SELECT extract(epoch FROM clock_timestamp()) AS s"))[0]["s"]
+                        moved = max(moved, abs(float(told) - time.time()))
+                await stage.resume()
+            trial.show(moved > 3_000, f"the clocks moved by no more than {moved:.0f} s")
+            await trial.judge(stage)
+    trial.tell(f"{hours} hours forth and back by the function that appends, as many both ways by libfaketime")
 
 
 absent(

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -23,7 +24,7 @@ from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId
 from engine.log import log
 from engine.log.log import Block, Head, Request
 from tests.api.service import make_token
-from tests.desks import DOOR, HOLD_HEAD, record, until, until_commits_wait
+from tests.desks import DOOR, HOLD_HEAD, record, until, until_commits_wait, waiting_for_locks
 from tests.faults import checker
 from tests.faults.clients import MIXED, Answer, Caller, Client, NotSent
 from tests.faults.cluster import Cluster
@@ -267,19 +268,17 @@ def _cut(door: str, clause: str) -> str:
 
 
 @control(
+    "digest of a judgement",
     "the digest of a judgement not compared by the function that appends: after a restore something must be appended "
-    "that was judged against another history, and the checker must see it"
+    "that was judged against another history, and the checker must see it",
 )
 async def without_digests(trial: Trial) -> str:
-    for n in range(10):
-        async with trial.stage(tournaments=1, workers=0, seed=trial.seed + n) as stage:
-            ((door,),) = await stage.cluster.fetch(DOOR)
-            clause = "v_digest_then IS DISTINCT FROM p_judged_digest AND p_judged_digest IS NOT NULL"
-            await stage.cluster.execute(_cut(door, clause))
-            found = await _misjudged(stage)
-            if found:
-                return f"{found} faults, in try {n + 1}"
-    return ""
+    async with trial.stage(tournaments=1, workers=0) as stage:
+        ((door,),) = await stage.cluster.fetch(DOOR)
+        clause = "v_digest_then IS DISTINCT FROM p_judged_digest AND p_judged_digest IS NOT NULL"
+        await stage.cluster.execute(_cut(door, clause))
+        found = await _misjudged(stage)
+        return f"{found} faults" if found else ""
 
 
 async def _misjudged(stage: Stage) -> int:
@@ -326,37 +325,49 @@ async def _told(
 
 
 @control(
+    "ids",
     "ids of what is created not compared by the function that appends, and the sequence of ids put back: something "
-    "must be overwritten, and the checker must see it"
+    "must be overwritten, and the checker must see it",
 )
 async def without_ids(trial: Trial) -> str:
-    for n in range(10):
-        async with trial.stage(tournaments=1, workers=0, seed=trial.seed + n) as stage:
-            ((door,),) = await stage.cluster.fetch(DOOR)
-            await stage.cluster.execute(_cut(door, "b.created && p_created"))
-            await _created_at_once(stage)
-            async with stage.cluster.owner() as owner:
-                logs = [await checker.read_log(owner, stage.arenas[0])]
-            verdicts = checker.Verdicts()
-            checker._check_ids(verdicts, logs)
-            found = len(verdicts.wrong.get("I3", []))
-            if found:
-                return f"{found} overwritten, in try {n + 1}"
-    return ""
+    async with trial.stage(tournaments=1, workers=0) as stage:
+        ((door,),) = await stage.cluster.fetch(DOOR)
+        await stage.cluster.execute(_cut(door, "b.created && p_created"))
+        await _created_at_once(stage)
+        async with stage.cluster.owner() as owner:
+            logs = [await checker.read_log(owner, stage.arenas[0])]
+        verdicts = checker.Verdicts()
+        checker._check_ids(verdicts, logs)
+        found = len(verdicts.wrong.get("I3", []))
+        return f"{found} overwritten" if found else ""
 
 
 async def _created_at_once(stage: Stage) -> None:
-    """Competitors by both services at the same time, which are given the same ids to give away."""
-    clients = [stage.client() for _ in range(2 * IDS_RESERVED)]
-    for n in range(3):
-        ((last,),) = await stage.cluster.fetch("SELECT last_value FROM resource_id")
-        for _ in range(2):
-            await stage.cluster.execute("SELECT setval('resource_id', $1)", last + 1_000 * n)
-            drawn = [client.draw(Kind.REGISTER, 0) for client in clients]
-            await asyncio.gather(*(c.attempt(asked, c.number % 2) for c, asked in zip(clients, drawn, strict=True)))
-        await stage.cluster.execute("SELECT setval('resource_id', $1)", last + 1_000 * (n + 1))
-    for client in clients:
-        client.close()
+    """A competitor by each service, with the same id: each has drawn it, and judged, before either is in the log."""
+    for service in stage.services:
+        await service.again()  # which has drawn no ids yet
+    client = stage.client()
+    tournament_id = stage.arenas[0].tournament_id
+    for service in range(2):
+        await asked_until(client, client.draw(Kind.ADD, 0), service)  # it has read the tournament now
+    asking: list[asyncio.Task[Any]] = []
+    async with stage.cluster.owner() as owner:
+        last = await owner.fetchval("SELECT last_value FROM resource_id")
+        async with owner.transaction():
+            await owner.execute(HOLD_HEAD, tournament_id)
+            for service in range(2):
+                async with stage.cluster.owner() as other:
+                    await other.execute("SELECT setval('resource_id', $1)", last)
+                    asked = client.draw(Kind.REGISTER, 0)
+                    asking.append(asyncio.create_task(stage.client().attempt(asked, service)))
+                    await until(partial(_wait, other, service + 1))
+        await asyncio.gather(*asking)
+        await owner.execute("SELECT setval('resource_id', $1)", last + 2 * IDS_RESERVED)
+
+
+async def _wait(owner: asyncpg.Connection, count: int) -> bool:
+    """Whether that many appends wait for a lock."""
+    return len(await waiting_for_locks(owner, "append")) == count
 
 
 # ── 61 ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -769,8 +780,9 @@ _MANY_UPDATES: Final = """
 
 
 @control(
+    "head row",
     "a row for each tournament that every append updates, locked and read as the head was: under an old snapshot it "
-    "must become slow, and the same measure must see it"
+    "must become slow, and the same measure must see it",
 )
 async def updated_row(trial: Trial) -> str:
     commits = trial.times(20_000, least=10_000)

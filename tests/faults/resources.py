@@ -22,6 +22,7 @@ from tests.faults.networks import longest
 from tests.faults.replaced import ended_with, look_whole
 from tests.faults.stage import Stage
 from tests.faults.table import CannotBeMade, Trial, case
+from tests.faults.tools import MOUNT
 from tests.faults.wire import Wire, wire
 from tests.poison import append_text
 
@@ -86,7 +87,13 @@ async def _stage_on(trial: Trial, *, data: Path, wal: Path) -> AsyncIterator[Sta
         trial.prepared = prepared
 
 
-@case(16, "Data disk full", "PGDATA on a tmpfs that is filled up under load, WAL elsewhere; then freed", "I1-I10, I12")
+@case(
+    16,
+    "Data disk full",
+    "PGDATA on a tmpfs that is filled up under load, WAL elsewhere; then freed",
+    "I1-I10, I12",
+    tools=(MOUNT,),
+)
 async def data_disk_full(trial: Trial) -> None:
     with in_memory(trial.folder, 130) as place:
         async with _stage_on(trial, data=place / "data", wal=trial.folder / "wal") as stage:
@@ -109,6 +116,7 @@ async def data_disk_full(trial: Trial) -> None:
     "WAL disk full",
     "pg_wal on a tmpfs that is filled up under load: PostgreSQL panics; freed, and started again",
     "I1-I10, I12",
+    tools=(MOUNT,),
 )
 async def wal_disk_full(trial: Trial) -> None:
     with in_memory(trial.folder, 112) as place:
@@ -156,6 +164,7 @@ async def out_of_connections(trial: Trial) -> None:
             await stage.resume()
         found = codes(stage, since)
         await trial.judge(stage)
+        trial.show("503" in found, "nobody was refused a connection")
         trial.tell(f"{len(hogs)} held by others; {found}")
 
 
@@ -336,6 +345,7 @@ async def asynchronous_failover(trial: Trial) -> None:
         verdicts, lost = await judged_with_loss(stage)
         noticed = sum(program.said.count('"log_forked"') for program in stage.programs)
         trial.look("I8", lost == 0 or noticed > 0, f"{lost} were lost and nobody noticed")
+        trial.show(lost > 0, "nothing was lost")
         stage.resumed[:] = [back]
         trial.take(stage, verdicts)
         trial.tell(
@@ -497,6 +507,7 @@ async def _unfenced(trial: Trial) -> None:
         verdicts, lost = await judged_with_loss(stage)
         noticed = sum(program.said.count('"log_forked"') for program in stage.programs)
         trial.look("I8", lost == 0 or noticed > 0, f"{lost} were lost and nobody noticed")
+        trial.show(lost > 0, "the old primary took nothing that is gone with it")
         trial.take(stage, verdicts)
         trial.tell(
             f"an old primary that nobody stopped took {lost} changes that are gone with it, noticed {noticed} times"

@@ -5,7 +5,7 @@ it finds.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
@@ -16,10 +16,18 @@ from msgspec import Struct
 from tests.faults.checker import Verdicts
 from tests.faults.history import Outcome, seconds_of
 from tests.faults.stage import Stage, stage
+from tests.faults.tools import Tool
 
 
 class CannotBeMade(Exception):
     """Why a case is impossible on this machine."""
+
+
+def refuse_without(tools: Iterable[Tool]) -> None:
+    """Raises CannotBeMade if one of the tools is missing."""
+    missing = [f"{tool.name} (package {tool.package})" for tool in tools if not tool.is_here()]
+    if missing:
+        raise CannotBeMade(f"there is no {', no '.join(missing)}")
 
 
 class Trial:
@@ -52,6 +60,11 @@ class Trial:
     def look(self, invariant: str, right: bool, fault: str) -> None:
         self.verdicts.look(invariant, right, fault)
 
+    def show(self, shown: bool, otherwise: str) -> None:
+        """Notes whether it came to what the case is for: what was not injected is not shown."""
+        if not shown:
+            self.shortcoming += f"{otherwise}; "
+
     @asynccontextmanager
     async def stage(self, **options: Any) -> AsyncIterator[Stage]:
         """A stage for the case; what was played on it is judged at its end unless the case did that itself."""
@@ -83,7 +96,13 @@ class Case(Struct, frozen=True, kw_only=True):
     name: str
     injection: str
     invariants: str
+    tools: tuple[Tool, ...]
     run: Callable[[Trial], Awaitable[None]]
+
+    async def made(self, trial: Trial) -> None:
+        """Runs the case. Raises CannotBeMade."""
+        refuse_without(self.tools)
+        await self.run(trial)
 
 
 class Absent(Struct, frozen=True, kw_only=True):
@@ -96,23 +115,33 @@ class Absent(Struct, frozen=True, kw_only=True):
 
 class Control(Struct, frozen=True, kw_only=True):
     """Something that is broken on purpose, so that a check which finds nothing is known to be able to find it.
-    `run` answers what it found; an empty text means that the control failed."""
+    `run` answers what it found; an empty text means that the control failed. It must not depend on chance."""
 
     name: str
+    what: str
+    tools: tuple[Tool, ...]
     run: Callable[[Trial], Awaitable[str]]
+
+    async def made(self, trial: Trial) -> str:
+        """What was found. Raises CannotBeMade."""
+        refuse_without(self.tools)
+        return await self.run(trial)
 
 
 CASES: Final[dict[int, Case]] = {}
 ABSENT: Final[dict[int, Absent]] = {}
-CONTROLS: Final[list[Control]] = []
+CONTROLS: Final[dict[str, Control]] = {}
 
 _Run = Callable[[Trial], Awaitable[None]]
+_Find = Callable[[Trial], Awaitable[str]]
 
 
-def case(number: int, name: str, injection: str, invariants: str) -> Callable[[_Run], _Run]:
+def case(
+    number: int, name: str, injection: str, invariants: str, *, tools: tuple[Tool, ...] = ()
+) -> Callable[[_Run], _Run]:
     def register(run: _Run) -> _Run:
         assert number not in CASES
-        CASES[number] = Case(number=number, name=name, injection=injection, invariants=invariants, run=run)
+        CASES[number] = Case(number=number, name=name, injection=injection, invariants=invariants, tools=tools, run=run)
         return run
 
     return register
@@ -122,9 +151,10 @@ def absent(number: int, name: str, why: str) -> None:
     ABSENT[number] = Absent(number=number, name=name, why=why)
 
 
-def control(name: str) -> Callable[[Callable[[Trial], Awaitable[str]]], Callable[[Trial], Awaitable[str]]]:
-    def register(run: Callable[[Trial], Awaitable[str]]) -> Callable[[Trial], Awaitable[str]]:
-        CONTROLS.append(Control(name=name, run=run))
+def control(name: str, what: str, *, tools: tuple[Tool, ...] = ()) -> Callable[[_Find], _Find]:
+    def register(run: _Find) -> _Find:
+        assert name not in CONTROLS
+        CONTROLS[name] = Control(name=name, what=what, tools=tools, run=run)
         return run
 
     return register
