@@ -7,7 +7,7 @@ group commit.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Coroutine
 from contextlib import aclosing, asynccontextmanager, closing
 from functools import partial
 from time import monotonic
@@ -25,7 +25,7 @@ from engine.domain.events import Event
 from engine.domain.judging import decide
 from engine.domain.terms import ActorId, TournamentId
 from engine.log.appender import Appender
-from engine.process import telemetry
+from engine.process import telemetry, tracing
 from engine.process.background import background
 from engine.process.pace import EXPECTED_SECONDS_MAX
 from engine.process.telemetry import WAITING_REQUESTS
@@ -42,6 +42,8 @@ times as much."""
 SUBMIT_SECONDS_MAX: Final = 15.0
 """Until a command is answered, by the monotonic clock of this process; up to COMMAND_WATCH_SECONDS more."""
 COMMAND_WATCH_SECONDS: Final = 0.1
+_AFTER_LOOKING_UP: Final = (VoidCompetition, UnvoidCompetition, ChangePublication)
+"""Commands that may be judged against what only the log has."""
 
 
 class Desk:
@@ -65,7 +67,7 @@ class Desk:
     def live_pool(self) -> LivePool:
         return self._means.live_pool
 
-    async def submit(
+    def submit(
         self,
         live: LiveTournament,
         command: Command,
@@ -76,8 +78,9 @@ class Desk:
         condition: Condition | None = None,
         taken_at: float | None = None,
         size_bytes: int = 0,
-    ) -> Receipt:
-        """Returns when what the command led to is on disk and `live`, which the caller keeps pinned, shows it.
+    ) -> Awaitable[Receipt]:
+        """Takes a command. Returns what is done when what it led to is on disk and `live`, which the caller keeps
+        pinned, shows it.
 
         It must be answered SUBMIT_SECONDS_MAX after `taken_at`, by the monotonic clock; None: after this call. Later
         than that, nothing else is said than that it took too long, also if this process was held meanwhile and finds
@@ -95,36 +98,35 @@ class Desk:
             raise QueueFull
         if taken_at is None:
             taken_at = monotonic()
-        unreversed = None
-        if isinstance(command, VoidCompetition | UnvoidCompetition):
-            unreversed = UnreversedPointsFollower(live, command.competition_id)
+        receipt: asyncio.Future[Receipt] = self._loop.create_future()
         case = Case(
-            command,
-            actor,
-            idempotency_key,
-            fingerprint,
-            self._loop.create_future(),
-            taken_at + SUBMIT_SECONDS_MAX,
+            command=command,
+            actor=actor,
+            receipt=receipt,
             taken_at=taken_at,
+            until=taken_at + SUBMIT_SECONDS_MAX,
+            idempotency_key=idempotency_key,
+            fingerprint=fingerprint,
             refusals=NOT_KEYED if idempotency_key is None else self._means.refusals.stamp(live.tournament_id),
-            unreversed=unreversed,
             condition=condition,
+            span=None if tracing.spans is None else tracing.spans.current_request(),
         )
         self._under_way[case] = None
         self._waiting_bytes += size_bytes
-        if unreversed is not None:
-            live.pins += 1
-            self._means.tasks.create_task(self._put_after(live, case, unreversed.look_up(self.live_pool)))
-        elif isinstance(command, ChangePublication) and command.reveal == "next":
-            live.pins += 1
-            self._means.tasks.create_task(self._put_after(live, case, self._look_up_next(live, case, command)))
-        else:
+        receipt.add_done_callback(partial(self._let_go, case, size_bytes))
+        if condition is not None and condition.exact:
+            case.exact = case.alone = True
+        looking_up = self._looking_up(live, case, command) if isinstance(command, _AFTER_LOOKING_UP) else None
+        if looking_up is None:
             self._docket(live).put(case)
-        try:
-            return await case.receipt
-        finally:
-            del self._under_way[case]
-            self._waiting_bytes -= size_bytes
+        else:
+            live.pins += 1
+            self._means.tasks.create_task(self._put_after(live, case, looking_up))
+        return receipt
+
+    def _let_go(self, case: Case, size_bytes: int, _: object) -> None:
+        del self._under_way[case]
+        self._waiting_bytes -= size_bytes
 
     def refuse_late(self, tournament_id: TournamentId) -> None:
         """Raises QueueFull if a command for the tournament would wait for too long."""
@@ -136,6 +138,17 @@ class Desk:
         docket = self.busy.get(tournament_id)
         expected = 0.0 if docket is None else docket.expected_seconds()
         return expected if expected > EXPECTED_SECONDS_MAX else 0.0
+
+    def _looking_up(
+        self, live: LiveTournament, case: Case, command: VoidCompetition | UnvoidCompetition | ChangePublication
+    ) -> Coroutine[None, None, None] | None:
+        """What looks up in the log what the case is judged against; None: it is judged like any other."""
+        if isinstance(command, ChangePublication):
+            case.alone |= command.freeze is not None
+            return self._look_up_next(live, case, command) if command.reveal == "next" else None
+        case.alone = True
+        case.unreversed = UnreversedPointsFollower(live, command.competition_id)
+        return case.unreversed.look_up(self.live_pool)
 
     async def _put_after(self, live: LiveTournament, case: Case, looking_up: Coroutine[None, None, None]) -> None:
         """Looks up in the log what the case is judged against, then puts it on its docket; unpins `live`."""
@@ -185,7 +198,7 @@ class Desk:
                 if self._working:
                     await self._settled.wait()
         except TimeoutError:
-            for case in self._under_way:
+            for case in list(self._under_way):
                 case.expire()  # but for the last moments' they have been told that it took too long
 
     def _docket(self, live: LiveTournament) -> Docket:
@@ -208,9 +221,8 @@ class Desk:
         Doing either at every command would take longer than judging it."""
         while True:
             now = monotonic()
-            for case in self._under_way:
-                if case.until <= now:
-                    case.expire()
+            for case in [case for case in self._under_way if case.until <= now]:
+                case.expire()
             WAITING_REQUESTS.set(len(self._under_way))
             self.live_pool.show_size()
             telemetry.settle()

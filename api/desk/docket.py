@@ -69,6 +69,7 @@ from engine.log.log import (
 )
 from engine.process import tracing
 from engine.process.pace import WAITED_SECONDS_MAX, QueuePace
+from engine.process.tracing import RequestSpan
 from engine.process.turns import WOKEN_AT_ONCE
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
@@ -118,68 +119,35 @@ class Receipt(Struct, frozen=True):
         return Sequence(self.sequence + len(self.events) - 1)
 
 
-class Case:
+class Case(Struct, eq=False, kw_only=True):
     """One command on its way.
 
-    `taken_at`, `until`: when it came and when its time is over, by the monotonic clock. `sent`: it may be in the log.
-    `alone`: it needs a block of its own, as an exact command always does. `withdrawn`: the client was told that it was
-    not applied, so it must never be. `condition`: what the client demands of the resource, beyond what the command is
-    judged against. `unreversed`: the points that the command reverses by voiding or unvoiding their competition, kept
-    current until the case is settled, which may be later than its answer. `span`: that of the request, if it is traced.
+    `taken_at`, `until`: when it came and when its time is over, by the monotonic clock. `events`: what it leads to, as
+    judged last; `judged`: how often it was. `sent`: it may be in the log. `exact`: no event may lie between its judging
+    and its append. `alone`: it needs a block of its own, as an exact command always does. `withdrawn`: the client was
+    told that it was not applied, so it must never be. `condition`: what the client demands of the resource, beyond what
+    the command is judged against. `unreversed`: the points that the command reverses by voiding or unvoiding their
+    competition, kept current until the case is settled, which may be later than its answer. `span`: that of the
+    request, if it is traced.
     """
 
-    __slots__ = (
-        "actor",
-        "alone",
-        "command",
-        "condition",
-        "events",
-        "exact",
-        "fingerprint",
-        "idempotency_key",
-        "judged",
-        "receipt",
-        "refusals",
-        "sent",
-        "span",
-        "taken_at",
-        "unreversed",
-        "until",
-        "withdrawn",
-    )
-
-    def __init__(
-        self,
-        command: Command,
-        actor: ActorId,
-        idempotency_key: str | None,
-        fingerprint: bytes | None,
-        receipt: "asyncio.Future[Receipt]",
-        until: float,
-        *,
-        taken_at: float,
-        refusals: Refusals.Stamp,
-        unreversed: UnreversedPointsFollower | None = None,
-        condition: Condition | None = None,
-    ) -> None:
-        self.taken_at = taken_at
-        self.command = command
-        self.actor = actor
-        self.idempotency_key = idempotency_key
-        self.fingerprint = fingerprint
-        self.events: tuple[Event, ...] = ()
-        self.judged = 0
-        self.sent = False
-        self.condition = condition
-        self.exact = condition is not None and condition.exact
-        freezes = isinstance(command, ChangePublication) and command.freeze is not None
-        self.alone = unreversed is not None or self.exact or freezes
-        self.withdrawn = False
-        self.receipt = receipt
-        self.until = until
-        self.refusals = refusals
-        self.unreversed = unreversed
-        self.span = None if tracing.spans is None else tracing.spans.current_request()
+    command: Command
+    actor: ActorId
+    receipt: "asyncio.Future[Receipt]"
+    taken_at: float
+    until: float
+    idempotency_key: str | None
+    fingerprint: bytes | None
+    refusals: Refusals.Stamp
+    condition: Condition | None
+    span: RequestSpan | None
+    events: tuple[Event, ...] = ()
+    judged: int = 0
+    sent: bool = False
+    exact: bool = False
+    alone: bool = False
+    withdrawn: bool = False
+    unreversed: UnreversedPointsFollower | None = None
 
     def judge(self, live: LiveTournament) -> None:
         """Sets what the command leads to by the state of `live`. Raises a Refusal, and IdTaken."""
@@ -257,7 +225,8 @@ class Docket:
 
     def put(self, case: Case) -> None:
         self._waiting.append(case)
-        self._go_on()
+        if not self._busy:
+            self._go_on()
 
     def _go_on(self) -> None:
         """Has the next block fetched if a case waits; called whenever something came or was done."""

@@ -5,12 +5,12 @@ another version lacks.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 from aiohttp import StreamReader, web
-from aiohttp.http import HttpRequestParser
+from aiohttp.http import HttpProcessingError, HttpRequestParser
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import ERROR, _ErrInfo
 
@@ -29,15 +29,18 @@ PRIVATE: Final = {
         "_keepalive_timeout",
         "_lingering_time",
         "_loop",
+        "_max_msg_queue_size",
         "_messages",
         "_msg_queue_resume_size",
         "_next_keepalive_close_time",
         "_parser",
+        "_pause_reading_for_buffer",
         "_process_keepalive",
         "_reading_paused",
         "_request_in_progress",
         "_resume_reading_if_drained",
         "_task_handler",
+        "_upgraded",
         "_waiter",
     ),
     StreamReader: ("_buffer", "_exception"),
@@ -71,14 +74,21 @@ class Server(web.Server):
 
 class RequestHandler(web.RequestHandler):
     """aiohttp's handler of one connection: it parses what comes, bounds what waits, and ends the connection. `answer`
-    answers its requests."""
+    answers its requests. `owes_head`: the rest of a head is awaited, or the first one. `ignores`: it takes no further
+    request, and what comes is not looked at."""
 
-    __slots__ = ("answer",)
+    __slots__ = ("answer", "ignores", "owes_head")
 
     answer: Callable[[HttpRequest], Awaitable[Sent]]
+    ignores: bool
+    owes_head: bool
 
     def misread(self, request: HttpRequest, error: BaseException) -> Sent:
         """Answers what is not a request because of `error`."""
+        raise NotImplementedError
+
+    def piece_received(self, data: bytes) -> None:
+        """Something has come that is not just whole requests, or that is ignored."""
         raise NotImplementedError
 
     async def start(self) -> None:
@@ -88,7 +98,7 @@ class RequestHandler(web.RequestHandler):
         aiohttp's own makes a task, a writer and a larger request for each, which takes longer than an answer from
         memory.
         """
-        loop, messages, connection = self._loop, self._messages, cast(Any, self)
+        loop, messages = self._loop, self._messages
         while not self._force_close:
             if not messages:
                 self._waiter = loop.create_future()
@@ -104,11 +114,11 @@ class RequestHandler(web.RequestHandler):
             self._request_in_progress = True
             try:
                 if isinstance(head, _ErrInfo):
-                    request = HttpRequest(ERROR, content, connection)
+                    request = HttpRequest(ERROR, content, self)
                     answer = self.misread(request, head.exc)
                 else:
-                    request = HttpRequest(head, content, connection)
-                    self._current_request = cast(web.BaseRequest, request)  # it has what aiohttp needs of one
+                    request = HttpRequest(head, content, self)
+                    self._current_request = request  # type: ignore[assignment] # it has what aiohttp needs of one
                     answer = await self.answer(request)
                 if (sending := answer.send(request)) is not None:
                     await sending
@@ -130,9 +140,9 @@ class RequestHandler(web.RequestHandler):
                     self._handler_waiter.set_result(None)
             if not self._keepalive or self._close:
                 break
-            self._next_keepalive_close_time = loop.time() + self._keepalive_timeout
+            self._next_keepalive_close_time = close_at = loop.time() + self._keepalive_timeout
             if self._keepalive_handle is None:
-                self._keepalive_handle = loop.call_at(self._next_keepalive_close_time, self._process_keepalive)
+                self._keepalive_handle = loop.call_at(close_at, self._process_keepalive)
         self._hang_up()
 
     def _hang_up(self) -> None:
@@ -150,6 +160,32 @@ class RequestHandler(web.RequestHandler):
                     await content.readany()
         if not content.is_eof():
             self.close()
+
+    def data_received(self, data: bytes) -> None:
+        """Parses what comes, and hands it to `start`. What comes behind a request for another protocol is dropped: its
+        answer is the last one. aiohttp's own would keep it."""
+        if self.ignores:
+            self.piece_received(data)
+            return
+        if self._force_close or self._close or self._upgraded or self._parser is None:
+            return
+        messages: Sequence[tuple[Any, StreamReader]]
+        is_ordinary = not self.owes_head
+        try:
+            messages, self._upgraded, _ = self._parser.feed_data(data)
+        except HttpProcessingError as error:
+            messages = ((_ErrInfo(status=400, exc=error, message=error.message), EMPTY_PAYLOAD),)
+            is_ordinary = False
+        if messages:
+            self._messages.extend(messages)
+            if len(self._messages) >= self._max_msg_queue_size and not self._buffer_paused:
+                self._pause_reading_for_buffer()
+            waiter = self._waiter
+            if waiter is not None and not waiter.done():
+                waiter.set_result(None)
+            if is_ordinary:
+                return
+        self.piece_received(data)
 
     def resume_reading(self, resume_parser: bool = True) -> None:
         """Goes on reading, and parsing, if that was paused. aiohttp does as if it had been, once or twice for each
@@ -197,10 +233,6 @@ class RequestHandler(web.RequestHandler):
     async def drained(self) -> None:
         """Returns when there is room to write again. Raises ConnectionError if the connection is lost."""
         await self._drain_helper()
-
-
-receive: Final = web.RequestHandler.data_received
-"""Called directly for every piece of every request: `super()` takes as long again."""
 
 
 def whole_body(content: StreamReader) -> bytes:

@@ -7,7 +7,6 @@ Times are UTC. Functions take a connection of the service. The driver's errors p
 """
 
 import asyncio
-import hashlib
 import re
 import secrets
 import string
@@ -17,6 +16,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from enum import IntEnum
 from functools import partial
+from hashlib import sha256
 from typing import Any, Final
 
 from asyncpg import Connection
@@ -156,7 +156,7 @@ def _checksum(text: str) -> str:
 
 
 def _hash(text: str) -> bytes:
-    return hashlib.sha256(text.encode(errors="surrogateescape")).digest()  # a header may hold any bytes
+    return sha256(text.encode(errors="surrogateescape")).digest()  # a header may hold any bytes
 
 
 def _refuse_faults(name: str, expires_in_days: int | None) -> None:
@@ -207,7 +207,7 @@ class Guard:
         """What `token_of` would return, if that is known without a query. None says nothing about the token."""
         if authorization is None or not authorization.startswith(_BEARER):
             return None
-        return self._kept_token(_hash(authorization[len(_BEARER) :]))
+        return self._kept_token(sha256(authorization[len(_BEARER) :].encode(errors="surrogateescape")).digest())
 
     def knew(self, authorization: str | None) -> bool:
         """Whether the token was good at its last look-up and is still kept. It may have ended since."""

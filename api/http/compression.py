@@ -17,7 +17,7 @@ from functools import partial
 from typing import Final
 
 from api.http.outgoing import PORTION_BYTES, Long, Outgoing, Taken
-from api.http.preferences import accepted_encodings
+from api.http.preferences import Encodings, accepted_encodings
 from api.http.reply import JSON, Reply, header
 from api.http.request import HttpRequest
 
@@ -46,6 +46,7 @@ _COMPRESSOR_BYTES: Final = 75_000
 _OVERHEAD_BYTES: Final = 400
 """What a kept body takes beside its bytes and its key."""
 _NEGOTIATED: Final = header("Vary", "Accept-Encoding")
+_AS_IT_IS: Final = Encodings()
 _COMPRESSED: Final = header("Content-Encoding", "gzip")
 
 _Key = tuple[str, str]
@@ -63,6 +64,29 @@ class Compression:
         self._making: dict[object, asyncio.Future[bytes]] = {}
         self._gathering: set[_Key] = set()
 
+    def reply_at_hand(
+        self,
+        request: HttpRequest,
+        body: bytes | Long,
+        *,
+        etag: str | None = None,
+        media_type: str = JSON,
+        headers: str = "",
+    ) -> Reply | None:
+        """As `reply`, if nothing is to be compressed for it; None: the body must be."""
+        stated = request.headers
+        accepted = accepted_encodings(stated.getall("Accept-Encoding")) if "Accept-Encoding" in stated else _AS_IT_IS
+        is_plain = not accepted.gzip or (isinstance(body, bytes) and len(body) <= PLAIN_BYTES_MAX and accepted.identity)
+        if etag is not None and "If-None-Match" in stated:
+            if not is_plain and _has(request, etag + SUFFIX):
+                return Reply(b"", code=304, headers=f"{headers}{_NEGOTIATED}{_etag(etag + SUFFIX)}")
+            if (is_plain or accepted.identity) and _has(request, etag):
+                return Reply(b"", code=304, headers=f"{headers}{_NEGOTIATED}{_etag(etag)}")
+        if is_plain:
+            return _plain(body, etag, media_type, headers)
+        made = None if etag is None else self._found((request.path, etag))
+        return None if made is None else _packed(made, etag, media_type, headers)
+
     async def reply(
         self,
         request: HttpRequest,
@@ -76,32 +100,18 @@ class Compression:
         in an encoding that it takes. `etag` is that of the body as it is. The compressed form of a body with an ETag is
         kept. Raises QueueFull as `Outgoing.begun` does.
         """
-        plain = plain_reply(request, body, etag=etag, media_type=media_type, headers=headers)
-        if plain is not None:
-            return plain
-        headers += _NEGOTIATED
-        accepted = accepted_encodings(request.headers.getall("Accept-Encoding", ()))
-        is_plain = not accepted.gzip or (isinstance(body, bytes) and len(body) <= PLAIN_BYTES_MAX and accepted.identity)
-        if etag is not None and "If-None-Match" in request.headers:
-            if not is_plain and _has(request, etag + SUFFIX):
-                return Reply(b"", code=304, headers=headers + _etag(etag + SUFFIX))
-            if (is_plain or accepted.identity) and _has(request, etag):
-                return Reply(b"", code=304, headers=headers + _etag(etag))
-        if not is_plain:
-            key = None if etag is None else (request.path, etag)
-            made: bytes | Long | None = self._found(key)
-            if made is None:
-                made = await (self._long(key, body) if isinstance(body, Long) else self._short(key, body))
-            if made is not None:
-                headers += _COMPRESSED + ("" if etag is None else _etag(etag + SUFFIX))
-                return Reply(made, media_type=media_type, headers=headers)
-        return Reply(body, media_type=media_type, headers=headers + ("" if etag is None else _etag(etag)))
+        reply = self.reply_at_hand(request, body, etag=etag, media_type=media_type, headers=headers)
+        if reply is not None:
+            return reply
+        key = None if etag is None else (request.path, etag)
+        made = await (self._long(key, body) if isinstance(body, Long) else self._short(key, body))
+        return _plain(body, etag, media_type, headers) if made is None else _packed(made, etag, media_type, headers)
 
-    def _found(self, key: _Key | None) -> bytes | None:
+    def _found(self, key: _Key) -> bytes | None:
         """The compressed body if it is kept."""
-        if key is None or key not in self._kept:
-            return None
-        self._kept[key] = kept = self._kept.pop(key)
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._kept[key] = kept
         return kept
 
     async def _long(self, key: _Key | None, long: Long) -> Long:
@@ -168,15 +178,14 @@ class Compression:
             self.kept_bytes -= _size_bytes(first, self._kept.pop(first))
 
 
-def plain_reply(
-    request: HttpRequest, body: bytes | Long, *, etag: str | None, media_type: str = JSON, headers: str = ""
-) -> Reply | None:
-    """As `Compression.reply`, for a client that names no encoding and has nothing yet, as most programs; None: it
-    does."""
-    if "Accept-Encoding" in request.headers or "If-None-Match" in request.headers:
-        return None
+def _plain(body: bytes | Long, etag: str | None, media_type: str, headers: str) -> Reply:
     tag = "" if etag is None else f'ETag: "{etag}"\r\n'
     return Reply(body, media_type=media_type, headers=f"{headers}{_NEGOTIATED}{tag}")
+
+
+def _packed(made: bytes | Long, etag: str | None, media_type: str, headers: str) -> Reply:
+    tag = "" if etag is None else _etag(etag + SUFFIX)
+    return Reply(made, media_type=media_type, headers=f"{headers}{_NEGOTIATED}{_COMPRESSED}{tag}")
 
 
 def compressed(body: bytes) -> bytes:

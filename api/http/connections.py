@@ -15,7 +15,7 @@ from aiohttp import ClientConnectionResetError, web
 from aiohttp.http import HttpProcessingError
 from aiohttp.http_exceptions import LineTooLong
 
-from api.http.aiohttp_private import RequestHandler, Sent, Server, parser_is_in_c, receive
+from api.http.aiohttp_private import RequestHandler, Sent, Server, parser_is_in_c
 from api.http.outgoing import Outgoing
 from api.http.request import HttpRequest
 from api.http.settings import CLIENT_CONNECTIONS_MAX
@@ -121,7 +121,6 @@ class Connection(RequestHandler):
     with the reason if it was we who ended it, else with "client_gone"."""
 
     __slots__ = (
-        "_awaited",
         "_connections",
         "_end",
         "_head_bytes",
@@ -137,7 +136,7 @@ class Connection(RequestHandler):
         self.has_asked_nothing = True
         self.on_end: Callable[[str], None] | None = None
         self._connections = connections
-        self._awaited = False  # whether it stands in `unheard`
+        self.ignores = self.owes_head = False  # one that owes a head stands in `unheard`
         self._head_bytes = 0
         self._end: asyncio.Future[None] | None = None  # while it lingers
         self._ignored_bytes = 0
@@ -166,14 +165,13 @@ class Connection(RequestHandler):
         self._let_go()
         super().connection_lost(exc)
 
-    def data_received(self, data: bytes) -> None:
-        if self._end is not None:
+    def piece_received(self, data: bytes) -> None:
+        if self.ignores:
             self._ignore(data)
             return
-        receive(self, data)
-        if self._awaited:
+        if self.owes_head:
             if self.has_head:
-                self._awaited = self.has_asked_nothing = False
+                self.owes_head = self.has_asked_nothing = False
                 self._connections.unheard.pop(self, None)
             elif data:
                 self._go_on_with_head(data)
@@ -206,7 +204,7 @@ class Connection(RequestHandler):
     # ── Heads ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _await_head(self) -> None:
-        self._awaited = True
+        self.owes_head = True
         self._head_bytes = 0
         self._connections.unheard[self] = self.loop.time()
 
@@ -219,7 +217,7 @@ class Connection(RequestHandler):
         """Answers the awaited head with `error`, incomplete as it is. A client that has sent nothing gets no answer:
         its connection is closed."""
         self._connections.unheard.pop(self, None)
-        self._awaited = False
+        self.owes_head = False
         waiter = self.head_waiter
         if waiter is None or waiter.done():
             return  # it has come meanwhile
@@ -302,6 +300,7 @@ class Connection(RequestHandler):
         if transport is None or self._end is not None:
             return
         self._end = self.loop.create_future()
+        self.ignores = True
         with suppress(OSError, NotImplementedError):
             transport.write_eof()
         with suppress(RuntimeError):

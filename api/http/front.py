@@ -85,7 +85,7 @@ class Front:
 
     def _answered(self, incoming: IncomingRequest) -> Awaitable[Reply]:
         request = incoming.request
-        if request.version.major != 1:
+        if not request.is_ordinary and request.version.major != 1:
             raise Unreadable("The request cannot be read; send it as HTTP/1.1.")
         found = self._router.resolve(request.method, request.url.raw_path)
         incoming.path, incoming.parameters, incoming.known_ids = found.path, found.parameters, found.ids

@@ -39,55 +39,63 @@ class Reply:
     `on_end` is called when the answer was sent, or could not be.
     """
 
+    closing = False
+    lingers = False
+    request_id = ""
+
     def __init__(self, body: bytes | Long, *, code: int = 200, media_type: str = JSON, headers: str = "") -> None:
         self.body = body
         self.code = code
         self.media_type = media_type
         self.headers_sent = headers
-        self.closing = False
-        self.lingers = False
-        self.request_id = ""
         self.on_end: Callable[[], None] = _nothing
 
     def send(self, request: HttpRequest) -> Awaitable[None] | None:
         """Sends the answer. A long one, and one that the client must read first, is sent by what this returns."""
+        about_connection = ""
+        if self.closing or not request.is_ordinary:
+            about_connection = self._about_connection(request)
+        body, connection = self.body, request.connection
+        if isinstance(body, bytes):
+            size = len(body)
+            content = f"Content-Type: {self.media_type}\r\nContent-Length: {size}\r\n"
+        else:
+            size = WHOLE_BYTES_MAX + 1
+            content = f"Content-Type: {self.media_type}\r\n"
+            if request.version >= HttpVersion11:
+                content += "Transfer-Encoding: chunked\r\n"
+            elif not self.closing:
+                self.closing, about_connection = True, "Connection: close\r\n"  # which marks the end of the answer
+        head = self.head("" if self.code == _NOT_MODIFIED else content, about_connection)
+        transport = connection.transport
+        rest: Awaitable[None] | None = None
+        try:
+            if transport is None or transport.is_closing():
+                raise ClientConnectionResetError("the client has gone")
+            if not size or (not request.is_ordinary and request.method == "HEAD"):
+                transport.write(head)
+            elif isinstance(body, bytes) and size <= WHOLE_BYTES_MAX:
+                transport.writelines((head, body))
+            else:
+                rest = self._finish(request, _send_in_portions(connection, transport, head, body, request.version))
+            if rest is None and (self.lingers or connection.writing_paused):
+                rest = self._finish(request)
+        finally:
+            if rest is None:
+                self._end()
+        return rest
+
+    def _about_connection(self, request: HttpRequest) -> str:
+        """What the head says about the connection, once it is decided whether that goes on."""
         if not request.keep_alive:
             self.closing = True
         if not request.is_read and not request.content.is_eof():
             self._leave_unread(request)
         if request.upgrade:
             self.closing = self.lingers = True
-        connection = ""
         if self.closing:
-            connection = "Connection: close\r\n"
-        elif request.version < HttpVersion11:
-            connection = "Connection: keep-alive\r\n"
-        body = self.body
-        if self.code == _NOT_MODIFIED:
-            content = ""
-        elif isinstance(body, bytes):
-            content = f"Content-Type: {self.media_type}\r\nContent-Length: {len(body)}\r\n"
-        else:
-            content = f"Content-Type: {self.media_type}\r\n"
-            if request.version >= HttpVersion11:
-                content += "Transfer-Encoding: chunked\r\n"
-            elif not self.closing:
-                self.closing, connection = True, "Connection: close\r\n"  # which marks the end of the answer
-        head = self.head(content, connection)
-        transport = request.connection.transport
-        if transport is None or transport.is_closing():
-            self._end()
-            raise ClientConnectionResetError("the client has gone")
-        if request.method == "HEAD" or not body:
-            transport.write(head)
-        elif isinstance(body, bytes) and len(body) <= WHOLE_BYTES_MAX:
-            transport.writelines((head, body))
-        else:
-            return self._finish(request, _send_in_portions(request.connection, transport, head, body, request.version))
-        if self.lingers or request.connection.writing_paused:
-            return self._finish(request)
-        self._end()
-        return None
+            return "Connection: close\r\n"
+        return "Connection: keep-alive\r\n" if request.version < HttpVersion11 else ""
 
     async def _finish(self, request: HttpRequest, sending: Awaitable[None] | None = None) -> None:
         """Sends the body, if not all is sent, and waits until the client has read enough of it."""

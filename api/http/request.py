@@ -6,9 +6,9 @@ Every request pays for one, so it is leaner than aiohttp's: what few ask for is 
 from email import message_from_string
 from email.policy import HTTP
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from aiohttp import StreamReader
+from aiohttp import HttpVersion, HttpVersion11, StreamReader
 from aiohttp.http import RawRequestMessage
 from yarl import URL
 
@@ -19,22 +19,38 @@ _UNNAMED: Final = "application/octet-stream"
 
 
 class HttpRequest:
-    """`url` is its target without a host, `content` its body as it comes, on `connection`. `keep_alive`: the client
-    lets the connection take another request. `upgrade`: it asks for another protocol; the parser throws away some of
-    what comes after such a head. `is_read`: nothing of the body is on its way any more."""
+    """`url` is its target without a host, `content` its body as it comes, on `connection`. `is_read`: nothing of the
+    body is on its way any more. `is_ordinary`: it came in one piece as HTTP/1.1, and asks for a whole answer and then
+    for no other connection."""
 
-    __slots__ = ("connection", "content", "headers", "is_read", "keep_alive", "method", "upgrade", "url", "version")
+    __slots__ = ("_head", "connection", "content", "headers", "is_ordinary", "is_read", "method", "url")
 
-    def __init__(self, head: RawRequestMessage, content: StreamReader, connection: "Connection") -> None:
+    def __init__(self, head: RawRequestMessage, content: StreamReader, connection: Any) -> None:
+        self._head = head
         self.method = head.method
-        self.url: URL = head.url.relative() if head.url.absolute else head.url
-        self.version = head.version
         self.headers = head.headers
-        self.keep_alive = not head.should_close
-        self.upgrade = head.upgrade
+        url = head.url
+        self.url: URL = url.relative() if url.absolute else url
         self.content = content
-        self.is_read = content.is_eof()
-        self.connection = connection
+        self.is_read = is_read = content.is_eof()
+        lasts = not head.should_close and not head.upgrade
+        self.is_ordinary = is_read and lasts and head.version is HttpVersion11 and head.method != "HEAD"
+        self.connection: Connection = connection
+
+    @property
+    def version(self) -> HttpVersion:
+        """The version of HTTP."""
+        return self._head.version
+
+    @property
+    def keep_alive(self) -> bool:
+        """Whether the client lets the connection take another request."""
+        return not self._head.should_close
+
+    @property
+    def upgrade(self) -> bool:
+        """Whether it asks for another protocol. The parser throws away some of what comes after such a head."""
+        return self._head.upgrade
 
     # ── Its target ──────────────────────────────────────────────────────────────────────────────────────
 

@@ -22,7 +22,7 @@ from api.desk.docket import Receipt
 from api.desk.remembered import Slugs
 from api.http.auth import Guard, Scope, Token, good_token
 from api.http.body import Bodies, form_here
-from api.http.compression import Compression, plain_reply
+from api.http.compression import Compression
 from api.http.cookies import refuse_foreign, session_text
 from api.http.forms import Form, fingerprint
 from api.http.outgoing import Later, Long, Outgoing
@@ -207,8 +207,9 @@ class Handlers:
 
     def _about(self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId | None) -> TournamentId:
         """Notes which tournament a request is about, if that exists and the token is for it. Raises NotFound."""
-        incoming.facts["tournament"] = incoming.parameters["tournament"][:SLUG_CHARACTERS_LOGGED]
-        if tournament_id is None or not token.allows(tournament_id):
+        slug = incoming.parameters["tournament"]
+        incoming.facts["tournament"] = slug if tournament_id is not None else slug[:SLUG_CHARACTERS_LOGGED]
+        if tournament_id is None or (token.tournament_ids is not None and not token.allows(tournament_id)):
             raise NotFound(NO_TOURNAMENT)
         return tournament_id
 
@@ -221,20 +222,14 @@ class Handlers:
         slug = incoming.parameters["tournament"]
         return await pin_named(self._live_pool, self._slugs, slug, tournament_id, again)
 
-    def _pin_known(self, incoming: IncomingRequest, tournament_id: TournamentId) -> LiveTournament | None:
-        """As `_pin`, if the live is in memory and surely that of the tournament; None: it is not."""
-        live = self._live_pool.pin_known(tournament_id)
-        if live is None or live.slug == incoming.parameters["tournament"]:
-            return live
-        self._live_pool.unpin(live)
-        return None
-
     @asynccontextmanager
     async def _pinned(
         self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId
     ) -> AsyncIterator[LiveTournament]:
         """As `_pin`, and unpins it at the end. For requests that are rare enough for what this costs."""
-        live = self._pin_known(incoming, tournament_id) or await self._pin(incoming, token, tournament_id)
+        live = self._live_pool.pin_known(tournament_id, incoming.parameters["tournament"])
+        if live is None:
+            live = await self._pin(incoming, token, tournament_id)
         try:
             yield live
         except Exception as error:
@@ -246,21 +241,23 @@ class Handlers:
     def _read_handler(self, operation: Read) -> Handler:
         understood: dict[str, dict[str, Any]] = {}  # by query: mostly the same few come again
 
-        def arguments(request: HttpRequest) -> dict[str, Any]:
-            query = request.url.raw_query_string
-            read = understood.get(query)
-            if read is None:
-                read = _read_query(request, operation)
-                if len(understood) < QUERIES_KEPT_MAX and len(query) <= QUERY_KEPT_CHARACTERS_MAX:
-                    understood[query] = read
+        def understand(request: HttpRequest) -> dict[str, Any]:
+            query, read = request.url.raw_query_string, _read_query(request, operation)
+            if len(understood) < QUERIES_KEPT_MAX and len(query) <= QUERY_KEPT_CHARACTERS_MAX:
+                understood[query] = read
             return read
 
         scope = scope_of(operation)
 
         async def handle(incoming: IncomingRequest) -> Reply:
             token, tournament_id = self._known(incoming, scope) or await self._looked_up(incoming, scope)
-            question = operation.question(**incoming.ids, **arguments(incoming.request))
-            live = self._pin_known(incoming, tournament_id) or await self._pin(incoming, token, tournament_id)
+            arguments = understood.get(incoming.request.url.raw_query_string)
+            if arguments is None:
+                arguments = understand(incoming.request)
+            question = operation.question(**incoming.ids, **arguments)
+            live = self._live_pool.pin_known(tournament_id, incoming.parameters["tournament"])
+            if live is None:
+                live = await self._pin(incoming, token, tournament_id)
             try:
                 await self._live_pool.make_current(live, is_read=True)
                 if operation.find is not None:
@@ -274,9 +271,9 @@ class Handlers:
                 raise
             finally:
                 self._live_pool.unpin(live)
-            return plain_reply(incoming.request, answer.body, etag=answer.etag) or await self._compression.reply(
+            return self._compression.reply_at_hand(
                 incoming.request, answer.body, etag=answer.etag
-            )
+            ) or await self._compression.reply(incoming.request, answer.body, etag=answer.etag)
 
         return handle
 
@@ -290,9 +287,9 @@ class Handlers:
             async with self._recalled(incoming, token, tournament_id) as context:
                 ranking_of(context.live.board, question.ranking_id)
                 answer = await operation.render(context, operation.answer, question)
-            return plain_reply(incoming.request, answer.body, etag=answer.etag) or await self._compression.reply(
+            return self._compression.reply_at_hand(
                 incoming.request, answer.body, etag=answer.etag
-            )
+            ) or await self._compression.reply(incoming.request, answer.body, etag=answer.etag)
 
         return handle
 
@@ -337,7 +334,9 @@ class Handlers:
                 command = operation.command(**ids, **said[0])
             else:
                 command = many.command(items=tuple([operation.command(**ids, **arguments) for arguments in said]))
-            live = self._pin_known(incoming, tournament_id) or await self._pin(incoming, token, tournament_id)
+            live = self._live_pool.pin_known(tournament_id, incoming.parameters["tournament"])
+            if live is None:
+                live = await self._pin(incoming, token, tournament_id)
             try:
                 receipt = await self._desk.submit(
                     live,

@@ -4,6 +4,7 @@ A change of a ranking is answered with its standings (`standings.py`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Annotated, Final, Literal, Protocol
 
 import msgspec
@@ -116,7 +117,14 @@ class OfUnity(OfRanking, Protocol):
 
 def list_rankings(view: View, answer: Answer, question: RankingsQuestion) -> TaggedBody | Later:
     """Every ranking of the tournament."""
-    brief = question.omit == "competitors"
+    brief = question.omit is not None
+    stamp = view.revisions.rankings if brief else view.revisions.participants
+    kept = view.cache.rendered(("rankings", brief), stamp, partial(_short_list, view, answer, brief), kept_bytes)
+    return kept or _long_list(view, answer, brief)
+
+
+def _short_list(view: View, answer: Answer, brief: bool) -> TaggedBody | None:
+    """None: it is too long for a short answer."""
 
     def piece(ranking_id: RankingId, ranking: Ranking) -> bytes:
         if brief:
@@ -124,19 +132,20 @@ def list_rankings(view: View, answer: Answer, question: RankingsQuestion) -> Tag
         competitors = participants_json(view, ranking_id, ranking)
         return competitors and _ranking(ranking_id, ranking, competitors)
 
-    def render() -> TaggedBody | None:
-        rankings = view.board.rankings
-        lines = 0
-        for ranking in rankings.values():
-            lines += _RANKING_LINES + len(ranking.unities if brief else ranking.participants)
-            if lines > LINES_AT_ONCE_MAX:
-                return None
-        shown = short(piece(ranking_id, ranking) for ranking_id, ranking in rankings.items())
-        if shown is None:
+    rankings = view.board.rankings
+    lines = 0
+    for ranking in rankings.values():
+        lines += _RANKING_LINES + len(ranking.unities if brief else ranking.participants)
+        if lines > LINES_AT_ONCE_MAX:
             return None
-        before, after = cut(RankingsShape(ranking=[]), "ranking")
-        return tagged_body(answer.body(b"%b%b%b" % (before, b",".join(shown), after)))
+    shown = short(piece(ranking_id, ranking) for ranking_id, ranking in rankings.items())
+    if shown is None:
+        return None
+    before, after = cut(RankingsShape(ranking=[]), "ranking")
+    return tagged_body(answer.body(b"%b%b%b" % (before, b",".join(shown), after)))
 
+
+def _long_list(view: View, answer: Answer, brief: bool) -> Later:
     def take(view: View) -> Taking:
         make, parts = _take(view, view.board.rankings, brief=brief)
         before, after = cut(RankingsShape(ranking=[]), "ranking")
@@ -147,10 +156,7 @@ def list_rankings(view: View, answer: Answer, question: RankingsQuestion) -> Tag
 
         return whole, parts, after + b"}"
 
-    key = ("rankings", "brief") if brief else ("rankings",)
-    stamp = view.revisions.rankings if brief else view.revisions.participants
-    kept = view.cache.rendered(key, stamp, render, kept_bytes)
-    return kept or later(view, key, take)
+    return later(view, ("rankings", brief), take)
 
 
 def show_ranking(view: View, answer: Answer, question: RankingQuestion) -> TaggedBody | Later:

@@ -22,10 +22,10 @@ every node: what is set in a session stays on the node that the session is with.
 import asyncio
 from collections.abc import Collection
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import asyncpg
-from asyncpg import Connection
+from asyncpg import Connection, InvalidCachedStatementError, OutdatedSchemaCacheError, Record
 from msgspec import Struct
 
 from engine.domain.errors import StartupRefused
@@ -177,6 +177,52 @@ class ServiceConnection(Connection):  # type: ignore[misc] # the driver has no t
 
     is_distributed = False
     is_coordinator = True
+
+    def itself(self) -> "ServiceConnection":
+        """This connection, also when a pool's proxy is asked, which goes through two calls for each."""
+        return self
+
+    async def _execute(
+        self,
+        query: str,
+        args: tuple[Any, ...],
+        limit: int,
+        timeout: float | None,  # noqa: ASYNC109 - as the driver's
+        *,
+        return_status: bool = False,
+        record_class: type[Record] | None = None,
+        ignore_custom_codec: bool = False,
+    ) -> Any:
+        """As the driver's, straight to the wire with a statement that is prepared: that takes half as long.
+
+        What a change of the schema leads to is the same: the statement is prepared again, or the transaction fails. The
+        protocol itself refuses two statements at once. The driver documents nothing of this, so its version is bounded,
+        and a test compares the two.
+        """
+        statement = None
+        if not (return_status or timeout or record_class or ignore_custom_codec or self._query_loggers):
+            statement = self._stmt_cache.get((query, Record, False))
+        if statement is None:
+            return await super()._execute(
+                query,
+                args,
+                limit,
+                timeout,
+                return_status=return_status,
+                record_class=record_class,
+                ignore_custom_codec=ignore_custom_codec,
+            )
+        protocol = self._protocol
+        try:
+            return await protocol.bind_execute(statement, args, "", limit, False, protocol._get_timeout(None))
+        except OutdatedSchemaCacheError:
+            await self.reload_schema_state()
+            raise
+        except InvalidCachedStatementError:
+            self._drop_global_statement_cache()
+            if protocol.is_in_transaction():
+                raise
+            return await super()._execute(query, args, limit, timeout)
 
 
 def is_distributed(connection: Connection) -> bool:

@@ -357,11 +357,11 @@ class Kept:
         self._connection: Connection | None = None
 
     async def __aenter__(self) -> Connection:
-        if self._connection is None or is_lost(self._connection):
+        if self._connection is None or self._connection.is_closed():
             await self.close()
             connection = await self._keeping.enter_async_context(self._database.raw_connection())
             connection.add_log_listener(self._note)
-            self._connection = connection
+            self._connection = connection.itself()
         return self._connection
 
     async def __aexit__(self, *_: object) -> None:

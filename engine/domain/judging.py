@@ -176,7 +176,7 @@ def _add_points(state: State, command: commands.AddPoints) -> Event:
         ranking_id=command.ranking_id,
         deltas=command.deltas,
         competition_id=command.competition_id,
-        reason=_stripped(command.reason),
+        reason=command.reason and command.reason.strip(),
     )
 
 
@@ -185,10 +185,13 @@ def refuse_points(state: State, points: commands.AddPoints | events.PointsAdded)
     ranking = _open_ranking(state, points.ranking_id)
     if len(points.deltas) > DELTAS_MAX:
         raise _unacceptable([Fault("participants_delta", f"must hold at most {DELTAS_MAX} deltas")])
-    faults = [*_delta_faults(ranking, points.deltas), *_cause_faults(state, points.competition_id)]
-    if points.reason is not None:  # hardly ever, and nothing is judged as often as points
+    faults = _delta_faults(ranking, points.deltas)
+    if points.competition_id is not None:  # nothing is judged as often as points, mostly without cause and reason
+        faults += _cause_faults(state, points.competition_id)
+    if points.reason is not None:
         faults += _name_faults("reason", points.reason)
-    _refuse_if_any(faults)
+    if faults:
+        raise _unacceptable(faults)
 
 
 def _add_points_to_rankings(state: State, command: commands.AddPointsToRankings) -> tuple[Event, ...]:

@@ -14,7 +14,7 @@ import structlog
 
 from engine.domain.terms import TournamentId
 from engine.log.log import Appended
-from engine.process.telemetry import APPENDED_EVENTS, CLOCK_BEHIND, count
+from engine.process.telemetry import APPENDED_EVENTS, CLOCK_BEHIND, adder
 
 BEHIND_SECONDS_MAX: Final = 1.0
 """How far a log may be ahead of this process's clock without an alarm: clocks of two machines may differ a little."""
@@ -52,6 +52,7 @@ class Clock:
             _logger.error("clock_behind", tournament_id=self._of, seconds=round(behind, 1))
 
 
+_add_events: Final = adder(APPENDED_EVENTS)
 CLOCK: Final = Clock()
 """The clock of this process."""
 
@@ -61,5 +62,5 @@ def note(tournament_id: TournamentId, outcome: object) -> None:
     if isinstance(outcome, Appended) and outcome.first_sequence is not None:
         assert outcome.last_sequence is not None
         assert outcome.recorded_at is not None
-        count(APPENDED_EVENTS, outcome.last_sequence - outcome.first_sequence + 1)
+        _add_events(outcome.last_sequence - outcome.first_sequence + 1)
         CLOCK.appended(tournament_id, outcome.recorded_at)

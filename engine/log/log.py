@@ -652,12 +652,22 @@ _KEYS: Final = 9
 def _row(block: Block) -> list[Any]:
     """What _APPEND_ONE is told of the block: text, but for the idempotency keys at _KEYS, None if there are none."""
     requests = block.requests
-    events = [event for request in requests for event in request.events]
-    actors = [str(request.actor) for request in requests for _ in request.events]
+    events: list[Event] = []
+    actors: list[str] = []
+    created: list[str] = []
+    keys: list[str | None] = []
+    structural = False
+    for request in requests:
+        keys.append(request.idempotency_key)
+        for event in request.events:
+            events.append(event)
+            actors.append(str(request.actor))
+            structural = structural or event.structural  # only the last request may be
+            if event.creates:
+                created += [str(getattr(event, name)) for name in event.creates]
     kinds, bodies = codec.encode_lines(events)
     counts = fingerprints = ""
     refusals = 0
-    keys = [request.idempotency_key for request in requests]
     keyed = keys.count(None) < len(keys)
     if keyed:
         refusals = min([request.refusals for request in requests if request.idempotency_key is not None])
@@ -668,9 +678,9 @@ def _row(block: Block) -> list[Any]:
         block.append_id,
         str(block.judged_at),
         "" if block.judged_digest is None else rf"\x{block.judged_digest.hex()}",
-        "t" if True in [event.structural for event in requests[-1].events] else "f",
+        "t" if structural else "f",
         "t" if block.exact else "f",
-        "\n".join([str(getattr(event, name)) for event in events for name in event.creates]),
+        "\n".join(created),
         str(refusals),
         counts,
         keys if keyed else None,
@@ -739,7 +749,11 @@ def beginning(tournament_id: TournamentId) -> Head:
 async def heads(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Head]:
     """The head of each tournament that exists, all as of a moment during the call; as of one and the same, unless the
     database is distributed."""
-    if len(tournament_ids) > 1 and not is_distributed(connection):
+    if len(tournament_ids) == 1:
+        (tournament_id,) = tournament_ids
+        row = await connection.fetchrow(_HEAD, tournament_id)
+        return {} if row is None else {tournament_id: Head(*row)}
+    if not is_distributed(connection):
         rows = await connection.fetch(_HEADS, list(tournament_ids))
         return {tournament_id: Head(sequence, digest_) for tournament_id, sequence, digest_ in rows}
     found = {tournament_id: await connection.fetchrow(_HEAD, tournament_id) for tournament_id in tournament_ids}

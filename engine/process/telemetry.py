@@ -172,7 +172,7 @@ UNVERIFIED_SECONDS: Final = Gauge(
 
 
 _observed: Final[dict[Histogram, list[float]]] = {}
-_counted: Final[dict[Count, int]] = {}
+_counted: Final[dict[Count, list[float]]] = {}
 
 
 def observer(histogram: Histogram) -> Callable[[float], None]:
@@ -181,16 +181,17 @@ def observer(histogram: Histogram) -> Callable[[float], None]:
     return _observed.setdefault(histogram, []).append
 
 
-def count(counter: Count, number: int) -> None:
-    """Has `counter` grow by `number` at the next `settle`, for the same reason."""
-    _counted[counter] = _counted.get(counter, 0) + number
+def adder(counter: Count) -> Callable[[float], None]:
+    """What notes a number, by which `counter` grows at the next `settle`, for the same reason."""
+    return _counted.setdefault(counter, []).append
 
 
 def settle() -> None:
     """Counts what was observed and counted. Call it some times a second, and before figures are shown."""
-    for counter, number in _counted.items():
-        counter.inc(number)
-    _counted.clear()
+    for counter, numbers in _counted.items():
+        if numbers:
+            counter.inc(sum(numbers))
+            numbers.clear()
     for histogram, values in _observed.items():
         if values:
             observe_all(histogram, values)
@@ -239,10 +240,10 @@ class Lines:
         if self._for_people:
             self.msg(_for_people(None, "info", fields))
             return
-        fields["level"] = "info"
-        fields["timestamp"] = datetime.now(UTC)
-        self._waiting.append(fields)  # made a line with all others
-        if len(self._waiting) == 1:
+        fields["level"], fields["timestamp"] = "info", datetime.now(UTC)
+        waiting = self._waiting
+        waiting.append(fields)  # made a line with all others
+        if len(waiting) == 1:
             self._write_soon()
 
     debug = info = warning = error = critical = msg

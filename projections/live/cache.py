@@ -39,30 +39,33 @@ _S = TypeVar("_S", bound=Sized)
 
 
 class RenderCache:
-    """The rendered pieces of one tournament, by key. A stamp tells whether a piece is still up to date.
+    """The rendered pieces of one tournament, by key. A stamp tells whether a piece is still up to date. `resized`: the
+    size may have changed since somebody set this to False.
 
     Up to RENDERED_BYTES_MAX are kept; the keys that came first go first. A piece that takes more than KEPT_BYTES_MAX is
     not kept.
     """
 
     def __init__(self) -> None:
+        self.resized = True
         self._size_bytes = 0
-        self.small: SmallPieces[CompetitorId] = SmallPieces(PIECES_BYTES_MAX)
-        self.windows: SmallPieces[Hashable] = SmallPieces(WINDOWS_BYTES_MAX)
-        self.moments: SmallPieces[Hashable] = SmallPieces(MOMENTS_BYTES_MAX)
+        self.small: SmallPieces[CompetitorId] = SmallPieces(self, PIECES_BYTES_MAX)
+        self.windows: SmallPieces[Hashable] = SmallPieces(self, WINDOWS_BYTES_MAX)
+        self.moments: SmallPieces[Hashable] = SmallPieces(self, MOMENTS_BYTES_MAX)
         self._pieces: dict[Hashable, _Piece] = {}
         self._shared: WeakValueDictionary[Hashable, object] = WeakValueDictionary()
 
     @property
     def size_bytes(self) -> int:
         """Bytes in memory."""
-        return self._size_bytes + sum(kept.size_bytes for kept in (self.small, self.windows, self.moments))
+        return self._size_bytes + self.small.size_bytes + self.windows.size_bytes + self.moments.size_bytes
 
     def rendered(self, key: Hashable, stamp: object, render: Callable[[], _T], size_bytes: Callable[[_T], int]) -> _T:
         """What `render` makes: made once for `key`, and again when `stamp` has changed."""
         kept = self._pieces.get(key)
         if kept is not None and kept.stamp == stamp:
-            return cast(_T, kept.value)
+            rendered: _T = kept.value
+            return rendered
         value = render()
         self._keep(key, _Piece(stamp, value, size_bytes(value) + _OVERHEAD_BYTES))
         return value
@@ -87,6 +90,7 @@ class RenderCache:
         return cast(_T, found)
 
     def _keep(self, key: Hashable, fresh: "_Piece") -> None:
+        self.resized = True
         before = self._pieces.get(key)
         if before is not None:
             self._size_bytes -= before.size_bytes
@@ -107,9 +111,10 @@ class SmallPieces(Generic[_Key]):
     which takes some microseconds each.
     """
 
-    def __init__(self, bytes_max: int) -> None:
+    def __init__(self, cache: RenderCache, bytes_max: int) -> None:
         self.size_bytes = 0
         self.stamp = 0
+        self._cache = cache
         self._bytes_max = bytes_max
         self._pieces: dict[_Key, bytes] = {}
         self.get: Final = self._pieces.get
@@ -119,6 +124,7 @@ class SmallPieces(Generic[_Key]):
         if stamp > self.stamp:
             self._pieces.clear()
             self.size_bytes, self.stamp = 0, stamp
+            self._cache.resized = True
 
     def keep(self, key: _Key, piece: bytes) -> None:
         """Keeps a piece, unless one is kept already that another has made meanwhile."""
@@ -126,11 +132,13 @@ class SmallPieces(Generic[_Key]):
         if key not in self._pieces and self.size_bytes + size_bytes <= self._bytes_max:
             self._pieces[key] = piece
             self.size_bytes += size_bytes
+            self._cache.resized = True
 
     def drop(self, key: _Key) -> None:
         piece = self._pieces.pop(key, None)
         if piece is not None:
             self.size_bytes -= len(piece) + _PIECE_OVERHEAD_BYTES
+            self._cache.resized = True
 
 
 class _Piece(Struct):

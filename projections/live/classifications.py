@@ -87,7 +87,12 @@ class Classifications:
         self._known: dict[RankingId, _Known] = {}
         self._asking: WeakValueDictionary[RankingId, asyncio.Lock] = WeakValueDictionary()
         self.held: list[HeldCounts] = []
-        """What computations that are under way count from: note every event there before it is folded."""
+        """What computations that are under way count from."""
+
+    def note(self, event: Event) -> None:
+        """Notes what will change. Call it before `event` is folded into the board."""
+        for counts in self.held:
+            counts.note(event)
 
     def clear(self) -> None:
         """Forgets all lines. Call it when the board is replaced."""

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from weakref import WeakValueDictionary
 
-from engine.domain.events import Points
+from engine.domain.events import Event, Points
 from engine.domain.terms import RankingId, Sequence
 from engine.process.turns import Turn
 from projections.board.board import Board, give_sums
@@ -35,10 +35,10 @@ class FollowedSums:
         """Bytes in memory, estimated."""
         return sum([sums.size_bytes for sums in self._followed])
 
-    def note(self, points: Points) -> None:
+    def note(self, event: Event) -> None:
         """Call it for what is folded, because a reader of the log misses it."""
-        if self._missed and points.ranking_id in self._missed:
-            self._missed[points.ranking_id].append(points)
+        if self._missed and isinstance(event, Points) and event.ranking_id in self._missed:
+            self._missed[event.ranking_id].append(event)
 
     async def follow(self, ranking_id: RankingId, read: ReadSums) -> None:
         """Returns when the board has the ranking's sums of competitions. Raises what `read` raises."""

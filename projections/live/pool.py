@@ -20,6 +20,8 @@ from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from itertools import chain, islice
+from operator import attrgetter
+from time import perf_counter
 from typing import Final
 
 import structlog
@@ -80,6 +82,8 @@ _Waiters = tuple[list[asyncio.Future[None]], list[asyncio.Future[None]]]
 
 _logger = structlog.get_logger()
 _observe_seconds: Final = observer(BARRIER_SECONDS)
+_HEAD: Final = attrgetter("head")
+_ID: Final = attrgetter("tournament_id")
 
 
 class LivePool:
@@ -123,19 +127,19 @@ class LivePool:
             await self._load_once(tournament_id)
         return live
 
-    def pin_known(self, tournament_id: TournamentId) -> LiveTournament | None:
-        """As `pin`, of a tournament in memory; None: it is not."""
+    def pin_known(self, tournament_id: TournamentId, slug: str | None = None) -> LiveTournament | None:
+        """As `pin`, of a tournament in memory, whose slug is this if one is given; None: it is not."""
         live = self._tournaments.get(tournament_id)
-        if live is not None:
-            live.pins += 1
-            self._tournaments.move_to_end(tournament_id)
+        if live is None or (slug is not None and slug != live.slug):
+            return None
+        live.pins += 1
+        self._tournaments.move_to_end(tournament_id)
         return live
 
     def unpin(self, live: LiveTournament) -> None:
         live.pins -= 1
         if live.pins == 0 and not live.dropped:
-            size_bytes = live.size_bytes()
-            if size_bytes != self._sizes.get(live.tournament_id):
+            if live.resized and (size_bytes := live.size_bytes()) != self._sizes.get(live.tournament_id):
                 self._account(live.tournament_id, size_bytes)
             if self._bytes > self._bytes_max:
                 self._evict()
@@ -493,11 +497,11 @@ class _Node:
             await self._kept.close()
 
     async def _barrier(self, waiting: dict[LiveTournament, _Waiters]) -> None:
-        began_at = time.perf_counter()
-        stood_at = {live: live.head for live in waiting}
+        began_at = perf_counter()
+        stood_at = list(map(_HEAD, waiting))
         try:
             async with self._kept as connection:
-                heads = await log.heads(connection, [live.tournament_id for live in waiting])
+                heads = await log.heads(connection, list(map(_ID, waiting)))
         except Exception as trouble:  # noqa: BLE001 - they wait for it, and others for the next one
             error: Exception = trouble
             if isinstance(trouble, DATABASE_TROUBLE):
@@ -509,13 +513,13 @@ class _Node:
                 _fail(waiters, error)
             return
         finally:
-            _observe_seconds(time.perf_counter() - began_at)
-        for live, waiters in waiting.items():
+            _observe_seconds(perf_counter() - began_at)
+        for (live, waiters), before in zip(waiting.items(), stood_at, strict=True):
             head = heads.get(live.tournament_id)
-            if head is not None and head in (stood_at[live], live.head):
+            if head == before or (head is not None and head == live.head):
                 self._pool._release(live, waiters)
             else:
-                self._pool._tasks.create_task(self._pool._reach(live, stood_at[live], head, waiters))
+                self._pool._tasks.create_task(self._pool._reach(live, before, head, waiters))
 
 
 def _continues(stood_at: Head, head: Head) -> bool:

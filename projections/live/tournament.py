@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from datetime import datetime
-from typing import Final
+from functools import cached_property
+from typing import Final, Protocol, TypeVar
 from weakref import WeakSet, ref
 
 import msgspec
@@ -54,6 +55,21 @@ FOLDED_AT_ONCE: Final = 100
 _logger = structlog.get_logger()
 
 
+class MadeOfBoard(Protocol):
+    """What is made of a board, and kept current. It takes `size_bytes` in memory, estimated."""
+
+    @property
+    def size_bytes(self) -> int: ...
+    def note(self, event: Event) -> None:
+        """Notes what will change. Call it before `event` is folded into the board."""
+
+    def clear(self) -> None:
+        """Forgets what was made. Call it when the board is replaced."""
+
+
+_M = TypeVar("_M", bound=MadeOfBoard)
+
+
 class LiveTournament:
     """One tournament in memory. `slug`: the registry's when the live was loaded; None: the registry had no such
     tournament. `pins`: for how many reasons it must stay in memory. `dropped`: it is no longer the truth; load another.
@@ -75,19 +91,16 @@ class LiveTournament:
         self.board = board
         self.revisions = Revisions()
         self.cache = RenderCache()
-        self.orders = Orders(lambda: self.board)
-        self.followed_sums = FollowedSums(lambda: self.board, lambda: self.head.sequence)
-        self.classifications = Classifications(lambda: self.board, self.orders, self.followed_sums)
-        self.selections = Selections(lambda: self.board)
         self.nested_sets = NestedSets(lambda: self.board)
         self.pins = 0
         self.dropped = False
         self.catching_up = asyncio.Lock()
         self.followers: list[Callable[[Recorded], None]] = []
         self.loaded_at = time.monotonic()
-        self._sized_at = head.sequence
+        self._size_again_at = 0
         self._one_moment = True  # everything up to the head was read as of one moment
         self._board_bytes = 0
+        self._made: list[MadeOfBoard] = []  # what somebody has asked for, and is to be kept current
         self._held: WeakSet[HeldBoard] = WeakSet()
         self._held_last: Callable[[], HeldBoard | None] = _nobody
 
@@ -103,7 +116,11 @@ class LiveTournament:
                 continue
             sequence = recorded.sequence
             try:
-                self._note(recorded.event)
+                event = recorded.event
+                for made in self._made:
+                    made.note(event)
+                if not isinstance(event, Points):
+                    self._note(event)
                 fold(self.board, self.revisions, recorded)
                 for follow in self.followers:
                     follow(recorded)
@@ -114,16 +131,33 @@ class LiveTournament:
             self._look_at_set_aside()
         if head.sequence > self.head.sequence:
             self.head = head
+            self.cache.resized = True
+
+    # Each of these is made when it is first asked for: until then, no event is noted for it.
+
+    @cached_property
+    def orders(self) -> Orders:
+        return self._begun(Orders(lambda: self.board))
+
+    @cached_property
+    def followed_sums(self) -> FollowedSums:
+        return self._begun(FollowedSums(lambda: self.board, lambda: self.head.sequence))
+
+    @cached_property
+    def classifications(self) -> Classifications:
+        return self._begun(Classifications(lambda: self.board, self.orders, self.followed_sums))
+
+    @cached_property
+    def selections(self) -> Selections:
+        return self._begun(Selections(lambda: self.board))
+
+    def _begun(self, made: _M) -> _M:
+        self._made.append(made)
+        return made
 
     def _note(self, event: Event) -> None:
-        self.orders.note(event)
-        for counted in self.classifications.held:
-            counted.note(event)
-        if isinstance(event, Points):
-            self.followed_sums.note(event)
-            return
+        """Notes what is no points for what each live has."""
         self.nested_sets.note(event)
-        self.selections.note(event)
         if isinstance(event, CompetitorChanged):
             self.cache.small.drop(event.competitor_id)
         for held in self._held:
@@ -183,10 +217,10 @@ class LiveTournament:
 
     def forget_made(self) -> None:
         """Forgets what was made of the board, and is made again when it is next asked for."""
-        self.orders.clear()
-        self.classifications.clear()
         self.nested_sets.clear()
-        self.selections.clear()
+        for made in self._made:
+            if not isinstance(made, FollowedSums):  # which are on the board
+                made.clear()
 
     def mark_loaded(self) -> None:
         """Notes that it stands at the log's head: what it folds from now on is of a later moment."""
@@ -234,6 +268,7 @@ class LiveTournament:
             return
         # Only appends of ours can have been folded meanwhile, with what they told; each followed what was before it.
         self.head, self.recorded_at, self.board = anew.head, anew.recorded_at, anew.board
+        self.cache.resized = True
         self.forget_made()
         self.followed_sums.clear()
         self._held.clear()
@@ -248,20 +283,22 @@ class LiveTournament:
             parents=then.parents + 1,
         )
 
+    @property
+    def resized(self) -> bool:
+        """Whether `size_bytes` may have changed since it was last asked for."""
+        return self.cache.resized or bool(self._made) or not self.nested_sets.flat
+
     def size_bytes(self) -> int:
         """What the live takes in memory, in bytes, estimated. The board is measured anew after _SIZED_EVERY_EVENTS
         events."""
-        if self.head.sequence >= self._sized_at + _SIZED_EVERY_EVENTS or self._board_bytes == 0:
-            self._sized_at = self.head.sequence
+        if self.head.sequence >= self._size_again_at:
+            self._size_again_at = self.head.sequence + _SIZED_EVERY_EVENTS
             self._board_bytes = board_bytes(self.board)
-        kept = (
-            self.orders.size_bytes
-            + self.followed_sums.size_bytes
-            + self.classifications.size_bytes
-            + self.selections.size_bytes
-            + self.nested_sets.size_bytes
-        )
-        return self._board_bytes + self.cache.size_bytes + kept
+        self.cache.resized = False
+        size_bytes = self._board_bytes + self.cache.size_bytes + self.nested_sets.size_bytes
+        for made in self._made:
+            size_bytes += made.size_bytes
+        return size_bytes
 
 
 async def load(connection: Connection, tournament_id: TournamentId) -> LiveTournament:

@@ -39,8 +39,9 @@ class Waker:
         self._something = asyncio.Event()
 
     def appended(self, tournament_id: TournamentId) -> None:
+        if not self._appended_to:
+            self._something.set()
         self._appended_to.add(tournament_id)
-        self._something.set()
 
     async def run(self) -> None:
         while True:

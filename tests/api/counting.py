@@ -3,8 +3,8 @@ and its calls into C.
 
 These are counts, not times, so they are the same on every machine with the same minor version of Python, however busy
 it is. The service runs on uvloop in a thread of its own, on a real PostgreSQL, and is asked over one connection, one
-request at a time. A coroutine that goes on counts as entered again. What a service does by the clock (watching, waking
-workers) is left out: it is no part of a request.
+request at a time. A coroutine that goes on counts as entered again. What a service does by the clock (watching) is left
+out: it is no part of a request. Nor is waking workers, which the tests have it do once.
 """
 
 import asyncio
@@ -32,7 +32,6 @@ from api.stream.followers import Streams
 from engine.database.pool import open_database
 from engine.domain.terms import OPERATOR
 from engine.process.telemetry import Lines
-from projections.tables.wakeup import Waker
 from tests.api.service import FORM, make_token, slug_of
 from tests.tournaments import open_new_tournament
 
@@ -40,9 +39,10 @@ PATIENCE_SECONDS: Final = 60.0
 TURNS_AFTER: Final = 30
 """Turns of the event loop in which a service finishes what it does for a request after the answer was sent."""
 _BY_THE_CLOCK: Final = {
-    method.__code__
-    for method in (Desk.watch, Connections.watch, Streams.run, Waker.run)  # each is the root of a task
+    function.__code__
+    for function in (Desk.watch, Connections.watch, Streams._look, asyncio.futures._set_result_unless_cancelled)
 }
+"""What is called straight by the event loop when its time has come. (The last one ends what sleeps.)"""
 
 
 @dataclass(frozen=True)
@@ -235,13 +235,7 @@ class CountedService:
         return body
 
     def counted(self, request: bytes) -> Counted:
-        """What the service does from the first byte of the request until it has nothing left to do for it.
-
-        What it does by the clock has parts that cannot be told apart (connections that are given back). They only add
-        to the count, so the least of several counts is that of the request alone. The same request is sent once before,
-        because that sets them off, and then they mostly sleep.
-        """
-        self.answer(request)
+        """What the service does from the first byte of the request until it has nothing left to do for it."""
         self._in_its_thread(self._counting.start, turns=1)
         self.answer(request)
         return self._in_its_thread(self._counting.stop, turns=TURNS_AFTER)

@@ -222,6 +222,8 @@ async def test_a_defect_of_one_tournament_is_answered_and_told_and_leaves_the_ot
     before = alarms()
     async with pair.service.desk.live_pool.pinned(pair.planted_id) as live:
         live.forget_made()  # so that everything is made
+        assert live.orders  # as when somebody has asked for them: else no event is noted for them
+        assert live.selections
     plant = Plant(monkeypatch, place, pair.concerns())
 
     async with asyncio.timeout(30):

@@ -467,3 +467,63 @@ async def test_a_node_that_was_lost_in_a_commit_is_trouble_and_other_inner_error
     with pytest.raises(asyncpg.InternalServerError, match="another"):
         async with database.connection() as connection:
             await connection.execute(failing("another"))
+
+
+# ── The driver's way to the wire, cut short ─────────────────────────────────────────────────────────────
+
+
+async def test_a_prepared_statement_says_the_same_as_by_the_drivers_own_way(database: Database) -> None:
+    async with database.connection() as connection:
+        for _ in range(3):  # the first time it is prepared
+            assert [
+                tuple(row) for row in await connection.fetch("SELECT n, $1::text FROM generate_series(1, 2) AS n", "a")
+            ] == [
+                (1, "a"),
+                (2, "a"),
+            ]
+            assert (await connection.fetchrow("SELECT 1 AS one, $1::int AS n", 2))["n"] == 2
+            assert await connection.fetchrow("SELECT 1 WHERE $1::bool", False) is None
+            assert await connection.fetchval("SELECT $1::int + 1", 2) == 3
+            assert await connection.execute("SELECT $1::int", 2) == "SELECT 1"
+            with pytest.raises(asyncpg.DivisionByZeroError):
+                await connection.fetchval("SELECT 1 / $1::int", 0)
+
+
+async def test_a_statement_whose_result_has_changed_is_prepared_again(
+    database: Database, owner: asyncpg.Connection
+) -> None:
+    await owner.execute("CREATE TABLE shape (a int); INSERT INTO shape VALUES (1); GRANT SELECT ON shape TO PUBLIC")
+    async with database.connection() as connection, database.connection() as other:
+        for each in (connection, other):
+            for _ in range(2):
+                assert tuple(await each.fetchrow("SELECT * FROM shape")) == (1,)
+        await owner.execute("ALTER TABLE shape ADD b text DEFAULT 'x'")
+        assert tuple(await connection.fetchrow("SELECT * FROM shape")) == (1, "x")
+        await owner.execute("ALTER TABLE shape DROP a")
+        assert tuple(await connection.fetchrow("SELECT * FROM shape")) == ("x",)
+        for _ in range(2):
+            assert tuple(await other.fetchrow("SELECT * FROM shape")) == ("x",)
+        await owner.execute("ALTER TABLE shape ADD c int DEFAULT 3")
+        with pytest.raises(asyncpg.InvalidCachedStatementError):  # it has ended the transaction
+            async with other.transaction():
+                await other.fetchrow("SELECT * FROM shape")
+        assert tuple(await other.fetchrow("SELECT * FROM shape")) == ("x", 3)
+
+
+async def test_two_statements_at_once_on_one_connection_are_refused(database: Database) -> None:
+    statement = "SELECT 1 FROM pg_sleep(0.05)"
+    async with database.connection() as connection:
+        await connection.fetchval(statement)
+        first = asyncio.create_task(connection.fetchval(statement))
+        await asyncio.sleep(0)
+        with pytest.raises(asyncpg.InterfaceError):
+            await connection.fetchval(statement)
+        assert await first == 1
+
+
+async def test_a_statement_that_takes_too_long_is_cancelled(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database_module, "STATEMENT_SECONDS_MAX", -1.9)  # the driver waits 2 s more than the server
+    async with open_database(dsn, name="test") as database, database.raw_connection() as connection:
+        await connection.fetchval("SELECT 1 FROM pg_sleep($1)", 0.0)
+        with pytest.raises(TimeoutError):
+            await connection.fetchval("SELECT 1 FROM pg_sleep($1)", 5.0)
