@@ -10,7 +10,7 @@ COUNT ?= 200
 # Tests start hundreds of processes: where the environment forbids to keep bytecode, each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test long fuzz campaign bench million docs wheel typescript vendor screenshots faults faults-small faults-tools mutants lock clean
+.PHONY: demo test long model fuzz campaign bench million docs wheel typescript vendor screenshots faults faults-small faults-tools mutants lock clean
 
 # LIVE=1 plays the season slowly while the service runs: its board moves.
 demo: $(VENV)/.installed
@@ -28,6 +28,11 @@ test: $(VENV)/.installed-dev
 # The tests that `make test` leaves out because they take long: services that are killed, faults, thousands of competitors.
 long: $(VENV)/.installed-dev
 	$(BIN)/pytest -n auto --dist worksteal -m long
+
+# Visits every state of the model of the protocol, within bounds, and finds the planted mistakes: some ten minutes.
+# ONLY=DIGEST tells the story of that mistake. `make test` has a share.
+model: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.model $(ONLY)
 
 # A thousand random clean histories, none of which may raise an alarm; `make test` has some of them.
 campaign: $(VENV)/.installed-dev
