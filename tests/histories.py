@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from engine.domain import commands, events
 from engine.domain.commands import Command
@@ -50,6 +50,10 @@ def _perhaps(strategy: st.SearchStrategy[_T]) -> st.SearchStrategy[_T | None]:
     return st.none() | strategy
 
 
+def _unset_or(strategy: st.SearchStrategy[_T]) -> st.SearchStrategy[_T | UnsetType]:
+    return st.just(UNSET) | strategy
+
+
 ids: Final = st.integers(1, ID_MAX)
 texts: Final = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 stored_texts: Final = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
@@ -77,10 +81,10 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
     events.CompetitorChanged: st.builds(
         events.CompetitorChanged,
         competitor_id=ids,
-        name=_perhaps(texts),
-        tags=_perhaps(_tags),
-        color=_perhaps(texts),
-        parent_id=_perhaps(ids),
+        name=_unset_or(texts),
+        tags=_unset_or(_tags),
+        color=_unset_or(texts),
+        parent_id=_unset_or(_perhaps(ids)),
     ),
     events.CompetitionAdded: st.builds(
         events.CompetitionAdded,
@@ -95,10 +99,10 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
     events.CompetitionChanged: st.builds(
         events.CompetitionChanged,
         competition_id=ids,
-        started_at=_perhaps(moments),
-        location=_perhaps(texts),
-        result=_perhaps(_results),
-        winner_id=_perhaps(ids),
+        started_at=_unset_or(_perhaps(moments)),
+        location=_unset_or(texts),
+        result=_unset_or(_perhaps(_results)),
+        winner_id=_unset_or(_perhaps(ids)),
     ),
     events.RankingCreated: st.builds(
         events.RankingCreated,
@@ -114,14 +118,14 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         ranking_id=ids,
         participants=_lists,
         main_unity_name=texts,
-        name=_perhaps(texts),
-        description=st.just(UNSET) | _perhaps(texts),
+        name=_unset_or(texts),
+        description=_unset_or(_perhaps(texts)),
     ),
     events.RankingInformationChanged: st.builds(
         events.RankingInformationChanged,
         ranking_id=ids,
-        name=_perhaps(texts),
-        description=st.just(UNSET) | _perhaps(texts),
+        name=_unset_or(texts),
+        description=_unset_or(_perhaps(texts)),
     ),
     events.ParticipantsChanged: st.builds(events.ParticipantsChanged, ranking_id=ids, added=_lists, removed=_lists),
     events.UnityAdded: st.builds(
@@ -131,8 +135,8 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         events.UnityChanged,
         ranking_id=ids,
         unity_id=ids,
-        name=_perhaps(texts),
-        sort=_perhaps(st.sampled_from(Sort)),
+        name=_unset_or(texts),
+        sort=_unset_or(st.sampled_from(Sort)),
     ),
     events.ClassificationDeclared: st.builds(
         events.ClassificationDeclared, ranking_id=ids, criteria=st.lists(_criteria, max_size=3).map(tuple)
@@ -221,10 +225,10 @@ def _register_competitor(draw: _Draw, board: Board, next_id: _NextId) -> command
 def _change_competitor(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     return commands.ChangeCompetitor(
         competitor_id=_one_of(draw, board.competitors),
-        name=draw(_perhaps(_names)),
-        tags=draw(_perhaps(st.lists(_names, max_size=2).map(tuple))),
-        color=draw(_perhaps(st.sampled_from(["ff0000", "00FF7f"]))),
-        parent_id=_one_of(draw, board.competitors) if draw(st.booleans()) else None,
+        name=draw(_unset_or(_names)),
+        tags=draw(_unset_or(_perhaps(st.lists(_names, max_size=2).map(tuple)))),
+        color=draw(_unset_or(_perhaps(st.sampled_from(["ff0000", "00FF7f"])))),
+        parent_id=_one_of(draw, board.competitors) if draw(st.booleans()) else draw(_unset_or(st.none())),
     )
 
 
@@ -258,10 +262,10 @@ def _change_competition(draw: _Draw, board: Board, _next_id: _NextId) -> Command
     participants = () if competition is None else competition.participants
     return commands.ChangeCompetition(
         competition_id=competition_id,
-        started_at=draw(_perhaps(_times)),
-        location=draw(_perhaps(st.just("") | _names)),
-        result=_performances(draw, participants),
-        winner_id=_one_of(draw, participants) if participants and draw(st.booleans()) else None,
+        started_at=draw(_unset_or(_perhaps(_times))),
+        location=draw(_unset_or(_perhaps(st.just("") | _names))),
+        result=draw(_unset_or(st.just(_performances(draw, participants)))),
+        winner_id=_one_of(draw, participants) if participants and draw(st.booleans()) else draw(_unset_or(st.none())),
     )
 
 
@@ -283,16 +287,16 @@ def _modify_ranking(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
         ranking_id=ranking_id,
         main_unity_name=as_before[1] if draw(st.booleans()) else draw(_names),
         participants=as_before[0] if draw(st.booleans()) else _some_of(draw, board.competitors, at_least=1, at_most=6),
-        name=draw(_perhaps(_names)),
-        description=draw(st.just(UNSET) | _perhaps(_notes)),
+        name=draw(_unset_or(_names)),
+        description=draw(_unset_or(_perhaps(_notes))),
     )
 
 
 def _change_ranking_information(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     return commands.ChangeRankingInformation(
         ranking_id=_a_ranking(draw, board)[0],
-        name=draw(_perhaps(_names)),
-        description=draw(st.just(UNSET) | _perhaps(_notes)),
+        name=draw(_unset_or(_names)),
+        description=draw(_unset_or(_perhaps(_notes))),
     )
 
 
@@ -319,8 +323,8 @@ def _change_unity(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     return commands.ChangeUnity(
         ranking_id=ranking_id,
         unity_id=_one_of(draw, ranking.unities),
-        name=draw(_perhaps(_names)),
-        sort=draw(_perhaps(st.sampled_from(Sort))),
+        name=draw(_unset_or(_names)),
+        sort=draw(_unset_or(_perhaps(st.sampled_from(Sort)))),
     )
 
 

@@ -10,12 +10,14 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from api.cli import printing
+from api.cli.changes import changed
 from api.cli.competition_files import Reader, Scoring, read
 from api.cli.competition_imports import play_competitions
 from api.cli.names import CompetitionText, CompetitorTexts, Names, RankingText
 from api.cli.progress import progress
 from api.cli.times import begin
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
+from api.interface.fields import FORM_OF_TIMES, FieldMisread, begin_of_time
 from api.interface.lookup import competitor_of
 from api.service.lifecycle import stop_on_signals
 from engine.domain.commands import AddCompetition, ChangeCompetition
@@ -167,6 +169,46 @@ async def list_competitions(
     printing.rows(rows, columns, as_json=json)
 
 
+async def change_competition(
+    slug: Slug,
+    competition: CompetitionText,
+    /,
+    *,
+    started_at: str | None = None,
+    location: str | None = None,
+    result: str | None = None,
+    winner: str | None = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    started_at
+        When it starts: yyyy-mm-dd HH:ii:ss, in UTC unless an offset follows. Empty: when it was added.
+    location
+        Where it takes place.
+    result
+        The score; with more than two participants, as `competition result` takes it.
+    winner
+        Id or name of the participant that won.
+    """
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        names = Names(live.board)
+        competition_id = names.competition(competition)
+        found = live.board.competitions.get(competition_id)
+        participants = found.participants if found else ()
+        command = ChangeCompetition(
+            competition_id=competition_id,
+            started_at=changed(started_at, _time),
+            location=changed(location, str),
+            result=changed(result, lambda text: _result(names, text, participants)),
+            winner_id=changed(winner, names.competitor),
+        )
+        receipt = await desk.submit(live, command, actor=OPERATOR)
+    printing.recorded(receipt.sequence, as_json=json)
+
+
 async def record_result(
     slug: Slug,
     competition: CompetitionText,
@@ -182,9 +224,9 @@ async def record_result(
     ----------
     result
         The score; with more than two participants, a JSON object of performances by id or name:
-        '{"Ann": "1:02.3", "Bob": "1:03.0"}'.
+        '{"Ann": "1:02.3", "Bob": "1:03.0"}'. Empty: there is none any more.
     winner
-        Id or name of the participant that won.
+        Id or name of the participant that won. Empty: none did. Without it, the winner stays.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:
         names = Names(live.board)
@@ -192,8 +234,8 @@ async def record_result(
         found = live.board.competitions.get(competition_id)
         command = ChangeCompetition(
             competition_id=competition_id,
-            result=_result(names, result, found.participants if found else ()),
-            winner_id=None if winner is None else names.competitor(winner),
+            result=changed(result, lambda text: _result(names, text, found.participants if found else ())),
+            winner_id=changed(winner, names.competitor),
         )
         receipt = await desk.submit(live, command, actor=OPERATOR)
     printing.recorded(receipt.sequence, as_json=json)
@@ -226,6 +268,13 @@ def _result(names: Names, text: str, participants: tuple[CompetitorId, ...]) -> 
     if len(result) < len(pairs):
         raise _misread("names a competitor more than once")
     return result
+
+
+def _time(text: str) -> datetime:
+    try:
+        return begin_of_time(text)
+    except FieldMisread:
+        raise Unacceptable("The time cannot be read.", [Fault("started_at", f"must be {FORM_OF_TIMES}")]) from None
 
 
 def _misread(reason: str) -> Unacceptable:

@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from msgspec import UNSET
 
 from api.cli import printing
+from api.cli.changes import changed
 from api.cli.imports import register_competitors
-from api.cli.names import Names
+from api.cli.names import CompetitorText, Names
 from api.cli.progress import progress
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from api.service.lifecycle import stop_on_signals
-from engine.domain.commands import RegisterCompetitor
+from engine.domain.commands import ChangeCompetitor, RegisterCompetitor
 from engine.domain.terms import OPERATOR, CompetitorId
 
 CompetitorsFile = Annotated[
@@ -59,6 +61,43 @@ async def add_competitor(
         printing.json({"id": competitor_id, "name": name.strip()})
     else:
         printing.line(str(competitor_id))
+
+
+async def change_competitor(
+    slug: Slug,
+    competitor: CompetitorText,
+    /,
+    *,
+    name: str | None = None,
+    tag: Annotated[list[str] | None, Parameter(negative="")] = None,
+    color: str | None = None,
+    parent: str | None = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    name
+        Its new name.
+    tag
+        A tag that it has from now on, in place of those it had; may be given several times.
+    color
+        Six hexadecimal digits, without #.
+    parent
+        Id or name of the competitor above this one in the hierarchy.
+    """
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        names = Names(live.board)
+        command = ChangeCompetitor(
+            competitor_id=names.competitor(competitor),
+            name=UNSET if name is None else name,
+            tags=UNSET if tag is None else None if tag == [""] else tuple(tag),
+            color=changed(color, str),
+            parent_id=changed(parent, names.competitor),
+        )
+        receipt = await desk.submit(live, command, actor=OPERATOR)
+    printing.recorded(receipt.sequence, as_json=json)
 
 
 async def import_competitors(slug: Slug, file: CompetitorsFile, /, *, json: Json = False, where: Where = HERE) -> None:

@@ -120,6 +120,14 @@ _command(
 _command(competitor, "api.cli.competitors:add_competitor", name="add", help="Register a competitor.")
 _command(
     competitor,
+    "api.cli.competitors:change_competitor",
+    name="change",
+    help="""
+    Change a competitor. An option that is left out leaves what is there. An empty one empties it: --parent ''.
+    """,
+)
+_command(
+    competitor,
     "api.cli.competitors:import_competitors",
     name="import",
     help="""
@@ -154,6 +162,7 @@ _command(
     help="Create a ranking of some competitors of the tournament, or of all.",
 )
 _command(ranking, "api.cli.rankings:rename_ranking", name="rename", help="Give a ranking another name.")
+_command(ranking, "api.cli.rankings:describe_ranking", name="describe", help="Give a ranking another description.")
 _command(
     ranking,
     "api.cli.rankings:close_ranking",
@@ -189,6 +198,14 @@ _command(
     "api.cli.competitions:add_competition",
     name="add",
     help="Add a competition between some competitors, with or without its result.",
+)
+_command(
+    competition,
+    "api.cli.competitions:change_competition",
+    name="change",
+    help="""
+    Change a competition. An option that is left out leaves what is there. An empty one empties it: --winner ''.
+    """,
 )
 _command(
     competition,

@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter
 
 from api.cli import printing
+from api.cli.changes import changed
 from api.cli.names import CompetitorTexts, Names, RankingText, UnityText
 from api.cli.where import HERE, Json, Slug, Where, desk_at, tournament_at
 from engine.domain.commands import (
@@ -75,6 +76,22 @@ async def rename_ranking(
         ranking_id = Names(live.board).ranking(ranking)
         receipt = await desk.submit(live, ChangeRankingInformation(ranking_id=ranking_id, name=name), actor=OPERATOR)
     printing.recorded(receipt.sequence, as_json=json, sentence=f"ranking {ranking_id} is named {name.strip()}")
+
+
+async def describe_ranking(
+    slug: Slug,
+    ranking: RankingText,
+    description: Annotated[str, Parameter(help="The new description. Empty: none any more.")],
+    /,
+    *,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        ranking_id = Names(live.board).ranking(ranking)
+        command = ChangeRankingInformation(ranking_id=ranking_id, description=changed(description, str))
+        receipt = await desk.submit(live, command, actor=OPERATOR)
+    printing.recorded(receipt.sequence, as_json=json)
 
 
 async def add_participants(

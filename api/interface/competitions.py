@@ -323,7 +323,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
         "competitions/{competition_id}.json",
-        "Change a competition; what is absent stays as it is",
+        "Change a competition; what is absent stays, what is empty is emptied",
         operation_id="changeCompetition",
         command=ChangeCompetition,
         answer=Answer("competition", CompetitionShape),

@@ -304,7 +304,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
         "competitors/{competitor_id}.json",
-        "Change a competitor; what is absent stays as it is",
+        "Change a competitor; what is absent stays, what is empty is emptied",
         operation_id="changeCompetitor",
         command=ChangeCompetitor,
         answer=Answer("competitor", CompetitorShape),

@@ -9,10 +9,11 @@ from collections.abc import Sequence as Items
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from api.http.auth import Scope
 from api.http.outgoing import Later, Long
-from api.interface.fields import Fields, items_field
+from api.interface.fields import Fields, fields_of, items_field
 from api.interface.rendering import Answer, TaggedBody, View
 from engine.domain.commands import Command, UnvoidCompetition, VoidCompetition
 from engine.domain.events import Event
@@ -107,6 +108,9 @@ class Write(Struct, frozen=True):
     scope: Scope = Scope.WRITE
     many: Many | None = None
     shows_all: bool = False
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "fields", fields_of(self.command, self.fields))
 
     @property
     def takes(self) -> Fields:

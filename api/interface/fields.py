@@ -5,17 +5,22 @@ that cannot be read is a fault, listed under the name of its field. One refusal 
 
 JSON. A body of JSON becomes the form that says the same: a number its digits, a list its items with commas between
 them, and for a field whose text is JSON, the JSON as it was sent. So the rules are those of forms, and a request is the
-same in either form of body.
+same in either form of body. null, "", [] and {} are an empty field.
+
+EMPTY. What an empty field says follows from what the command takes (`engine/domain/commands.py`). In a change, it
+empties what is there, and is refused where that cannot be empty. Anywhere else it says nothing, as if it were absent.
 """
 
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any, Final, TypeVar
+from enum import Enum, auto
+from types import NoneType
+from typing import Any, Final, TypeVar, get_args
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from api.http.forms import Form, JsonFields, JsonObjects, cited, parse_id, shortened, unacceptable
 from engine.domain.errors import Fault, Unacceptable, Unreadable
@@ -33,7 +38,7 @@ _T = TypeVar("_T")
 Schema = Mapping[str, Any]
 """JSON Schema."""
 EMPTY: Final[Schema] = {"type": "string", "maxLength": 0}
-"""Of an empty field of a form, which counts as absent."""
+"""Of an empty field of a form."""
 
 
 class FieldMisread(ValueError):
@@ -68,22 +73,44 @@ class FieldType(Struct, frozen=True):
     indexed: bool = False
 
 
-class Field(Struct, frozen=True):
-    """A field of a form, or a parameter of a query. `about`: what it is for, in a phrase.
+class Empty(Enum):
+    """What a field of a form says if it is empty."""
 
-    An empty field of a form counts as absent, unless it is `clearable`: then it becomes None. `argument`: what the
-    command or question calls it, if that is not its name.
-    """
+    NOTHING = auto()
+    EMPTIES = auto()
+    REFUSED = auto()
+
+
+class Field(Struct, frozen=True):
+    """A field of a form, or a parameter of a query. `about`: what it is for, in a phrase. `argument`: what the command
+    or question calls it, if that is not its name. `empty` is set by `fields_of`."""
 
     name: str
     type: FieldType
     about: str
     required: bool = False
-    clearable: bool = False
     argument: str = ""
+    empty: Empty = Empty.NOTHING
+
+    @property
+    def can_be_empty(self) -> bool:
+        return not self.required and self.empty is not Empty.REFUSED
 
 
 Fields = tuple[Field, ...]
+
+
+def fields_of(command: Callable[..., Any], fields: Fields) -> Fields:
+    """The fields of the form that this command is made of, with what they say if they are empty."""
+    taken = {one.name: one for one in msgspec.structs.fields(command)}  # type: ignore[arg-type] # a Struct
+
+    def empty(field: Field) -> Empty:
+        argument = taken[field.argument or field.name]
+        if argument.default is not UNSET:
+            return Empty.NOTHING
+        return Empty.EMPTIES if NoneType in get_args(argument.type) else Empty.REFUSED
+
+    return tuple([msgspec.structs.replace(field, empty=empty(field)) for field in fields])
 
 
 # ── Reading ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -129,8 +156,8 @@ class FormReader:
                     faults += _faults_of(field.name, error)
             elif field.required:
                 faults.append(Fault(field.name, "is required"))
-            elif field.clearable and text is not None:
-                arguments[field.argument or field.name] = None
+            elif text is not None and field.empty is not Empty.NOTHING:
+                _take_empty(field, arguments, faults)
             if undeclared and field.type.indexed:
                 by_id = _indexed(field.name, form, undeclared, faults)
                 if text and by_id:
@@ -138,6 +165,8 @@ class FormReader:
                     faults.append(Fault(field.name, fault))
                 elif by_id:
                     arguments[field.argument or field.name] = by_id
+                elif by_id is not None and not text and field.empty is not Empty.NOTHING:
+                    _take_empty(field, arguments, faults)
         if undeclared:
             faults += self._unknown(name for name in form if name in undeclared)
         if faults:
@@ -146,6 +175,14 @@ class FormReader:
 
     def _unknown(self, names: Iterable[str]) -> list[Fault]:
         return [Fault(shortened(name), f"is not a field of this operation; {_takes(self._fields)}") for name in names]
+
+
+def _take_empty(field: Field, arguments: dict[str, Any], faults: list[Fault]) -> None:
+    """Takes a field of a change that is there, and empty."""
+    if field.empty is Empty.EMPTIES:
+        arguments[field.argument or field.name] = None
+    else:
+        faults.append(Fault(field.name, "must not be empty; leave the field out to keep what is there"))
 
 
 def _text_of(name: str, value: bytes, field_type: FieldType | None, fields: Fields) -> str:
@@ -168,12 +205,14 @@ def _decoded(value: bytes, kind: type[_T]) -> _T:
     return found
 
 
-def _indexed(name: str, form: Form, undeclared: set[str], faults: list[Fault]) -> dict[int, str]:
-    """The fields `name[<id>]=text` by their ids, in the order sent, without the empty ones. Takes them from
-    `undeclared`."""
+def _indexed(name: str, form: Form, undeclared: set[str], faults: list[Fault]) -> dict[int, str] | None:
+    """The fields `name[<id>]=text` by their ids, in the order sent, without the empty ones; None: there is none. Takes
+    them from `undeclared`."""
     texts: dict[int, str] = {}
+    found = False
     for field, text in form.items():
         if field.startswith(f"{name}[") and field.endswith("]"):
+            found = True
             undeclared.discard(field)
             try:
                 index = _id(field[len(name) + 1 : -1])
@@ -182,7 +221,7 @@ def _indexed(name: str, form: Form, undeclared: set[str], faults: list[Fault]) -
             else:
                 if text:
                     texts[index] = text
-    return texts
+    return texts if found else None
 
 
 ITEMS: Final = "items"
@@ -306,7 +345,9 @@ SHORT: Final = FieldType(str, _SHORT)
 
 
 def _of_string_or_object(value: bytes) -> str:
-    return value.decode() if value.startswith(b"{") else _of_string(value)
+    if not value.startswith(b"{"):
+        return _of_string(value)
+    return value.decode() if value[1:-1].strip() else ""
 
 
 RESULT: Final = FieldType(
@@ -600,9 +641,9 @@ def json_object_of(fields: Fields) -> Schema:
 
 def _json_schema(field: Field) -> Schema:
     schema = field.type.json_schema or field.type.schema
-    if field.required:
-        return {**schema, "description": field.about}
-    return {"anyOf": [schema, {"type": "null"}, EMPTY], "description": field.about}  # either: as absent
+    if field.can_be_empty:
+        schema = {"anyOf": [schema, {"type": "null"}, EMPTY]}
+    return {**schema, "description": field.about}
 
 
 # ── Kinds: times ────────────────────────────────────────────────────────────────────────────────────────

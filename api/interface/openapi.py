@@ -378,7 +378,7 @@ def _indexed(fields: Fields) -> Document:
 
 
 def _of_form(field: Field) -> Document:
-    schema = field.type.schema if field.required else {"anyOf": [field.type.schema, EMPTY]}
+    schema = {"anyOf": [field.type.schema, EMPTY]} if field.can_be_empty else field.type.schema
     return {**schema, "description": field.about}
 
 

@@ -265,7 +265,7 @@ _RANKING_LINES: Final = 5
 
 _LIST: Final = f"ids of competitors, separated by commas, at most {PARTICIPANTS_MAX:,}"
 _TITLE: Final = Field("name", NAME, "its title; absent: as it is")
-_DESCRIPTION: Final = Field("description", DESCRIPTION, "absent: as it is; empty: none any more", clearable=True)
+_DESCRIPTION: Final = Field("description", DESCRIPTION, "absent: as it is; empty: none any more")
 _OMIT: Final = Field("omit", one_of("competitors"), "competitors: leaves them out of each ranking")
 _MAIN_UNITY_NAME: Final = Field("main_unity_name", NAME, "the name of its main unity", required=True)
 
@@ -322,7 +322,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
         "rankings/{ranking_id}/information.json",
-        "Change the name or the description of a ranking of any size; what is absent stays as it is",
+        "Change the name or the description of a ranking of any size; what is absent stays, what is empty is emptied",
         operation_id="changeRankingInformation",
         command=ChangeRankingInformation,
         answer=STANDINGS,
@@ -359,7 +359,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     Write(
         "PUT",
         "rankings/{ranking_id}/unities/{unity_id}.json",
-        "Change the name or the sort of a unity, also of the main one; what is absent stays as it is",
+        "Change the name or the sort of a unity, also of the main one; what is absent stays",
         operation_id="changeUnity",
         command=ChangeUnity,
         answer=Answer("unity", ListedUnityShape),

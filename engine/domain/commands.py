@@ -1,8 +1,11 @@
 """What may be asked of a tournament: one frozen struct per kind of request, imperative.
 
 Pure. Commands are well-typed but not yet judged: names may be empty, competitors unknown, rankings closed. A command
-that creates something brings the new id along, so judging needs no source of ids. A field whose default is `None` (or
-`UNSET`) was not given.
+that creates something brings the new id along, so judging needs no source of ids.
+
+A field of a change has three values: UNSET leaves what is there, None empties it, anything else takes its place. A
+field that does not take None cannot be emptied: the creation demands it, too. In all other commands a field whose
+default is None was not given.
 """
 
 from collections.abc import Mapping
@@ -33,10 +36,10 @@ class RegisterCompetitors(Struct, frozen=True, kw_only=True):
 
 class ChangeCompetitor(Struct, frozen=True, kw_only=True):
     competitor_id: CompetitorId
-    name: str | None = None
-    tags: tuple[str, ...] | None = None
-    color: str | None = None
-    parent_id: CompetitorId | None = None
+    name: str | UnsetType = UNSET
+    tags: tuple[str, ...] | None | UnsetType = UNSET
+    color: str | None | UnsetType = UNSET
+    parent_id: CompetitorId | None | UnsetType = UNSET
 
 
 class AddCompetition(Struct, frozen=True, kw_only=True):
@@ -55,10 +58,10 @@ class AddCompetitions(Struct, frozen=True, kw_only=True):
 
 class ChangeCompetition(Struct, frozen=True, kw_only=True):
     competition_id: CompetitionId
-    started_at: datetime | None = None
-    location: str | None = None
-    result: Result | None = None
-    winner_id: CompetitorId | None = None
+    started_at: datetime | None | UnsetType = UNSET
+    location: str | None | UnsetType = UNSET
+    result: Result | None | UnsetType = UNSET
+    winner_id: CompetitorId | None | UnsetType = UNSET
 
 
 class CreateRanking(Struct, frozen=True, kw_only=True):
@@ -74,13 +77,13 @@ class ModifyRanking(Struct, frozen=True, kw_only=True):
     ranking_id: RankingId
     main_unity_name: str
     participants: tuple[CompetitorId, ...]
-    name: str | None = None
+    name: str | UnsetType = UNSET
     description: str | None | UnsetType = UNSET
 
 
 class ChangeRankingInformation(Struct, frozen=True, kw_only=True):
     ranking_id: RankingId
-    name: str | None = None
+    name: str | UnsetType = UNSET
     description: str | None | UnsetType = UNSET
 
 
@@ -100,8 +103,8 @@ class AddUnity(Struct, frozen=True, kw_only=True):
 class ChangeUnity(Struct, frozen=True, kw_only=True):
     ranking_id: RankingId
     unity_id: UnityId
-    name: str | None = None
-    sort: Sort | None = None
+    name: str | UnsetType = UNSET
+    sort: Sort | None | UnsetType = UNSET
 
 
 class DeclareClassification(Struct, frozen=True, kw_only=True):

@@ -1,8 +1,9 @@
 """What has happened in a tournament: one frozen struct per kind of fact, past tense, never changed.
 
 Pure. An event holds everything that its folds need, ids and times included, so folding it needs no clock and no
-look-up. A field that has its default `None` (or `UNSET`) was not part of what happened: in a change it means "left as
-it was". `engine/log/codec.py` writes events down. `projections/board/board.py` says what they mean.
+look-up. In a change, a field that is UNSET was left as it was; None, or an empty value, emptied it. In any other
+event, a field that has its default was not part of what happened. `engine/log/codec.py` writes events down.
+`projections/board/board.py` says what they mean.
 """
 
 from datetime import datetime
@@ -77,10 +78,10 @@ class CompetitorChanged(EventBase, frozen=True, kw_only=True):
     tag = "CompetitorChanged"
     structural = True
     competitor_id: _Competitor
-    name: str | None = None
-    tags: tuple[str, ...] | None = None
-    color: str | None = None
-    parent_id: _Competitor | None = None
+    name: str | UnsetType = UNSET
+    tags: tuple[str, ...] | UnsetType = UNSET
+    color: str | UnsetType = UNSET
+    parent_id: _Competitor | None | UnsetType = UNSET
 
 
 class CompetitionAdded(EventBase, frozen=True, kw_only=True):
@@ -98,12 +99,14 @@ class CompetitionAdded(EventBase, frozen=True, kw_only=True):
 
 
 class CompetitionChanged(EventBase, frozen=True, kw_only=True):
+    """`started_at` None: it started when the competition was recorded."""
+
     tag = "CompetitionChanged"
     competition_id: _Competition
-    started_at: datetime | None = None
-    location: str | None = None
-    result: Result | None = None
-    winner_id: _Competitor | None = None
+    started_at: datetime | None | UnsetType = UNSET
+    location: str | UnsetType = UNSET
+    result: Result | None | UnsetType = UNSET
+    winner_id: _Competitor | None | UnsetType = UNSET
 
 
 class RankingCreated(EventBase, frozen=True, kw_only=True):
@@ -121,25 +124,24 @@ class RankingCreated(EventBase, frozen=True, kw_only=True):
 
 
 class RankingModified(EventBase, frozen=True, kw_only=True):
-    """`participants` is the whole list from now on. `description` None: removed; UNSET: left as it was."""
+    """`participants` is the whole list from now on."""
 
     tag = "RankingModified"
     structural = True
     ranking_id: _Ranking
     participants: tuple[_Competitor, ...]
     main_unity_name: str
-    name: str | None = None
+    name: str | UnsetType = UNSET
     description: str | None | UnsetType = UNSET
 
 
 class RankingInformationChanged(EventBase, frozen=True, kw_only=True):
-    """`description` None: removed; UNSET: left as it was. Structural because a change may be conditional on what it
-    changes (`api/desk/conditions.py`)."""
+    """Structural because a change may be conditional on what it changes (`api/desk/conditions.py`)."""
 
     tag = "RankingInformationChanged"
     structural = True
     ranking_id: _Ranking
-    name: str | None = None
+    name: str | UnsetType = UNSET
     description: str | None | UnsetType = UNSET
 
 
@@ -173,8 +175,8 @@ class UnityChanged(EventBase, frozen=True, kw_only=True):
     structural = True
     ranking_id: _Ranking
     unity_id: _Unity
-    name: str | None = None
-    sort: Sort | None = None
+    name: str | UnsetType = UNSET
+    sort: Sort | UnsetType = UNSET
 
 
 class Criterion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):

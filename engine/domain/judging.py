@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal, Protocol, TypeVar, assert_never
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from engine.domain import commands, events
 from engine.domain.commands import Command
@@ -40,6 +40,7 @@ from engine.domain.terms import (
     CompetitorId,
     RankingId,
     Sequence,
+    Sort,
     UnityId,
     description_fault,
     name_fault,
@@ -50,6 +51,7 @@ CIRCLE_SHOWN_MAX: Final = 500
 
 _T = TypeVar("_T")
 _H = TypeVar("_H", bound=Hashable)
+_N = TypeVar("_N", str, str | None, str | UnsetType)
 
 # ── What judging needs to know ──────────────────────────────────────────────────────────────────────────
 
@@ -280,20 +282,21 @@ def register_competitor(state: State, command: commands.RegisterCompetitor) -> E
 
 def _change_competitor(state: State, command: commands.ChangeCompetitor) -> Event:
     existing(state.competitors, "competitor", command.competitor_id)
-    tags = None if command.tags is None else _all_stripped(command.tags)
+    tags = UNSET if command.tags is UNSET else _all_stripped(command.tags or ())
+    parent_id = None if command.parent_id is UNSET else command.parent_id
     faults = [
         *_name_faults("name", command.name),
-        *_tag_faults(tags or ()),
+        *_tag_faults(() if tags is UNSET else tags),
         *_color_faults(command.color),
-        *_parent_faults(state, command.parent_id),
-        *_circle_faults(state, command.competitor_id, command.parent_id),
+        *_parent_faults(state, parent_id),
+        *_circle_faults(state, command.competitor_id, parent_id),
     ]
     _refuse_if_any(faults)
     return events.CompetitorChanged(
         competitor_id=command.competitor_id,
         name=_stripped(command.name),
         tags=tags,
-        color=command.color,
+        color=_instead(events.COLOR_DEFAULT, command.color),
         parent_id=command.parent_id,
     )
 
@@ -331,18 +334,21 @@ def add_competition(state: State, command: commands.AddCompetition) -> Event:
 
 def _change_competition(state: State, command: commands.ChangeCompetition) -> Event:
     participants = existing(state.competitions, "competition", command.competition_id).participants
-    result, result_faults = _result(command.result, participants)
+    result: Result | None | UnsetType = UNSET
+    result_faults: list[Fault] = []
+    if command.result is not UNSET:
+        result, result_faults = _result(command.result, participants)
     faults = [
-        *_time_faults(command.started_at),
-        *_location_faults(command.location),
+        *_time_faults(None if command.started_at is UNSET else command.started_at),
+        *_location_faults(None if command.location is UNSET else command.location),
         *result_faults,
-        *_winner_faults(command.winner_id, participants),
+        *_winner_faults(None if command.winner_id is UNSET else command.winner_id, participants),
     ]
     _refuse_if_any(faults)
     return events.CompetitionChanged(
         competition_id=command.competition_id,
         started_at=command.started_at,
-        location=_stripped(command.location),
+        location=_stripped(_instead("", command.location)),
         result=result,
         winner_id=command.winner_id,
     )
@@ -511,7 +517,7 @@ def _change_unity(state: State, command: commands.ChangeUnity) -> Event:
         ranking_id=command.ranking_id,
         unity_id=command.unity_id,
         name=_stripped(command.name),
-        sort=command.sort,
+        sort=_instead(Sort.DESC, command.sort),
     )
 
 
@@ -655,14 +661,16 @@ def _unacceptable(faults: list[Fault]) -> Unacceptable:
     return Unacceptable("The request cannot be accepted as it is; correct the fields named.", distinct)
 
 
-def _name_faults(field: str, name: str | None) -> list[Fault]:
-    fault = None if name is None else name_fault(name.strip())
+def _name_faults(field: str, name: str | None | UnsetType) -> list[Fault]:
+    fault = None if name is None or name is UNSET else name_fault(name.strip())
     return [Fault(field, fault)] if fault else []
 
 
-def _taken_faults(field: str, name: str | None, ranking: RankingState, its_own: UnityId | None = None) -> list[Fault]:
+def _taken_faults(
+    field: str, name: str | UnsetType, ranking: RankingState, its_own: UnityId | None = None
+) -> list[Fault]:
     """The fault of a unity's name that another unity of the ranking than `its_own` has."""
-    if name is None:
+    if name is UNSET:
         return []
     taken = [unity.name for unity_id, unity in ranking.unities.items() if unity_id != its_own]
     return [Fault(field, f"this ranking has a unity {name.strip()!r} already")] if name.strip() in taken else []
@@ -685,8 +693,8 @@ def _location_faults(location: str | None) -> list[Fault]:
 _COLOR: Final = re.compile(r"[0-9A-Fa-f]{6}")
 
 
-def _color_faults(color: str | None) -> list[Fault]:
-    if color is None or _COLOR.fullmatch(color):
+def _color_faults(color: str | None | UnsetType) -> list[Fault]:
+    if color is None or color is UNSET or _COLOR.fullmatch(color):
         return []
     return [Fault("color", "must be 6 hexadecimal characters, without a leading #")]
 
@@ -755,7 +763,7 @@ def _result(result: Result | None, participants: tuple[CompetitorId, ...]) -> tu
     if result is None:
         return None, []
     if len(participants) <= SCORE_PARTICIPANTS_MAX:
-        if isinstance(result, str):
+        if isinstance(result, str) and not _is_object(result):
             return result.strip(), _name_faults("result", result)
         return None, [Fault("result", "must be a string, the score, with up to two participants")]
     if isinstance(result, str):
@@ -783,8 +791,22 @@ def _result(result: Result | None, participants: tuple[CompetitorId, ...]) -> tu
     return {competitor_id: text.strip() for competitor_id, text in result.items()} or None, faults
 
 
-def _stripped(name: str | None) -> str | None:
-    return None if name is None else name.strip()
+def _is_object(text: str) -> bool:
+    """Whether the text is a JSON object, as performances are sent."""
+    try:
+        return text.lstrip().startswith("{") and isinstance(msgspec.json.decode(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _stripped(name: _N) -> _N:
+    """A name, or what is none, without white space around it."""
+    return name.strip() if isinstance(name, str) else name
+
+
+def _instead(empty: _T, value: _T | None | UnsetType) -> _T | UnsetType:
+    """The value of a change, with what creation makes of a field that is left out in place of None."""
+    return empty if value is None else value
 
 
 def _all_stripped(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from datetime import datetime
 from typing import Final, TypeVar, assert_never
 
 import msgspec
-from msgspec import UNSET, Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from engine.domain import events
 from engine.domain.errors import LogUnreadable
@@ -115,7 +115,7 @@ class Revisions(Struct):
     competitors_changed: int = 0
     """How often a competitor that was there was changed."""
     parents: int = 0
-    """How often a competitor was given a parent."""
+    """How often a competitor was given a parent, or lost one."""
     ignored: set[Sequence] = field(default_factory=set)
     """Sequences of the events that were folded as set aside."""
     set_aside: set[Sequence] = field(default_factory=set)
@@ -179,14 +179,14 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
         case events.CompetitorChanged():
             revisions.competitors += 1
             revisions.competitors_changed += 1
-            revisions.parents += event.parent_id is not None
+            revisions.parents += event.parent_id is not UNSET
             _change_competitor(board, event, recorded)
         case events.CompetitionAdded():
             revisions.competitions += 1
             board.competitions[event.competition_id] = Competition(
                 number=len(board.competitions) + 1,
                 group_id=event.group_id,
-                started_at=_or(event.started_at, now),
+                started_at=event.started_at or now,
                 location=event.location,
                 participants=event.participants,
                 result=_in_order(event.result, event.participants),
@@ -313,10 +313,10 @@ def _change_competitor(board: Board, event: events.CompetitorChanged, recorded: 
     competitor = board.competitors[event.competitor_id]
     board.competitors[event.competitor_id] = msgspec.structs.replace(
         competitor,
-        name=_or(event.name, competitor.name),
-        tags=_or(event.tags, competitor.tags),
-        color=_or(event.color, competitor.color),
-        parent_id=_or(event.parent_id, competitor.parent_id),
+        name=_set(event.name, competitor.name),
+        tags=_set(event.tags, competitor.tags),
+        color=_set(event.color, competitor.color),
+        parent_id=_set(event.parent_id, competitor.parent_id),
         updated_at=recorded.recorded_at,
         revised=recorded.sequence,
     )
@@ -326,10 +326,10 @@ def _change_competition(board: Board, event: events.CompetitionChanged, recorded
     competition = board.competitions[event.competition_id]
     board.competitions[event.competition_id] = msgspec.structs.replace(
         competition,
-        started_at=_or(event.started_at, competition.started_at),
-        location=_or(event.location, competition.location),
-        result=_or(_in_order(event.result, competition.participants), competition.result),
-        winner_id=_or(event.winner_id, competition.winner_id),
+        started_at=_set(event.started_at, competition.started_at) or competition.created_at,
+        location=_set(event.location, competition.location),
+        result=_in_order(_set(event.result, competition.result), competition.participants),
+        winner_id=_set(event.winner_id, competition.winner_id),
         updated_at=recorded.recorded_at,
         revised=recorded.sequence,
     )
@@ -386,8 +386,7 @@ def _information(
     ranking: Ranking, event: events.RankingModified | events.RankingInformationChanged
 ) -> dict[str, str | None]:
     """Name and description of the ranking after `event`."""
-    description = ranking.description if event.description is UNSET else event.description
-    return {"name": _or(event.name, ranking.name), "description": description}
+    return {"name": _set(event.name, ranking.name), "description": _set(event.description, ranking.description)}
 
 
 def _add_unity(board: Board, event: events.UnityAdded, recorded: Recorded) -> None:
@@ -402,7 +401,7 @@ def _change_unity(board: Board, event: events.UnityChanged, recorded: Recorded) 
     _revise(board, event.ranking_id, recorded)
     unities = board.rankings[event.ranking_id].unities
     unity = unities[event.unity_id]
-    name, sort = _or(event.name, unity.name), _or(event.sort, unity.sort)
+    name, sort = _set(event.name, unity.name), _set(event.sort, unity.sort)
     version = unity.version + ((name, sort) != (unity.name, unity.sort))
     unities[event.unity_id] = msgspec.structs.replace(unity, name=name, sort=sort, version=version)
 
@@ -427,6 +426,6 @@ def _in_order(result: Result | None, participants: tuple[CompetitorId, ...]) -> 
 _T = TypeVar("_T")
 
 
-def _or(said: _T | None, before: _T) -> _T:
+def _set(said: _T | UnsetType, before: _T) -> _T:
     """`said`, or `before` if nothing was said."""
-    return before if said is None else said
+    return before if said is UNSET else said

@@ -43,7 +43,7 @@ class Forest:
     def __init__(self) -> None:
         self._parents = array("i", (0,))  # the first is above all roots
         self._levels = array("i", (-1,))
-        self._siblings = SortedIntegers()  # of all but roots: the parent, and below it the competitor
+        self._siblings = SortedIntegers()  # of each competitor the parent, and below it itself
         self._leaves = [array("i")]  # in no order; replaced and not changed, so that a frozen forest can share them
         self._order = [0]  # which leaf is the n-th of the tour
         self._places = [0]  # by leaf: its place in the order
@@ -68,7 +68,7 @@ class Forest:
         forest._levels[0] = -1
         yield from forest._tour(first, following)
         siblings = array("q")
-        for parent in range(1, size):
+        for parent in range(size):
             node = first[parent]
             while node:
                 siblings.append(parent << _PARENT_BITS | node)
@@ -152,12 +152,11 @@ class Forest:
         self._insert(node, parent, array("i", (node, -node)))
 
     def move(self, node: int, parent: int) -> None:
-        """Gives a competitor another parent, who must not be below it. All below it move as well."""
+        """Gives a competitor another parent, who must not be below it, or none. All below it move as well."""
         if parent == self._parents[node]:
             return
         stops = self._cut(node)
-        if self._parents[node]:
-            self._siblings.remove(self._parents[node] << _PARENT_BITS | node)
+        self._siblings.remove(self._parents[node] << _PARENT_BITS | node)
         self._parents[node] = parent
         levels, deeper = self._levels, self._levels[parent] + 1 - self._levels[node]
         for stop in stops:
@@ -167,16 +166,17 @@ class Forest:
 
     def _insert(self, node: int, parent: int, stops: "array[int]") -> None:
         """Inserts the tour of a competitor and all below it before its next sibling, or else at its parent's end."""
-        if not parent:
-            leaf, at = self._order[-1], len(self._leaves[self._order[-1]])
-        else:
-            self._siblings.add(parent << _PARENT_BITS | node)
-            after = self._siblings.least_from(parent << _PARENT_BITS | node + 1)
-            if after is not None and after >> _PARENT_BITS == parent:
-                leaf, stop = self._begins[after & _NODE], after & _NODE
-            else:
-                leaf, stop = self._ends[parent], -parent
+        self._siblings.add(parent << _PARENT_BITS | node)
+        after = self._siblings.least_from(parent << _PARENT_BITS | node + 1)
+        if after is not None and after >> _PARENT_BITS == parent:
+            leaf, stop = self._begins[after & _NODE], after & _NODE
             at = self._leaves[leaf].index(stop)
+        elif parent:
+            leaf = self._ends[parent]
+            at = self._leaves[leaf].index(-parent)
+        else:
+            leaf = self._order[-1]
+            at = len(self._leaves[leaf])
         place = self._places[leaf]
         stops_there = self._leaves[leaf]
         with_them = stops_there[:at] + stops + stops_there[at:]

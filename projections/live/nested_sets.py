@@ -1,9 +1,9 @@
 """The bounds of all competitors of a board: made when first asked for, then kept current.
 
 While no competitor has a parent, nothing is kept: the bounds of a root follow from its number. Else they are kept in a
-`Forest`. Folding does not change it. It notes who will get which parent; the next question carries that out. If nobody
-asks until an eighth of all has changed, or if many are moved at once, the forest is dropped, because making it anew
-takes hardly longer. All of this work gives way to others, if one calls `settle` before one asks.
+`Forest`. Folding does not change it. It notes who will get which parent, or none; the next question carries that out.
+If nobody asks until an eighth of all has changed, or if many are moved at once, the forest is dropped, because making
+it again takes hardly longer. All of this work gives way to others, if one calls `settle` before one asks.
 """
 
 import asyncio
@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from typing import Final
 from weakref import ref
+
+from msgspec import UNSET
 
 from engine.domain.events import CompetitorChanged, CompetitorRegistered, Event
 from engine.domain.terms import CompetitorId
@@ -66,19 +68,19 @@ class NestedSets:
     def note(self, event: Event) -> None:
         """Notes what will change. Call it before `event` is folded into the board."""
         if isinstance(event, CompetitorRegistered):
-            number = len(self._board().competitors) + 1
-        elif isinstance(event, CompetitorChanged) and event.parent_id is not None:
+            number, parent_id = len(self._board().competitors) + 1, event.parent_id
+        elif isinstance(event, CompetitorChanged) and event.parent_id is not UNSET:
             competitor = self._board().competitors[event.competitor_id]
-            number = competitor.number
+            number, parent_id = competitor.number, event.parent_id
             if self._parents_then is not None:
                 self._parents_then.setdefault(event.competitor_id, competitor.parent_id)
         else:
             return
         if self.flat:
-            if event.parent_id is not None:
+            if parent_id is not None:
                 self.clear()
         elif self._known or self._making is not None:
-            self._changed.append((number, event.parent_id))
+            self._changed.append((number, parent_id))
             if len(self._changed) > number // _CHANGED_PART + _CHANGED_SPARE:
                 self.clear()
 

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Final, cast
 from weakref import WeakValueDictionary
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
 from engine.domain import events
 from engine.domain.events import Event
@@ -96,7 +96,7 @@ class Orders:
             case events.UnityChanged():
                 ranking = self._board().rankings.get(event.ranking_id)
                 unity = None if ranking is None else ranking.unities.get(event.unity_id)
-                if unity is not None and event.sort not in (None, unity.sort):
+                if unity is not None and event.sort not in (UNSET, unity.sort):
                     for unity_ids in self._with.get(event.unity_id, ())[:]:
                         self._drop(unity_ids)
             case events.RankingModified():

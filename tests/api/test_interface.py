@@ -400,7 +400,7 @@ async def test_modifying_changes_what_is_sent_and_leaves_the_rest(season: Season
 
     assert await modified() == ("Season", "All of it", season.ids, "points")
     assert await modified(name="Year") == ("Year", "All of it", season.ids, "points")
-    assert await modified(name="", main_unity_name="score") == ("Year", "All of it", season.ids, "score")
+    assert await modified(main_unity_name="score") == ("Year", "All of it", season.ids, "score")
     assert await modified(description="New") == ("Year", "New", season.ids, "points")
     assert await modified(description="") == ("Year", None, season.ids, "points")
     backwards = season.ids[::-1]

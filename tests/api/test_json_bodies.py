@@ -78,10 +78,11 @@ async def test_json_may_name_its_charset_and_an_empty_body_has_no_fields(season:
     assert answer.status == 200
 
 
-async def test_a_change_may_leave_out_or_clear_with_null(season: Season) -> None:
+async def test_null_empties_what_can_be_empty(season: Season) -> None:
     path = f"{season.path}/information.json"
-    answer = await send(season.client, "PUT", path, {"name": None, "description": None})
+    answer = await send(season.client, "PUT", path, {"description": None})
     assert (answer.json["ranking"]["name"], answer.json["ranking"]["description"]) == ("Season", None)
+    refused(await send(season.client, "PUT", path, {"name": None, "description": "x"}), 422, "name")
 
 
 async def test_performances_are_an_object_or_its_text(season: Season) -> None:

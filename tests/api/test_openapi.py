@@ -19,8 +19,8 @@ from openapi_spec_validator import validate
 from api.http import problems
 from api.interface import openapi
 from api.interface.declarations import TOURNAMENT, Write
-from api.interface.fields import EMPTY
-from api.interface.operations import STREAMS
+from api.interface.fields import EMPTY, Empty
+from api.interface.operations import OPERATIONS, STREAMS
 from api.interface.public import PUBLIC, PUBLIC_READS
 from api.interface.public_stream import PUBLIC_EVENTS
 from api.interface.stream import EVENTS
@@ -148,13 +148,22 @@ async def test_fields_with_an_id_are_described(season: Season) -> None:
             assert refused == (not any(re.search(pattern, indexed) for pattern in patterns))
 
 
-def test_an_optional_field_may_be_empty() -> None:
+def test_an_optional_field_may_be_empty_unless_a_change_refuses_that() -> None:
+    refused = {
+        (operation.operation_id, field.name)
+        for operation in OPERATIONS
+        if isinstance(operation, Write)
+        for field in operation.fields
+        if field.empty is Empty.REFUSED
+    }
+    assert ("changeCompetitor", "name") in refused
     for operations in openapi.described()["paths"].values():
         for described in operations.values():
             for content in described.get("requestBody", {}).get("content", {}).values():
                 for schema in alternatives(content["schema"]):
                     for name, field in schema["properties"].items():
-                        assert (EMPTY in field.get("anyOf", [])) == (name not in schema["required"])
+                        must_be_full = name in schema["required"] or (described["operationId"], name) in refused
+                        assert (EMPTY in field.get("anyOf", [])) != must_be_full
 
 
 def test_operations_have_ids_and_tags_that_clients_can_be_made_from() -> None:

@@ -422,19 +422,44 @@ def test_an_answer_does_not_repeat_a_long_name() -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_an_empty_optional_field_is_as_absent(operation: str) -> None:
+def test_an_empty_optional_field_is_as_absent_where_nothing_is_changed(operation: str) -> None:
     optional = {
         "register_competitor": ["tags", "color", "parent"],
-        "change_competitor": ["name", "tags", "color", "parent"],
         "add_competition": ["started_at", "location", "participants", "result", "result[3]", "winner"],
-        "change_competition": ["started_at", "location", "result", "result[3]", "winner"],
         "create_ranking": ["description"],
-        "modify_ranking": ["name"],
         "add_unity": ["sort"],
         "add_points": ["competition_id"],
     }.get(operation, [])
     form = {**LEAST[operation], **dict.fromkeys(optional, "")}
     assert OPERATIONS[operation](form) == OPERATIONS[operation](LEAST[operation])
+
+
+@pytest.mark.parametrize(
+    ("operation", "emptied", "kept"),
+    [
+        ("change_competitor", {"tags": "tags", "color": "color", "parent": "parent_id"}, ["name"]),
+        (
+            "change_competition",
+            {"started_at": "started_at", "location": "location", "result": "result", "winner": "winner_id"},
+            [],
+        ),
+        ("modify_ranking", {"description": "description"}, ["name"]),
+        ("change_ranking_information", {"description": "description"}, ["name"]),
+        ("change_unity", {"sort": "sort"}, ["name"]),
+    ],
+)
+def test_an_empty_field_of_a_change_empties_what_can_be_empty(
+    operation: str, emptied: dict[str, str], kept: list[str]
+) -> None:
+    untouched = said(OPERATIONS[operation](LEAST[operation]))
+    for field, argument in emptied.items():
+        for sent in {field, f"{field}[3]"} if field == "result" else {field}:
+            changed = said(OPERATIONS[operation]({**LEAST[operation], sent: ""}))
+            assert changed == untouched | {argument: None}
+            assert untouched[argument] is UNSET
+    for field in kept:
+        faults = faults_of(lambda field=field: OPERATIONS[operation]({**LEAST[operation], field: ""}))  # type: ignore[misc]
+        assert faults == [(field, "must not be empty; leave the field out to keep what is there")]
 
 
 FIELDS = [

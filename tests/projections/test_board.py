@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from engine.domain import events
 from engine.domain.events import Delta, Event, Recorded
@@ -87,7 +88,7 @@ def said_last(history: list[Event]) -> object:
                 frozen_at = to
             case events.CompetitorRegistered():
                 parents[event.competitor_id] = event.parent_id
-            case events.CompetitorChanged(parent_id=parent_id) if parent_id is not None:
+            case events.CompetitorChanged(parent_id=parent_id) if parent_id is not UNSET:
                 parents[event.competitor_id] = parent_id
             case events.CompetitionAdded():
                 competitions[event.competition_id] = event.participants, True
@@ -108,7 +109,7 @@ def said_last(history: list[Event]) -> object:
                 unities[event.ranking_id].append((event.unity_id, event.name))
             case events.UnityChanged():
                 unities[event.ranking_id] = [
-                    (u, event.name if u == event.unity_id and event.name is not None else name)
+                    (u, event.name if u == event.unity_id and event.name is not UNSET else name)
                     for u, name in unities[event.ranking_id]
                 ]
             case events.RankingClosed() | events.RankingReopened():
@@ -216,8 +217,8 @@ def shown(log: list[Recorded]) -> dict[UnityId, tuple[str, Sort, tuple[Competito
                 ranking_of[event.unity_id] = event.ranking_id
                 names[event.unity_id], sorts[event.unity_id] = event.name, event.sort
             case events.UnityChanged():
-                names[event.unity_id] = names[event.unity_id] if event.name is None else event.name
-                sorts[event.unity_id] = event.sort or sorts[event.unity_id]
+                names[event.unity_id] = names[event.unity_id] if event.name is UNSET else event.name
+                sorts[event.unity_id] = sorts[event.unity_id] if event.sort is UNSET else event.sort
             case events.RankingModified():
                 names[main[event.ranking_id]] = event.main_unity_name
                 lists[event.ranking_id] = event.participants
@@ -425,6 +426,23 @@ def test_a_changed_competition_keeps_what_the_change_does_not_speak_of() -> None
     assert (race.created_at, race.updated_at) == (at(1), at(2))
     race = board_after(duel, events.CompetitionChanged(competition_id=RACE, location="")).competitions[RACE]
     assert (race.location, race.result) == ("", "3-1")
+
+
+def test_a_change_empties_what_it_says_is_empty() -> None:
+    gone = events.CompetitorChanged(competitor_id=BEN, parent_id=None)
+    ben = board_after(*ENTRIES, events.CompetitorChanged(competitor_id=BEN, parent_id=ANNA), gone).competitors[BEN]
+    assert (ben.parent_id, ben.name, ben.updated_at) == (None, "Ben", at(5))
+    duel = events.CompetitionAdded(
+        competition_id=RACE,
+        group_id=7,
+        started_at=datetime(2024, 6, 1, tzinfo=UTC),
+        participants=(ANNA, BEN),
+        result="3-1",
+        winner_id=ANNA,
+    )
+    emptied = events.CompetitionChanged(competition_id=RACE, started_at=None, result=None, winner_id=None)
+    race = board_after(duel, emptied).competitions[RACE]
+    assert (race.started_at, race.result, race.winner_id) == (at(1), None, None)
 
 
 def test_performances_are_shown_in_the_order_of_the_participants_not_in_the_order_sent() -> None:

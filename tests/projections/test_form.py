@@ -5,6 +5,7 @@ from datetime import datetime
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from engine.domain import events
 from engine.domain.events import Points, Recorded
@@ -26,8 +27,9 @@ def recounted(log: list[Recorded], unity_id: UnityId) -> dict[CompetitorId, list
         match event:
             case events.CompetitionAdded():
                 started[event.competition_id] = event.started_at or recorded.recorded_at, recorded.sequence
-            case events.CompetitionChanged() if event.started_at is not None:
-                started[event.competition_id] = event.started_at, started[event.competition_id][1]
+            case events.CompetitionChanged() if event.started_at is not UNSET:
+                recorded_at = log[started[event.competition_id][1] - 1].recorded_at
+                started[event.competition_id] = event.started_at or recorded_at, started[event.competition_id][1]
             case events.CompetitionVoided():
                 voided.add(event.competition_id)
             case events.CompetitionUnvoided():

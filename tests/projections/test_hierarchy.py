@@ -151,10 +151,8 @@ def test_bounds_follow_registrations_and_changes_of_parents(parents: Parents, da
                 forest.add(0 if parents[new] is None else competitors.index(parents[new]) + 1)
             else:
                 above = [c for c in competitors if c != moved and moved not in line_of(parents, c)]
-                if not above:
-                    continue
-                parents[moved] = data.draw(st.sampled_from(above))
-                forest.move(competitors.index(moved) + 1, competitors.index(parents[moved]) + 1)
+                parent = parents[moved] = data.draw(st.sampled_from([None, *above]))
+                forest.move(competitors.index(moved) + 1, 0 if parent is None else competitors.index(parent) + 1)
             assert bounds(parents, forest) == naive(parents)
             below = {c: 1 + sum(c in line_of(parents, other) for other in parents) for c in parents}
             assert {c: forest.family(n) for n, c in enumerate(parents, start=1)} == below
@@ -170,7 +168,7 @@ def test_a_frozen_forest_keeps_its_bounds(parents: Parents, data: st.DataObject)
         for _ in range(data.draw(st.integers(1, 5))):
             forest.add(data.draw(st.integers(0, len(forest))))
         for child in range(len(parents) + 1, len(forest) + 1):
-            forest.move(child, data.draw(st.integers(1, child - 1)) if child > 1 else 0)
+            forest.move(child, data.draw(st.integers(0, child - 1)))
         assert bounds(parents, frozen) == naive(parents)
         assert len(frozen) == len(parents) < len(forest)
 

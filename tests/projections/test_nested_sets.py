@@ -45,8 +45,9 @@ def registered(number: int, parent: int | None = None) -> Event:
     return CompetitorRegistered(competitor_id=CompetitorId(number), name="a", parent_id=parent_id)
 
 
-def moved(number: int, parent: int) -> Event:
-    return CompetitorChanged(competitor_id=CompetitorId(number), parent_id=CompetitorId(parent))
+def moved(number: int, parent: int | None) -> Event:
+    parent_id = None if parent is None else CompetitorId(parent)
+    return CompetitorChanged(competitor_id=CompetitorId(number), parent_id=parent_id)
 
 
 def shown(live: LiveTournament) -> dict[CompetitorId, NestedSetBounds]:
@@ -82,9 +83,8 @@ def test_bounds_are_those_of_the_parents_at_each_moment_however_little_was_done_
                 case "move" if parents:
                     competitor = data.draw(st.sampled_from([*parents]))
                     above = [c for c in parents if c != competitor and competitor not in line_of(parents, c)]
-                    if above:
-                        parents[competitor] = data.draw(st.sampled_from(above))
-                        go_on(live, moved(competitor, parents[competitor]))
+                    parents[competitor] = data.draw(st.sampled_from([None, *above]))
+                    go_on(live, moved(competitor, parents[competitor]))
                 case "rename" if parents:
                     competitor = data.draw(st.sampled_from([*parents]))
                     go_on(live, CompetitorChanged(competitor_id=competitor, name="b"))

@@ -7,6 +7,7 @@ from itertools import count
 from typing import Final
 
 import pytest
+from msgspec import UNSET, UnsetType
 
 from engine.domain.events import (
     Delta,
@@ -74,7 +75,7 @@ def left(*competitor_ids: int) -> ParticipantsChanged:
     return ParticipantsChanged(ranking_id=RANKING, removed=tuple(map(CompetitorId, competitor_ids)))
 
 
-def redefined(unity_id: UnityId, *, name: str | None = None, sort: Sort | None = None) -> UnityChanged:
+def redefined(unity_id: UnityId, *, name: str | UnsetType = UNSET, sort: Sort | UnsetType = UNSET) -> UnityChanged:
     return UnityChanged(ranking_id=RANKING, unity_id=unity_id, name=name, sort=sort)
 
 

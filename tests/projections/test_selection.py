@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from api.interface.paging import ListPart, PageQuestion
 from engine.domain.events import (
@@ -130,7 +131,13 @@ def _registrations(item_id: int) -> st.SearchStrategy[Event]:
 
 
 def _competitor_changes(item_id: int) -> st.SearchStrategy[Event]:
-    return st.builds(CompetitorChanged, competitor_id=st.just(item_id), name=_names | st.none(), tags=_tags | st.none())
+    return st.builds(
+        CompetitorChanged,
+        competitor_id=st.just(item_id),
+        name=st.just(UNSET) | _names,
+        tags=st.just(UNSET) | _tags,
+        parent_id=st.just(UNSET) | st.none(),
+    )
 
 
 _starts: Final = st.sampled_from([NOON - HOUR, NOON, NOON + HOUR])
@@ -151,8 +158,8 @@ def _competition_changes(item_id: int) -> st.SearchStrategy[Event]:
     return st.builds(
         CompetitionChanged,
         competition_id=st.just(item_id),
-        started_at=_starts | st.none(),
-        result=st.none() | st.just("0:1"),
+        started_at=st.just(UNSET) | st.none() | _starts,
+        result=st.just(UNSET) | st.none() | st.just("0:1"),
     )
 
 

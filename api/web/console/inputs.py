@@ -108,7 +108,7 @@ def _field(field: Field, filling: Filling) -> Html:
             element("textarea", filling.given.get(field.name, ""), rows=3, **_attributes(field.name, filling)),
         )
     sample = _SAMPLES.get(field.name)
-    return _labelled(field.name, label, filling, field.about, required=field.required, sample=sample)
+    return _labelled(field.name, label, filling, field.about, required=not field.can_be_empty, sample=sample)
 
 
 def _labelled(name: str, label: str, filling: Filling, about: str, *, required: bool, sample: str | None) -> Html:
@@ -129,7 +129,7 @@ def _labelled(name: str, label: str, filling: Filling, about: str, *, required: 
 def _chosen(field: Field, label: str, options: Items[Option], filling: Filling) -> Html:
     given = filling.given.get(field.name, "")
     choices = [element("option", one.text, value=one.value, selected=one.value == given) for one in options]
-    select = element("select", *choices, required=field.required, **_attributes(field.name, filling))
+    select = element("select", *choices, required=not field.can_be_empty, **_attributes(field.name, filling))
     return _around(field.name, label, filling, field.about, select)
 
 

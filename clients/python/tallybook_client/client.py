@@ -3,7 +3,8 @@
 Each method names the tournament first, by its slug, and raises CallFailed (`errors.py` has the tree). A change is sent
 with one idempotency key for all its attempts: a new one, or the `idempotency_key` that you give, so that a call that
 you repeat later is done once too. With `if_match`, the `etag` of what you have read, it is refused with
-PreconditionFailed if somebody else has changed that since. A field that is None is left as it is. Times must be aware.
+PreconditionFailed if somebody else has changed that since. A change leaves what is not given as it is, and empties what
+is given as None, or empty. Times must be aware.
 """
 
 from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -16,7 +17,7 @@ from urllib.parse import quote
 
 import msgspec
 from aiohttp import ClientSession
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 from yarl import URL
 
 from tallybook_client.keys import new_key
@@ -119,10 +120,10 @@ class Client:
         slug: str,
         competitor_id: int,
         *,
-        name: str | None = None,
-        tags: Items[str] | None = None,
-        color: str | None = None,
-        parent: int | None = None,
+        name: str | UnsetType = UNSET,
+        tags: Items[str] | None | UnsetType = UNSET,
+        color: str | None | UnsetType = UNSET,
+        parent: int | None | UnsetType = UNSET,
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> Done:
@@ -176,16 +177,16 @@ class Client:
         slug: str,
         competition_id: int,
         *,
-        started_at: datetime | None = None,
-        location: str | None = None,
-        result: str | Mapping[int, str] | None = None,
-        winner: int | None = None,
+        started_at: datetime | None | UnsetType = UNSET,
+        location: str | None | UnsetType = UNSET,
+        result: str | Mapping[int, str] | None | UnsetType = UNSET,
+        winner: int | None | UnsetType = UNSET,
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> Done:
-        fields: _Fields = {"location": location, "result": result, "winner": winner}
-        if started_at is not None:
-            fields["started_at"] = utc_text(started_at)
+        """An empty `started_at`: it started when it was added."""
+        start = utc_text(started_at) if isinstance(started_at, datetime) else started_at
+        fields = {"started_at": start, "location": location, "result": result, "winner": winner}
         path = _path(slug, "competitions", competition_id)
         return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
 
@@ -232,7 +233,7 @@ class Client:
         idempotency_key: str | None = None,
     ) -> MadeRanking:
         fields: _Fields = {"name": name, "main_unity_name": main_unity_name, "participants": [*participants]}
-        fields |= {"description": description}
+        fields |= _given(description=description)
         return await self._change("POST", _path(slug, "rankings"), fields, MadeRanking, idempotency_key)
 
     async def modify_ranking(
@@ -242,12 +243,12 @@ class Client:
         main_unity_name: str,
         participants: Iterable[int],
         *,
-        name: str | None = None,
-        description: str | None = None,
+        name: str | UnsetType = UNSET,
+        description: str | None | UnsetType = UNSET,
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> Done:
-        """Replaces the whole list, of 10,000 competitors at most; an empty description takes it away."""
+        """Replaces the whole list, of 10,000 competitors at most."""
         fields: _Fields = {"main_unity_name": main_unity_name, "participants": [*participants]}
         fields |= {"name": name, "description": description}
         path = _path(slug, "rankings", ranking_id)
@@ -258,12 +259,11 @@ class Client:
         slug: str,
         ranking_id: int,
         *,
-        name: str | None = None,
-        description: str | None = None,
+        name: str | UnsetType = UNSET,
+        description: str | None | UnsetType = UNSET,
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> Done:
-        """An empty description takes it away."""
         path = _path(slug, "rankings", ranking_id, "information")
         fields = {"name": name, "description": description}
         return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
@@ -280,7 +280,7 @@ class Client:
     ) -> Done:
         """Newcomers come to the end of the list; who returns has the totals of before."""
         path = _path(slug, "rankings", ranking_id, "participants")
-        fields = {"add": [*add] or None, "remove": [*remove] or None}
+        fields = _given(add=[*add] or None, remove=[*remove] or None)
         return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
 
     async def add_unity(
@@ -302,8 +302,8 @@ class Client:
         ranking_id: int,
         unity_id: int,
         *,
-        name: str | None = None,
-        sort: Sort | None = None,
+        name: str | UnsetType = UNSET,
+        sort: Sort | UnsetType = UNSET,
         idempotency_key: str | None = None,
         if_match: str | None = None,
     ) -> Done:
@@ -351,7 +351,7 @@ class Client:
         if_match: str | None = None,
     ) -> Done:
         """At most 10,000 of them: all are added, or none."""
-        fields = {"participants_delta": _lines(deltas), "competition_id": competition_id, "reason": reason}
+        fields = {"participants_delta": _lines(deltas), **_given(competition_id=competition_id, reason=reason)}
         path = _path(slug, "rankings", ranking_id, "add")
         return await self._change("PUT", path, fields, Done, idempotency_key, if_match)
 
@@ -366,7 +366,7 @@ class Client:
     ) -> Done:
         """The deltas of each ranking: all are added, or none."""
         rankings = [{"ranking_id": one, "participants_delta": _lines(of_one)} for one, of_one in deltas.items()]
-        fields = {"rankings_delta": rankings, "competition_id": competition_id, "reason": reason}
+        fields = {"rankings_delta": rankings, **_given(competition_id=competition_id, reason=reason)}
         return await self._change("PUT", _path(slug, "points"), fields, Done, idempotency_key)
 
     # ── Standings ───────────────────────────────────────────────────────────────────────────────────────
@@ -515,7 +515,7 @@ class Client:
         idempotency_key: str | None = None,
     ) -> Done:
         """One of them. Needs scope `admin`."""
-        fields = {"published": published, "freeze": freeze, "reveal": reveal}
+        fields = _given(published=published, freeze=freeze, reveal=reveal)
         return await self._change("PUT", _path(slug, "publication"), fields, Done, idempotency_key)
 
     # ── What they have in common ────────────────────────────────────────────────────────────────────────
@@ -564,7 +564,7 @@ class Client:
         if_match: str | None = None,
     ) -> _D:
         if not isinstance(fields, Struct):
-            fields = {name: value for name, value in fields.items() if value is not None}
+            fields = {name: value for name, value in fields.items() if value is not UNSET}
         headers = _JSON | {"Prefer": "return=minimal"}
         if if_match is not None:
             headers["If-Match"] = if_match
@@ -597,6 +597,11 @@ def _made(reply: Reply, kind: type[_D]) -> _D:
     said["sequence"] = int(reply.headers["Tallybook-Sequence"])
     said["is_replay"] = reply.headers.get("Idempotency-Replayed") == "true"
     return msgspec.convert(said, kind)
+
+
+def _given(**fields: object) -> _Fields:
+    """The fields that are not None, of what is not changed."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _texts(query: Mapping[str, object]) -> dict[str, str]:

@@ -115,3 +115,50 @@ async def test_a_competition_that_is_refused_names_what_is_wrong(
     assert await tallybook.refused("competition", "result", slug, "999999", "1:0") == [
         "This tournament has no competition 999999."
     ]
+
+
+async def test_a_competition_is_changed_in_what_is_said_and_emptied_in_what_is_empty(
+    tallybook: Tallybook, season: Season, slug: str
+) -> None:
+    async def shown() -> tuple[object, ...]:
+        *_, found = await tallybook.json("competition", "list", slug)
+        return found["started_at"][:16], found["location"], found["result"], found["winner"]
+
+    ada = season.ids[0]
+    added = await tallybook.done("competition", "add", slug, "Ada", "Ben", "--location", "Hall", "--result", "1:0")
+    today, *_ = await shown()
+    change = ("competition", "change", slug, added)
+    await tallybook.json(*change, "--started-at", "2024-05-01 18:30", "--winner", "Ada")
+    assert await shown() == ("2024-05-01T18:30", "Hall", "1:0", ada)
+    await tallybook.json(*change, "--result", "", "--winner", "", "--location", "", "--started-at", "")
+    assert await shown() == (today, "", None, None)
+    await tallybook.json("competition", "result", slug, added, "2:1", "--winner", "Ada")
+    await tallybook.json("competition", "result", slug, added, "2:2")
+    assert (await shown())[2:] == ("2:2", ada)
+    await tallybook.json("competition", "result", slug, added, "", "--winner", "")
+    assert (await shown())[2:] == (None, None)
+    assert (await tallybook.refused(*change, "--started-at", "soon"))[0] == "The time cannot be read."
+
+
+async def test_a_competitor_is_changed_in_what_is_said_and_emptied_in_what_is_empty(
+    tallybook: Tallybook, season: Season, slug: str
+) -> None:
+    async def shown() -> dict[str, object]:
+        *_, found = await tallybook.json("competitor", "list", slug)
+        return {name: found[name] for name in ("name", "tags", "color", "parent")}
+
+    before = await shown()
+    await tallybook.json("competitor", "change", slug, "Pair", "--name", "Duo", "--tag", "a", "--tag", "b")
+    assert await shown() == before | {"name": "Duo", "tags": ["a", "b"]}
+    await tallybook.json("competitor", "change", slug, "Duo", "--tag", "", "--parent", "", "--color", "")
+    assert await shown() == {"name": "Duo", "tags": [], "color": "000000", "parent": None}
+    await tallybook.json("competitor", "change", slug, "Duo", "--parent", "Ben")
+    assert (await shown())["parent"] == season.ids[1]
+    assert "  name: must not be empty" in await tallybook.refused("competitor", "change", slug, "Duo", "--name", "")
+
+
+async def test_a_ranking_is_described_and_described_no_more(tallybook: Tallybook, season: Season, slug: str) -> None:
+    for description in ("Of the spring", ""):
+        await tallybook.json("ranking", "describe", slug, "Season", description)
+        shown = (await season.client.get(f"{season.path}.json")).json["ranking"]["description"]
+        assert shown == (description or None)

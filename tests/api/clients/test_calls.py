@@ -90,6 +90,12 @@ async def test_a_tournament_from_its_first_competitor_to_its_explanation(  # noq
     assert [one.name for one in await every(tallybook.list_competitors(slug))] == ["Ada", "Benno", "Cleo"]
     assert [one.id for one in await every(tallybook.list_competitors(slug, tag="junior"))] == [ada]
     assert (await tallybook.show_competitor(slug, cleo)).level == 1
+    await tallybook.change_competitor(slug, cleo, parent=None)
+    assert (await tallybook.show_competitor(slug, cleo)).level == 0
+    await tallybook.change_competitor(slug, ada, tags=[], name="Ada")
+    assert not await every(tallybook.list_competitors(slug, tag="junior"))
+    await tallybook.change_competitor(slug, ada, tags=["junior"])
+    await tallybook.change_competitor(slug, cleo, parent=ada)
     competition = await tallybook.show_competition(slug, duel_id)
     assert competition.started_at == kick_off
     assert competition.started_at.tzinfo is UTC

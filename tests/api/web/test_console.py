@@ -319,6 +319,22 @@ async def test_the_result_of_many_is_recorded_competitor_by_competitor(visitor: 
     assert answer.status == 303
     found = (await season.client.get(f"competitions/{season.competition_id}.json")).json["competition"]
     assert [one["result"] for one in found["participants"]] == ["9.8 s", "10.1 s", None]
+    assert (await visitor.fill(record, {f"result[{ada}]": "", f"result[{ben}]": "", "winner": ""})).status == 303
+    found = (await season.client.get(f"competitions/{season.competition_id}.json")).json["competition"]
+    assert (found["has_result"], [one["winner"] for one in found["participants"]]) == (False, [False] * 3)
+
+
+async def test_what_is_emptied_in_a_form_is_empty_but_for_a_name(visitor: Visitor, season: Season) -> None:
+    pair = season.ids[2]
+    change = at(season, f"/competitors/{pair}/change")
+    form, _ = form_of(await visitor.page(change))
+    assert (form["tags"], form["parent"]) == ("doubles, mixed", str(season.ids[0]))
+    assert (await visitor.fill(change, {"tags": "", "parent": "", "color": ""})).status == 303
+    found = (await season.client.get(f"competitors/{pair}.json")).json["competitor"]
+    assert (found["name"], found["tags"], found["level"], found["color"]) == ("Pair", [], 0, "000000")
+    answer = await visitor.fill(change, {"name": ""})
+    assert answer.status == 422
+    assert "must not be empty" in words(answer.body.decode())
 
 
 async def test_who_changes_what_has_changed_meanwhile_is_told_and_may_insist(visitor: Visitor, season: Season) -> None:
