@@ -26,7 +26,7 @@ from api.desk.docket import Receipt
 from api.http.forms import fingerprint
 from engine.domain.commands import AddCompetition, AddPoints
 from engine.domain.errors import Fault, Refusal, TallybookError, Unacceptable
-from engine.domain.events import CompetitionAdded, Event, Ignored, PointsAdded
+from engine.domain.events import CompetitionAdded, Ignored, PointsAdded
 from engine.domain.judging import decide
 from engine.domain.terms import OPERATOR, CompetitionId, RankingId
 from engine.log import log
@@ -38,8 +38,9 @@ _COLUMNS: Final = {"result": "score", "participants_delta": "points", "competiti
 
 
 class ImportedCompetitions(Struct, frozen=True, kw_only=True):
-    """The outcome of an import: how many lines it `imported`, how many were `already_imported` by earlier ones, and the
-    `ids` of all competitions, in the order of the file."""
+    """The outcome of an import: how many lines it `imported`, how many were `already_imported` by others, and the `ids`
+    of all competitions, in the order of the file. Of two imports at once, that one has imported a line which made the
+    last of its events."""
 
     imported: int
     already_imported: int
@@ -73,18 +74,18 @@ async def play_competitions(
         one.is_scored = one.points_key in known or not one.played.deltas
     _judge(live, ranking_id, asked)
     waiting = [one for one in asked if not (one.is_added and one.is_scored)]
-    done = already = len(asked) - len(waiting)
+    done, imported = len(asked) - len(waiting), 0
     for portion in _portions(waiting, IMPORT_REQUESTS_MAX):
         if stop.is_set():
             raise Interrupted(_so_far(done, len(asked)))
         try:
-            await _play(desk, live, ranking_id, portion)
+            imported += await _play(desk, live, ranking_id, portion)
         except TallybookError as failure:
             raise BrokenOff(_so_far(done, len(asked)), failure) from failure
         done += len(portion)
         progress(done, len(asked))
     return ImportedCompetitions(
-        imported=len(asked) - already, already_imported=already, ids=[one.competition_id for one in asked]
+        imported=imported, already_imported=len(asked) - imported, ids=[one.competition_id for one in asked]
     )
 
 
@@ -229,8 +230,9 @@ def _points(one: _Asked, ranking_id: RankingId) -> AddPoints:
 # ── Playing ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _play(desk: Desk, live: LiveTournament, ranking_id: RankingId, portion: Items[_Asked]) -> None:
-    """Adds the competitions of some lines, then their points. Raises the first failure when all are settled."""
+async def _play(desk: Desk, live: LiveTournament, ranking_id: RankingId, portion: Items[_Asked]) -> int:
+    """Adds the competitions of some lines, then their points. Returns how many of the lines nobody else has finished.
+    Raises the first failure when all are settled."""
     new = [one for one in portion if not one.is_added]
     added = await asyncio.gather(
         *(
@@ -245,9 +247,11 @@ async def _play(desk: Desk, live: LiveTournament, ranking_id: RankingId, portion
         ),
         return_exceptions=True,
     )
-    for one, event in zip(new, _events(added), strict=True):
-        assert isinstance(event, CompetitionAdded)  # no other request has this fingerprint
-        one.competition_id = event.competition_id  # another id, if another import was faster
+    finished = 0
+    for one, receipt in zip(new, _receipts(added), strict=True):
+        assert isinstance(receipt.event, CompetitionAdded)  # no other request has this fingerprint
+        one.competition_id = receipt.event.competition_id  # another id, if another import was faster
+        finished += one.is_scored and not receipt.replayed
     scored = await asyncio.gather(
         *(
             desk.submit(
@@ -262,17 +266,17 @@ async def _play(desk: Desk, live: LiveTournament, ranking_id: RankingId, portion
         ),
         return_exceptions=True,
     )
-    _events(scored)
+    return finished + sum(not receipt.replayed for receipt in _receipts(scored))
 
 
-def _events(outcomes: Items[Receipt | BaseException]) -> list[Event]:
+def _receipts(outcomes: Items[Receipt | BaseException]) -> list[Receipt]:
     """Raises the first failure."""
-    events: list[Event] = []
+    receipts: list[Receipt] = []
     for outcome in outcomes:
         if isinstance(outcome, BaseException):
             raise outcome
-        events.append(outcome.event)
-    return events
+        receipts.append(outcome)
+    return receipts
 
 
 _T = TypeVar("_T")

@@ -25,7 +25,7 @@ from engine.log import log
 from tests.api.cli.conftest import Tallybook
 from tests.api.test_football import FOOTBALL, SEASONS, SORTS
 from tests.conftest import EMPTY, Administrator
-from tests.desks import until
+from tests.desks import desk_at, until
 from tests.running import TALLYBOOK, Running, environment, said, started
 
 NOTHING = "Nothing was imported now; correct these lines."
@@ -515,3 +515,44 @@ async def test_killed_at_any_moment_it_goes_on_and_doubles_nothing(
 def _both(score: str) -> tuple[tuple[int, int], tuple[int, int]]:
     home, away = map(int, score.split(":"))
     return (home, away), (away, home)
+
+
+async def test_each_of_two_imports_of_a_file_at_once_tells_what_it_did_itself(
+    imported: Import, desk: Desk, dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that finds nothing imported is overtaken by the other: by the whole file, or while both are at it."""
+    file = tmp_path / "season.csv"
+
+    async def play(desk: Desk, days: range) -> ImportedCompetitions:
+        rows = [f"2024-03-{day:02},Ajax|Brest,{day}:0" for day in days]
+        file.write_text("\n".join(["date,participants,score", *rows]))
+        async with desk.database.connection() as connection:
+            tournament_id = await log.tournament_named(connection, imported.slug)
+        assert tournament_id is not None
+        async with desk.live_pool.pinned(tournament_id) as live:
+            await desk.live_pool.make_current(live)
+            columns, lines = read(file)
+            ranking_id = Names(live.board).ranking("Table")
+            reader = Reader(live.board, ranking_id, columns, Scoring())
+            stop = asyncio.Event()
+            return await play_competitions(
+                desk, live, ranking_id, reader, lines, stop=stop, progress=lambda _done, _total: None
+            )
+
+    async with desk_at(dsn) as other:
+        draw = log.next_ids
+
+        async def after_the_other(connection: asyncpg.Connection, count: int) -> list[int]:
+            monkeypatch.setattr(log, "next_ids", draw)
+            assert (await play(other, range(1, 4))).imported == 3
+            return await draw(connection, count)
+
+        monkeypatch.setattr(log, "next_ids", after_the_other)
+        late = await play(desk, range(1, 6))
+        assert (late.imported, late.already_imported) == (2, 3)
+        monkeypatch.setattr(competition_imports, "IMPORT_REQUESTS_MAX", 2)
+        both = await asyncio.gather(play(desk, range(6, 30)), play(other, range(6, 30)))
+        assert sum(one.imported for one in both) == 24
+        assert [one.imported + one.already_imported for one in both] == [24, 24]
+        assert both[0].ids == both[1].ids
+    assert (await imported.table())["points"]["Ajax"] == 3 * 29
