@@ -33,7 +33,11 @@ _appends = count(1)
 # ── Waiting ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def until(condition: Callable[[], Awaitable[_T] | _T], seconds: float = 10) -> _T:
+GUARD_SECONDS: Final = 30.0
+"""Until a test that hangs is given up. No verdict about speed: `tests/test_project_clocks.py` says why."""
+
+
+async def until(condition: Callable[[], Awaitable[_T] | _T], seconds: float = GUARD_SECONDS) -> _T:
     """The first true answer of `condition`, which is asked again and again for so long."""
     deadline = time.monotonic() + seconds
     while True:

@@ -40,7 +40,7 @@ async def worker_of_fold(version: int, dsn: str) -> AsyncIterator[None]:
 
 async def load_of_fold(version: int, dsn: str, tournament_id: int) -> dict[str, Any]:
     """How a process of that version brings the tournament into memory: `from` which sequence it folds the log, `to`
-    which, in how many `seconds`, and what it then `shows`."""
+    which, and what it then `shows`."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
@@ -64,20 +64,17 @@ def tell_load(tournament_id: int) -> None:
 
 async def _tell_load(tournament_id: int) -> None:
     import os  # noqa: PLC0415 - of the other process alone, as all of these, which know its version
-    import time  # noqa: PLC0415
 
     from engine.database.pool import open_database  # noqa: PLC0415
     from engine.domain.terms import TournamentId  # noqa: PLC0415
     from projections.live import tournament  # noqa: PLC0415
 
     async with open_database(os.environ[DSN_VARIABLE], name="load") as database, database.connection() as connection:
-        began_at = time.perf_counter()
         loaded = await tournament.load(connection, TournamentId(tournament_id))
-        seconds = time.perf_counter() - began_at
         async with connection.transaction():
             start = await tournament._nearest_start(connection, TournamentId(tournament_id))
     shows = [
         [dict(unity.totals), unity.version] for r in loaded.board.rankings.values() for unity in r.unities.values()
     ]
-    told = {"from": start.head.sequence, "to": loaded.head.sequence, "seconds": seconds, "shows": shows}
+    told = {"from": start.head.sequence, "to": loaded.head.sequence, "shows": shows}
     sys.stdout.write(json.dumps(told))

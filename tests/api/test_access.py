@@ -3,7 +3,6 @@
 What each status means in detail is `test_section5.py`'s matter; here nothing may have been forgotten.
 """
 
-import asyncio
 import json
 import re
 from io import BytesIO
@@ -185,17 +184,15 @@ async def test_guesses_cost_no_query_once_there_are_too_many(
         assert [(await guess.get("rankings.json")).status for guess in (*wrong, right[0])] == [401] * 3
         async with owner.transaction():
             await owner.execute("LOCK TABLE token")  # who asks it now has to wait
-            async with asyncio.timeout(2):
-                assert {(await guess.get("rankings.json")).status for guess in right} == {429}
+            assert {(await guess.get("rankings.json")).status for guess in right} == {429}
 
 
 async def test_a_wrong_checksum_costs_no_query(service: Service, client: Client, owner: asyncpg.Connection) -> None:
     async with owner.transaction():
         await owner.execute("LOCK TABLE token")
-        async with asyncio.timeout(5):
-            for n in range(200):
-                guess = service.client(client.tournament, f"tb_{n:036}")
-                assert (await guess.get("rankings.json")).status == 401
+        for n in range(200):
+            guess = service.client(client.tournament, f"tb_{n:036}")
+            assert (await guess.get("rankings.json")).status == 401
 
 
 def test_what_is_kept_of_a_token_is_found_by_its_hash_alone() -> None:

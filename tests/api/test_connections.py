@@ -23,7 +23,7 @@ from api.http import body, connections
 from tests.api.service import FORM, Client, Service, sent_raw, serve
 
 SOON: Final = 0.3
-PATIENCE_SECONDS: Final = 5.0
+PATIENCE_SECONDS: Final = 20.0
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from api.http.reply import Reply
 from api.http.router import IncomingRequest, Router
 from engine.domain.errors import MethodNotAllowed, NotFound
 from tests.api.service import Client, Service
+from tests.desks import GUARD_SECONDS
 
 # ── The way out ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -27,7 +28,7 @@ async def exchanged(service: Service, request: bytes, *, bodies: bool = True) ->
     reader, writer = await asyncio.open_connection(url.host, url.port)
     try:
         answers = b""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(GUARD_SECONDS):
             for _ in range(2):
                 writer.write(request)
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -123,9 +124,9 @@ async def test_a_client_that_waits_to_be_told_to_send_its_body_is_told(service: 
     url = URL(service.url)
     reader, writer = await asyncio.open_connection(url.host, url.port)
     writer.write("\r\n".join([*head, "", ""]).encode())
-    assert await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5) == b"HTTP/1.1 100 Continue\r\n\r\n"
+    assert await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), GUARD_SECONDS) == b"HTTP/1.1 100 Continue\r\n\r\n"
     writer.write(b"name=Ada")
-    assert (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)).startswith(b"HTTP/1.1 200 OK\r\n")
+    assert (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), GUARD_SECONDS)).startswith(b"HTTP/1.1 200 OK\r\n")
     writer.close()
     await writer.wait_closed()
     answer = await exchanged(service, request_for(client, "Expect: miracles"))
@@ -164,10 +165,10 @@ async def test_the_time_of_a_write_begins_when_all_of_it_has_come_in(
     url = URL(service.url)
     reader, writer = await asyncio.open_connection(url.host, url.port)
     writer.write("\r\n".join([*head, "", ""]).encode())
-    await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+    await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), GUARD_SECONDS)
     sent_at = time.monotonic()
     writer.write(b"name=Ada")
-    assert (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)).startswith(b"HTTP/1.1 200 OK\r\n")
+    assert (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), GUARD_SECONDS)).startswith(b"HTTP/1.1 200 OK\r\n")
     writer.close()
     await writer.wait_closed()
     drew, began = taken

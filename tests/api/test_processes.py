@@ -34,7 +34,7 @@ from projections.board.board import FOLD_VERSION
 from projections.tables import tables
 from tests.api.served import FIGURE, add, total
 from tests.api.service import Client, deltas, make_token, slug_of
-from tests.desks import Arena, open_arena, until
+from tests.desks import GUARD_SECONDS, Arena, open_arena, until
 from tests.histories import board_of
 from tests.running import Running, below, environment, free_port, lives, said, started
 from tests.spectator import Spectator, follow, shown
@@ -509,7 +509,7 @@ async def test_a_cancellation_is_not_lost_where_giving_back_a_lost_connection_fa
     task = asyncio.create_task(work())
     await working.wait()
     task.cancel()
-    await asyncio.wait([task], timeout=5)
+    await asyncio.wait([task], timeout=GUARD_SECONDS)
     assert task.cancelled()
 
 

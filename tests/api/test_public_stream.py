@@ -35,7 +35,7 @@ from tests.api.test_public import (
     told,
 )
 from tests.api.test_section5 import refused
-from tests.api.test_stream import counted, ended_within, every_format
+from tests.api.test_stream import counted, ended, every_format
 from tests.desks import open_arena, until
 from tests.histories import any_event, moments
 from tests.proxy import proxy
@@ -142,7 +142,7 @@ async def test_a_freeze_holds_the_stream_a_reveal_lets_it_go_on_and_unpublishing
         await feed(third)
         await change(season.client, published="false")
         for connection, _ in both:
-            await ended_within(connection, 5)
+            await ended(connection)
     assert first < second < third
     assert counted("tallybook_listeners_ended_total", why="unpublished") == before + 2
     assert (await board.get("events")).status == 404
@@ -382,7 +382,7 @@ async def test_it_ends_when_nobody_can_tell_whether_it_is_still_published_and_is
         async with listening(service, slug) as connection:
             await connection.feed(spectator, lambda: bool(spectator.count("caught-up")))
             between.fall_silent(answers_only=False)
-            await ended_within(connection, 6)
+            await ended(connection)
         await give(season, 0, 4)
         between.release()
         between.cut_all()

@@ -18,6 +18,7 @@ from engine.domain.terms import OPERATOR, ActorId, TournamentId
 from tests.api.service import Season, Service, make_token, serve
 from tests.api.test_section5 import Log, log
 from tests.api.visitor import CONSOLE, visiting
+from tests.desks import GUARD_SECONDS
 from tests.spectator import SSE, Connected, Spectator, connected
 from tests.tournaments import open_new_tournament
 
@@ -306,7 +307,7 @@ async def test_a_stream_ends_within_five_seconds_of_its_session_and_no_other_doe
             await visitor.post(f"{CONSOLE}/sign-out")
         else:
             await owner.execute(end)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(GUARD_SECONDS):
             while await going.piece():
                 pass
         await season.client.post("competitors.json", {"name": "Eve"})

@@ -90,11 +90,11 @@ async def appending(database: Database) -> AsyncIterator[Appender]:
     assert running.cancelled()
 
 
-async def run(queues: Iterable[Queue], seconds: float = 10) -> None:
+async def run(queues: Iterable[Queue]) -> None:
     queues = list(queues)
     for queue in queues:
         queue.start()
-    await until(lambda: all(queue.is_done() for queue in queues), seconds)
+    await until(lambda: all(queue.is_done() for queue in queues))
 
 
 @pytest.fixture
@@ -256,7 +256,7 @@ async def test_two_appenders_with_the_same_tournaments_neither_deadlock_nor_lose
             for appender, order in ((one, ids), (two, ids[::-1]))
             for tournament_id in order
         ]
-        await run(queues, 30)
+        await run(queues)
     for tournament_id in ids:
         answers = [n for queue in queues if queue.tournament_id == tournament_id for n in queue.answers]
         assert sorted(answers) == list(range(2, 62))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from time import process_time
+from time import thread_time
 from typing import Any, Final, get_args
 
 import pytest
@@ -903,9 +903,9 @@ def test_unacceptable(board: Board, when: Command, then: list[tuple[str, str]]) 
 
 def test_10_000_performances_of_10_000_participants_are_judged_at_once() -> None:
     performances = dict.fromkeys(CROWD[:PARTICIPANTS_MAX], "9.8 s")
-    began = process_time()
+    began = thread_time()
     (event,) = decide(CROWDED, compete(*performances, result=performances))
-    assert process_time() - began < 0.2, "as if each had been looked for among all: 0.5 seconds and more"
+    assert thread_time() - began < 0.2, "as if each had been looked for among all: 0.5 seconds and more"
     assert isinstance(event, events.CompetitionAdded)
     assert event.result == performances
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from engine.process.turns import Turns
+from tests.desks import GUARD_SECONDS
 
 
 class OneStepEach(Turns):
@@ -48,5 +49,5 @@ async def test_work_that_is_given_up_while_it_gives_way_leaves_the_turn_to_the_n
     given_up.cancel()
     with pytest.raises(asyncio.CancelledError):
         await given_up
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(GUARD_SECONDS):
         await turns.work(iter([None] * 3))

@@ -201,7 +201,7 @@ async def test_rows_that_somebody_has_locked_hold_up_their_tournament_alone(
     held, *others = arenas
     async with holding(dsn, "SELECT 1 FROM total WHERE tournament_id = $1 FOR UPDATE", held.tournament_id):
         async with working(database):
-            await until(lambda: are_up_to_date(owner, *others), 3)
+            await until(lambda: are_up_to_date(owner, *others))
             assert not await are_up_to_date(owner, held)
         await Worker(database).catch_up()
     await Worker(database).catch_up()
@@ -507,7 +507,7 @@ async def test_a_hint_wakes_a_worker_long_before_it_would_have_looked(
             for arena in arenas:
                 await add(owner, arena, amount)
                 waker.appended(arena.tournament_id)
-            await until(lambda: are_up_to_date(owner, *arenas), 5)
+            await until(lambda: are_up_to_date(owner, *arenas))
         waking.cancel()
         await asyncio.wait([waking])
 
@@ -525,12 +525,12 @@ async def test_a_hint_of_too_many_to_name_has_workers_look_for_themselves(
         waker.appended(arena.tournament_id)
         await add(owner, arena, 1)
         waking = asyncio.create_task(waker.run())
-        await until(lambda: are_up_to_date(owner, arena), 5)
+        await until(lambda: are_up_to_date(owner, arena))
         waking.cancel()
         await asyncio.wait([waking])
         await add(owner, arena, 1)
         await owner.execute("SELECT pg_notify($1, '')", CHANNEL)
-        await until(lambda: are_up_to_date(owner, arena), 5)
+        await until(lambda: are_up_to_date(owner, arena))
 
 
 async def test_a_hint_of_what_does_not_exist_does_no_harm(
@@ -544,7 +544,7 @@ async def test_a_hint_of_what_does_not_exist_does_no_harm(
             await owner.execute("SELECT pg_notify($1, $2)", CHANNEL, payload)
         await add(owner, arena, 1)
         await owner.execute("SELECT pg_notify($1, $2)", CHANNEL, str(arena.tournament_id))
-        await until(lambda: are_up_to_date(owner, arena), 5)
+        await until(lambda: are_up_to_date(owner, arena))
     assert await owner.fetchval("SELECT count(*) FROM checkpoint") == 1
 
 

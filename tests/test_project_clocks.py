@@ -1,0 +1,163 @@
+"""No test of `make test` gives a verdict by the wall clock, which tells how busy the machine is.
+
+Speed is judged by the processor time of the thread (`time.thread_time`), by counted steps, or in a test that is marked
+`long`. Two things are left for the clock elsewhere: a guard, so that a test that hangs ends, and a lower bound, which a
+busy machine cannot miss. A guard is generous: ten seconds and more. All other uses are listed here, with their reason.
+"""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.test_project import PACKAGES, ROOT
+
+CLOCKS: Final = {
+    "monotonic",
+    "monotonic_ns",
+    "perf_counter",
+    "perf_counter_ns",
+    "process_time",
+    "process_time_ns",
+    "time_ns",
+}
+"""`process_time` counts what other threads do, such as those of a service under test."""
+CLOCKS_NAMED_TIME: Final = {"time", "loop", "get_running_loop", "get_event_loop"}
+"""What has a method `time`."""
+WAITS: Final = {"timeout": 0, "timeout_at": 0, "wait_for": 1, "wait": 1, "until": 1}
+"""What gives up after some seconds, and which argument says so."""
+GUARD_SECONDS_MIN: Final = 10
+ELSEWHERE: Final = ("faults", "mutants", "wheel")
+"""Folders of programs that measure, and of what is made."""
+
+USES: Final = {
+    "tests/desks.py:until": "a guard",
+    "tests/engine/test_embedded.py:until": "a guard",
+    "tests/projections/test_worker.py:test_hints_gather_between_rounds": "at most one round in so many seconds",
+    "tests/api/test_stream.py:played": "when events came, for lower bounds",
+    "tests/api/test_stream.py:test_the_past_is_played_with_its_pauses_and_none_is_longer_than_five_seconds": (
+        "a lower bound"
+    ),
+    "tests/api/clients/test_calls.py:test_it_waits_as_long_as_it_is_asked_to": "a lower bound",
+    "tests/api/clients/test_calls.py:test_keys_are_uuids_of_version_7_that_grow_with_time": "what the key holds",
+    "tests/api/test_front.py:test_the_time_of_a_write_begins_when_all_of_it_has_come_in": "which came first",
+    "tests/api/test_front.py:noting_ids": "which came first",
+    "tests/api/test_desk.py:hold": "a moment that is over",
+    "tests/api/test_desk.py:test_what_a_command_was_kept_from_the_desk_counts_as_its_time": "a moment that is over",
+}
+"""Functions that read a clock, and what for."""
+SHORT: Final = {
+    "tests/api/test_desk.py:"
+    "test_what_is_in_the_log_is_answered_when_the_answer_can_be_read_and_not_as_unknown_before": "not done by then",
+    "tests/api/test_connections.py:drip": "how slowly it is sent",
+    "tests/api/test_long.py:test_a_long_answer_waits_for_room_and_is_not_begun_where_there_is_none": "not done by then",
+}
+"""Functions that wait for a short time, and what for."""
+
+
+class Found:
+    """What a test file does with time, outside of tests that are `long`."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.relative_to(ROOT).as_posix()
+        self.clocks: dict[str, int] = {}
+        self.short: dict[str, int] = {}
+        self._look(ast.parse(path.read_text(encoding="utf-8")), "")
+
+    def _look(self, node: ast.AST, function: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                if not any("mark.long" in ast.unparse(decorator) for decorator in child.decorator_list):
+                    self._look(child, child.name)
+                continue
+            if isinstance(child, ast.Attribute | ast.Name) and is_clock(child):
+                self.clocks.setdefault(f"{self.name}:{function}", child.lineno)
+            if isinstance(child, ast.Call) and is_short(child):
+                self.short.setdefault(f"{self.name}:{function}", child.lineno)
+            self._look(child, function)
+
+
+def is_clock(node: ast.Attribute | ast.Name) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id in CLOCKS
+    if node.attr == "time":
+        of = node.value.func if isinstance(node.value, ast.Call) else node.value
+        return (of.attr if isinstance(of, ast.Attribute) else getattr(of, "id", "")) in CLOCKS_NAMED_TIME
+    return node.attr in CLOCKS
+
+
+def is_short(call: ast.Call) -> bool:
+    """Whether it gives up sooner than a guard does."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name not in WAITS or (name == "wait" and not ast.unparse(call.func).startswith("asyncio.")):
+        return False
+    given = [one.value for one in call.keywords if one.arg in ("timeout", "delay", "seconds")] or call.args[
+        WAITS[name] :
+    ][:1]
+    parts = [part for one in given for part in ast.walk(one)]
+    return bool(given) and (any(isinstance(part, ast.Div) for part in parts) or not any(map(is_generous, parts)))
+
+
+def is_generous(node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant):
+        return node.value is None or (isinstance(node.value, int | float) and node.value >= GUARD_SECONDS_MIN)
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return min(_figures().get(name, [0.0])) >= GUARD_SECONDS_MIN
+
+
+@cache
+def _figures() -> dict[str, list[float]]:
+    """What the constants of all modules are, by name, where that is a figure."""
+    figures: dict[str, list[float]] = {}
+    for folder in ("tests", *PACKAGES):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                match node:
+                    case ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=int() | float() as figure)):
+                        figures.setdefault(name, []).append(figure)
+    return figures
+
+
+def found() -> Iterator[Found]:
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        if path.relative_to(ROOT / "tests").parts[0] not in ELSEWHERE and path != Path(__file__):
+            yield Found(path)
+
+
+def test_no_test_judges_by_the_wall_clock() -> None:
+    seen = {use: line for one in found() for use, line in one.clocks.items()}
+    assert {f"{use} (line {line})" for use, line in seen.items() if use not in USES} == set()
+    assert USES.keys() <= seen.keys(), "a use that is no longer there"
+
+
+def test_no_test_gives_up_before_it_can_be_sure_that_something_hangs() -> None:
+    seen = {use: line for one in found() for use, line in one.short.items()}
+    assert {f"{use} (line {line})" for use, line in seen.items() if use not in SHORT} == set()
+    assert SHORT.keys() <= seen.keys(), "a use that is no longer there"
+
+
+@pytest.mark.parametrize(
+    ("text", "clocks", "short"),
+    [
+        ("async def test_a() -> None:\n    assert time.monotonic() - began < 1\n", 1, 0),
+        ("def test_a() -> None:\n    from time import perf_counter\n    assert perf_counter() < 1\n", 1, 0),
+        ("async def test_a() -> None:\n    assert asyncio.get_running_loop().time() < until\n", 1, 0),
+        ("async def test_a() -> None:\n    async with asyncio.timeout(2):\n        pass\n", 0, 1),
+        ("async def test_a() -> None:\n    await until(lambda: True, seconds=3)\n", 0, 1),
+        ("async def test_a() -> None:\n    await asyncio.wait_for(it, SOON)\n", 0, 1),
+        ("async def test_a() -> None:\n    await asyncio.wait_for(it, GUARD_SECONDS)\n", 0, 0),
+        ("async def test_a() -> None:\n    await asyncio.wait([it])\n    event.wait()\n", 0, 0),
+        ("def test_a() -> None:\n    assert thread_time() - began < 1\n    assert event.time\n", 0, 0),
+        ("@pytest.mark.long\ndef test_a() -> None:\n    assert time.monotonic() - began < 1\n", 0, 0),
+    ],
+)
+def test_what_is_looked_for_is_found(
+    text: str, clocks: int, short: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
+    (tmp_path / "test_a.py").write_text(text)
+    one = Found(tmp_path / "test_a.py")
+    assert (len(one.clocks), len(one.short)) == (clocks, short)
