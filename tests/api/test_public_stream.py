@@ -21,6 +21,7 @@ from engine.domain.events import Event
 from engine.domain.terms import ActorId, Sequence, TournamentId
 from engine.log import codec
 from engine.log.log import Stored
+from projections.verification.setting_aside import set_aside
 from tests.api.service import Client, Season, Service, make_token, play_season, serve, slug_of
 from tests.api.test_public import (
     NOWHERE,
@@ -38,6 +39,7 @@ from tests.api.test_section5 import refused
 from tests.api.test_stream import counted, ended, every_format
 from tests.desks import open_arena, until
 from tests.histories import any_event, moments
+from tests.poison import POISONS, append_text
 from tests.proxy import proxy
 from tests.spectator import NDJSON, SSE, Connected, Lines, Spectator, connected, follow
 
@@ -280,6 +282,34 @@ async def test_an_id_of_another_log_is_answered_by_reset_which_names_the_public_
     assert (await board.get("events", {"Accept": "text/html"})).status == 406
     head = await service.client(board.slug, None).send("HEAD", f"/board/{board.slug}/events")
     assert (head.status, head.body) == (200, b"")
+
+
+@every_format
+async def test_what_is_set_aside_beyond_the_public_end_resets_nobody(
+    service: Service, season: Season, board: Board, owner: asyncpg.Connection, media_type: str
+) -> None:
+    """Neither those who go on from the public end nor those who go on from before it."""
+    await change(season.client, freeze="now")
+    await change(season.client, published="true")
+    whole = await raw(service, board.slug, media_type)
+    tournament_id = await owner.fetchval("SELECT tournament_id FROM tournament WHERE slug = $1", board.slug)
+    sequence = await append_text(owner, tournament_id, *POISONS["unknown tag"])
+    await set_aside(service.database, tournament_id, Sequence(sequence))
+    while (await season.client.get("rankings.json")).status == 503:
+        pass
+    assert await raw(service, board.slug, media_type) == whole
+    end = b"\n\n" if media_type == SSE else b"\n"
+    spectator, pieces = Spectator(media_type), [piece + end for piece in whole.split(end)[:-1]]
+    for number, piece in enumerate(pieces):
+        spectator.feed(piece)
+        rest = pieces[number + 1 :] or pieces[-1:]  # at the end, that it has caught up is said again
+        async with listening(
+            service, board.slug, Accept=media_type, Last_Event_ID=str(spectator.last_id)
+        ) as connection:
+            read = b""
+            while len(read) < len(b"".join(rest)):
+                read += await connection.piece()
+        assert read == b"".join(rest)
 
 
 async def test_what_is_not_published_is_as_what_does_not_exist(service: Service, season: Season, board: Board) -> None:
