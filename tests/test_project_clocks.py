@@ -61,8 +61,8 @@ SHORT: Final = {
 class Found:
     """What a test file does with time, outside of tests that are `long`."""
 
-    def __init__(self, path: Path) -> None:
-        self.name = path.relative_to(ROOT).as_posix()
+    def __init__(self, path: Path, root: Path = ROOT) -> None:
+        self.name = path.relative_to(root).as_posix()
         self.clocks: dict[str, int] = {}
         self.short: dict[str, int] = {}
         self._look(ast.parse(path.read_text(encoding="utf-8")), "")
@@ -154,10 +154,7 @@ def test_no_test_gives_up_before_it_can_be_sure_that_something_hangs() -> None:
         ("@pytest.mark.long\ndef test_a() -> None:\n    assert time.monotonic() - began < 1\n", 0, 0),
     ],
 )
-def test_what_is_looked_for_is_found(
-    text: str, clocks: int, short: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
+def test_what_is_looked_for_is_found(text: str, clocks: int, short: int, tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text(text)
-    one = Found(tmp_path / "test_a.py")
+    one = Found(tmp_path / "test_a.py", tmp_path)
     assert (len(one.clocks), len(one.short)) == (clocks, short)
