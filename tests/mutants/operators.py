@@ -43,7 +43,7 @@ _SWAPPED_NAMES: Final = {
     "appendleft": "append",
 }
 _NOT_OF_INTEREST: Final = re.compile(
-    r"_logger\.|observe\(|[A-Z_]+\.(inc|set|observe|labels)\(|super\(\)|telemetry\.|assert_never\("
+    r"_logger\.|_observe\w*\(|observer\(|_add_events\(|[A-Z_]+\.(inc|set|observe|labels)\(|super\(\)|telemetry\.|assert_never\("
 )
 _TYPED: Final = {"connection", "self._connection", "_T", "self"}
 _ERRORS: Final = re.compile(r"(Error|Refusal|Unreadable|Unacceptable|Conflict|NotFound|Fault|Undecodable)$")

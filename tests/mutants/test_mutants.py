@@ -61,7 +61,7 @@ def test_what_is_returned_is_drawn_also_where_it_stands_on_several_lines() -> No
         "LIMIT: Final = 10 * 1024",
         "assert a < b",
         "_logger.warning('it_went_wrong', a=a + 1)",
-        "observe(SECONDS, a - b)",
+        "_observe_seconds(a - b)",
         "COUNTED.inc(1)",
         "import a",
         "x = [*zip(a, strict=True)]",
