@@ -174,6 +174,7 @@ class CountedService:
 
     def __init__(self, dsn: str) -> None:
         self.slug = self.token = ""
+        self.desk: Desk | None = None
         self._dsn = dsn
         self._counting = Counting()
         self._ready: Future[int] = Future()
@@ -199,7 +200,7 @@ class CountedService:
             async with open_database(self._dsn, name="test") as database, open_desk(database) as desk:
                 tournament_id = await open_new_tournament(database, actor=OPERATOR)
                 self.slug, self.token = await slug_of(database, tournament_id), await make_token(database)
-                self._loop = asyncio.get_running_loop()
+                self._loop, self.desk = asyncio.get_running_loop(), desk
                 listener = socket.create_server(("127.0.0.1", 0))
                 async with serving(make_front(desk, Lines(BytesIO())), listener):
                     self._ready.set_result(listener.getsockname()[1])
@@ -219,25 +220,33 @@ class CountedService:
         ]
         return "\r\n".join([*head, "", ""]).encode() + body
 
-    def answer(self, request: bytes) -> bytes:
-        """The body of its answer, which is a 200."""
+    def answer(self, request: bytes, status: int = 200) -> bytes:
+        """The body of its answer, which has this status."""
         assert self._connection is not None
         self._connection.sendall(request)
         received = b""
         while b"\r\n\r\n" not in received:
             received += self._connection.recv(65_536)
         head, _, body = received.partition(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 200 "), received
+        assert head.startswith(f"HTTP/1.1 {status} ".encode()), received
         length = re.search(rb"Content-Length: (\d+)", head)
         assert length
         while len(body) < int(length[1]):
             body += self._connection.recv(65_536)
         return body
 
-    def counted(self, request: bytes) -> Counted:
-        """What the service does from the first byte of the request until it has nothing left to do for it."""
+    def send(self, request: bytes) -> socket.socket:
+        """Sends a request over a connection of its own, which is returned. Nobody waits for its answer."""
+        assert self._connection is not None
+        connection = socket.create_connection(self._connection.getpeername())
+        connection.sendall(request)
+        return connection
+
+    def counted(self, request: bytes, status: int = 200) -> Counted:
+        """What the service does from the first byte of the request until it has nothing left to do for it. Its answer
+        has this status."""
         self._in_its_thread(self._counting.start, turns=1)
-        self.answer(request)
+        self.answer(request, status)
         return self._in_its_thread(self._counting.stop, turns=TURNS_AFTER)
 
     def _in_its_thread(self, work: Callable[[], Any], *, turns: int) -> Any:

@@ -7,17 +7,24 @@ others use it. `counting.py` says how it is counted. To see where the calls go:
     pytest tests/api/test_hot_path.py -s
 """
 
+import asyncio
 import json
+import math
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Final
 from urllib.parse import urlencode
 
+import asyncpg
 import pytest
 
+from api.desk import desk, docket
+from api.http import turned_away
 from projections.tables import wakeup
 from tests.api.counting import Counted, CountedService, counted_service
 from tests.api.service import deltas, listed
+from tests.desks import HOLD_HEAD, until
 
 COMPETITORS: Final = 20
 WARMING: Final = 40
@@ -71,17 +78,8 @@ def requests(service: CountedService) -> dict[str, bytes]:
 @pytest.mark.one_postgresql("on a distributed database an append has more steps, and nobody counts them yet")
 @pytest.mark.parametrize("name", [ADD, RANKINGS, STANDINGS])
 def test_a_request_does_no_more_than_its_budget(service: CountedService, requests: dict[str, bytes], name: str) -> None:
-    for _ in range(WARMING):
-        service.answer(requests[name])
-    found: list[Counted] = []
-    while len(found) < COUNTED_MAX:
-        found.append(service.counted(requests[name]))
-        least = min(found, key=lambda counted: counted.totals)
-        if [counted.totals for counted in found].count(least.totals) == SAME:
-            break
-    else:
-        pytest.fail(f"no {SAME} of {COUNTED_MAX} requests did the same: {[counted.totals for counted in found]}")
-    print(f"\n{name}, the least of {len(found)}\n{least.table()}")  # noqa: T201
+    least = least_of(service, requests[name])
+    print(f"\n{name}\n{least.table()}")  # noqa: T201
 
     bounds = BOUNDS.get(sys.version_info[:2])
     if bounds is None:
@@ -89,3 +87,48 @@ def test_a_request_does_no_more_than_its_budget(service: CountedService, request
     entered, instructions = least.totals
     assert entered <= bounds[name][0]
     assert instructions <= bounds[name][1]
+
+
+@pytest.mark.one_postgresql("the same processes refuse there")
+def test_a_refusal_does_at_most_a_quarter_of_what_an_add_does(
+    service: CountedService, requests: dict[str, bytes], dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = least_of(service, requests[ADD])
+    with crowd(service, requests[ADD], dsn, monkeypatch):
+        refusal = least_of(service, requests[ADD], 503)
+    print(f"\na refusal\n{refusal.table()}")  # noqa: T201
+    assert all(4 * refused <= added for refused, added in zip(refusal.totals, add.totals, strict=True))
+
+
+def least_of(service: CountedService, request: bytes, status: int = 200) -> Counted:
+    """What the request takes, once it is warm."""
+    for _ in range(WARMING):
+        service.answer(request, status)
+    found: list[Counted] = []
+    while len(found) < COUNTED_MAX:
+        found.append(service.counted(request, status))
+        least = min(found, key=lambda counted: counted.totals)
+        if [counted.totals for counted in found].count(least.totals) == SAME:
+            return least
+    pytest.fail(f"no {SAME} of {COUNTED_MAX} requests did the same: {[counted.totals for counted in found]}")
+
+
+@contextmanager
+def crowd(service: CountedService, add: bytes, dsn: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Holds the tournament up, with more adds than it is given time for."""
+    with asyncio.Runner() as runner, ExitStack() as waiting, monkeypatch.context() as small:
+        small.setattr(docket, "BLOCK_REQUESTS_MAX", 1)
+        small.setattr(docket, "WAITED_SECONDS_MAX", 0.0)
+        small.setattr(desk, "EXPECTED_SECONDS_MAX", 0.0)
+        small.setattr(turned_away, "HELD_FROM", sys.maxsize)  # or those that are counted would come too fast
+        owner = runner.run(asyncpg.connect(dsn, server_settings={"search_path": "tallybook"}))
+        tournament_id = runner.run(owner.fetchval("SELECT tournament_id FROM tournament WHERE slug = $1", service.slug))
+        runner.run(owner.execute("BEGIN"))
+        runner.run(owner.execute(HOLD_HEAD, tournament_id))
+        for number in (1, 2, 3):
+            waiting.enter_context(service.send(add))
+            runner.run(until(lambda number=number: service.desk and len(service.desk._under_way) == number))
+        yield
+        runner.run(owner.close())
+        small.setattr(docket, "WAITED_SECONDS_MAX", math.inf)
+        runner.run(until(lambda: service.desk and not service.desk._under_way))
