@@ -41,6 +41,7 @@ from benchmarks.questions import (
     leaderboards,
     long_log,
     memory,
+    overload,
     reads,
     streams,
     verifying,
@@ -67,6 +68,7 @@ QUESTIONS: Final = (
     leaderboards,
     classifications,
     streams,
+    overload,
 )
 """Modules with NUMBERS (of questions), NEEDS (commands) and `measure`."""
 NUMBERS: Final = frozenset(row.number for row in ROWS)

@@ -16,6 +16,7 @@ from benchmarks.table import Outcome
 WIDTH_INCHES: Final = 9.0
 _ADDS: Final = re.compile(r"add\.json, (ceiling|crud|redis|ours), (\d+) competitors")
 _FIXED_RATE: Final = re.compile(r"fixed rate, (ceiling|ours): (p50|p90|p99)")
+_OVERLOAD: Final = re.compile(r"overload, (there|back): ([\d,]+) connections")
 _PROPORTIONS: Final = (0.25, 0.5, 1, 2, 4, 8)
 _GOOD: Final = "#3b6ea5"
 _BAD: Final = "#bf616a"
@@ -35,7 +36,12 @@ def drawn(run: Run, directory: Path) -> list[Path]:
     mpl.use("svg")
     directory.mkdir(exist_ok=True)
     with mpl.rc_context(_STYLE):
-        figures = {"rows": _rows(run.outcomes), "adds": _adds(run), "fixed-rate": _fixed_rate(run)}
+        figures = {
+            "rows": _rows(run.outcomes),
+            "adds": _adds(run),
+            "fixed-rate": _fixed_rate(run),
+            "overload": _overload(run),
+        }
         files = []
         for name, figure in figures.items():
             if figure is not None:
@@ -87,6 +93,25 @@ def _fixed_rate(run: Run) -> Any:
         if found := _FIXED_RATE.fullmatch(figure.name):
             latencies.setdefault(found[2], {})[found[1]] = median(figure.samples)
     return _grouped(latencies, "ms from when it was due", "percentile of answers", logarithmic=False)
+
+
+def _overload(run: Run) -> Any:
+    """Adds a second by the number of connections: one line there, one back."""
+    rates: dict[str, dict[int, float]] = {}
+    for one in run.figures:
+        if found := _OVERLOAD.fullmatch(one.name):
+            rates.setdefault(found[1], {})[int(found[2].replace(",", ""))] = median(one.samples)
+    if not rates:
+        return None
+    figure, axes = pyplot.subplots(figsize=(WIDTH_INCHES, 3.5))
+    for way, style in (("there", "-o"), ("back", "--s")):
+        ordered = sorted(rates.get(way, {}).items())
+        axes.plot([number for number, _ in ordered], [rate for _, rate in ordered], style, color=_GOOD, label=way)
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False)
+    axes.set_xlabel("connections")
+    axes.set_ylabel("adds a second")
+    return figure
 
 
 def _grouped(groups: dict[str, dict[str, float]], values: str, names: str, *, logarithmic: bool) -> Any:

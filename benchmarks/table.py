@@ -93,6 +93,14 @@ ROWS: Final = (
     Row(key="21d", question="any classification: longest stall of others beside it", must=20, at_most=True, unit="ms"),
     Row(key="22a", question="add.json with 100 listeners / without", must=0.9),
     Row(key="22b", question="memory per listener", must=20, at_most=True, unit="KiB"),
+    Row(key="23a", question="add.json, 2,500 connections / 64", must=0.8, aim=0.95),
+    Row(key="23b", question="the same, 5,500 connections / 64", must=0.78, aim=0.95),
+    Row(key="23c", question="the same, 11,000 connections / 64", must=0.7, aim=0.95),
+    Row(key="23d", question="5,500, after the database was halted for 1.5 s / 64", must=0.8, aim=0.95),
+    Row(key="23e", question="5,500, next to a calm client / 64", must=0.8, aim=0.95),
+    Row(key="23f", question="that client's p99, on a kept connection", must=400, aim=100, at_most=True, unit="ms"),
+    Row(key="23g", question="p99 of one that connects each time", must=1_500, at_most=True, unit="ms"),
+    Row(key="23h", question="memory with 11,000 connections, beyond that with 64", must=120, at_most=True, unit="MiB"),
 )
 
 
