@@ -12,7 +12,7 @@ from tests.model.state import Left
 SCENARIOS: Final = (
     # ── In `make test` as well ──
     Scenario(
-        name="asked again, beside a closing",
+        name="asked again, with a closing",
         requests=(ADD, CLOSE),
         left=Left(cuts=1, losses=1),
         states=14_379,
@@ -139,7 +139,7 @@ SCENARIOS: Final = (
         depth=33,
     ),
     Scenario(
-        name="a void beside a closing",
+        name="a void and a closing",
         requests=(ADD, CLOSE, VOID),
         left=Left(cuts=1),
         states=68_684,

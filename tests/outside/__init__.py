@@ -22,5 +22,5 @@ definite.
     recording.py         clients that record a history of lists
     exports.py           the history for Porcupine and for Elle
 
-Nothing here imports the product: not what a log is, nor what a standing is.
+The checker and the objects import nothing of the product: not what a log is, nor what a standing is.
 """
