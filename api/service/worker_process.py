@@ -12,7 +12,7 @@ from api.webhooks.deliverer import Deliverer
 from engine.database.pool import Database, open_database
 from engine.process import failpoints, tracing
 from engine.process.background import background
-from projections.tables.worker import Worker
+from projections.tables.worker import work_by_nodes
 
 _logger = structlog.get_logger()
 
@@ -50,4 +50,4 @@ async def _work_on(database: Database) -> None:
     """Raises what either fails with: a process does not go on with one of them alone."""
     async with background() as tasks:
         tasks.create_task(Deliverer(database).run())
-        await Worker(database).run()
+        await work_by_nodes(database)

@@ -96,13 +96,6 @@ _ADVANCE: Final = """
     WHERE c.tournament_id = a.tournament_id AND c.tournament_id = ANY($1::bigint[])
 """
 _MOMENT: Final = "SELECT pg_current_snapshot()::text WHERE NOT EXISTS (SELECT FROM stopped)"
-# A commit on one node is not seen in the snapshot of another. Where a node does not answer, there is no moment.
-_MOMENT_OF_NODES: Final = """
-    SELECT string_agg(result, ' ' ORDER BY nodeid)
-    FROM run_command_on_all_nodes('SELECT pg_current_snapshot()')
-    WHERE NOT EXISTS (SELECT FROM stopped)
-    HAVING bool_and(success)
-"""
 _SOMEWHERE: Final = """
     SELECT tournament_id
     FROM tournament
@@ -131,6 +124,24 @@ _BEHIND: Final = """
     LEFT JOIN checkpoint AS c ON c.tournament_id = l.tournament_id
     LEFT JOIN stopped AS s ON s.tournament_id = l.tournament_id
     WHERE l.tournament_id = ANY($1::bigint[])
+        AND (c.sequence IS NULL OR c.fold_version < $2 OR (c.fold_version = $2 AND c.sequence < h.last_sequence))
+        AND (s.stopped_at IS NULL OR s.stopped_at < now() - $3 * interval '1 second')
+"""
+
+
+_BEHIND_OF_ONE: Final = """
+    SELECT l.tournament_id
+    FROM append_lock AS l
+    CROSS JOIN LATERAL (
+        SELECT last_sequence
+        FROM block
+        WHERE tournament_id = $1
+        ORDER BY last_sequence DESC
+        LIMIT 1
+    ) AS h
+    LEFT JOIN checkpoint AS c ON c.tournament_id = $1
+    LEFT JOIN stopped AS s ON s.tournament_id = $1
+    WHERE l.tournament_id = $1
         AND (c.sequence IS NULL OR c.fold_version < $2 OR (c.fold_version = $2 AND c.sequence < h.last_sequence))
         AND (s.stopped_at IS NULL OR s.stopped_at < now() - $3 * interval '1 second')
 """
@@ -196,9 +207,10 @@ async def advance(
 async def moment(connection: Connection) -> str | None:
     """What has been committed until now, as text: while it stays the same, so does everything that can be read.
 
-    None while a tournament is stopped, because then there is something to do even if nothing changes.
+    Of a distributed database, it is that of the node where the connection leads. None while a tournament is stopped,
+    because then there is something to do even if nothing changes.
     """
-    snapshot: str | None = await connection.fetchval(_MOMENT_OF_NODES if is_distributed(connection) else _MOMENT)
+    snapshot: str | None = await connection.fetchval(_MOMENT)
     return snapshot
 
 
@@ -217,6 +229,9 @@ async def behind(
 ) -> list[TournamentId]:
     """Those of the tournaments whose tables lack events or are of an older fold; not those of a newer one, which are
     not ours to touch, nor those that stopped less than `stopped_seconds` ago."""
+    if is_distributed(connection):
+        found = [await connection.fetchval(_BEHIND_OF_ONE, t, FOLD_VERSION, stopped_seconds) for t in tournament_ids]
+        return [tournament_id for tournament_id in found if tournament_id is not None]
     rows = await connection.fetch(_BEHIND, list(tournament_ids), FOLD_VERSION, stopped_seconds)
     return [row["tournament_id"] for row in rows]
 

@@ -2,6 +2,8 @@
 
 A lost hint loses nothing, because workers look for themselves as well (`sweep.py`). Hints are sent after the commit and
 on another connection, because a NOTIFY inside the appending transaction takes a lock of the whole cluster at commit.
+
+Of a distributed database, the node of a tournament is told, where its workers listen, whatever their address is.
 """
 
 import asyncio
@@ -14,6 +16,7 @@ from asyncpg import PostgresError
 from engine.database.pool import Database
 from engine.domain.errors import DatabaseUnavailable
 from engine.domain.terms import TournamentId
+from engine.process.background import background
 
 CHANNEL: Final = "tallybook"
 INTERVAL_SECONDS: Final = 0.05
@@ -37,6 +40,7 @@ class Waker:
         self._database = database
         self._appended_to: set[TournamentId] = set()
         self._something = asyncio.Event()
+        self._telling: dict[Database, set[TournamentId]] = {}
 
     def appended(self, tournament_id: TournamentId) -> None:
         if not self._appended_to:
@@ -44,17 +48,37 @@ class Waker:
         self._appended_to.add(tournament_id)
 
     async def run(self) -> None:
-        while True:
-            await self._something.wait()
-            self._something.clear()
-            tournament_ids, self._appended_to = self._appended_to, set()
-            try:
-                async with self._database.connection() as connection:
-                    await connection.execute(_NOTIFY, CHANNEL, _hints(tournament_ids))
-            except (DatabaseUnavailable, PostgresError):
-                self._appended_to |= tournament_ids  # sent again, which does no harm if the workers have heard it
-                self._something.set()
-            await asyncio.sleep(INTERVAL_SECONDS)
+        async with background() as tasks:
+            while True:
+                await self._something.wait()
+                self._something.clear()
+                tournament_ids, self._appended_to = self._appended_to, set()
+                if self._database.is_distributed:
+                    nodes = await self._database.by_nodes(tournament_ids)
+                    for node in set(nodes.values()):
+                        named = {one for one in tournament_ids if nodes[one] is node}
+                        if node in self._telling:  # which takes long: the next hint names them, too
+                            self._telling[node] |= named
+                        else:
+                            self._telling[node] = named
+                            tasks.create_task(self._tell_node(node))
+                else:
+                    await self._tell(self._database, tournament_ids)
+                await asyncio.sleep(INTERVAL_SECONDS)
+
+    async def _tell_node(self, node: Database) -> None:
+        while named := self._telling[node]:
+            self._telling[node] = set()
+            await self._tell(node, named)
+        del self._telling[node]
+
+    async def _tell(self, database: Database, tournament_ids: set[TournamentId]) -> None:
+        try:
+            async with database.connection() as connection:
+                await connection.execute(_NOTIFY, CHANNEL, _hints(tournament_ids))
+        except (DatabaseUnavailable, PostgresError):
+            self._appended_to |= tournament_ids  # sent again, which does no harm if the workers have heard it
+            self._something.set()
 
 
 def hinted(payload: str) -> set[TournamentId]:

@@ -12,6 +12,9 @@ beside the rounds.
 
 If something is wrong with a tournament, its batch is rolled back, and each tournament of the batch is folded alone
 next. That shows which one it was. It stays alone until all is well with it.
+
+Each node of a distributed database has a worker of its own, which asks that node alone. So none waits for a node that
+is away but its own.
 """
 
 import asyncio
@@ -19,6 +22,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -26,7 +30,7 @@ import structlog
 from asyncpg import Connection, DataError, IntegrityConstraintViolationError, LockNotAvailableError, PostgresError
 from msgspec import Struct, field
 
-from engine.database.pool import DATABASE_TROUBLE, Database, is_lost
+from engine.database.pool import DATABASE_TROUBLE, Database, DistributedDatabase, is_lost
 from engine.domain.errors import Conflict, DatabaseUnavailable, LogForked, LogUnreadable
 from engine.domain.events import Recorded
 from engine.domain.terms import TournamentId
@@ -43,7 +47,7 @@ from projections.tables.defects import DefectPart, is_defect
 from projections.tables.rebuild import rebuild
 from projections.tables.sizes import Shelf
 from projections.tables.snapshots import Snapshot
-from projections.tables.sweep import STOPPED_RETRY_SECONDS, Sweep
+from projections.tables.sweep import STOPPED_RETRY_SECONDS, Mine, Sweep
 from projections.tables.tables import Touched
 from projections.tables.wakeup import CHANNEL, hinted
 
@@ -52,9 +56,8 @@ WORKER_ROUND_SECONDS_MIN: Final = 0.1
 """From the beginning of a round to that of the next, if nothing is left over: hints gather meanwhile."""
 WORKER_POLL_SECONDS: Final = 1.0
 """Between two looks of the sweep. `sweep.py` says how late tables follow at most if hints are lost."""
-DISTRIBUTED_SWEEP_LOOKS: Final = 10
-"""On a distributed database, where the sweep asks all shards, so many looks pass between two of it; the others look at
-what the worker knows of."""
+NODES_SECONDS: Final = 10.0
+"""Between two looks for nodes that have been added to a distributed database."""
 BOARDS_BYTES_MAX: Final = 512 * 1024 * 1024
 """What the boards that a worker keeps take in memory, estimated. It need not read these from the tables again."""
 KNOWN_MAX: Final = 1_000
@@ -77,14 +80,39 @@ class Folded(Struct):
     claimed: set[TournamentId] = field(default_factory=set)
 
 
-class Worker:
-    """One worker; `run` works until it is cancelled, `catch_up` until there is nothing to do."""
+async def work_by_nodes(database: Database) -> None:
+    """Has a worker work until it is cancelled: one for each node of a distributed database."""
+    if not isinstance(database, DistributedDatabase):
+        await Worker(database).run()
+        return
+    at_work = set[Database]()
+    async with background() as tasks:
+        while True:
+            try:
+                nodes = await database.all_nodes()
+            except (DatabaseUnavailable, PostgresError) as error:
+                _logger.warning("nodes_unknown", error=repr(error))
+                nodes = []
+            for node in nodes:
+                if node not in at_work:
+                    at_work.add(node)
+                    tasks.create_task(Worker(node, partial(_those_at, database, node)).run())
+            await asyncio.sleep(NODES_SECONDS if nodes else WORKER_POLL_SECONDS)
 
-    def __init__(self, database: Database) -> None:
+
+async def _those_at(database: Database, node: Database, tournament_ids: list[TournamentId]) -> list[TournamentId]:
+    nodes = await database.by_nodes(tournament_ids)
+    return [tournament_id for tournament_id in tournament_ids if nodes[tournament_id] is node]
+
+
+class Worker:
+    """One worker; `run` works until it is cancelled, `catch_up` until there is nothing to do. `mine`: the tournaments
+    that it sweeps; None: all."""
+
+    def __init__(self, database: Database, mine: Mine | None = None) -> None:
         self._database = database
+        self._mine = mine
         self._batch_max = 1 if database.is_distributed else BATCH_TOURNAMENTS_MAX
-        self._looks_for_each_sweep = DISTRIBUTED_SWEEP_LOOKS if database.is_distributed else 1
-        self._looks = 0
         self._boards = Shelf(BOARDS_BYTES_MAX)
         self._alone: set[TournamentId] = set()
         self._outdated: set[TournamentId] = set()
@@ -94,7 +122,7 @@ class Worker:
         self._known: set[TournamentId] = set()
         self._something = asyncio.Event()
         self._look_due_at = 0.0  # on the monotonic clock, which may have begun a moment ago; 0: at once
-        self._sweep = Sweep()
+        self._sweep = Sweep(mine=mine)
 
     async def run(self) -> None:
         async with background() as tasks:
@@ -116,10 +144,10 @@ class Worker:
         """Folds until no tournament is behind, except the stopped ones; returns how many events it folded."""
         events = 0
         while True:
-            sweep, before, left = Sweep(), events, False
+            sweep, before, left = Sweep(mine=self._mine), events, False
             while sweep.hurried:
                 async with self._database.connection() as connection:
-                    candidates = await sweep.look(connection)
+                    candidates = await sweep.look(connection, goes_around=self._database.goes_around)
                 folded = [await self._fold(batch) for batch in self._batches(candidates)]
                 rebuilt = [await self._rebuild(tournament_id) for tournament_id in sorted(self._outdated)]
                 events += sum(batch.events for batch in folded) + sum(rebuilt)
@@ -129,11 +157,12 @@ class Worker:
 
     async def _work(self, listener: Connection, tasks: asyncio.TaskGroup) -> None:
         """Makes rounds over the tournaments that hints name and, once in WORKER_POLL_SECONDS, over those that a look
-        finds. Returns when hints are lost."""
+        finds. Returns when hints are lost, or come another way."""
+        goes_around = self._database.goes_around
         async with self._database.connection() as connection:
-            self._sweep = await Sweep.anywhere(connection)
+            self._sweep = await Sweep.anywhere(connection, self._mine)
         self._look_due_at = 0.0
-        while not is_lost(listener):
+        while not is_lost(listener) and self._database.goes_around == goes_around:
             began_at = time.monotonic()
             if began_at >= self._look_due_at:
                 self._hinted.update(await self._look())
@@ -203,13 +232,10 @@ class Worker:
         self._something.clear()
 
     async def _look(self) -> list[TournamentId]:
-        """The tournaments that are behind, among the sweep's next portion, if it is its turn, and the known ones."""
+        """The tournaments that are behind, among the sweep's next portion and the known ones."""
         known, self._known = self._known, set()
-        found: list[TournamentId] = []
-        self._looks += 1
         async with self._database.connection() as connection:
-            if self._sweep.hurried or self._looks % self._looks_for_each_sweep == 0:
-                found = await self._sweep.look(connection)
+            found = await self._sweep.look(connection, goes_around=self._database.goes_around)
             if known:
                 found += await tables.behind(connection, known, stopped_seconds=STOPPED_RETRY_SECONDS)
         self._look_due_at = 0.0 if self._sweep.hurried else time.monotonic() + WORKER_POLL_SECONDS

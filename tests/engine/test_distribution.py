@@ -294,7 +294,7 @@ PLAIN_ONES: Final = {
 """They ask of several tournaments at once, which only a plain database is asked; Citus refuses them."""
 EVERYWHERE: Final = {
     "engine.log.log._TOURNAMENTS": "the list of all tournaments, which an operator asks for",
-    "projections.tables.tables._BEHIND": "the sweep, for up to a thousand tournaments, where something was committed",
+    "projections.tables.tables._BEHIND": "asked of a plain database only",
     "projections.verification.stored_log._IGNORED": "verification of one tournament",
     "projections.verification.stored_log._UNREGISTERED_ANYWHERE": "verification of all",
     "projections.verification.table_checks._UNREGISTERED_ANYWHERE": "verification of all",

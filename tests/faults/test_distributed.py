@@ -20,7 +20,9 @@ from engine.database.pool import Database, open_database
 from engine.domain.errors import TallybookError
 from engine.domain.terms import TournamentId
 from engine.log.appender import LANES_MAX
+from engine.process.background import background
 from projections.live.tournament import LiveTournament
+from projections.tables.worker import work_by_nodes
 from projections.verification.all_tournaments import Plan, verify_all
 from tests.conftest import only_distributed
 from tests.desks import Arena, desk_at, open_arena, submit, until
@@ -48,6 +50,8 @@ _ELSEWHERE: Final = """
 """
 _MOVE: Final = "SELECT citus_move_shard_placement($1, $2, $3, $4, $5, shard_transfer_mode := 'force_logical')"
 
+_HEAD: Final = "SELECT max(last_sequence) FROM block WHERE tournament_id = $1"
+_CHECKPOINT: Final = "SELECT sequence FROM checkpoint WHERE tournament_id = $1"
 _MOVE_BLOCKING: Final = _MOVE.replace("force_logical", "block_writes")
 
 pytestmark = only_distributed
@@ -231,6 +235,44 @@ async def test_tournaments_of_other_nodes_are_served_as_before_while_a_node_is_a
 
 def total(live: LiveTournament, arena: Arena) -> int:
     return live.board.rankings[arena.ranking_id].unities[arena.unity_id].totals.get(arena.competitors[0], 0)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("how", ["killed", "paused"])
+async def test_tables_of_other_nodes_follow_while_a_node_is_away(
+    how: str, addresses: list[str], database: Database, owner: asyncpg.Connection
+) -> None:
+    away = await Node.at(addresses[2])
+    arenas = [await open_arena(database) for _ in range(12)]
+    async with database.connection() as connection:
+        places = await nodes_of(connection, [arena.tournament_id for arena in arenas])
+    here = [arena for arena in arenas if places[arena.tournament_id].port != away.port]
+    assert 0 < len(here) < len(arenas)
+
+    async def follow(among: list[Arena]) -> bool:
+        for tournament_id in [arena.tournament_id for arena in among]:
+            head = await owner.fetchval(_HEAD, tournament_id)
+            if await owner.fetchval(_CHECKPOINT, tournament_id) != head:
+                return False
+        return True
+
+    async with desk_at(addresses[0]) as desk, background() as tasks:
+        working = tasks.create_task(work_by_nodes(database))
+        for arena in arenas:
+            await submit(desk, arena.tournament_id, arena.points(1))
+        await until(lambda: follow(arenas), 30)
+        await (away.kill() if how == "killed" else asyncio.to_thread(away.pause))
+        try:
+            for _ in range(3):
+                for arena in here:
+                    await submit(desk, arena.tournament_id, arena.points(1))
+                await until(lambda: follow(here), 30)
+        finally:
+            await (away.start() if how == "killed" else asyncio.to_thread(away.resume))
+        for arena in arenas:
+            await submit(desk, arena.tournament_id, arena.points(1))
+        await until(lambda: follow(arenas), RESUMED_SECONDS_MAX)
+        working.cancel()
 
 
 # ── While a shard moves ─────────────────────────────────────────────────────────────────────────────────

@@ -15,13 +15,14 @@ from engine.domain.errors import DatabaseUnavailable
 from engine.domain.events import PointsAdded
 from engine.domain.terms import OPERATOR, TournamentId
 from engine.log import log
+from engine.process.background import background
 from projections.board.board import Board
 from projections.live import tournament
 from projections.tables import sweep, tables
 from projections.tables import worker as worker_module
 from projections.tables.tables import Touched
 from projections.tables.wakeup import CHANNEL, HINTS_MAX, TOURNAMENTS_MAX, Waker
-from projections.tables.worker import Worker
+from projections.tables.worker import Worker, work_by_nodes
 from tests.conftest import A_COMMIT_EACH, COMMITS_OF_OTHERS, only_distributed
 from tests.desks import Arena, end_session, holding, open_arena, record, until, waiting_for_locks
 from tests.poison import POISONS, append_text, poison, repair
@@ -638,27 +639,32 @@ async def test_a_worker_with_nothing_to_do_does_not_look_through_the_heads_until
 
 
 @only_distributed
-async def test_the_sweep_asks_all_shards_at_few_of_the_looks_only(
+async def test_each_node_has_a_worker_that_finds_what_it_has_without_a_hint_and_with_one(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.01)
-    swept: list[None] = []
-    moment = tables.moment
+    monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", 0.05)
+    arenas = [await open_arena(database) for _ in range(8)]
+    assert len(set((await database.by_nodes([arena.tournament_id for arena in arenas])).values())) > 1
+    async with background() as tasks:
+        working = tasks.create_task(work_by_nodes(database))
+        await until(lambda: all_up_to_date(owner, arenas), 20)
+        for arena in arenas:
+            await add(owner, arena, 1)  # nobody gives a hint
+        await until(lambda: all_up_to_date(owner, arenas), 20)
+        monkeypatch.setattr(worker_module, "WORKER_POLL_SECONDS", NEVER_SECONDS)
+        await asyncio.sleep(0.1)
+        waker = Waker(database)
+        waking = tasks.create_task(waker.run())
+        for arena in arenas:
+            await add(owner, arena, 1)
+            waker.appended(arena.tournament_id)
+        await until(lambda: all_up_to_date(owner, arenas), 20)
+        waking.cancel()
+        working.cancel()
 
-    async def counted(connection: asyncpg.Connection) -> str | None:
-        swept.append(None)
-        return await moment(connection)
 
-    monkeypatch.setattr(tables, "moment", counted)
-    arena = await open_arena(database)
-    async with working(database) as worker:
-        await until(lambda: are_up_to_date(owner, arena))
-        await until(lambda: not worker._sweep.hurried)
-        looks, before = worker._looks, len(swept)
-        await add(owner, arena, 1)  # nobody gives a hint
-        await until(lambda: are_up_to_date(owner, arena))
-        await until(lambda: worker._looks > looks + 50)
-        assert len(swept) - before <= (worker._looks - looks) // worker_module.DISTRIBUTED_SWEEP_LOOKS + 1
+async def all_up_to_date(owner: asyncpg.Connection, arenas: list[Arena]) -> bool:
+    return all([await are_up_to_date(owner, arena) for arena in arenas])
 
 
 async def test_what_nobody_told_of_is_found_though_a_look_shows_a_part_of_the_tournaments_only(
