@@ -21,7 +21,7 @@ FROM (
         (d.delta ->> 2)::bigint AS amount
     FROM event AS e
     CROSS JOIN LATERAL json_array_elements(e.body::json -> 'deltas') AS d (delta)
-    WHERE e.kind IN ('PointsAdded', 'PointsReversed') AND strpos(e.body, '"competition_id":') > 0
+    WHERE e.kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(e.body, 80), '"competition_id":') > 0
         AND (e.tournament_id, e.sequence) NOT IN (SELECT tournament_id, sequence FROM set_aside)
 ) AS given
 GROUP BY tournament_id, ranking_id, unity_id, competitor_id, competition_id;

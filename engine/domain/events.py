@@ -211,12 +211,15 @@ class Delta(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc
 
 
 class PointsAdded(EventBase, frozen=True, kw_only=True):
-    """`competition_id` None: a free modification. `reason` says in words what they are for; None: nothing was said."""
+    """`competition_id` None: a free modification. `reason` says in words what they are for; None: nothing was said.
+
+    The competition stands before the deltas, because an index looks for it in the first characters (`CAUSE_HEAD` of
+    `engine/log/codec.py`)."""
 
     tag = "PointsAdded"
     ranking_id: _Ranking
-    deltas: tuple[Delta, ...]
     competition_id: _Competition | None = None
+    deltas: tuple[Delta, ...]
     reason: str | None = None
 
 
@@ -226,8 +229,8 @@ class PointsReversed(EventBase, frozen=True, kw_only=True):
 
     tag = "PointsReversed"
     ranking_id: _Ranking
-    deltas: tuple[Delta, ...]
     competition_id: _Competition
+    deltas: tuple[Delta, ...]
     reverses: Sequence
 
 

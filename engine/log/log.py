@@ -378,8 +378,9 @@ _POINTS_EVENTS: Final = f"""
             SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
             FROM event
             WHERE tournament_id = $1
-                AND rtrim(left(split_part(split_part(body, '"competition_id":', 2), ',', 1), 20), '}}') COLLATE "C" = $2
-                AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(body, '"competition_id":') > 0
+                AND rtrim(left(split_part(split_part(left(body, 80), '"competition_id":', 2), ',', 1), 20), '}}')
+                    COLLATE "C" = $2
+                AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(body, 80), '"competition_id":') > 0
                 AND sequence > $3 AND sequence <= $4
                 AND sequence NOT IN (SELECT sequence FROM ({_SET_ASIDE}) AS set_aside)
             ORDER BY sequence

@@ -162,7 +162,7 @@ _CAUSED_COUNT: Final = """
     SELECT count(*)
     FROM event
     WHERE tournament_id = $1 AND sequence BETWEEN 1 AND $2
-        AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(body, '"competition_id":') > 0
+        AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(body, 80), '"competition_id":') > 0
 """
 
 
@@ -386,7 +386,7 @@ _ALL_CAUSED_COUNTS: Final = """
     SELECT tournament_id, count(*)
     FROM event
     WHERE tournament_id = ANY($1::bigint[])
-        AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(body, '"competition_id":') > 0
+        AND kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(body, 80), '"competition_id":') > 0
     GROUP BY tournament_id
 """
 

@@ -10,7 +10,7 @@ from msgspec import NODEFAULT, UNSET
 
 from engine.domain import events
 from engine.domain.events import Event, Points
-from engine.domain.terms import RankingId, Sort
+from engine.domain.terms import ID_MAX, CompetitionId, RankingId, Sort
 from engine.log.codec import Undecodable, cause_of, decode, encode, encode_lines, is_caused, tags
 from tests.histories import any_event, histories, unhurried
 
@@ -60,6 +60,7 @@ def test_a_body_is_one_line_that_postgresql_can_hold(event: Event) -> None:
 @given(any_event())
 @example(events.PointsAdded(ranking_id=RankingId(1), deltas=(), reason='"competition_id":7,'))
 @example(events.PointsAdded(ranking_id=RankingId(1), deltas=(), reason="competition_id"))
+@example(events.PointsAdded(ranking_id=RankingId(ID_MAX), competition_id=CompetitionId(ID_MAX), deltas=()))
 def test_stored_points_are_found_by_the_competition_that_caused_them_and_nothing_else_is(event: Event) -> None:
     tag, body = encode(event)
     caused = isinstance(event, Points) and event.competition_id is not None

@@ -1103,7 +1103,8 @@ _EXPRESSIONS: Final = """
     WHERE indexrelid = 'event_competition'::regclass
 """
 _bodies = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.from_regex(
-    r'\{("deltas":\[\],)?"competition_id":(null|[0-9]{1,25}|"x")[,} ]?("reverses":1)?(,"competition_id":1)?\}',
+    r'\{("ranking_id":[0-9]{1,60},)?("deltas":\[\],)?"competition_id":(null|[0-9]{1,25}|"x")[,} ]?("reverses":1)?'
+    r'(,"competition_id":1)?\}',
     fullmatch=True,
 )
 

@@ -320,7 +320,7 @@ async def test_what_competitions_caused_is_found_in_a_log_that_was_written_befor
         await owner.execute(
             """
             INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, body)
-            SELECT $1, n, now(), 0, 'PointsAdded', '{"ranking_id":1,"deltas":[],"competition_id":' || n % 3 || '}'
+            SELECT $1, n, now(), 0, 'PointsAdded', '{"ranking_id":1,"competition_id":' || n % 3 || ',"deltas":[]}'
             FROM generate_series(2, 3000) AS n
             """,
             tournament_id,

@@ -475,7 +475,7 @@ async def test_points_that_were_set_aside_are_no_effect_of_their_competition(
 ) -> None:
     arena = await open_arena(database)
     await record(owner, arena.tournament_id, CompetitionAdded(competition_id=CompetitionId(77), group_id=1))
-    body = '{"ranking_id":999999,"deltas":[[1,2,3]],"competition_id":77}'
+    body = '{"ranking_id":999999,"competition_id":77,"deltas":[[1,2,3]]}'
     sequence = await append_text(owner, arena.tournament_id, "PointsAdded", body)
     await set_aside(database, arena.tournament_id, sequence)
     receipt = await submit(desk, arena.tournament_id, VoidCompetition(competition_id=CompetitionId(77)))
