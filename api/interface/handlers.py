@@ -417,6 +417,8 @@ class Handlers:
         the operation does."""
         refuse_beyond_scope(token, operation.scope)
         tournament_id = await self._tournament(incoming, token)
+        if tournament_id in self._desk.busy:
+            self._desk.refuse_late(tournament_id)
         _refuse_odd_key(key)
         ids = incoming.ids
         condition = None if if_match is None else parse_if_match([if_match], ids)
