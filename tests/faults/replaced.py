@@ -268,7 +268,7 @@ def _cut(door: str, clause: str) -> str:
 
 
 @control(
-    "digest of a judgement",
+    "digest",
     "the digest of a judgement not compared by the function that appends: after a restore something must be appended "
     "that was judged against another history, and the checker must see it",
 )
@@ -780,7 +780,7 @@ _MANY_UPDATES: Final = """
 
 
 @control(
-    "head row",
+    "head-row",
     "a row for each tournament that every append updates, locked and read as the head was: under an old snapshot it "
     "must become slow, and the same measure must see it",
 )
