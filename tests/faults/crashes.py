@@ -162,6 +162,7 @@ async def _rebuilt(trial: Trial, variables: dict[str, str]) -> float:
 
 ROOM_BYTES: Final = 16 << 20
 _NO_MEMORY: Final = "MemoryError"
+_TRACEBACK: Final = "Traceback (most recent call last):"
 
 
 @case(
@@ -204,7 +205,9 @@ async def out_of_memory(trial: Trial) -> None:
                         peak = max(peak, rss_bytes(service.pid))
             await stage.resume()
         evidence = await stage.evidence()
-        evidence.lines = [line for line in evidence.lines if _NO_MEMORY not in line]
+        without_memory = evidence.lines.count(_NO_MEMORY)
+        trial.look("I10", evidence.lines.count(_TRACEBACK) == without_memory, "there is a traceback of something else")
+        evidence.lines = [line for line in evidence.lines if _NO_MEMORY not in line and line != _TRACEBACK]
         trial.take(stage, judge(evidence))
         deaths = sum(service.deaths for service in stage.services)
         refused = sum(service.said.count(_NO_MEMORY) for service in stage.services)

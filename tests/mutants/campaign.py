@@ -3,11 +3,11 @@
     python -m tests.mutants.campaign --count 200 --minutes 60
 
 It first asks about the mutants that were drawn by hand (`drawn.toml`), then about so many that are drawn at random from
-all there are (`operators.py`), always the same ones for one seed. Each is tried in a copy of the tree by the tests that
-`places.TESTS` names for its module, until the first that fails. A mutant that no test notices has survived, unless
-`equivalent.toml` says why it makes no difference that anybody could see. What has been found out is kept in
-`.mutants/`, so that a campaign which was interrupted goes on where it stopped; what was said of a mutant holds as long
-as neither its module nor those tests have changed. Exit code 1: something survived.
+all there are (`operators.py`), always the same ones for one seed. Each is tried in a copy of the tree by all tests that
+run it (`covering.py`), until the first that fails. A mutant that no test notices has survived, unless `equivalent.toml`
+says why it makes no difference that anybody could see. What has been found out is kept in `.mutants/`, so that a
+campaign which was interrupted goes on where it stopped; what was said of a mutant holds as long as neither its module
+nor those tests have changed. Exit code 1: something survived.
 """
 
 import argparse
@@ -27,8 +27,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from tests.mutants.covering import Covering
 from tests.mutants.operators import compiles, function_mutants, python_mutants
-from tests.mutants.places import ROOT, Mutant, asked_about, core, mutant
+from tests.mutants.places import ROOT, Mutant, core, mutant
 
 KEPT: Final = ROOT / ".mutants"
 HERE: Final = Path(__file__).parent
@@ -57,7 +58,8 @@ def main() -> int:
     at_random = drawn_at_random(options.count, options.seed, options.only)
     reasons = equivalents()
     results: list[tuple[Mutant, str]] = []
-    with Workplace(options.folder, options.workers) as workplace:
+    covering = Covering.recorded(options.folder, workers=options.workers)
+    with Workplace(options.folder, options.workers, covering) as workplace:
         for made in unlike([*by_hand, *at_random]):
             verdict = EQUIVALENT if made.name in reasons else workplace.recalled(made)
             if verdict is None and time.monotonic() < deadline:
@@ -131,11 +133,13 @@ def equivalents() -> dict[tuple[str, str, str, str], str]:
 class Workplace:
     """A copy of the tree, in which mutants are tried, and what became of those before. Use as a context."""
 
-    def __init__(self, folder: Path, workers: int) -> None:
+    def __init__(self, folder: Path, workers: int, covering: Covering) -> None:
         self._tree = folder / "tree"
         self._temporary = folder / "temporary"
         self._results = folder / "results.ndjson"
+        self._asked_in = folder / "asked"
         self._workers = workers
+        self._covering = covering
         self._known: dict[str, str] = {}
         self._sound: set[str] = set()  # tests that pass where nothing is broken
 
@@ -159,18 +163,18 @@ class Workplace:
 
     def recalled(self, made: Mutant) -> str | None:
         """What was found out about it before, if nothing has changed since."""
-        return self._known.get(_key(made))
+        return self._known.get(_key(made, self._covering.tests_of(made)))
 
     def tried(self, made: Mutant, tests: Iterable[str] | None = None) -> str:
-        """What becomes of the mutant, asked of these tests or those for its module; kept if it is settled."""
+        """What becomes of the mutant, asked of these tests or those that run it; kept if it is settled."""
         place = self._tree / made.file
         before = place.read_text("utf-8")
         began_at = time.monotonic()
         place.write_text(made.applied(before), "utf-8")
         try:
             verdict, noticed = SURVIVED, ""
-            for some in (tests,) if tests else _parted(asked_about(made)):
-                if verdict == SURVIVED:
+            for some in (tests,) if tests else self._likeliest_first(made):
+                if verdict == SURVIVED and some:
                     verdict, noticed = self._asked(some)
         finally:
             place.write_text(before, "utf-8")
@@ -180,7 +184,7 @@ class Workplace:
                 return UNSETTLED
             self._sound.add(noticed)
         facts: dict[str, Any] = {
-            "key": _key(made),
+            "key": _key(made, self._covering.tests_of(made)),
             "verdict": verdict,
             "file": made.file,
             "line": made.line,
@@ -194,6 +198,12 @@ class Workplace:
             results.write(json.dumps(facts, ensure_ascii=False) + "\n")
         self._known[facts["key"]] = verdict
         return verdict
+
+    def _likeliest_first(self, made: Mutant) -> tuple[list[str], list[str]]:
+        """The test that was written for it, if there is one, by itself: it need not wait for other imports. Then all
+        that run it."""
+        first = [f"tests/{made.noticed_by}"] if made.noticed_by else []
+        return first, self._covering.tests_of(made)
 
     def _asked(self, tests: Iterable[str]) -> tuple[str, str]:
         """Runs the tests until the first that fails; the verdict, and the test that noticed.
@@ -218,8 +228,9 @@ class Workplace:
         command += ["--tb=no", f"--basetemp={self._temporary}"]
         command += ["-n", str(self._workers)] if self._workers > 1 else []
         surroundings = os.environ | {"PYTHONPATH": str(self._tree), "PYTHONDONTWRITEBYTECODE": "1"}
+        self._asked_in.write_text("".join(f"{test}\n" for test in tests), "utf-8")
         running = subprocess.Popen(
-            [*command, *tests],
+            [*command, f"@{self._asked_in}"],
             cwd=self._tree,
             env=surroundings,
             stdout=subprocess.PIPE,
@@ -248,16 +259,11 @@ class Workplace:
                 continue
 
 
-def _parted(tests: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """A single test that comes first by itself: it is likely to be enough, and need not wait for other imports."""
-    return [tests[:1], tests[1:]] if "::" in tests[0] else [tests]
-
-
-def _key(made: Mutant) -> str:
-    """Of the mutant, of its module and of the tests that are asked about it."""
-    everything = hashlib.sha256(repr((made.name, made.start)).encode())
-    for name in (made.file, *asked_about(made)):
-        everything.update((ROOT / name.partition("::")[0]).read_bytes())
+def _key(made: Mutant, tests: Iterable[str]) -> str:
+    """Of the mutant, of its module and of the files of the tests that run it."""
+    everything = hashlib.sha256(repr((made.name, made.start, made.noticed_by)).encode())
+    for name in (made.file, *sorted({test.partition("::")[0] for test in tests})):
+        everything.update((ROOT / name).read_bytes())
     return everything.hexdigest()[:32]
 
 

@@ -15,143 +15,50 @@ from msgspec import Struct
 
 ROOT: Final = Path(__file__).parents[2]
 
-_OF_ANSWERS: Final = (
-    "api/test_answers.py",
-    "api/test_interface.py",
-    "api/test_section5.py",
-    "api/test_openapi.py",
-    "api/test_football.py",
-    "api/test_long.py",
+CORE: Final = (
+    "engine/domain/judging.py",
+    "engine/log/codec.py",
+    "engine/log/digest.py",
+    "engine/log/log.py",
+    "engine/log/appender.py",
+    "api/desk/docket.py",
+    "api/desk/desk.py",
+    "api/interface/competitors.py",
+    "api/interface/competitions.py",
+    "api/interface/rankings.py",
+    "api/interface/standings.py",
+    "api/http/forms.py",
+    "api/interface/fields.py",
+    "api/interface/points.py",
+    "api/stream/frames.py",
+    "api/stream/pace.py",
+    "api/webhooks/message.py",
+    "api/webhooks/addresses.py",
+    "projections/board/board.py",
+    "projections/board/enrolment.py",
+    "projections/board/publication.py",
+    "projections/board/packed.py",
+    "projections/board/parts.py",
+    "projections/live/tournament.py",
+    "projections/live/pool.py",
+    "projections/board/standing.py",
+    "projections/board/order.py",
+    "projections/board/sorted_integers.py",
+    "projections/board/hierarchy.py",
+    "projections/live/nested_sets.py",
+    "projections/live/held.py",
+    "projections/live/orders.py",
+    "projections/live/unreversed.py",
+    "projections/tables/columns.py",
+    "projections/tables/tables.py",
+    "projections/tables/worker.py",
+    "projections/verification/block_checks.py",
+    "projections/verification/one_tournament.py",
+    "api/interface/handlers.py",
 )
-TESTS: Final = {
-    "engine/domain/judging.py": ("engine/test_judging.py", "api/test_desk.py", "api/test_voiding.py"),
-    "engine/log/codec.py": ("engine/test_codec.py", "engine/test_digest.py", "engine/test_log.py"),
-    "engine/log/digest.py": ("engine/test_digest.py", "engine/test_log.py", "projections/test_proof.py"),
-    "engine/log/log.py": (
-        "engine/test_log.py",
-        "engine/test_tails.py",
-        "engine/test_appender.py",
-        "api/test_voiding.py",
-        "projections/test_past.py",
-        "projections/test_live_pool.py",
-        "api/test_docket.py",
-        "api/test_desk.py",
-    ),
-    "engine/log/appender.py": (
-        "engine/test_appender.py",
-        "api/test_docket.py",
-        "api/test_desk.py",
-        "api/test_voiding.py",
-        "faults/test_standby.py",
-    ),
-    "api/desk/docket.py": ("api/test_docket.py", "api/test_desk.py", "api/test_voiding.py"),
-    "api/desk/desk.py": (
-        "api/test_docket.py",
-        "api/test_desk.py",
-        "api/test_voiding.py",
-        "api/test_answers.py",
-    ),
-    **dict.fromkeys(
-        ("api/interface/competitors.py", "api/interface/competitions.py", "api/interface/rankings.py"), _OF_ANSWERS
-    ),
-    "api/interface/standings.py": (*_OF_ANSWERS, "api/test_past.py"),
-    "api/http/forms.py": ("api/test_wire.py", "api/test_section5.py", "api/test_queries.py", "api/test_fuzz.py"),
-    "api/interface/fields.py": ("api/test_wire.py", "api/test_section5.py", "api/test_queries.py", "api/test_fuzz.py"),
-    "api/interface/points.py": ("api/test_wire.py", "api/test_section5.py", "api/test_fuzz.py"),
-    "api/stream/frames.py": ("api/test_stream.py",),
-    "api/stream/pace.py": ("api/test_stream.py",),
-    "api/webhooks/message.py": ("api/test_webhooks.py",),
-    "api/webhooks/addresses.py": ("api/test_webhooks.py",),
-    "projections/board/board.py": (
-        "projections/test_board.py",
-        "api/test_answers.py",
-        "projections/test_tables.py",
-        "projections/test_verification.py",
-        "api/test_interface.py",
-    ),
-    "projections/board/enrolment.py": (
-        "projections/test_enrolment.py",
-        "projections/test_order.py",
-        "projections/test_board.py",
-        "projections/test_tables.py",
-    ),
-    "projections/board/publication.py": (
-        "projections/test_publication.py",
-        "api/test_public.py",
-        "engine/test_judging.py",
-    ),
-    "projections/board/packed.py": ("projections/test_packed.py", "projections/test_board.py"),
-    "projections/board/parts.py": (
-        "projections/test_enrolment.py",
-        "projections/test_packed.py",
-        "projections/test_board.py",
-        "projections/test_past.py",
-    ),
-    "projections/live/tournament.py": (
-        "projections/test_live_pool.py",
-        "api/test_answers.py",
-        "api/test_desk.py",
-        "api/test_docket.py",
-        "projections/test_tables.py",
-    ),
-    "projections/live/pool.py": (
-        "projections/test_live_pool.py",
-        "api/test_docket.py",
-        "api/test_desk.py",
-    ),
-    "projections/board/standing.py": (
-        "projections/test_standing.py",
-        "projections/test_positions.py",
-        "projections/test_board.py",
-        "projections/test_history.py",
-        "projections/test_explanation.py",
-    ),
-    "projections/board/order.py": ("projections/test_order.py", "projections/test_positions.py"),
-    "projections/board/sorted_integers.py": ("projections/test_sorted_integers.py", "projections/test_order.py"),
-    "projections/board/hierarchy.py": ("projections/test_hierarchy.py", "projections/test_nested_sets.py"),
-    "projections/live/nested_sets.py": ("projections/test_nested_sets.py", "api/test_pieces.py"),
-    "projections/live/held.py": ("projections/test_nested_sets.py", "api/test_pieces.py", "api/test_long.py"),
-    "projections/live/orders.py": ("projections/test_orders.py", "api/test_windows.py"),
-    "projections/live/unreversed.py": ("api/test_voiding.py", "api/test_docket.py"),
-    "projections/tables/columns.py": (
-        "projections/test_columns.py",
-        "projections/test_tables.py",
-        "projections/test_worker.py",
-        "projections/test_verification.py",
-    ),
-    "projections/tables/tables.py": (
-        "projections/test_tables.py",
-        "projections/test_worker.py",
-        "projections/test_verification.py",
-        "projections/test_rebuild.py",
-    ),
-    "projections/tables/worker.py": (
-        "projections/test_worker.py",
-        "projections/test_past.py",
-        "projections/test_tables.py",
-    ),
-    "projections/verification/block_checks.py": ("projections/test_verification.py", "projections/test_continuous.py"),
-    "projections/verification/one_tournament.py": (
-        "projections/test_verification.py",
-        "projections/test_continuous.py",
-    ),
-    "api/interface/handlers.py": (
-        "api/test_answers.py",
-        "api/test_past.py",
-        "api/test_two_services.py",
-        "api/test_voiding.py",
-    ),
-    "migrations": (
-        "engine/test_log.py",
-        "engine/test_digest.py",
-        "engine/test_appender.py",
-        "api/test_docket.py",
-        "api/test_voiding.py",
-        "api/test_desk.py",
-    ),
-}
-"""The core, and which tests, of those in tests/, are asked about a mutant of it, the likeliest to notice first. None
-of them is about time: on a busy machine it would notice what is not there."""
+"""The modules of the core. The function that appends, in the migrations, belongs to it as well."""
+APPENDING: Final = "engine/log/log.py"
+"""The module whose function `append` calls that one."""
 
 FUNCTION: Final = "FUNCTION append_block("
 """Of the migrations, the core is this one, where it was written last."""
@@ -197,16 +104,9 @@ def mutant(source: str, file: str, operator: str, start: int, end: int, text: st
     )
 
 
-def asked_about(made: Mutant) -> tuple[str, ...]:
-    """The test files that are asked about a mutant, relative to the root, if they exist; before them a single one."""
-    named = TESTS[made.file if made.file in TESTS else made.file.partition("/")[0]]
-    first = (f"tests/{made.noticed_by}",) if made.noticed_by else ()
-    return first + tuple(f"tests/{name}" for name in named if (ROOT / "tests" / name).exists())
-
-
 def core() -> Iterator[str]:
     """Every file of the core. Of the migrations it is the last one that writes the append function."""
-    yield from (file for file in TESTS if file.endswith(".py") and file != "api/interface/handlers.py")
+    yield from CORE
     writing = [path for path in sorted((ROOT / "migrations").glob("*.sql")) if FUNCTION in path.read_text("utf-8")]
     yield writing[-1].relative_to(ROOT).as_posix()
 

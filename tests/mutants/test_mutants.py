@@ -14,8 +14,9 @@ from tests.mutants.campaign import (
     drawn_by_hand,
     equivalents,
 )
+from tests.mutants.covering import Covering
 from tests.mutants.operators import compiles, function_mutants, python_mutants, sql_mutants
-from tests.mutants.places import ROOT, asked_about, core, mutant
+from tests.mutants.places import ROOT, core, mutant
 
 
 def changes(source: str) -> set[tuple[str, str]]:
@@ -122,8 +123,8 @@ def test_every_mutant_drawn_by_hand_is_of_the_code_as_it_is() -> None:
         source = (ROOT / made.file).read_text("utf-8")
         assert made.applied(source) != source
         assert not made.file.endswith(".py") or compiles(made.applied(source))
-        file, _, test = asked_about(made)[0].partition("::")
-        assert f"def {test}(" in (ROOT / file).read_text("utf-8")
+        file, _, test = made.noticed_by.partition("::")
+        assert f"def {test}(" in (ROOT / "tests" / file).read_text("utf-8")
 
 
 def test_every_equivalent_is_still_a_mutant_of_the_code_and_says_why() -> None:
@@ -149,9 +150,27 @@ def test_who_is_noticed_and_who_is_not_is_told_apart_and_remembered(tmp_path: Pa
     imports = source.index("from ")
     harmless = mutant(source, file, "by hand", imports, imports, "\n")
     (harmful, *_) = (made for made in python_mutants(source, file) if made.operator == "returned value")
-    with Workplace(tmp_path, workers=1) as workplace:
+    with Workplace(tmp_path, 1, Covering({})) as workplace:
         assert workplace.recalled(harmful) is None
         assert workplace.tried(harmful, tests) == CAUGHT
         assert workplace.tried(harmless, tests) == SURVIVED
-    with Workplace(tmp_path, workers=1) as workplace:
+    with Workplace(tmp_path, 1, Covering({})) as workplace:
         assert [workplace.recalled(made) for made in (harmful, harmless)] == [CAUGHT, SURVIVED]
+
+
+def test_a_mutant_is_asked_of_the_tests_that_run_it_and_of_no_others(tmp_path: Path) -> None:
+    own, other = "tests/projections/test_sorted_integers.py", "tests/engine/test_digest.py"
+    covering = Covering.recorded(tmp_path, tests=[own, other])
+    file = "projections/board/sorted_integers.py"
+    source = (ROOT / file).read_text("utf-8")
+    of_functions = [made for made in python_mutants(source, file) if made.operator == "returned value"]
+    asked = [set(covering.tests_of(made)) for made in of_functions]
+    assert any(asked)
+    assert all(test.startswith(f"{own}::") for tests in asked for test in tests)
+    assert max(map(len, asked)) > min(map(len, asked))
+    at = source.index("from ")
+    imported = mutant(source, file, "by hand", at, at, "\n")
+    assert set(covering.tests_of(imported)) == set().union(*asked)
+    elsewhere = python_mutants((ROOT / "engine/log/digest.py").read_text("utf-8"), "engine/log/digest.py")
+    assert {test.partition("::")[0] for made in elsewhere for test in covering.tests_of(made)} == {other}
+    assert Covering.recorded(tmp_path, tests=["tests/none.py"]).tests_of(imported) == covering.tests_of(imported)
