@@ -66,7 +66,8 @@ SERVED_BYTES_MAX: Final = 32_768
 DUE_SECONDS: Final = 0.25
 """Time between two looks for webhooks that there is something new for, and between two attempts to get the lock."""
 DUE_IN_ALL_SHARDS_SECONDS: Final = 1.0
-"""The first of these on a distributed database, where a look asks all shards."""
+"""The first of these on a distributed database, where a look asks all shards. Where there is no webhook, they are asked
+once in FIGURES_SECONDS."""
 FIGURES_SECONDS: Final = 5.0
 DEFECT_SECONDS: Final = 10.0
 """After a defect, before its webhook has another turn."""
@@ -78,6 +79,7 @@ GONE: Final = 410
 _LOCK_KEY: Final = 0x7A11_B00D  # as that of migrations, but another
 _TRY_LOCK: Final = "SELECT pg_try_advisory_lock($1)"
 _LIMIT_SILENCE: Final = "SELECT set_config('idle_session_timeout', $1, false)"
+_STAY: Final = "SELECT 1"
 _UNLOCK: Final = "SELECT set_config('idle_session_timeout', '0', false), pg_advisory_unlock($1)"
 
 _logger = structlog.get_logger()
@@ -149,13 +151,18 @@ class _Delivering:
 
     async def run(self, tasks: asyncio.TaskGroup) -> None:
         figures_at = 0.0
+        due: list[tuple[TournamentId, WebhookId]] = []
         while True:
             async with self._turn:
-                free = DELIVERED_AT_ONCE_MAX - len(self._busy)
-                due = await webhooks.due_webhooks(self._session, self._busy, free)
                 if time.monotonic() >= figures_at:
-                    _show_figures(await webhooks.webhook_figures(self._session))
+                    figures = await webhooks.webhook_figures(self._session)
+                    _show_figures(figures)
                     figures_at = time.monotonic() + FIGURES_SECONDS
+                if figures or not is_distributed(self._session):
+                    free = DELIVERED_AT_ONCE_MAX - len(self._busy)
+                    due = await webhooks.due_webhooks(self._session, self._busy, free)
+                else:  # all shards have just said that there is none
+                    await self._session.execute(_STAY)
             for tournament_id, webhook_id in due:
                 self._busy.add(webhook_id)
                 tasks.create_task(self._serve(tournament_id, webhook_id))

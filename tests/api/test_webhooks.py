@@ -36,6 +36,7 @@ from projections.tables.worker import Worker
 from projections.verification.setting_aside import set_aside
 from tests.api.receiver import NO_PAUSES, PAGE, Receiver, delivering, receiver_on, verify
 from tests.api.service import slug_of
+from tests.conftest import only_distributed
 from tests.desks import ADVISORY_LOCKS, Arena, open_arena, record, until
 from tests.histories import any_event
 from tests.poison import poison
@@ -787,3 +788,31 @@ async def test_a_worker_that_is_paused_is_taken_over_and_sends_nothing_more_when
             await until(world.has(webhook_id, lambda webhook: webhook.behind == 0))
         assert await service.stopped() == 0
     assert receiver.sequences == [first, first + 1, first + 2]
+
+
+@only_distributed
+async def test_while_there_is_no_webhook_nobody_asks_all_shards_for_what_is_due(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deliverer, "DUE_IN_ALL_SHARDS_SECONDS", 0.01)
+    monkeypatch.setattr(deliverer, "FIGURES_SECONDS", 0.1)
+    looks: list[str] = []
+    due, figures = webhooks.due_webhooks, webhooks.webhook_figures
+
+    async def counted_due(*arguments: Any) -> Any:
+        looks.append("due")
+        return await due(*arguments)
+
+    async def counted_figures(*arguments: Any) -> Any:
+        looks.append("figures")
+        return await figures(*arguments)
+
+    monkeypatch.setattr(webhooks, "due_webhooks", counted_due)
+    monkeypatch.setattr(webhooks, "webhook_figures", counted_figures)
+    delivering_none = asyncio.create_task(deliverer.Deliverer(database).run())
+    try:
+        await until(lambda: looks.count("figures") >= 3)
+    finally:
+        delivering_none.cancel()
+        await asyncio.wait([delivering_none])
+    assert "due" not in looks
