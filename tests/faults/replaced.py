@@ -5,7 +5,7 @@ that know more.
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from api.desk.remembered import IDS_RESERVED
 from engine.database.pool import open_database
-from engine.domain.events import Delta, PointsAdded
+from engine.domain.events import CompetitionAdded, CompetitorRegistered, Delta, PointsAdded, RankingCreated
 from engine.domain.terms import OPERATOR, CompetitionId, CompetitorId, RankingId, TournamentId, UnityId
 from engine.log import log
 from engine.log.log import Block, Head, Request
@@ -419,9 +419,9 @@ async def _lost_names(trial: Trial, stage: Stage, n: int) -> list[int]:
         for kind in (Kind.REGISTER, Kind.RANKING, Kind.COMPETITION):
             made[kind] = (await asked_until(client, client.draw(kind, place), trial.random.randrange(2))).made
         await restored(stage, restore, began, heads)
-        others = {number: f"other-{n}-{number}" for number in (lost_id, *made.values())}
-        for number, other in others.items():
-            await _opened(stage, other, number)
+        other = f"other-{n}"
+        await _opened(stage, other, lost_id)
+        await _filled(stage, TournamentId(lost_id), made)
         good = [stage.caller(service) for service in range(2)]
         below, unity = f"/tournament/{arena.slug}", arena.unities[0]
         deltas = json.dumps([{"competitor_id": made[Kind.REGISTER], "unities": [{"unity_id": unity, "delta": "1"}]}])
@@ -440,13 +440,12 @@ async def _lost_names(trial: Trial, stage: Stage, n: int) -> list[int]:
                 trial.look("I11", status in (404, 422), f"{use} was answered {status}")
                 statuses.append(status)
         for caller in old:
-            status = (await _told(caller, "GET", f"/tournament/{others[lost_id]}/competitors.json")).status
+            status = (await _told(caller, "GET", f"/tournament/{other}/competitors.json")).status
             trial.look("I11", status == 401, f"a lost token was answered {status}")
             statuses.append(status)
-        for other in others.values():
-            answer = await _told(good[0], "GET", f"/tournament/{other}/competitors.json")
-            there = json.loads(answer.body)["competitors"]["total"] if answer.status == 200 else -1
-            trial.look("I11", there == 0, f"{other} has {there} competitors that nobody registered")
+        answer = await _told(good[0], "GET", f"/tournament/{other}/competitors.json")
+        there = json.loads(answer.body)["competitors"]["total"] if answer.status == 200 else -1
+        trial.look("I11", there == 1, f"{other} has {there} competitors, of whom one was registered")
         for one in (client, *old, *good):
             one.close()
     return statuses
@@ -458,6 +457,25 @@ async def _opened(stage: Stage, slug: str, number: int = 0) -> int:
     async with stage.cluster.owner() as owner:
         assert await log.open_tournament(owner, TournamentId(number), name=slug, slug=slug, actor=OPERATOR)
     return number
+
+
+async def _filled(stage: Stage, tournament_id: TournamentId, ids: Mapping[Kind, int]) -> None:
+    """Gives these ids to a competitor, a ranking and a competition of the tournament, past the services."""
+    competitor_id = CompetitorId(ids[Kind.REGISTER])
+    async with stage.cluster.owner() as owner:
+        await record(
+            owner,
+            tournament_id,
+            CompetitorRegistered(competitor_id=competitor_id, name="Dot"),
+            CompetitionAdded(competition_id=CompetitionId(ids[Kind.COMPETITION]), group_id=1),
+            RankingCreated(
+                ranking_id=RankingId(ids[Kind.RANKING]),
+                name="Other",
+                participants=(competitor_id,),
+                main_unity_id=UnityId(max(ids.values()) + 1),
+                main_unity_name="points",
+            ),
+        )
 
 
 async def _token(stage: Stage) -> str:
