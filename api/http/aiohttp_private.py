@@ -208,7 +208,7 @@ class RequestHandler(web.RequestHandler):
         return bool(self._messages)
 
     def answer_unread(self, error: BaseException, message: str) -> None:
-        """Has `handle_error` answer with `error`, as aiohttp does for a head that it cannot read. Call it only while a
+        """Has `misread` answer with `error`, as aiohttp does for a head that it cannot read. Call it only while a
         head is awaited."""
         assert self._waiter is not None
         self._messages.append((_ErrInfo(status=400, exc=error, message=message), EMPTY_PAYLOAD))
