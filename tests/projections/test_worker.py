@@ -823,8 +823,7 @@ async def test_a_worker_that_kept_the_board_of_a_lost_tournament_folds_the_one_t
         lost = await open_arena(database)
         await worker.catch_up()
         await restore()
-        another = await open_new_tournament(database, actor=OPERATOR)
-        assert another == lost.tournament_id
+        another = await open_new_tournament(database, actor=OPERATOR, tournament_id=lost.tournament_id)
         await worker.catch_up()
         await assert_the_tables_are_the_log(database, another)
 
