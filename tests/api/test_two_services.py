@@ -56,7 +56,7 @@ async def test_every_answer_shows_what_either_service_had_acknowledged(
 async def test_the_check_finds_services_that_read_without_the_barrier(
     service: Service, peer: Service, token: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def as_it_is(_lives: LivePool, _live: object) -> None:
+    async def as_it_is(_lives: LivePool, _live: object, **_: object) -> None:
         """Instead of making a live current."""
 
     checks = Checks()

@@ -1,7 +1,5 @@
 """An upgrade to another version of the fold: in which order its processes are restarted, and what that costs."""
 
-from typing import Any
-
 import asyncpg
 import pytest
 
@@ -46,7 +44,6 @@ async def test_with_the_workers_first_no_process_of_either_version_replays_a_who
         assert told["from"] >= told["to"] - 2 * INTERVAL_EVENTS_MIN
     assert new["from"] >= at_first["to"]
     assert old["shows"] == new["shows"]
-    _say(at_first=at_first, old=old, new=new)
 
 
 async def test_with_the_api_processes_first_they_replay_whole_logs(
@@ -57,15 +54,10 @@ async def test_with_the_api_processes_first_they_replay_whole_logs(
     await Worker(database).catch_up()
     new = await load_of_fold(NEW, dsn, arena.tournament_id)
     assert new["from"] == 0
-    _say(new=new)
 
 
 async def _is_of(owner: asyncpg.Connection, arena: Arena, version: int) -> bool:
     return bool(await owner.fetchval(_VERSION, arena.tournament_id) == version)
-
-
-def _say(**loads: dict[str, Any]) -> None:
-    print({who: (told["from"], told["to"], round(told["seconds"], 3)) for who, told in loads.items()})  # noqa: T201
 
 
 @pytest.mark.parametrize("spoilt", ["nothing", "the board", "the digest"])
