@@ -523,7 +523,7 @@ class Docket:
             if appended.last_sequence is None or appended.digest is None:
                 return
             landed = Head(appended.last_sequence, appended.digest)
-            async with self._means.database.connection() as connection:
+            async with self._means.database.connection_for(self.tournament_id) as connection:
                 if not await log.has_head(connection, self.tournament_id, landed):  # it was replaced since
                     raise LogForked(self.tournament_id, landed.sequence)
 
