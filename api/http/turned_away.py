@@ -24,10 +24,10 @@ KNOWN_SECONDS: Final = 1.0
 FULL_KNOWN_MAX: Final = 1_000
 """Addresses with a token that a process knows to be turned away; further ones go the whole way each time."""
 HELD_FROM: Final = 200
-"""Once so many were turned away within KNOWN_SECONDS, each connection that is turned away is not read for a while."""
+"""From this many refusals within KNOWN_SECONDS on, a connection that is turned away is not read for a while."""
 READ_AGAIN_PER_SECOND: Final = 1_000
-"""So many of these connections are read again in a second. So however many come back at once, and however soon, to turn
-them away takes a small part of a process."""
+"""Connections that are read again in a second. It bounds the work of turning clients away, however many come back, and
+however soon."""
 HELD_SECONDS_MIN: Final = 0.5
 HELD_SECONDS_MAX: Final = 10.0
 _BODY: Final = problems.body(503, QueueFull.MESSAGE)

@@ -9,7 +9,7 @@ EXPECTED_SECONDS_MAX: Final = 2.0
 WAITED_SECONDS_MAX: Final = 3.0
 """One that has waited longer when its turn comes is refused, if many wait behind it."""
 PACE_SAMPLES: Final = 9
-"""One halt among so many changes no median, and after five slower ones the pace is theirs."""
+"""One halt among these does not change their median; five slower ones set the pace."""
 
 
 class QueuePace:
@@ -20,7 +20,7 @@ class QueuePace:
         self._last: deque[float] = deque(maxlen=PACE_SAMPLES)
 
     def took(self, seconds: float, count: int = 1) -> None:
-        """So many of them took so long together."""
+        """Notes that `count` of them took `seconds` together."""
         self._last.append(seconds / count)
         self.seconds_each = median(self._last)
 

@@ -57,7 +57,7 @@ async def in_turns(steps: Generator[None, None, _T]) -> _T:
 WOKEN_AT_ONCE: Final = 16
 """Requests that go on in one round of the event loop, of hundreds that could."""
 WOKEN_PER_SECOND_MIN: Final = 4_000
-"""At least so many go on, however long other work makes a round."""
+"""The least that go on in a second, however long other work makes a round."""
 
 
 class Rounds:
