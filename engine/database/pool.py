@@ -23,7 +23,7 @@ from engine.database.nodes import Nodes
 from engine.database.sessions import SessionUnfit, reason, refuse_shared, settle
 from engine.domain.errors import DatabaseUnavailable, StartupRefused
 from engine.domain.terms import TournamentId
-from engine.process.telemetry import POOL_CONNECTIONS, POOL_IN_USE, POOL_WAITING
+from engine.process.telemetry import NODES_AVOIDED, POOL_CONNECTIONS, POOL_IN_USE, POOL_WAITING
 
 SERVICE_ROLE: Final = "tallybook_service"
 ACQUIRE_SECONDS_MAX: Final = 3.0
@@ -264,7 +264,9 @@ class DistributedDatabase(Database):
         return [await self._way_to(node) for node in nodes]
 
     def show_use(self) -> None:
-        _show_use([self, *self._at.values()])
+        ways = self._at.values()
+        _show_use([self, *ways])
+        NODES_AVOIDED.set(sum(way.goes_around for way in ways))
 
     async def _way_to(self, node: Node) -> "NodeDatabase":
         if node not in self._at:

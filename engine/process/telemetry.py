@@ -63,6 +63,7 @@ Metrics (Prometheus; several processes are added up)
     tallybook_stopped_total, tallybook_forked_total
     tallybook_defects_total{part}: judging, answering, reading, streaming, delivering, tables, verifying
     tallybook_pool_connections, tallybook_pool_in_use, tallybook_pool_waiting: connections to the database
+    tallybook_nodes_avoided: nodes of a distributed database to which no connection can be made at the moment
     tallybook_loop_lag_seconds: how late the event loop of a process came to something that was due
     process_cpu_seconds_total{pid}, process_resident_memory_bytes{pid} and the others of prometheus_client, for each
     running process of a service, Linux only
@@ -122,6 +123,9 @@ POOL_CONNECTIONS: Final = Gauge(
 )
 POOL_IN_USE: Final = Gauge("tallybook_pool_in_use", "Of these, in somebody's hands", multiprocess_mode="livesum")
 POOL_WAITING: Final = Gauge("tallybook_pool_waiting", "Who wait for one", multiprocess_mode="livesum")
+NODES_AVOIDED: Final = Gauge(
+    "tallybook_nodes_avoided", "Nodes to which no connection can be made", multiprocess_mode="livemax"
+)
 LOOP_LAG: Final = Histogram(
     "tallybook_loop_lag_seconds", "How much later than it should the event loop came to something", buckets=_SECONDS
 )

@@ -21,6 +21,7 @@ from engine.domain.terms import OPERATOR, CompetitorId, RankingId, Sequence, Tou
 from engine.log import appender as appender_module
 from engine.log.appender import FLOOD, LANES_MAX, PORTION_MIN, Appender, Outcome, portion
 from engine.log.log import Appended, Block, NotAppended, Request
+from engine.process.telemetry import NODES_AVOIDED
 from tests.conftest import A_COMMIT_EACH, COMMITTED_BY_ITS_NODE, only_distributed
 from tests.desks import HOLD_HEAD, holding, holding_heads, leave_unconfirmed, recorded, until, waiting_for_locks
 from tests.proxy import Fault, proxy
@@ -178,6 +179,8 @@ async def test_what_cannot_be_sent_straight_to_its_node_goes_another_way(
             await run(queues)
             assert [queue.answers for queue in queues] == [[2, 3, 4, 5, 6]] * 6
     assert [line["event"] for line in lines].count("node_avoided") == 1
+    database.show_use()
+    assert NODES_AVOIDED._value.get() == 1
 
 
 @only_distributed
