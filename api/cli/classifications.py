@@ -102,7 +102,7 @@ async def declare_classification(
     ----------
     criteria
         The criteria, the first decides first: a unity's name or id each, with :best=N or :among=tied behind it if only
-        the best so many competitions count, or only what the tied got among themselves. None at all takes the
+        that many best competitions count, or only what the tied got among themselves. None at all takes the
         declaration back.
     """
     async with desk_at(where) as desk, tournament_at(desk, slug) as live:

@@ -46,7 +46,7 @@ async def follow(
     ranking
         Only events of this ranking: its id or its name.
     speed
-        Play the past with its pauses, so many times as fast. No pause is longer than 5 seconds.
+        Play the past with its pauses, this many times as fast. No pause is longer than 5 seconds.
     until
         End with the event of this sequence. Without it, the command goes on until it is stopped.
     json

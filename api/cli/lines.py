@@ -27,14 +27,14 @@ CHART_LINES_MAX: Final = 100
 _WINDOW: Final = Group("Window", validator=mutually_exclusive)
 _COMPARISON: Final = Group("Comparison", validator=mutually_exclusive)
 TopLines = Annotated[
-    int | None, Parameter(group=_WINDOW, validator=Number(gte=1), help="Only the first so many lines.")
+    int | None, Parameter(group=_WINDOW, validator=Number(gte=1), help="Only this many lines, from the first.")
 ]
 ChartedLines = Annotated[
     int | None,
     Parameter(
         group=_WINDOW,
         validator=Number(gte=1, lte=CHART_LINES_MAX),
-        help=f"Only the first so many lines. Without it, the first {CHART_LINES_MAX}.",
+        help=f"Only this many lines, from the first. Without it, the first {CHART_LINES_MAX}.",
     ),
 ]
 AroundText = Annotated[

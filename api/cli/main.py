@@ -31,8 +31,8 @@ def _version() -> str:
 app = App(
     name="tallybook",
     help="Event-sourced rankings of tournaments.\n\n"
-    "Competitors, competitions, rankings and unities are given by id or by name. A number is an id if there is one "
-    "like it, else a name. A name that several have is refused, with their ids.",
+    "Competitors, competitions, rankings and unities are given by id or by name. A number is an id if that id "
+    "exists, else a name. An ambiguous name is refused, with the ids of all who have it.",
     version=_version,
     help_format="plaintext",  # lists of commands need no more; importing rich.markdown takes 0.07 s
     config=cyclopts.config.Env("TALLYBOOK_", command=False),
@@ -79,11 +79,11 @@ _command(
     "api.cli.archives:import_tournament",
     name="import",
     help="""
-    Put the tournament of an archive FILE into this database, with every id, time and digest as it was.
+    Import the tournament of an archive FILE into this database, with all its ids, times and digests.
 
-    Everything is verified before anybody sees it: an archive that was changed is refused, and the change named. So is
-    one that no service could have written, or whose tournament, slug or ids are in this database already. Needs a login
-    that owns the schema.
+    The command verifies everything first. It refuses an archive that was changed, and names the change. It also refuses
+    one that no service can have written, and one whose tournament, slug or ids are in this database already. Needs a
+    login that owns the schema.
     """,
 )
 _command(
@@ -93,9 +93,10 @@ _command(
     help="""
     Delete a tournament: its log, tables, snapshots, keys and webhooks; tokens that are for it alone are revoked.
 
-    It must have been exported as it is now. With --yes it is deleted; without, the command says what would go. The
-    database keeps for ever that it was there: id, slug, name, last event, digest, and when it was deleted. Its slug is
-    never another tournament's. `tallybook tournament import` brings it back. Needs a login that owns the schema.
+    Export it first: the archive must match its current state. Without --yes the command only shows what would be
+    deleted. The database keeps a record of it for ever: id, slug, name, last event, digest, and time of deletion. No
+    other tournament can have its slug. `tallybook tournament import` brings it back. Needs a login that owns the
+    schema.
     """,
 )
 _command(
@@ -123,7 +124,7 @@ _command(
     "api.cli.competitors:change_competitor",
     name="change",
     help="""
-    Change a competitor. An option that is left out leaves what is there. An empty one empties it: --parent ''.
+    Change a competitor. An omitted option changes nothing; an empty one clears the value: --parent ''.
     """,
 )
 _command(
@@ -137,7 +138,7 @@ _command(
     semicolons. If any line is wrong, the command names every wrong line and registers nobody.
 
     If the import is interrupted, by Ctrl-C, a kill or a lost database, those registered stay registered. Run the same
-    command again: it registers the others, and nobody twice.
+    command again: it registers the rest, and nobody twice.
 
     A line is done if an import into this tournament, of this file or another, registered a competitor with the same
     name, tags, color and parent, as often as the file says it. So you can add and correct lines, and import the file
@@ -180,13 +181,13 @@ _command(
     participants,
     "api.cli.rankings:add_participants",
     name="add",
-    help="Add competitors to a ranking, at the end of its list. Those who are in it already stay where they are.",
+    help="Add competitors to a ranking, at the end of its list. Competitors already in it stay where they are.",
 )
 _command(
     participants,
     "api.cli.rankings:remove_participants",
     name="remove",
-    help="Remove competitors from a ranking. Whoever comes back has their points again.",
+    help="Remove competitors from a ranking. A competitor who is added again has their points again.",
 )
 _command(unity, "api.cli.rankings:add_unity", name="add", help="Add a unity to a ranking.")
 
@@ -204,7 +205,7 @@ _command(
     "api.cli.competitions:change_competition",
     name="change",
     help="""
-    Change a competition. An option that is left out leaves what is there. An empty one empties it: --winner ''.
+    Change a competition. An omitted option changes nothing; an empty one clears the value: --winner ''.
     """,
 )
 _command(
@@ -218,8 +219,8 @@ _command(
     "api.cli.competitions:import_competitions",
     name="import",
     help="""
-    Play the competitions of a CSV FILE (with commas or semicolons), in the order of the file: add each, with the points
-    that it gives in RANKING.
+    Add the competitions of a CSV FILE (with commas or semicolons), in the order of the file, each with the points that
+    it gives in RANKING.
 
     Columns: date (UTC), participants (names or ids, separated by |) and score; then optionally group, location, and
     unities of the ranking by id or name, with the points of each participant, separated by |.
@@ -229,11 +230,11 @@ _command(
     the score is a performance for each, separated by |, and columns give the points.
 
     If any line is wrong, the command names every wrong line and imports nothing. If the import is interrupted, run the
-    same command again: it imports the others, and nothing twice.
+    same command again: it imports the rest, and nothing twice.
 
     A line is done if an import into this ranking added a competition at the same time between the same participants, as
-    often as the file says it. If its score or its points were others then, it is refused: correct that competition, and
-    leave the line out.
+    often as the file says it. If its score or points differ now, it is refused: correct that competition, and leave
+    the line out.
     """,
 )
 _command(
@@ -295,7 +296,7 @@ _command(
     "api.cli.webhooks:add_webhook",
     name="add",
     help="""
-    Have a URL told of the events of a tournament, one after the other, as they are committed.
+    Send the events of a tournament to a URL, one after another, as they are committed.
 
     Each is a signed POST that names the event; docs/WEBHOOKS.md says how a receiver verifies it. The secret is shown
     only once. Workers send them.
@@ -305,21 +306,21 @@ _command(
     webhook,
     "api.cli.webhooks:list_webhooks",
     name="list",
-    help="List the webhooks of a tournament, or all: how far each was told, and what it fails at.",
+    help="List the webhooks of a tournament, or all, with the last event sent and the last failure of each.",
 )
 _command(
     webhook,
     "api.cli.webhooks:remove_webhook",
     name="remove",
-    help="Remove a webhook. Nothing more is sent to it.",
+    help="Remove a webhook. No further events are sent to it.",
 )
 _command(
     webhook,
     "api.cli.webhooks:resume_webhook",
     name="resume",
     help="""
-    Have a webhook go on that is parked, or that its receiver switched off. One that waits to send an event again sends
-    it at once.
+    Resume a webhook that is parked or that its receiver switched off. If it is waiting to resend an event, it resends
+    at once.
     """,
 )
 _command(
@@ -351,7 +352,7 @@ _command(
 _command(
     app,
     "api.cli.follow:follow",
-    help="Print the events of a tournament: those there are, then each as it is committed.",
+    help="Print the past events of a tournament, then each new one as it is committed.",
 )
 _command(
     app,
@@ -385,7 +386,7 @@ _command(
 _command(
     app,
     "api.cli.void:what_if",
-    help="Show how a ranking would stand without some competitions or competitors.",
+    help="Show what a ranking would be without some competitions or competitors.",
 )
 
 
@@ -395,15 +396,16 @@ _command(
     app,
     "api.cli.publication:freeze",
     help="""
-    Hold what the public sees of a tournament: for it, nothing happens any more until `tallybook reveal`.
+    Freeze the public view of a tournament. It stays as it is until `tallybook reveal`.
 
-    What it has seen stays seen. A tournament that is not published yet can be frozen at any event it has not seen.
+    Events that the public has seen stay visible. A tournament that is not published yet can be frozen at any event that
+    the public has not seen.
     """,
 )
 _command(
     app,
     "api.cli.publication:reveal",
-    help="Move on what a freeze holds back from the public: to an event, through the next competition, or for good.",
+    help="Reveal frozen events to the public: up to an event, through the next competition, or all of them.",
 )
 
 
@@ -415,8 +417,8 @@ _command(
     help="""
     Check the log against its digests, and everything made from it against the log.
 
-    Checks all tournaments or one, as of one moment, and changes nothing. Each difference is a line that names
-    tournament, sequence and field. If there is any, the exit code is 3.
+    Checks all tournaments or one, at one point in time, and changes nothing. Each difference is a line that names
+    tournament, sequence and field. If there are differences, the exit code is 3.
     """,
 )
 _command(
@@ -454,9 +456,9 @@ _command(
     "api.cli.rebuild:rebuild_tables",
     name="rebuild",
     help="""
-    Fold the tables of all tournaments, or of one, anew from the log, and replace those that differ.
+    Rebuild the tables of all tournaments, or of one, from the log, and replace those that differ.
 
-    Each difference is a line. Tables that match the log are left as they are. The service goes on meanwhile.
+    Each difference is a line. Tables that match the log are not touched. The service can keep running.
     """,
 )
 _command(
@@ -475,8 +477,10 @@ _command(
 
 # ── The service ─────────────────────────────────────────────────────────────────────────────────────────
 
-_command(app, "api.cli.service:serve", help="Answer requests over HTTP and keep the tables, until SIGTERM or Ctrl-C.")
-_command(app, "api.cli.service:worker", help="Keep the tables, and do nothing else, until SIGTERM or Ctrl-C.")
+_command(app, "api.cli.service:serve", help="Serve HTTP and keep the tables up to date, until SIGTERM or Ctrl-C.")
+_command(
+    app, "api.cli.service:worker", help="Keep the tables up to date, without serving HTTP, until SIGTERM or Ctrl-C."
+)
 _command(
     app,
     "api.cli.service:migrate",
@@ -491,7 +495,7 @@ _command(
     app,
     "api.cli.completion:completion",
     help="""
-    Print a script that has a shell complete commands and options. Where it goes:
+    Print a script for shell completion of commands and options. Where to put it:
 
     - bash: `tallybook completion bash > ~/.local/share/bash-completion/completions/tallybook`
     - zsh: `tallybook completion zsh > "${fpath[1]}/_cyclopts_tallybook"`

@@ -131,7 +131,7 @@ async def form(
     Parameters
     ----------
     last
-        So many competitions of each competitor.
+        The number of competitions of each competitor.
     at_sequence
         As it was after the event with this sequence.
     at_time

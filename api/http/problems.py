@@ -44,13 +44,13 @@ STATUSES: Final[dict[type[TallybookError], int]] = {
     errors.ShuttingDown: 503,
 }
 ALWAYS: Final = (400, 401, 403, 404, 408, 414, 429, 431, 500, 503)
-"""Statuses that every operation may be answered with, beside 200. The next ones are those of some operations alone."""
+"""Every operation may answer with these, as well as 200; some operations also with the ones below."""
 OF_JUDGED_QUESTIONS: Final = (422,)
 OF_PREVIEWS: Final = (409, 422)
 OF_CHANGES: Final = (409, 413, 415, 422)
 OF_CONDITIONAL_CHANGES: Final = (412,)
 OF_STREAMS: Final = (406, 409)
-DEFECT_MESSAGE: Final = "Something went wrong that should not have; it is not known whether this was applied."
+DEFECT_MESSAGE: Final = "An internal error occurred; the request may or may not have been applied."
 
 
 class Problem(Struct, kw_only=True):
@@ -81,5 +81,5 @@ def headers(error: TallybookError) -> str:
 
 
 def retry_after(expected_seconds: float) -> int:
-    """When one who would have waited so long is to try again: then, more or less, so that not all come back at once."""
+    """When a client is to try again: about then, at a random moment, so that not all come back at once."""
     return max(1, ceil(expected_seconds * (0.5 + random())))  # noqa: S311 - no secret

@@ -245,8 +245,8 @@ def _window(question: TableQuestion, lines: ClassifiedLines) -> Generator[None, 
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
 
 _ABOUT: Final = (
-    f"a JSON array of at most {CRITERIA_MAX} criteria, the first decides first: objects with unity, best (only so many "
-    "competitions count) and among (tied: only what the tied got among themselves); [] takes the declaration back"
+    f"a JSON array of at most {CRITERIA_MAX} criteria, the first decides first: objects with unity, best (only this "
+    "many competitions count) and among (tied: only what the tied got among themselves); [] takes the declaration back"
 )
 
 OPERATIONS: Final[tuple[Operation, ...]] = (

@@ -61,7 +61,7 @@ class FieldType(Struct, frozen=True):
     stands in the words about a field, because programs that make up requests would make up the longest ones.
 
     `of_json` returns the text that a JSON value other than null stands for, or raises FieldMisread. `json_schema` is
-    for such values, beside texts; None: there are only texts.
+    for such values, as well as texts; None: there are only texts.
 
     `indexed`: the field may also be sent as several, `name[<competitor id>]=text`. They become a dictionary by id.
     """
@@ -241,7 +241,7 @@ class ItemsReader:
         place: items[3].name.
         """
         faults = [
-            Fault(shortened(name), f"must not be sent beside {ITEMS}")
+            Fault(shortened(name), f"must not be sent together with {ITEMS}")
             for name, text in form.items()
             if text and name != ITEMS
         ]
@@ -507,7 +507,7 @@ def count(default: int, most: int) -> FieldType:
     """How many are asked for. A number above `most` means `most`; `default` is what the question has if none is."""
     return FieldType(
         lambda text: min(_number(text, 1), most),
-        {**_ID_SCHEMA, "default": default, "description": f"{most} at most; more is served as so many"},
+        {**_ID_SCHEMA, "default": default, "description": f"{most} at most; a larger number means that many"},
     )
 
 
@@ -555,7 +555,7 @@ def _ids(text: str) -> tuple[int, ...]:
 
 
 def ids_up_to(most: int) -> FieldType:
-    """At most so many ids, each once."""
+    """At most this many ids, each once."""
 
     def read(text: str) -> tuple[int, ...]:
         ids = _items(text, most, _id)

@@ -1,4 +1,4 @@
-"""The form of competitors: what they got in each of their last competitions, for the little row beside a table."""
+"""The form of competitors: what they got in each of their last competitions, for the short row next to a table."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -55,7 +55,7 @@ class FormShape(Struct, kw_only=True):
 
 
 class FormQuestion(PastWindow, frozen=True, kw_only=True):
-    """`last`: so many competitions of each."""
+    """`last`: the number of competitions of each."""
 
     last: int = LAST_DEFAULT
 
@@ -122,7 +122,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=Answer("form", FormShape),
         render=answer_form,
         fields=(
-            Field("last", number_up_to(1, LAST_MAX, LAST_DEFAULT), "so many competitions of each"),
+            Field("last", number_up_to(1, LAST_MAX, LAST_DEFAULT), "the number of competitions of each"),
             *MOMENT_FIELDS,
             *WINDOW_FIELDS,
         ),

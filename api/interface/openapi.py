@@ -52,11 +52,11 @@ _ABOUT: Final = (
     "that is sent may have `Z` or an offset such as `+02:00`."
 )
 RESOURCES: Final = {
-    "competitors": "Who takes part: somebody, or a team.",
+    "competitors": "Participants: people or teams.",
     "competitions": "Matches and races, with their results; which of them count.",
     "rankings": "Tables of competitors, with one or more unities: scoring columns such as points.",
     "points": "Deltas: signed integers, each credited to one competitor in one unity.",
-    "standings": "Who stands where, now or at any moment of the past.",
+    "standings": "Tables of rankings, now or at any past moment.",
     "history": "Every delta, and why a total is what it is.",
     "stream": "The events of a tournament as they are committed.",
     "public": "What everybody sees of a published tournament, up to its public end.",

@@ -338,7 +338,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
         answer=STANDINGS,
         render=render_standings,
         fields=(
-            Field("add", IDS, f"who is in it already stays where they are: {_LIST}", argument="added"),
+            Field("add", IDS, f"competitors already in it stay where they are: {_LIST}", argument="added"),
             Field("remove", IDS, f"their points count again when they return: {_LIST}", argument="removed"),
         ),
     ),

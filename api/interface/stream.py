@@ -78,7 +78,7 @@ async def first_after(
     streamed: StreamedLog = WHOLE_LOG,
 ) -> Reached | None:
     """Where the stream of a log that ends at the event `end` begins: the event before its first one. None: the client
-    has read another log, or something that was set aside since, and must begin anew.
+    has read another log, or something that was set aside since, and must start over.
 
     Raises Conflict for a bare sequence beyond the end, and DatabaseUnavailable.
     """
@@ -166,7 +166,7 @@ EVENTS: Final = Stream(
         Field(
             "speed",
             _SPEEDS,
-            f"plays the past with its pauses, so many times as fast; no pause is longer than {PAUSE_SECONDS_MAX:.0f} s",
+            f"plays the past with its pauses, this many times as fast; no pause exceeds {PAUSE_SECONDS_MAX:.0f} s",
         ),
         Field("ticket", _TICKET, "opens the stream in the place of a token, see `tickets.json`"),
     ),

@@ -53,7 +53,7 @@ class Window(Struct, frozen=True, kw_only=True):
             name, missing = ("span", "around") if self.around is None else ("around", "span")
             raise Unreadable(
                 "The query cannot be read; correct the parameters named.",
-                [Fault(name, f"needs the parameter {missing} beside it")],
+                [Fault(name, f"needs the parameter {missing} as well")],
             )
 
     @property
@@ -109,6 +109,6 @@ WINDOW_FIELDS: Final[Fields] = (
     Field("around", ID, "the line of this competitor, with span lines above it and below it"),
     Field("span", number_up_to(0, SPAN_MAX), "lines on each side of around"),
     Field("competitors", ids_up_to(WINDOW_LINES_MAX), "the lines of these competitors, in this order"),
-    Field("offset", FROM_0, "after so many lines"),
-    Field("limit", number_up_to(1, WINDOW_LINES_MAX, WINDOW_LINES_MAX), "so many lines at most"),
+    Field("offset", FROM_0, "the number of lines to skip"),
+    Field("limit", number_up_to(1, WINDOW_LINES_MAX, WINDOW_LINES_MAX), "the largest number of lines"),
 )

@@ -69,10 +69,10 @@ _TABLE_FIELDS: Final[Fields] = (
     Field("unity", ID, "which unity; absent: the classification", argument="unity_id"),
     Field("at", _MOMENT, "after this event, or all events of this time; absent: now", argument="moment"),
     Field("since", _MOMENT, "compared with this moment; absent: with that before the last competition"),
-    Field("offset", FROM_0, "after so many lines"),
+    Field("offset", FROM_0, "the number of lines to skip"),
 )
 _PICTURE_FIELDS: Final[Fields] = tuple([field for field in _TABLE_FIELDS if field.name in ("ranking", "unity", "at")])
-_LIMIT: Final = Field("limit", number_up_to(1, LINES_ASKED_MAX), f"so many lines; absent: {BOARD_LINES}")
+_LIMIT: Final = Field("limit", number_up_to(1, LINES_ASKED_MAX), f"the number of lines; absent: {BOARD_LINES}")
 _EXPLANATION_FIELDS: Final[Fields] = (
     *_PICTURE_FIELDS,
     Field("from", FROM_0, "from after this event", argument="start"),

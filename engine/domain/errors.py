@@ -1,7 +1,7 @@
 """Everything that Tallybook refuses or fails at, in one tree.
 
     TallybookError
-    ├── Refusal                    refused because of what it asks, or of the state of things
+    ├── Refusal                    refused because of its content or the current state
     │   ├── Unreadable             it could not be read
     │   │   ├── BodyTooLarge
     │   │   ├── BodyTooSlow
@@ -14,25 +14,25 @@
     │   ├── Forbidden              the token's scope is too small
     │   ├── NotFound               no such path, tournament, ranking, …
     │   ├── MethodNotAllowed
-    │   ├── Conflict               the state of things forbids it: a closed ranking
+    │   ├── Conflict               the current state forbids it: a closed ranking
     │   ├── NotAcceptable          no form of the answer that the client takes
     │   ├── PreconditionFailed     the resource has changed since the client saw it
     │   └── Unacceptable           readable, but not acceptable
     │       └── KeyReused          the idempotency key belongs to another request
     ├── Unavailable                certainly not applied by this attempt; the same request may succeed later
     │   ├── QueueFull
-    │   ├── ListenersFull          as many listen as may
-    │   ├── TooMuchWork            the answer would take more than its bound
-    │   ├── Overtaken              judged too often, and overtaken each time
+    │   ├── ListenersFull          too many clients are listening
+    │   ├── TooMuchWork            the answer would exceed its limit of work
+    │   ├── Overtaken              judged several times, and overtaken each time
     │   ├── DatabaseUnavailable
     │   ├── Rejected               the database refuses this very change
-    │   ├── HistoryReplaced        the log is not the one read before; it is read anew
+    │   ├── HistoryReplaced        the log is not the one read before; it is read again
     │   ├── IdTaken                an id that was drawn exists already
     │   ├── KeyRefused             another request with its idempotency key was refused meanwhile
     │   ├── TournamentStopped      its log holds an event that cannot be folded
     │   └── ShuttingDown
     ├── OutcomeUnknown             it may have been applied or not
-    ├── TournamentDefect           something failed in the midst of one tournament that should not have
+    ├── TournamentDefect           an unexpected failure in the code of one tournament
     ├── LogUnreadable              an event whose tag or body this code does not know
     ├── LogForked                  the log is not the one that was read before
     ├── LogDisproved               what is stored does not match its digests or events
@@ -197,8 +197,8 @@ class Unavailable(TallybookError):
 
 
 class QueueFull(Unavailable):
-    """`expected_seconds`: how long it would have waited. `still` says how long the next one like it would; 0: it would
-    be taken."""
+    """`expected_seconds`: how long the request would have waited. `still` says how long the next one like it would
+    wait; 0: it would be accepted."""
 
     code = "queue_full"
     MESSAGE: ClassVar[str] = "Too many requests are waiting; this attempt changed nothing, try again shortly."
@@ -214,7 +214,7 @@ class ListenersFull(Unavailable):
     retry_after_seconds = 5
 
     def __init__(self) -> None:
-        super().__init__("As many clients listen here as may; try again later.")
+        super().__init__("Too many clients are listening; try again later.")
 
 
 class TooMuchWork(Unavailable):
@@ -224,14 +224,14 @@ class TooMuchWork(Unavailable):
     retry_after_seconds = 60
 
     def __init__(self, what: str, most: int) -> None:
-        super().__init__(f"This would look at more than {most:,} {what}, more than one answer may take.")
+        super().__init__(f"This would examine more than {most:,} {what}, the limit for one answer.")
 
 
 class Overtaken(Unavailable):
     code = "overtaken"
 
     def __init__(self) -> None:
-        super().__init__("The tournament is being changed too fast; this attempt changed nothing, try again.")
+        super().__init__("Others are changing this tournament right now; this attempt changed nothing, try again.")
 
 
 class DatabaseUnavailable(Unavailable):
@@ -247,7 +247,7 @@ class Rejected(Unavailable):
     retry_after_seconds = 60
 
     def __init__(self) -> None:
-        super().__init__("The database refused this change; it was not applied. The operator must look at it.")
+        super().__init__("The database refused this change; it was not applied. Tell the operator of the service.")
 
 
 class HistoryReplaced(Unavailable):
@@ -262,7 +262,7 @@ class IdTaken(Unavailable):
 
     def __init__(self) -> None:
         super().__init__(
-            "The id that was drawn for this exists already (was the database restored, or the tournament imported?); "
+            "The id drawn for this exists already (was the database restored, or the tournament imported?); "
             "this attempt changed nothing, try again."
         )
 
@@ -296,7 +296,7 @@ class OutcomeUnknown(TallybookError):
 
     def __init__(self) -> None:
         super().__init__(
-            "It is not known whether this was applied; repeat it with the same Idempotency-Key, or read first."
+            "This may or may not have been applied; repeat it with the same Idempotency-Key, or read first."
         )
 
 
@@ -306,13 +306,11 @@ class TournamentDefect(TallybookError):
     code = "defect"
 
     def __init__(self) -> None:
-        super().__init__(
-            "Something went wrong in this tournament that should not have; it is not known whether this was applied."
-        )
+        super().__init__("An internal error occurred in this tournament; the request may or may not have been applied.")
 
 
 class Impossible(Exception):
-    """The state is one that no log written by the service leads to. A defect, so never an answer."""
+    """No log written by the service leads to this state. A defect, so never an answer."""
 
 
 class LogUnreadable(TallybookError):
@@ -335,7 +333,7 @@ class LogUnreadable(TallybookError):
 
 
 class LogForked(TallybookError):
-    """The log does not continue from `sequence` as it was read before: another history is there now."""
+    """The log does not continue from `sequence` as it was read before: its history was replaced."""
 
     code = "log_forked"
 

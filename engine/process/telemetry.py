@@ -8,47 +8,47 @@ tokens)
     request               one finished request: request_id, method, route, tournament, status, milliseconds since all
                           of it had come in, actor, and where there is one, sequence, replayed, code, trace_id; none of
                           a health check that is answered 200
-    turned_away           requests that were refused within a second because too many waited: requests
+    turned_away           requests refused within a second because too many were waiting: requests
     tables_folded         one batch of a worker: tournaments, events, milliseconds
     tables_rebuilt        tables that an older fold had made: tournament_id, events, milliseconds
     append_failed         a batch could not be sent together; its blocks follow alone
     append_resent         a block that was sent alone failed and is sent again
     append_rejected       the database refuses a block: a defect
-    node_avoided          a node of a distributed database cannot be connected to: host, port, error; for ten seconds
-                          what is for its tournaments goes by way of the process's address
-    nodes_unknown         nobody says which nodes have tournaments: error; it is where they were
-    barrier_failed        an unexpected error of the database; who waited for the barrier has failed: error
+    node_avoided          a node of a distributed database refuses connections: host, port, error; for ten seconds
+                          requests for its tournaments go through the process's own address
+    nodes_unknown         the database did not say where tournaments lie: error; the last known places are used
+    barrier_failed        an unexpected error of the database; all requests waiting for the barrier failed: error
     commit_unconfirmed    the server committed, but a standby did not confirm
     tournament_stopped    an event cannot be folded; its tournament answers 503 (alarm)
-    tournament_defect     something failed in the midst of one tournament that should not have: tournament_id, part,
-                          error, with its traceback (alarm)
-    defect_not_noted      that could not be noted in the database, where `/readyz` looks: tournament_id, error
+    tournament_defect     an unexpected failure in one tournament: tournament_id, part, error, with its traceback
+                          (alarm)
+    defect_not_noted      the defect could not be noted in the database, where `/readyz` looks: tournament_id, error
     clock_behind          the time of a log is far ahead of the clock, and stands still until the clock has caught up:
                           tournament_id, seconds (alarm)
     log_forked            the log is not the one that was read before (alarm)
     session_refused       guarantees would not hold on a new connection: reason; another is tried (alarm)
     snapshot_ignored      a snapshot cannot be used: answers about the past fold from an earlier one
     request_failed        a defect, with its traceback
-    worker_failed         a worker could not go on with the tournaments of a batch, and tries each alone, or later
+    worker_failed         a worker could not fold a batch of tournaments; it tries each alone, or later
     process_started / process_stopping / process_stopped / process_died
     digests_noted         heads were noted in a file elsewhere: tournaments
-    digests_failed        heads could not be noted: reason; it is tried again
+    digests_failed        heads could not be noted: reason; the service tries again
     tournament_verified   one tournament by `verify --forever`: tournament, sequence, events, milliseconds, differences
     difference_found      something is not what the log, or a digest, says: tournament, sequence, field, message (alarm)
-    webhook_failed        a receiver has not taken a message: tournament_id, webhook_id, sequence (of the event before),
-                          failures, problem; it is sent again
+    webhook_failed        a receiver did not accept a message: tournament_id, webhook_id, sequence (of the event
+                          before), failures, problem; it is sent again
     webhook_stopped       a webhook is parked, or its receiver switched it off: tournament_id, webhook_id, state,
                           problem (alarm)
-    webhooks_interrupted  nobody could be told for a while, because of the database: errors
+    webhooks_interrupted  deliveries paused, because of errors of the database: errors
     tracing_failed        no spans are made although the environment asks for them: reason
-    systemd_not_told      systemd could not be told how the service is: state, reason
-    verify_failed         a round of `verify --forever` was broken off: reason; the next one goes on
+    systemd_not_told      systemd could not be notified: state, reason
+    verify_failed         a round of `verify --forever` was interrupted: reason; the next one continues
 
 Metrics (Prometheus; several processes are added up)
 
     tallybook_build_info{version,python,fold_version}: 1
     tallybook_request_seconds{method,route,status}
-    tallybook_turned_away_total: requests that were refused because too many waited; they are not among those above
+    tallybook_turned_away_total: requests refused because too many were waiting; not counted above
     tallybook_connections, tallybook_connections_ended_total{why}: silent, unread, crowded_out, refused
     tallybook_appended_events_total: minus tallybook_folded_events_total, it says how far the workers are behind
     tallybook_clock_behind_seconds: how far the time of a log that was appended to is ahead of this clock
@@ -58,13 +58,13 @@ Metrics (Prometheus; several processes are added up)
     log_replaced, stopped, defect, deleted, database_unavailable, shutting_down
     tallybook_append_seconds, tallybook_append_blocks, tallybook_append_requests, tallybook_appends_resent_total
     tallybook_barrier_seconds, tallybook_waiting_requests, tallybook_live_tournaments, tallybook_live_bytes
-    tallybook_lives_loaded_total, tallybook_lives_loading: begun so far, and under way now
-    tallybook_loaded_rows_total: rows of tables read to make boards; it shows that a long loading goes on
+    tallybook_lives_loaded_total, tallybook_lives_loading: begun so far, and in progress
+    tallybook_loaded_rows_total: rows of tables read to make boards; it shows that a long loading progresses
     tallybook_stopped_total, tallybook_forked_total
     tallybook_defects_total{part}: judging, answering, reading, streaming, delivering, tables, verifying
     tallybook_pool_connections, tallybook_pool_in_use, tallybook_pool_waiting: connections to the database
-    tallybook_nodes_avoided: nodes of a distributed database to which no connection can be made at the moment
-    tallybook_loop_lag_seconds: how late the event loop of a process came to something that was due
+    tallybook_nodes_avoided: nodes of a distributed database that refuse connections at the moment
+    tallybook_loop_lag_seconds: how much later than due the event loop of a process ran a timer
     process_cpu_seconds_total{pid}, process_resident_memory_bytes{pid} and the others of prometheus_client, for each
     running process of a service, Linux only
     tallybook_folded_events_total, tallybook_rebuilt_events_total, tallybook_fold_seconds
@@ -98,80 +98,82 @@ _COUNTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 REQUEST_SECONDS: Final = Histogram(
     "tallybook_request_seconds",
-    "Time to answer; its count is that of finished requests",
+    "Time to answer a request; the count is the number of finished requests",
     ["method", "route", "status"],
     buckets=_SECONDS,
 )
 
-APPEND_SECONDS: Final = Histogram("tallybook_append_seconds", "Time of one group commit", buckets=_SECONDS)
-APPEND_BLOCKS: Final = Histogram("tallybook_append_blocks", "Tournaments of one group commit", buckets=_COUNTS)
-APPEND_REQUESTS: Final = Histogram("tallybook_append_requests", "Requests of one group commit", buckets=_COUNTS)
+APPEND_SECONDS: Final = Histogram("tallybook_append_seconds", "Duration of a group commit", buckets=_SECONDS)
+APPEND_BLOCKS: Final = Histogram("tallybook_append_blocks", "Tournaments in a group commit", buckets=_COUNTS)
+APPEND_REQUESTS: Final = Histogram("tallybook_append_requests", "Requests in a group commit", buckets=_COUNTS)
 APPENDED_EVENTS: Final = Count("tallybook_appended_events", "Events appended to logs")
 CLOCK_BEHIND: Final = Gauge(
-    "tallybook_clock_behind_seconds", "How far the time of a log is ahead of the clock", multiprocess_mode="livemax"
+    "tallybook_clock_behind_seconds",
+    "How far a log's latest time is ahead of the clock",
+    multiprocess_mode="livemax",
 )
 APPENDS_RESENT: Final = Count("tallybook_appends_resent", "Blocks that were sent again")
 
 BUILD_INFO: Final = Gauge(
     "tallybook_build_info",
-    "What runs; its value is 1",
+    "Versions of the running service; the value is always 1",
     ["version", "python", "fold_version"],
     multiprocess_mode="livemax",
 )
 POOL_CONNECTIONS: Final = Gauge(
     "tallybook_pool_connections", "Connections to the database", multiprocess_mode="livesum"
 )
-POOL_IN_USE: Final = Gauge("tallybook_pool_in_use", "Of these, in somebody's hands", multiprocess_mode="livesum")
-POOL_WAITING: Final = Gauge("tallybook_pool_waiting", "Who wait for one", multiprocess_mode="livesum")
+POOL_IN_USE: Final = Gauge("tallybook_pool_in_use", "Connections in use", multiprocess_mode="livesum")
+POOL_WAITING: Final = Gauge("tallybook_pool_waiting", "Requests waiting for a connection", multiprocess_mode="livesum")
 NODES_AVOIDED: Final = Gauge(
     "tallybook_nodes_avoided", "Nodes to which no connection can be made", multiprocess_mode="livemax"
 )
 LOOP_LAG: Final = Histogram(
-    "tallybook_loop_lag_seconds", "How much later than it should the event loop came to something", buckets=_SECONDS
+    "tallybook_loop_lag_seconds", "Delay of the event loop: actual minus due time of a timer", buckets=_SECONDS
 )
 
-BARRIER_SECONDS: Final = Histogram("tallybook_barrier_seconds", "Time of one query for heads", buckets=_SECONDS)
-WAITING_REQUESTS: Final = Gauge("tallybook_waiting_requests", "Writes under way", multiprocess_mode="livesum")
-TURNED_AWAY: Final = Count("tallybook_turned_away", "Requests that were refused because too many waited")
+BARRIER_SECONDS: Final = Histogram("tallybook_barrier_seconds", "Duration of a query for log heads", buckets=_SECONDS)
+WAITING_REQUESTS: Final = Gauge("tallybook_waiting_requests", "Writes in progress", multiprocess_mode="livesum")
+TURNED_AWAY: Final = Count("tallybook_turned_away", "Requests refused because too many were waiting")
 CONNECTIONS: Final = Gauge("tallybook_connections", "Clients connected", multiprocess_mode="livesum")
-CONNECTIONS_ENDED: Final = Count("tallybook_connections_ended", "Connections that were not left to the client", ["why"])
-LISTENERS: Final = Gauge("tallybook_listeners", "Streams that are open", multiprocess_mode="livesum")
+CONNECTIONS_ENDED: Final = Count("tallybook_connections_ended", "Connections that the server closed", ["why"])
+LISTENERS: Final = Gauge("tallybook_listeners", "Open streams", multiprocess_mode="livesum")
 LISTENERS_BEHIND: Final = Gauge(
-    "tallybook_listeners_behind", "Events that the slowest of them is behind", multiprocess_mode="livemax"
+    "tallybook_listeners_behind", "Events that the slowest stream is behind", multiprocess_mode="livemax"
 )
-LISTENERS_ENDED: Final = Count("tallybook_listeners_ended", "Streams that have ended", ["why"])
+LISTENERS_ENDED: Final = Count("tallybook_listeners_ended", "Streams ended", ["why"])
 WEBHOOKS: Final = Gauge("tallybook_webhooks", "Webhooks", ["state"], multiprocess_mode="livesum")
 WEBHOOKS_BEHIND: Final = Gauge(
     "tallybook_webhooks_behind", "Events that the slowest active webhook is behind", multiprocess_mode="livemax"
 )
 WEBHOOK_REQUESTS: Final = Count("tallybook_webhook_requests", "Messages sent to webhooks", ["outcome"])
 LIVE_TOURNAMENTS: Final = Gauge("tallybook_live_tournaments", "Tournaments in memory", multiprocess_mode="livesum")
-LIVE_BYTES: Final = Gauge("tallybook_live_bytes", "Estimated size of them", multiprocess_mode="livesum")
-LIVES_LOADED: Final = Count("tallybook_lives_loaded", "Tournaments brought into memory")
+LIVE_BYTES: Final = Gauge(
+    "tallybook_live_bytes", "Estimated bytes of tournaments in memory", multiprocess_mode="livesum"
+)
+LIVES_LOADED: Final = Count("tallybook_lives_loaded", "Tournaments loaded into memory")
 LIVES_LOADING: Final = Gauge(
-    "tallybook_lives_loading", "Tournaments that are being brought into memory", multiprocess_mode="livesum"
+    "tallybook_lives_loading", "Tournaments being loaded into memory", multiprocess_mode="livesum"
 )
-LOADED_ROWS: Final = Count("tallybook_loaded_rows", "Rows of tables that were read to make boards")
-DEFECTS: Final = Count(
-    "tallybook_defects", "Times that something failed in one tournament that should not have", ["part"]
-)
+LOADED_ROWS: Final = Count("tallybook_loaded_rows", "Table rows read to load tournaments")
+DEFECTS: Final = Count("tallybook_defects", "Unexpected failures in single tournaments", ["part"])
 STOPPED: Final = Count("tallybook_stopped", "Times that an event could not be folded")
-FORKED: Final = Count("tallybook_forked", "Times that a log was not the one read before")
+FORKED: Final = Count("tallybook_forked", "Times that a log did not continue as it was read before")
 
 FOLDED_EVENTS: Final = Count("tallybook_folded_events", "Events folded into tables")
 REBUILT_EVENTS: Final = Count(
-    "tallybook_rebuilt_events", "Events folded again because an older fold had made the tables"
+    "tallybook_rebuilt_events", "Events folded again because an older version had made the tables"
 )
-FOLD_SECONDS: Final = Histogram("tallybook_fold_seconds", "Time of one batch into tables", buckets=_SECONDS)
+FOLD_SECONDS: Final = Histogram("tallybook_fold_seconds", "Duration of folding a batch into tables", buckets=_SECONDS)
 
-VERIFIED_EVENTS: Final = Count("tallybook_verified_events", "Events that were verified")
-VERIFIED_TOURNAMENTS: Final = Count("tallybook_verified_tournaments", "Tournaments that were verified, each time")
-DIFFERENCES: Final = Count("tallybook_differences", "Differences that were found, each time")
-DIFFERING: Final = Gauge(
-    "tallybook_differing_tournaments", "Tournaments in which differences were found", multiprocess_mode="livesum"
-)
+VERIFIED_EVENTS: Final = Count("tallybook_verified_events", "Events verified")
+VERIFIED_TOURNAMENTS: Final = Count("tallybook_verified_tournaments", "Verifications of tournaments")
+DIFFERENCES: Final = Count("tallybook_differences", "Differences found; a lasting one counts at each verification")
+DIFFERING: Final = Gauge("tallybook_differing_tournaments", "Tournaments with differences", multiprocess_mode="livesum")
 UNVERIFIED_SECONDS: Final = Gauge(
-    "tallybook_unverified_seconds", "Since the longest unverified tournament was verified", multiprocess_mode="livemax"
+    "tallybook_unverified_seconds",
+    "Longest time since a tournament was last verified",
+    multiprocess_mode="livemax",
 )
 
 

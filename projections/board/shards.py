@@ -1,10 +1,10 @@
 """A dictionary by ids that goes easy on others when it is large: it takes little memory, and it grows and is freed in
 small steps.
 
-Pure. With few entries it is a plain dictionary, which is the fastest. To make room in one of a million takes tens of
-milliseconds, and so does freeing it, and nobody else has a turn meanwhile. So one that is large consists of many
-shards. Each has its ids in order, and finds one of them about as fast. An entry takes 17 bytes there, and some 100 in a
-dictionary.
+Pure but for freeing: where an event loop runs, `freeing.py` spreads that over its rounds. With few entries it is a
+plain dictionary, which is the fastest. To make room in one of a million takes tens of milliseconds, and so does freeing
+it, and nobody else has a turn meanwhile. So one that is large consists of many shards. Each has its ids in order, and
+finds one of them about as fast. An entry takes 17 bytes there, and some 100 in a dictionary.
 """
 
 from array import array

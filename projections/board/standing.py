@@ -5,9 +5,10 @@ the unity sorts DESC and lower where it sorts ASC. So equal totals share a posit
 1, 2, 2, 4. Standings list every participant of the ranking, those without points with total 0, by position, and
 within one position in the order of enrolment; nothing else breaks a tie, because nothing else was agreed.
 
-The rule has three forms: `standings` sorts and counts; `OrderedLines` (`order.py`) follows one unity while its totals
-change, at nearly the same cost for a million competitors as for few; the view `standing` ranks, for people with SQL
-(`migrations/0010_large_rankings.sql`). They are held together by
+The rule is written in five places. `standings` sorts and counts. `OrderedLines` (`order.py`) follows one unity while
+its totals change, at nearly the same cost for a million competitors as for few. The view `standing` ranks, for people
+with SQL (`migrations/0010_large_rankings.sql`). `sub_table.py` counts again within a sub-table. `fold.js` moves lines
+in the browser. A test holds the first three together:
 `test_the_three_forms_of_the_position_rule_agree_with_its_sentence`, in `tests/projections/test_positions.py`.
 
 Pure. Totals are whole numbers; they may be negative.

@@ -246,7 +246,7 @@ async def test_a_question_that_takes_too_much_is_503_and_says_so(
     for moment in ("", "?at_sequence=19"):
         answer = await league.client.get(f"{league.path}/classification.json{moment}")
         refused(answer, 503)
-        assert answer.json["message"].startswith("This would look at more than 4 sums of competitions")
+        assert answer.json["message"].startswith("This would examine more than 4 sums of competitions")
         assert answer.headers["Retry-After"] == "60"
 
 

@@ -33,7 +33,7 @@ from tests.faults.history import Asked, Attempt, History, Kind, Outcome, Shown, 
 
 INVARIANTS: Final = tuple(f"I{n}" for n in range(1, 13))
 STATUSES: Final = {200, 304, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 500, 503}
-DEFECT: Final = "Something went wrong that should not have"
+DEFECT: Final = "An internal error occurred"
 RESUMED_SECONDS_MAX: Final = 30.0
 ACCEPTED_SECONDS_MAX: Final = SUBMIT_SECONDS_MAX + 2
 """Until a write is answered with 200, by the clock of the process that answers, which it reads when it wakes from a

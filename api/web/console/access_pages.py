@@ -83,7 +83,7 @@ _SCOPE_WORDS: Final = {
     Scope.ADMIN: "admin: everything, as you may",
 }
 TOKEN_FIELDS: Final = (
-    Field("name", SHORT, "who or what uses it", required=True),
+    Field("name", SHORT, "the person or program that uses it", required=True),
     Field("scope", one_of(*_SCOPES), "what it may do", required=True),
     Field("tournaments", SHORT, "the slugs of its tournaments, with commas between them; empty: all that yours is for"),
     Field("expires_in_days", SHORT, "the days until it ends; empty: never, if yours does not end", required=False),
@@ -133,7 +133,7 @@ def asked_token(sent: Form) -> AskedToken:
 
 
 def refuse_longer_life(mine: Token, expires_in_days: int | None) -> None:
-    """Raises Unacceptable if a token that ends in so many days would outlive the one that makes it."""
+    """Raises Unacceptable if a token that ends in this many days would outlive the one that makes it."""
     if mine.expires_at is None:
         return
     if expires_in_days is None or datetime.now(UTC) + timedelta(days=expires_in_days) > mine.expires_at:
@@ -150,8 +150,8 @@ def new_token_page(viewer: Viewer, filling: Filling) -> bytes:
         "Make a token",
         element(
             "p",
-            "Who has the token may do what it may, without a name or a password, until it ends or is revoked. It is "
-            "for no more tournaments than yours, and does not outlive yours.",
+            "Anyone with the token may do what it allows, without a name or a password, until it ends or is revoked. "
+            "It is for no more tournaments than yours, and does not outlive yours.",
             class_="warning",
         ),
         complaint(filling, [field.name for field in TOKEN_FIELDS]),

@@ -62,7 +62,7 @@ def change_page(
 
 
 def preview_part(body: bytes | None) -> Html:
-    """What the body of a preview says, as tables of who would move. None: it is a long one."""
+    """What the body of a preview says, as tables of the moves. None: it is a long one."""
     if body is None:
         return element(
             "p",

@@ -92,8 +92,8 @@ def classification_page(viewer: Viewer, venue: Venue, board: Board, ranking_id: 
         element("p", element("a", "Back to the table", href=venue.address(below)), class_="ways"),
         element(
             "p",
-            "The table is in the order of the first criterion. Who is equal in it is parted by the next. Best: only so "
-            "many of the best results of each count; empty: all. Without any criterion, the main unity alone counts.",
+            "The table is in the order of the first criterion. The next criterion separates those tied. Best: the "
+            "number of best results of each that count; empty: all. Without a criterion, the main unity alone counts.",
             class_="about",
         ),
         complaint(filling, shown),

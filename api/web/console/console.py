@@ -109,7 +109,7 @@ _TITLES: Final = {
 _SESSION_SECONDS: Final = SESSION_HOURS * 3600
 
 _DONE: Final = Field("done", FROM_1, "the event that the page before has recorded")
-_OFFSET: Final = Field("offset", FROM_0, "after so many")
+_OFFSET: Final = Field("offset", FROM_0, "the number to skip")
 _UNITY: Final = Field("unity", ID, "which unity; absent: the table", argument="unity_id")
 
 _Make = Callable[[IncomingRequest, Viewer], Awaitable[bytes | Reply]]
@@ -458,7 +458,7 @@ class ConsoleHandlers:
         key = form.pop(KEY, "")
         try:
             if unity_id is None:
-                raise Unreadable("The address must say which unity the points are of; open the form anew.")
+                raise Unreadable("The address must say which unity the points are of; open the form again.")
             receipt = await self._handlers.perform(
                 incoming, ADD_POINTS, viewer.token, points_form(form, unity_id), key=key, if_match=None
             )

@@ -99,21 +99,21 @@ _STATUSES: Final = {
     200: "Done. A change is on disk, once; Tallybook-Sequence names its event, the last one of several.",
     304: "Nothing has changed since the answer whose ETag you sent.",
     400: "The request cannot be understood: message says why.",
-    401: "There is no good token.",
-    403: "The token's scope does not reach as far.",
-    404: "There is no such thing, or it is not for this token.",
-    406: "The stream is not sent in the form that Accept asks for.",
-    408: "The request came too slowly.",
-    409: "What there is stands against it, such as a closed ranking.",
-    412: "The resource has changed since its ETag was read: read it again, and decide anew.",
+    401: "The token is missing or invalid.",
+    403: "The token's scope does not allow this.",
+    404: "It does not exist, or this token has no access to it.",
+    406: "The stream has no format that Accept allows.",
+    408: "The request arrived too slowly.",
+    409: "It conflicts with the current state, for example a closed ranking.",
+    412: "The resource has changed since its ETag was read: read it again, then decide.",
     413: "The body is too large.",
     414: "The address is too long.",
-    415: "The body is of another kind than those that are taken.",
-    422: "A field cannot be accepted: errors names every one.",
-    429: "That was too much: send it again after Retry-After.",
-    431: "The head of the request is too large.",
-    500: "Nobody knows whether it was done: send it again with the same Idempotency-Key, and it is done once.",
-    503: "Not done, by this attempt: send it again after Retry-After.",
+    415: "The media type of the body is not supported.",
+    422: "Some fields are not acceptable; errors lists each.",
+    429: "Too many requests; send it again after Retry-After.",
+    431: "The headers of the request are too large.",
+    500: "It may or may not have been done. Send it again with the same Idempotency-Key: it is done once.",
+    503: "Not done by this attempt; send it again after Retry-After.",
 }
 
 
@@ -182,8 +182,8 @@ def _first_table() -> Html:
         "section",
         element("h2", _PARTS["begin"], id="begin"),
         _paragraph(
-            "You need a tournament and a token. Who runs the service makes both on the command line, or a token in the "
-            "console:"
+            "You need a tournament and a token. The operator of the service makes both on the command line; tokens can "
+            "also be made in the console:"
         ),
         command_shown("Make a tournament and a token", _MADE_BY_OPERATORS),
         _paragraph(

@@ -195,7 +195,7 @@ def test_what_a_field_takes_is_told_in_words() -> None:
         for one in operation.get("parameters", ())
     }
     assert told["listCompetitions", "per_page"] == (
-        "a whole number, 200 at most; more is served as so many, 100 if absent"
+        "a whole number, 200 at most; a larger number means that many, 100 if absent"
     )
     assert told["showStandings", "top"] == "a whole number, 1 to 1,000"
     assert told["showStandings", "unity"] == "a whole number"
