@@ -62,6 +62,7 @@ COMMITTED_BY_ITS_NODE: Final = (
     "a node commits an append as it executes it, so no session can hold it and commit it late on a distributed database"
 )
 COMMITS_OF_OTHERS: Final = "what is committed in any other database of the nodes moves the moment that is looked at"
+TOLD_AT_THEIR_NODE: Final = "hints reach a worker at its node, which a test of its own shows"
 PLANS_OF_NODES: Final = "of a distributed database EXPLAIN shows where a statement goes, not how a node plans it"
 
 

@@ -23,7 +23,7 @@ from projections.tables import worker as worker_module
 from projections.tables.tables import Touched
 from projections.tables.wakeup import CHANNEL, HINTS_MAX, TOURNAMENTS_MAX, Waker
 from projections.tables.worker import Worker, work_by_nodes
-from tests.conftest import A_COMMIT_EACH, COMMITS_OF_OTHERS, only_distributed
+from tests.conftest import A_COMMIT_EACH, COMMITS_OF_OTHERS, TOLD_AT_THEIR_NODE, only_distributed
 from tests.desks import Arena, end_session, holding, open_arena, record, until, waiting_for_locks
 from tests.poison import POISONS, append_text, poison, repair
 from tests.proxy import proxy
@@ -495,6 +495,7 @@ async def test_an_event_that_the_tables_cannot_hold_stops_its_tournament_alone(
 # ── Waking up ───────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_postgresql(TOLD_AT_THEIR_NODE)
 async def test_a_hint_wakes_a_worker_long_before_it_would_have_looked(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -513,6 +514,7 @@ async def test_a_hint_wakes_a_worker_long_before_it_would_have_looked(
         await asyncio.wait([waking])
 
 
+@pytest.mark.one_postgresql(TOLD_AT_THEIR_NODE)
 async def test_a_hint_of_too_many_to_name_has_workers_look_for_themselves(
     database: Database, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -680,6 +682,7 @@ async def test_what_nobody_told_of_is_found_though_a_look_shows_a_part_of_the_to
             await until(lambda: are_up_to_date(owner, *arenas))
 
 
+@pytest.mark.one_postgresql(TOLD_AT_THEIR_NODE)
 async def test_a_tournament_that_a_look_passed_by_because_another_worker_had_it_is_looked_at_again(
     database: Database, dsn: str, owner: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
