@@ -1,13 +1,13 @@
-"""Frees what is large step by step: to free a million objects in one go takes tens of milliseconds, and nobody else has
-a turn meanwhile."""
+"""Frees large structures in small steps: freeing a million objects at once holds the event loop up for tens of
+milliseconds."""
 
 import asyncio
 from collections.abc import Iterable
 
 
 def free_in_steps(parts: Iterable[object]) -> None:
-    """Keeps `parts`, and lets go of one in each round of the event loop. Call it where nobody else keeps them. Without
-    an event loop, all are let go of at once."""
+    """Keeps `parts` and releases one per round of the event loop; without an event loop, all at once. Only useful if
+    nothing else refers to them."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:

@@ -1,10 +1,11 @@
-"""A dictionary by ids that goes easy on others when it is large: it takes little memory, and it grows and is freed in
+"""A dictionary by ids that never holds others up for long: a large one takes little memory, and grows and is freed in
 small steps.
 
-Pure but for freeing: where an event loop runs, `freeing.py` spreads that over its rounds. With few entries it is a
-plain dictionary, which is the fastest. To make room in one of a million takes tens of milliseconds, and so does freeing
-it, and nobody else has a turn meanwhile. So one that is large consists of many shards. Each has its ids in order, and
-finds one of them about as fast. An entry takes 17 bytes there, and some 100 in a dictionary.
+A small one is a plain dictionary, which is fastest. But making room in a plain one of a million entries, or freeing it,
+takes tens of milliseconds in which the event loop stands still. So a large one consists of many shards. Each holds its
+ids in order and finds one about as fast. An entry takes 17 bytes in a shard, and some 100 in a dictionary.
+
+Pure, except that the event loop, if one runs, frees the shards one per round (`freeing.py`). No value depends on that.
 """
 
 from array import array
