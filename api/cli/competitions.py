@@ -95,7 +95,8 @@ async def import_competitions(
     Parameters
     ----------
     win
-        Points of the main unity for a win, if no column gives them.
+        Points of the main unity for a win, if no column gives them. Points are whole numbers. Where a draw is half a
+        point, count in half points: --win 2 --draw 1.
     draw
         Points of the main unity for a draw.
     loss

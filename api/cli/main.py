@@ -7,13 +7,14 @@ Data goes to standard output, everything else to standard error. Exit codes: 0 d
 usage, 3 disproved (`verify`, `prove` or `check-proof` found a difference), 130 interrupted.
 """
 
+import re
 import sys
 from importlib import import_module
 from inspect import iscoroutinefunction
-from typing import Final
+from typing import Final, get_args
 
 import cyclopts
-from cyclopts import App
+from cyclopts import App, ArgumentCollection
 
 from api.cli import printing
 from engine.domain.errors import LogDisproved, TallybookError
@@ -28,6 +29,23 @@ def _version() -> str:
     return number
 
 
+_WHOLE: Final = re.compile("0|-?[1-9][0-9]*")
+
+
+def _refuse_what_is_not_whole(_app: App, _words: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Refuses a text for a whole number that is not written as one. Cyclopts would round 0.5 to 0."""
+    for argument in arguments:
+        if int in (argument.hint, *get_args(argument.hint)):
+            for token in argument.tokens:
+                if not _WHOLE.fullmatch(token.value):
+                    named = "" if token.keyword else f"{argument.name}: "
+                    raise cyclopts.CoercionError(
+                        f"{named}{token.value!r} must be a whole number, in digits only.",
+                        argument=argument,
+                        token=token,
+                    )
+
+
 app = App(
     name="tallybook",
     help="Event-sourced rankings of tournaments.\n\n"
@@ -35,7 +53,7 @@ app = App(
     "exists, else a name. An ambiguous name is refused, with the ids of all who have it.",
     version=_version,
     help_format="plaintext",  # lists of commands need no more; importing rich.markdown takes 0.07 s
-    config=cyclopts.config.Env("TALLYBOOK_", command=False),
+    config=[cyclopts.config.Env("TALLYBOOK_", command=False), _refuse_what_is_not_whole],
     result_action="return_value",
 )
 tournament = App(name="tournament", help="Create, list, publish, export, import and delete tournaments.")

@@ -17,7 +17,7 @@ from api.http import forms
 from api.http.forms import Form
 from api.interface import paging
 from api.interface.declarations import Read, Recall, Write
-from api.interface.fields import FormReader, read_query
+from api.interface.fields import Field, FieldMisread, FormReader, read_query
 from api.interface.paging import PageQuestion
 from engine.domain import commands
 from engine.domain.commands import Command
@@ -336,6 +336,27 @@ def test_a_page_that_is_no_positive_integer_is_unreadable(name: str, text: str) 
     with pytest.raises(Unreadable) as refusal:
         page_of([(name, text)])
     assert [fault.field for fault in refusal.value.faults] == [name]
+
+
+def takes_whole_numbers(field: Field) -> bool:
+    """Whether it takes one, or a list of them."""
+    schema = str(field.type.schema)
+    return "'integer'" in schema and "'object'" not in schema
+
+
+NUMBERS = [
+    pytest.param(field, id=f"{name} {field.name}")
+    for name, operation in BY_NAME.items()
+    for field in operation.fields
+    if takes_whole_numbers(field)
+]
+
+
+@pytest.mark.parametrize("field", NUMBERS)
+def test_a_field_that_takes_a_whole_number_takes_no_other(field: Field) -> None:
+    for text in ("0.5", "2.0", "1e3", "１", "0x1", "1_000", "+1", "01", "½"):  # noqa: RUF001
+        with pytest.raises(FieldMisread):
+            field.type.read(text)
 
 
 def test_every_fault_of_a_query_is_listed() -> None:

@@ -3,10 +3,13 @@
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from tests.api.cli.conftest import Tallybook, said_here
+from api.cli.main import app
+from tests.api.cli.conftest import Tallybook, commands, said_here
+from tests.api.cli.test_where import COMMANDS
 from tests.api.service import Season
 from tests.running import Said, said
 
@@ -62,6 +65,32 @@ async def test_what_is_not_there_or_cannot_be_done(
         await tallybook.done("competitor", "add", slug, "Twin")
     ended = await tallybook(*command.format(slug=slug).split())
     assert one_sentence(ended).startswith(sentence.format(slug=slug))
+
+
+def whole_numbers() -> Iterator[tuple[str, str, bool]]:
+    """Every argument that takes a whole number: its command, its name, and whether the command needs it."""
+    for words, command in commands(app).items():
+        for argument in command.assemble_argument_collection():
+            if int in (argument.hint, *get_args(argument.hint)):
+                yield words, argument.name, bool(argument.required)
+
+
+NOT_WHOLE = ["0.5", "2.0", "1e3", " 1", "1 ", "１", "0x1", "1_000", "+1", "01", "", "one"]  # noqa: RUF001
+
+
+@pytest.mark.parametrize(("words", "name", "required"), list(whole_numbers()))
+def test_a_number_that_is_not_whole_is_refused(words: str, name: str, required: bool) -> None:
+    for text in NOT_WHOLE:
+        arguments = [*COMMANDS[words]]
+        if not required:
+            arguments.append(f"{name}={text}")
+        elif name.startswith("--"):
+            arguments[arguments.index(name) + 1] = text
+        else:
+            arguments[arguments.index("1")] = text
+        ended = said_here(arguments)
+        assert (ended.code, ended.out) == (2, "")
+        assert f"{text!r} must be a whole number, in digits only." in ended.err
 
 
 @pytest.mark.parametrize(
