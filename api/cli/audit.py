@@ -41,6 +41,7 @@ async def verify(
     metrics_port: Port | None = None,
     metrics_host: str = "127.0.0.1",
     log_level: LogLevelText = "info",
+    explain: Annotated[bool, Flag] = False,
     json: Json = False,
     where: Where = HERE,
 ) -> None:
@@ -64,6 +65,8 @@ async def verify(
         Port of the metrics of --forever, for Prometheus; 0 means any free port. Without it, none.
     metrics_host
         Address of the metrics of --forever.
+    explain
+        List what was checked, and what cannot be.
     """
     plan = Plan(slug=slug, digests=digests, state=state, parallel=parallel)
     async with _database(where, parallel) as database:
@@ -75,10 +78,10 @@ async def verify(
     if json:
         printing.json(report)
     else:
-        _print(report)
+        _print(report, explain=explain)
     if report.differences_count:
-        raise LogDisproved(f"{_count(report.differences_count, 'difference')} found.")
-    printing.say(FOUND_NONE)
+        raise LogDisproved(f"{printing.count(report.differences_count, 'difference')} found.")
+    (printing.say if json else printing.line)(FOUND_NONE)
 
 
 async def digests(slug: str | None = None, /, *, output: Path, json: Json = False, where: Where = HERE) -> None:
@@ -98,7 +101,7 @@ async def digests(slug: str | None = None, /, *, output: Path, json: Json = Fals
         await asyncio.to_thread(witness.append, output, notes)
     except OSError as error:
         raise Unacceptable(f"{output} cannot be written: {error.strerror}.") from error
-    printing.done(f"{_count(len(notes), 'digest')} noted in {output}", notes, as_json=json)
+    printing.done(f"{printing.count(len(notes), 'digest')} noted in {output}", notes, as_json=json)
 
 
 async def prove(slug: Slug, sequence: int, /, *, to: int | None = None, where: Where = HERE) -> None:
@@ -169,7 +172,7 @@ async def _verified(database: Database, plan: Plan, *, as_json: bool) -> Report:
         )
 
 
-def _print(report: Report) -> None:
+def _print(report: Report, *, explain: bool) -> None:
     columns = (
         *("tournament", "sequence", "digest", "events", "tables at", "snapshots", "outside digests", "set aside"),
         "differences",
@@ -193,16 +196,13 @@ def _print(report: Report) -> None:
         for aside in head.set_aside:
             at = timestamp(aside.at)
             printing.line(f"set aside: {head.slug}: event {aside.sequence} ({aside.kind}), by event {aside.by} at {at}")
-    for sentence in report.checked:
-        printing.line(f"checked: {sentence}")
-    for sentence in report.unchecked:
-        printing.line(f"not checked: {sentence}")
+    if explain:
+        for sentence in report.checked:
+            printing.line(f"checked: {sentence}")
+        for sentence in report.unchecked:
+            printing.line(f"not checked: {sentence}")
     pace = f"{report.seconds:,.1f} s, {report.events_per_second:,.0f} a second{', resumed' if report.resumed else ''}"
-    printing.line(f"{_count(report.events, 'event')} verified in {pace}")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    printing.line(f"{printing.count(report.events, 'event')} verified in {pace}")
 
 
 # ── For ever ────────────────────────────────────────────────────────────────────────────────────────────
@@ -215,5 +215,5 @@ async def _verified_continuously(database: Database, plan: Plan, share: float, h
         async with systemd.watched():
             count = await verify_continuously(database, plan, share=share, stop=stop)
     if count:
-        raise LogDisproved(f"{_count(count, 'difference')} found.")
+        raise LogDisproved(f"{printing.count(count, 'difference')} found.")
     printing.say(FOUND_NONE)

@@ -134,7 +134,7 @@ async def import_competitions(
         printing.json(imported)
     elif imported.imported or not imported.already_imported:
         already = f"; {imported.already_imported} of the file were already" if imported.already_imported else ""
-        printing.say(f"{imported.imported} competitions imported{already}")
+        printing.say(f"{printing.count(imported.imported, 'competition')} imported{already}")
     else:
         printing.say(f"nothing to do: all {imported.already_imported} competitions of the file are imported already")
 

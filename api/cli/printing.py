@@ -54,6 +54,11 @@ def data() -> Console:
     return Console(width=None if sys.stdout.isatty() else PIPED_COLUMNS, emoji=False)
 
 
+def count(number: int, noun: str) -> str:
+    """The number and its noun, such as "1 event" or "2,000 events"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def say(sentence: str) -> None:
     talk().print(sentence, markup=False, highlight=False)
 

@@ -33,8 +33,8 @@ _FORGE = "UPDATE total SET total = 77 WHERE tournament_id = $1 AND total = 3"
 async def test_verify_says_what_it_checked_what_not_how_fast_and_up_to_which_heads(
     dsn: str, database: Database, staged: Stage
 ) -> None:
-    verified = await ran(dsn, "verify")
-    assert (verified.code, verified.err) == (0, "No difference was found.\n")
+    verified = await ran(dsn, "verify", "--explain")
+    assert (verified.code, verified.err) == (0, "")
     async with database.connection() as connection:
         head = (await log.heads(connection, [staged.tournament_id]))[staged.tournament_id]
     lines = verified.out.splitlines()
@@ -43,8 +43,10 @@ async def test_verify_says_what_it_checked_what_not_how_fast_and_up_to_which_hea
     assert f"│ {head.sequence} " in row
     assert any(line.startswith("checked: the chain of digests") for line in lines)
     assert any(line.startswith("not checked: fingerprints") for line in lines)
-    assert lines[-1].startswith(f"{LAST} events verified in ")
-    assert lines[-1].endswith(" a second")
+    assert lines[-2].startswith(f"{LAST} events verified in ")
+    assert lines[-2].endswith(" a second")
+    assert lines[-1] == "No difference was found."
+    assert "checked:" not in (await ran(dsn, "verify")).out
 
 
 async def test_verify_names_each_difference_in_a_line_and_exits_with_3(

@@ -265,7 +265,7 @@ async def test_standard_input_is_a_file(tallybook: Tallybook, slug: str) -> None
         env=environment(),
     )
     out, err = await process.communicate(content)
-    assert (process.returncode, out, err) == (0, b"", b"1 competitions imported\n")
+    assert (process.returncode, out, err) == (0, b"", b"1 competition imported\n")
 
 
 # ── What is refused ─────────────────────────────────────────────────────────────────────────────────────
@@ -390,7 +390,7 @@ async def test_a_file_may_grow_and_be_imported_again(imported: Import) -> None:
     again = DAY_ONE.replace(",", ";").replace("\n", "\r\n").replace("2:1", " 2:1 ")
     assert await imported(again) == "nothing to do: all 2 competitions of the file are imported already"
     assert (await imported.table(), await imported.events()) == (table, events)
-    assert await imported(DAY_ONE + DAY_TWO) == "1 competitions imported; 2 of the file were already"
+    assert await imported(DAY_ONE + DAY_TWO) == "1 competition imported; 2 of the file were already"
     assert (await imported.table())["points"] == {"Ajax": 4, "Brest": 1, "Celtic": 1, "Dynamo": 1}
 
 
@@ -424,7 +424,7 @@ async def test_a_line_that_has_another_score_or_other_points_by_now_is_refused(i
     (fault,) = await imported.faults(DAY_ONE, "--win", "2")
     assert fault.startswith(f"line 2: competition {match} was imported with other points (event ")
     rest = "date,participants,score\n2024-03-01,Celtic|Dynamo,0:0\n" + DAY_TWO
-    assert await imported(rest) == "1 competitions imported; 1 of the file were already"
+    assert await imported(rest) == "1 competition imported; 1 of the file were already"
 
 
 async def test_another_ranking_gets_points_of_the_same_competitions(imported: Import) -> None:
