@@ -1,22 +1,21 @@
 """A database distributed by Citus: the tournaments' tables in shards on many nodes, the service's own on every node.
 
-There are two forms of a database. In the plain one every table is PostgreSQL's own. In the distributed one the rows of
-a tournament are together in one shard, and `tournament_id` says in which; the registry and what belongs to no
-tournament is copied to every node. The program is the same. It differs in three rules, which hold wherever
-`is_distributed` is asked:
+A database has one of two topologies. In a plain one, every table is PostgreSQL's own. In a distributed one, all rows of
+a tournament lie in one shard, which follows from `tournament_id`; every node has a copy of the registry and of whatever
+belongs to no tournament. The program is the same, except for three rules, which apply wherever `is_distributed` is
+called:
 
-- A statement about tournaments is about one of them, and says which in each table that it names. Then it goes to that
-  tournament's node, whatever it asks. So what one statement would ask of several is asked one by one.
-- What is committed for several tournaments would be committed in two phases, unless a node is asked itself that has all
-  of them. So what is appended to tournaments of one node is sent straight to it (`nodes.py`); anything else has a
-  commit for each tournament.
-- Nodes have no moment in common. So what has to be of one moment is of one tournament.
+- A statement about tournaments is about one tournament, and names it for each table. Then Citus sends the whole
+  statement to that tournament's node. Several tournaments need one statement each.
+- A commit of several tournaments would be a two-phase commit, unless it goes straight to a node that has all of them.
+  So appends to tournaments of one node are sent straight to it (`nodes.py`); everything else commits per tournament.
+- Nodes share no snapshot. So only the data of a single tournament is read consistently.
 
 Any node answers any statement. Only the coordinator's session can draw ids, hold the one lock of all deliverers of
 webhooks, and change the schema.
 
-Nodes speak to each other as the role that asks. So the service's role may log in here, and has settings of its own on
-every node: what is set in a session stays on the node that the session is with.
+Nodes connect to each other with the role of the session. So the service's role may log in, and its settings are stored
+on every node: those of a session do not reach other nodes.
 """
 
 import asyncio
@@ -43,8 +42,8 @@ NODE_SETTINGS: Final = {
     "enable_bitmapscan": "off",
     "lc_messages": "C",
 }
-"""Settings of the service's role for its sessions between nodes; why, `engine/database/pool.py` says. Citus passes a
-warning on only if it is in English, and a node may warn that its standby has not confirmed a commit."""
+"""Settings of the service's role for its sessions between nodes (`engine/database/pool.py` has the reasons). Citus
+passes a warning on only if it is in English, and a node may warn that its standby has not confirmed a commit."""
 COPIED: Final = ("tournament", "token", "session", "stopped", "defect", "deleted_tournament", "migration")
 """Tables that every node has a copy of: they are read often, written seldom, and some belong to no tournament."""
 
@@ -121,7 +120,7 @@ _BEGIN: Final = """
     SET LOCAL citus.enable_unsafe_triggers = on;
     SET LOCAL citus.multi_shard_modify_mode = 'sequential'
 """
-# What was in a table stays on the coordinator too, unseen, until it is removed. Its trigger would refuse that.
+# The coordinator keeps a hidden copy of a table's rows until it is removed, which the table's trigger would refuse.
 _LET_EMPTY: Final = "SET LOCAL session_replication_role = replica"
 _EMPTY: Final = "SELECT truncate_local_data_after_distributing_table($1::text::regclass)"
 _MAY_SET: Final = """
@@ -131,7 +130,7 @@ _SHARDS: Final = "SELECT set_config('citus.shard_count', $1, true)"
 _COPY: Final = "SELECT create_reference_table($1)"
 _SHARD_FIRST: Final = "SELECT create_distributed_table($1, 'tournament_id', colocate_with := 'none')"
 _SHARD: Final = "SELECT create_distributed_table($1, 'tournament_id', colocate_with := 'append_lock')"
-# A call of these goes to the node of its tournament as a whole, within a transaction too.
+# Citus sends each call of these to the node of its tournament, even within a transaction.
 _FUNCTIONS: Final = """
     SELECT p.oid::regprocedure::text AS signature, coalesce(d.force_delegation, false) AS is_sent
     FROM pg_proc AS p
@@ -179,7 +178,7 @@ class ServiceConnection(Connection):  # type: ignore[misc] # the driver has no t
     is_coordinator = True
 
     def itself(self) -> "ServiceConnection":
-        """This connection, also when a pool's proxy is asked, which goes through two calls for each."""
+        """This connection. Asking a pool's proxy for its attributes would cost two calls each."""
         return self
 
     async def _execute(
@@ -193,9 +192,9 @@ class ServiceConnection(Connection):  # type: ignore[misc] # the driver has no t
         record_class: type[Record] | None = None,
         ignore_custom_codec: bool = False,
     ) -> Any:
-        """As the driver's, straight to the wire with a statement that is prepared: that takes half as long.
+        """As the driver's method, but it sends a prepared statement straight to the wire, which takes half as long.
 
-        What a change of the schema leads to is the same: the statement is prepared again, or the transaction fails. The
+        A change of the schema has the same effect: the statement is prepared again, or the transaction fails. The
         protocol itself refuses two statements at once. The driver documents nothing of this, so its version is bounded,
         and a test compares the two.
         """
@@ -236,7 +235,7 @@ def is_coordinator(connection: Connection) -> bool:
 
 
 async def recognize(connection: ServiceConnection) -> None:
-    """Has the connection know where it leads."""
+    """Tells the connection where it leads."""
     connection.is_distributed = await has_shards(connection)
     if connection.is_distributed:
         connection.is_coordinator = bool(await connection.fetchval(_IS_COORDINATOR))
@@ -271,13 +270,13 @@ async def unlike_copies(connection: Connection, table: str) -> dict[int, int]:
 
 
 def _copy_of_node(table: str) -> str:
-    """What a node is asked about its copy of a table: how many rows it has, and a number that stands for them."""
+    """The query for a node's copy of a table: its number of rows, and a checksum of them."""
     rows = f"SELECT hashtextextended(t::text, 0) AS row FROM tallybook.{table} AS t"  # noqa: S608 # one of COPIED
     return f"SELECT count(*) || ' ' || coalesce(sum(row), 0) FROM ({rows}) AS copy"  # noqa: S608
 
 
 async def form_of(connection: Connection) -> DatabaseForm:
-    """The form of a migrated database."""
+    """The topology of a migrated database."""
     if not await connection.fetchval(_HAS_CITUS):
         return DatabaseForm.PLAIN
     tables = await connection.fetch(_TABLES)
@@ -337,9 +336,8 @@ async def refuse_undistributable(connection: Connection) -> None:
 
 
 async def distribute(connection: Connection, *, shards: int) -> list[str]:
-    """Brings a migrated database into the distributed form, or back after a migration; returns the names of the tables
-    that it moved. All is moved in one commit, or nothing. `shards`: how many parts the tables of tournaments have,
-    if they have none yet.
+    """Distributes a migrated database, or again after a migration; returns the names of the tables that it moved. One
+    commit moves all of them, or none. `shards`: how many parts the tables of tournaments have, if they have none yet.
 
     `connection` is of the schema's owner. Nobody appends meanwhile: tables are locked. Raises StartupRefused.
     """

@@ -113,7 +113,7 @@ class _Place(Struct, frozen=True):
     log: Path
 
     def pid(self) -> int | None:
-        """The postmaster that is said to run here; it may have died since. None: there is none."""
+        """The postmaster that the pid file names; it may be dead. None: there is no such file."""
         with suppress(FileNotFoundError, ValueError):
             return int((self.cluster / "postmaster.pid").read_text().partition("\n")[0])
         return None
@@ -242,7 +242,8 @@ def _runs(pid: int, place: _Place) -> bool:
 
 
 async def _ensure_cluster(place: _Place, tools: _Tools) -> None:
-    """Creates the cluster beside its place, then moves it there complete: an interrupted initdb leaves only litter.
+    """Creates the cluster next to its final place, then moves it there complete: an interrupted initdb leaves only
+    litter.
 
     Each attempt has a directory of its own, because processes of a killed one may still be dying.
     """
@@ -448,7 +449,7 @@ def _binary_directories() -> Iterator[Path]:
     directories = [Path(root, "pginstall", "bin") for root in roots or ()]
     directories += [Path(entry) for entry in os.get_exec_path()]
     directories += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    # The PATH may hold links. The other binaries lie beside the file that a link points to.
+    # The PATH may contain links. The other binaries are in the folder of the file that a link points to.
     resolved = dict.fromkeys((directory / "postgres").resolve().parent for directory in directories)
     yield from (directory for directory in resolved if os.access(directory / "initdb", os.X_OK))
 

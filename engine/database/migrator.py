@@ -166,8 +166,8 @@ async def migrate(dsn: str) -> list[Migration]:
 
 
 async def migrate_and_distribute(dsn: str, *, shards: int) -> tuple[list[Migration], list[str]]:
-    """Applies what is missing, as `migrate`, and brings the database into the distributed form. Returns what it applied
-    and the names of the tables that it distributed. Can be repeated. Raises StartupRefused."""
+    """Applies what is missing, like `migrate`, and distributes the database. Returns what it applied and the names of
+    the tables that it distributed. Can be repeated. Raises StartupRefused."""
     applied = await migrate(dsn)
     async with as_owner(dsn) as connection:
         await _lock(connection)
@@ -175,7 +175,7 @@ async def migrate_and_distribute(dsn: str, *, shards: int) -> tuple[list[Migrati
 
 
 async def status(dsn: str) -> tuple[list[Migration], DatabaseForm]:
-    """The migrations that the database lacks, and its form. Raises StartupRefused."""
+    """The migrations that the database lacks, and its topology. Raises StartupRefused."""
     connection = await _connected(dsn)
     try:
         missing = _missing(await _applied(connection))

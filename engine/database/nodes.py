@@ -21,13 +21,13 @@ from engine.domain.errors import DatabaseUnavailable
 from engine.domain.terms import TournamentId
 
 REMEMBERED_SECONDS: Final = 10.0
-"""How long tournaments are taken to be where they were found."""
+"""How long a known place of a tournament is trusted."""
 
 _logger = structlog.get_logger()
 
 
 class Nodes:
-    """Where tournaments are, as one process knows it."""
+    """The nodes of tournaments, as far as one process knows them."""
 
     def __init__(self, connection: Callable[[], AbstractAsyncContextManager[Connection]]) -> None:
         """`connection`: one that can be asked where they are. Its trouble is DatabaseUnavailable."""
@@ -36,8 +36,8 @@ class Nodes:
         self._found_until = 0.0
 
     async def of(self, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Node]:
-        """The node of each of these tournaments, but of those whose node is not known. If nobody says where they are
-        now, it is where they were."""
+        """The node of each tournament, except of those whose node is unknown. If it cannot be asked for now, the last
+        known one."""
         now = time.monotonic()
         if now >= self._found_until:
             self._found_until = now + REMEMBERED_SECONDS

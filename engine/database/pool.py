@@ -33,9 +33,9 @@ POOL_CONNECTIONS_MAX: Final = 12
 AROUND_CONNECTIONS_MAX: Final = 6
 """Connections of one process that ask for the tournaments of one node by way of another, while it is avoided."""
 AVOIDED_SECONDS: Final = 10.0
-"""How long nothing is sent straight to a node that could not be connected to."""
+"""How long a node that refused a connection is avoided."""
 NODE_TASK: Final = "node"
-"""The name of tasks that work with one node: they begin when it is first needed, and end with who began them."""
+"""The name of tasks that work with one node: they start when the node is first needed, and end with their creator."""
 POSTGRES_MAJOR_MIN: Final = 15
 _logger = structlog.get_logger()
 
@@ -51,13 +51,13 @@ _SERVICE_SETTINGS: Final = {
     "jit": "off",
     # Plans are kept. A scan that was planned while a table was small would be kept as the table grows.
     "enable_seqscan": "off",
-    # For each portion that is read of a log, PostgreSQL must not fetch and sort the whole rest. It would if it took the
+    # PostgreSQL must not fetch and sort the whole rest of a log for each chunk that is read. It would if it took the
     # tournament for a short one: it knows only the average length.
     "enable_bitmapscan": "off",
 }
 
-# With one connection to each node, a transaction sees each node as of one moment. Without local execution, a move of a
-# shard under load has lost what was appended meanwhile.
+# With one connection to each node, a transaction sees a consistent snapshot of each node. Without local execution,
+# moving a shard under load has lost concurrent appends.
 _DISTRIBUTED_SETTINGS: Final = {
     "citus.max_adaptive_executor_pool_size": "1",
     "citus.enable_local_execution": "on",
@@ -117,7 +117,7 @@ _IDENTITY: Final = """
 
 
 class Epoch:
-    """Counts how often the database may have become another one.
+    """Counts how often the database may have been replaced.
 
     An epoch ends when a connection is lost, when a new one leads to another server or database than the one before, and
     when a log turns out not to be the one read before. What a process remembers of the database and is no fold of a log
@@ -277,8 +277,8 @@ class DistributedDatabase(Database):
 
 
 class NodeDatabase(Database):
-    """A distributed database by way of one of its nodes. Its connections are for the tournaments of this node alone:
-    whoever waits for the node takes none from others.
+    """A distributed database by way of one of its nodes. Its connections serve only the tournaments of this node, so
+    waiting for the node takes no connection from others.
 
     They lead straight to the node. While it cannot be connected to, it is avoided: others take their place, which lead
     to the address of the process.
@@ -348,8 +348,7 @@ class Kept:
     takes as long as a small query. As a context it acts as `Database.raw_connection`, with the same connection each
     time; a lost one is replaced. `close` gives it back.
 
-    `warnings`: the last message that the server has sent on it beside its answers and that may be about a commit, until
-    the list is cleared.
+    `warnings`: the last notice from the server that may be about a commit, until the list is cleared.
     """
 
     def __init__(self, database: Database) -> None:
@@ -403,9 +402,9 @@ def _show_use(databases: Iterable[Database]) -> None:
 
 
 def casts_doubt(warning: object) -> bool:
-    """Whether a message that the server sent beside an answer may be about the commit. It is, unless it is known to be
-    about something else: PostgreSQL warns of a commit that its standby did not confirm, Citus of one that a node did
-    not confirm, and translations and versions have other words for that."""
+    """Whether a notice from the server may be about the commit. It counts as such unless it is known to be about
+    something else: PostgreSQL warns of a commit that its standby did not confirm, Citus of one that a node did not
+    confirm, and translations and versions have other words for that."""
     return getattr(warning, "message", None) not in _OF_NO_COMMIT
 
 
@@ -425,7 +424,8 @@ def is_lost(connection: Connection) -> bool:
 
 @contextmanager
 def unavailable() -> Iterator[None]:
-    """Turns DATABASE_TROUBLE into DatabaseUnavailable. Not for writes: the error says nothing about their outcome."""
+    """Turns DATABASE_TROUBLE into DatabaseUnavailable. Not for writes, because the error says nothing about their
+    outcome."""
     try:
         yield
     except DATABASE_TROUBLE as error:

@@ -109,7 +109,7 @@ async def refuse_shared(connection: Connection, another: Callable[[], Awaitable[
 
 
 def reason(error: BaseException) -> str:
-    """What went wrong with a connection, in words even if the error has none."""
+    """A sentence about what went wrong with a connection, even if the error has no text."""
     if isinstance(error, TimeoutError):
         return "it does not answer in time"
     return str(error).rstrip(".") or type(error).__name__

@@ -40,8 +40,8 @@ COLOR_DEFAULT: Final = "000000"
 
 
 class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
-    """What all events share: they are frozen, and their stored form omits fields that have their defaults. They hold
-    nothing that could lead back to them, so the garbage collector skips them: a replay makes millions.
+    """What all events share: they are frozen, and their stored form omits fields that have their defaults. They cannot
+    be part of a reference cycle, so the garbage collector skips them: a replay makes millions.
 
     `structural`: a command that was judged before this event might be judged otherwise after it. A block that was
     judged before such an event of another process is judged again. `exact`: it depends on every event before it, points
@@ -146,8 +146,9 @@ class RankingInformationChanged(EventBase, frozen=True, kw_only=True):
 
 
 class ParticipantsChanged(EventBase, frozen=True, kw_only=True):
-    """`removed` leave the ranking, then `added` come to the end of it. Who is not in it cannot leave, and who is in it
-    cannot come: that changes nothing. Structural, for newcomers too, so that ENROLLED_MAX holds exactly."""
+    """First `removed` leave the ranking, then `added` come to its end. Removing a competitor outside the ranking, or
+    adding one already in it, changes nothing. Structural, also when it only adds, so that ENROLLED_MAX holds
+    exactly."""
 
     tag = "ParticipantsChanged"
     structural = True
@@ -182,9 +183,9 @@ class UnityChanged(EventBase, frozen=True, kw_only=True):
 class Criterion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """One of the chain of criteria that orders a ranking's competitors: their totals in a unity, by its sort.
 
-    `best`: of what a competitor got in competitions, only the best so many count; what was given without a competition
-    always does. `among` "tied": only what was given in competitions of the tied counts, see
-    `projections/board/classification.py`.
+    `best`: how many of a competitor's results in competitions count, the best ones; points given without a competition
+    always count. `among` "tied": only points from competitions of the tied competitors count
+    (`projections/board/classification.py`).
     """
 
     unity_id: _Unity

@@ -3,8 +3,8 @@
     decide(state, command) → events      raises a Refusal, or IdTaken
 
 Pure: a function of its arguments alone. It only reads the state, and of the state only what the protocols here name.
-The board (`projections/board/board.py`) satisfies them. Totals, for example, are not among it, because no delta is
-refused for what it would add up to.
+The board (`projections/board/board.py`) satisfies them. Totals, for example, are not part of it: no delta is refused
+because of a sum.
 """
 
 import json
@@ -568,7 +568,7 @@ def _frozen_at(publication: PublicationState, freeze: Sequence | Literal["now"],
 
 
 def _revealed_to(publication: PublicationState, command: commands.ChangePublication) -> Sequence | None:
-    """Where it is held then; None: nowhere any more."""
+    """The event at which the public end is held afterwards; None: it is no longer held."""
     held, to, found = publication.frozen_at, command.reveal, command.next_reveal
     if held is None:
         raise Conflict("Nothing is held back from the public; a freeze does that.")
@@ -646,7 +646,7 @@ def _refuse_taken_unity(state: State, unity_id: UnityId) -> None:
 
 
 def _refuse_beyond(those: Collection[object], most: int, whose: str, what: str, *, more: int = 1) -> None:
-    """Raises Unacceptable if so many `more` of `those` would be too many."""
+    """Raises Unacceptable if `those` and `more` further ones would exceed the limit."""
     if len(those) + more > most:
         raise Unacceptable(f"{whose} has {len(those):,} {what}; it can have no more than {most:,}.")
 
@@ -800,7 +800,7 @@ def _is_object(text: str) -> bool:
 
 
 def _stripped(name: _N) -> _N:
-    """A name, or what is none, without white space around it."""
+    """The value, without white space around it if it is a text."""
     return name.strip() if isinstance(name, str) else name
 
 

@@ -3,9 +3,9 @@
     impossible(state, sequence, event) → why not, or None
 
 Pure. There is one statement of the rules, `judging.decide`. From an event follows the command that it came from. If
-`decide` makes another event of that command, or refuses it, then no process of ours has recorded this event. Only the
-event itself is judged here, by the state before it; what a voiding must reverse is checked where logs are verified
-(`projections/verification/block_checks.py`).
+`decide` returns another event for that command, or refuses it, then no process of this program has recorded this event.
+Only the event itself is judged here, by the state before it; what a voiding must reverse is checked where logs are
+verified (`projections/verification/block_checks.py`).
 
 RULES is the version of the rules. Each block holds the version that it was judged by (the column `rules`). A rule that
 becomes stricter raises RULES and holds for blocks of the new version only, so that no older log becomes wrong.
@@ -51,7 +51,7 @@ def impossible(state: State, sequence: Sequence, event: Event) -> str | None:
     except IdTaken:
         created = ", ".join(f"{name.removesuffix('_id')} {getattr(event, name)}" for name in event.creates)
         return f"could not be made: {created}: an id that exists"
-    except Impossible as error:  # what an earlier event has made, which was reported there
+    except Impossible as error:  # an earlier event caused this, and was reported
         return f"could not be made: {error}"
     except Refusal as refusal:
         faults = "; ".join(f"{fault.field} {fault.message}" for fault in refusal.faults)

@@ -30,7 +30,7 @@ class Sort(StrEnum):
 NAME_CHARACTERS_MAX: Final = 255
 DESCRIPTION_CHARACTERS_MAX: Final = 10_000
 SLUG_CHARACTERS_MAX: Final = 106
-"""A name gives 100, and a number that tells apart tournaments of one name up to six more."""
+"""A name gives up to 100, and a number that distinguishes tournaments with the same name up to six more."""
 TAGS_MAX: Final = 100
 PARTICIPANTS_MAX: Final = 10_000
 """Participants that one request names."""
@@ -44,7 +44,7 @@ RANKINGS_MAX: Final = 1_000
 """Competitors, competitions and rankings of one tournament. The first two may exceed their limits by a few if several
 are accepted at the same moment."""
 EXCESS_MAX: Final = 100_000
-"""By how much a log may exceed COMPETITORS_MAX and COMPETITIONS_MAX: a block of each of several processes."""
+"""By how much a log may exceed COMPETITORS_MAX and COMPETITIONS_MAX: one block from each of several processes."""
 UNITIES_MAX: Final = 100
 """Unities of one ranking."""
 CRITERIA_MAX: Final = 20

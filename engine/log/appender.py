@@ -10,8 +10,8 @@ way. If another process holds the lock of a tournament, or its block cannot be s
 alone on a lane of its own and delays nobody.
 
 Each node of a distributed database has a queue, lanes and connections of its own, and its commits are sent straight to
-it. Where a node cannot be connected to, the blocks of its tournaments go alone, by way of the node that the process was
-told of. So what waits for a node that is away holds up no other one.
+it. While a node cannot be connected to, the blocks of its tournaments go alone, by way of the node at the address of
+the process. So a lost node delays no other one.
 
 An outcome is never guessed. If the connection was lost, the block is sent again under the same append_id until the
 database says what became of it. Until then nothing else of that tournament is sent.
@@ -43,17 +43,17 @@ from engine.process.telemetry import APPEND_BLOCKS, APPEND_REQUESTS, APPEND_SECO
 BATCH_BLOCKS_MAX: Final = 256
 """Tournaments of one commit."""
 PORTION_MIN: Final = 8
-"""So few go together."""
+"""A batch below this size is not divided."""
 FLOOD: Final = 128
-"""If so many wait, they all go, and after a commit of so many the next one leaves at once: a turn of the event loop
-takes long then, and requests that come meanwhile might find no room."""
+"""If this many blocks wait, all of them go, and after a commit of this many the next one leaves at once: a round of the
+event loop takes long then, and requests that come meanwhile might find no room."""
 LANES_MAX: Final = 4
 """Blocks that are sent alone to one node at the same time."""
 APPEND_ATTEMPTS_MAX: Final = 10
 """Attempts with a block that certainly was not applied yet; each waits up to the session's lock_timeout."""
 UNSEEN_BYTES_MAX: Final = 256 * 1024
-"""Bytes of blocks of other processes that one commit answers with, in equal shares for its blocks. To decode and fold
-them takes some milliseconds. If more has landed, the log is read."""
+"""How many bytes of other processes' blocks the answer to one commit contains, in equal shares for its blocks. Decoding
+and folding them takes some milliseconds. If there are more, the log is read."""
 _PAUSE_SECONDS: Final = 0.1
 
 _logger = structlog.get_logger()
@@ -69,7 +69,7 @@ class Source(Protocol):
     """The requests that wait for one tournament, as the appender sees them.
 
     A source calls `Appender.ready` when it has something and nothing is under way. The appender then asks for one
-    block, and says what became of it before it asks again.
+    block, and reports its outcome before it asks again.
     """
 
     @property
@@ -79,11 +79,12 @@ class Source(Protocol):
         """Judges what waits. None: there is nothing to append after all."""
 
     async def judged_under_lock(self, connection: Connection) -> Block | None:
-        """Judges the block that it gave last, which is exact and was overtaken, once more, by the log as read over this
-        connection, whose transaction holds the lock. None: the block cannot be appended any more."""
+        """Judges its last block again, which is exact and was overtaken. It reads the log over this connection, whose
+        transaction holds the lock. None: the block can no longer be appended."""
 
     def settled(self, block: Block, outcome: Outcome) -> None:
-        """`outcome` is certain, but for OutcomeUnknown. An Unavailable: certainly not applied."""
+        """Receives the outcome, which is certain unless it is OutcomeUnknown. Unavailable means: certainly not
+        applied."""
 
 
 def portion(waiting: int, sent_last: int) -> int:
@@ -113,7 +114,7 @@ class _Queue:
             self._waiters.clear()
 
     def next_one(self) -> Awaitable[None]:
-        """Returns what is done when a source comes."""
+        """Returns an awaitable that is done when a source comes."""
         waiter = self._loop.create_future()
         self._waiters.append(waiter)
         return waiter
@@ -202,7 +203,7 @@ class _Sending:
                 for source, block, maybe_applied in alone:
                     self._tasks.create_task(self._append_alone(source, block, maybe_applied))
                 if queue.ready and requests < FLOOD:
-                    await asyncio.sleep(0)  # the answers leave first, and what has come meanwhile goes along next
+                    await asyncio.sleep(0)  # answers leave first; requests that came meanwhile go into the next batch
         finally:
             await kept.close()
 

@@ -58,8 +58,8 @@ def decode(tag: str, body: str) -> Event:
 
 # The index `event_competition` (`migrations/0008_causes.sql`) reads stored points in these words.
 CAUSE_HEAD: Final = 80
-"""Within so many characters of a body stands the competition that caused points: behind the ranking, each with up to 19
-digits. So finding it takes the same time however many deltas follow."""
+"""The competition that caused points is within this many characters of a body: after the ranking, each with up to 19
+digits. So finding it takes the same time for any number of deltas."""
 _CAUSED: Final = (PointsAdded.tag, PointsReversed.tag)
 _CAUSE: Final = '"competition_id":'
 _CAUSE_CHARACTERS_MAX: Final = 20

@@ -2,13 +2,13 @@
 
 Verification reads the stored bytes by SQL of its own (`projections/verification/stored_log.py`).
 
-`migrations/0005_history.sql` says, beside the function `append_block`, what the database promises: sequences without
-gaps in the order of commits, one way to append, one chain of digests. (`migrations/0009_unseen.sql` has the function's
-last form.) This module puts that into Python values. It adds one thing, which only the client can know: whether a
-commit was confirmed.
+An essay at the function `append_block` in `migrations/0005_history.sql` says what the database promises: sequences
+without gaps in the order of commits, one way to append, one chain of digests. (`migrations/0009_unseen.sql` has the
+function's last form.) This module puts that into Python values. It adds one thing, which only the client can know:
+whether a commit was confirmed.
 
-Times are UTC, digests 32 bytes. Functions take a connection, and let driver errors through as they are: the appender
-tells them apart, readers use `pool.unavailable`.
+Times are UTC, digests 32 bytes. Functions take a connection and do not translate driver errors: the appender tells them
+apart, readers use `pool.unavailable`.
 """
 
 import asyncio
@@ -95,8 +95,8 @@ _APPEND: Final = """
         ) AS r
     ORDER BY b.n
 """
-# One block alone, which takes less of the server than an array of one. On a distributed database the whole call goes to
-# the node of its tournament: the function is all that is asked, and no argument is a subquery.
+# A single block costs the server less than an array of one. On a distributed database the whole call goes to the node
+# of its tournament: the function is all that is asked, and no argument is a subquery.
 _APPEND_ONE: Final = """
     SELECT /* append_block */
         status, first_sequence, last_sequence, recorded_at, previous_digest, digest, answers, unseen
@@ -120,8 +120,8 @@ _APPEND_ONE: Final = """
         string_to_array($16, chr(10))
     )
 """
-# The slug of a deleted tournament is never another one's. A slug that is taken must not get as far as the function: a
-# node whose copy of the registry lacks it would enter it there.
+# No other tournament ever gets the slug of a deleted one. A slug that is taken must not reach the function: a node
+# whose copy of the registry lacks it would enter it there.
 _OPEN: Final = """
     SELECT CASE
         WHEN EXISTS (SELECT FROM deleted_tournament WHERE slug = $2) THEN false
@@ -206,7 +206,8 @@ _EVENTS_MARKING_SET_ASIDE: Final = """
         LIMIT a.upto - a.after
     ) AS e
 """
-# What the view `set_aside` says of tournament $1: each table is told which, or a distributed database would ask all.
+# The rows of the view `set_aside` for tournament $1. Each table is restricted to it, or a distributed database would
+# ask all shards.
 _SET_ASIDE: Final = """
     SELECT s.sequence, s.set_aside_by
     FROM (
@@ -273,8 +274,8 @@ _SLICE: Final = f"""
     WHERE size <= $5 OR sequence = $2 + 1
     ORDER BY sequence
 """  # noqa: S608 # the columns are written down above
-# As _SLICE, of several tournaments one after the other, with the digest of each event's block, and whether the block
-# ends there. Nothing of a tournament, if the block of its event `after` has another digest.
+# Like _SLICE for several tournaments, with the digest of each event's block, and whether the block ends there. Returns
+# nothing of a tournament if the block of its event `after` has another digest.
 _STORED: Final = """
     SELECT a.tournament_id, s.sequence, s.recorded_at, s.actor, s.kind, s.body, b.digest, b.last_sequence = s.sequence
     FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[]) AS a (tournament_id, after, digest, upto)
@@ -366,8 +367,8 @@ _BLOCK_AROUND: Final = """
     ORDER BY last_sequence
     LIMIT 1
 """
-# By the index `event_competition`, whose words these are. A portion ends after $5 events, or with the one that brings
-# the bodies to $6 bytes.
+# Uses the index `event_competition`, so the expression must be spelled as there. A chunk ends after $5 events, or with
+# the event that brings the bodies to $6 bytes.
 _POINTS_EVENTS: Final = f"""
     SELECT tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body
     FROM (
@@ -453,8 +454,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """What one request asks to have recorded: whole or not at all, once per idempotency key.
 
     `exact`: it may be appended only at the very sequence it was judged at, even if its events do not demand that.
-    `refusals`: how many refusals of the tournament were known when the request was taken. If a refusal of its key has
-    come since, it is not recorded (see `refuse_keys`).
+    `refusals`: the tournament's number of refusals when the request came in. If its key has been refused since, it is
+    not recorded (see `refuse_keys`).
     """
 
     events: tuple[Event, ...]
@@ -530,11 +531,11 @@ class OvertakenBy(Struct, frozen=True):
 
 
 class NotAppended(StrEnum):
-    """Why nothing of a block was recorded."""
+    """Why a block was not recorded."""
 
     OVERTAKEN = "overtaken"
-    """It was judged against another log, or too far behind the head, or before something that it depends on landed.
-    (If all that landed since is told, the outcome is an OvertakenBy.)"""
+    """It was judged against another log, too far behind the head, or before something that it depends on landed. (If
+    the answer contains everything that landed since, the outcome is an OvertakenBy.)"""
     BUSY = "busy"
     """The tournament's lock is held, and the call was not to wait."""
     UNKNOWN = "unknown"
@@ -558,12 +559,12 @@ async def append(
 
     `wait`: wait for locks that others hold, up to the session's lock_timeout, instead of answering BUSY. With more than
     one block this can deadlock unless the tournaments ascend. `again`: the blocks may have been sent, and appended,
-    before. `unseen_bytes`: how many bytes of what landed after its judging the outcome of each block may hold.
-    `warnings`: a list to which the caller has those of this connection's server messages noted that may be about the
-    commit; if None, the call listens for them itself.
+    before. `unseen_bytes`: how many bytes of blocks that landed after the judging the outcome of each block may hold.
+    `warnings`: a list in which the caller collects notices on this connection that may be about the commit; if None,
+    the call listens for them itself.
 
     Raises a driver error (nothing was recorded, or, if the connection was lost, the outcome is unknown), ValueError (a
-    block cannot be put on the wire) and UnconfirmedCommit (all was recorded, perhaps not for ever).
+    block cannot be encoded for the wire) and UnconfirmedCommit (everything was recorded, but may be lost).
     """
     if warnings is None:
         with _noted(connection) as noted:
@@ -586,8 +587,8 @@ async def append_exact(
     with _noted(connection) as warnings:
         async with connection.transaction():
             (outcome,) = await _append(connection, [block], wait=True, again=again)
-            if outcome is NotAppended.OVERTAKEN and (anew := await judge_again(connection)):
-                (outcome,) = await _append(connection, [anew], wait=True, again=False)
+            if outcome is NotAppended.OVERTAKEN and (rejudged := await judge_again(connection)):
+                (outcome,) = await _append(connection, [rejudged], wait=True, again=False)
     _refuse_unconfirmed(warnings)
     return outcome
 
@@ -612,7 +613,7 @@ def _refuse_unconfirmed(warnings: list[object]) -> None:
 
 @contextmanager
 def _noted(connection: Connection) -> Iterator[list[object]]:
-    """Collects what the server says on the connection beside its answers, as far as it may be about the commit."""
+    """Collects notices from the server that may be about the commit."""
     warnings: list[object] = []
 
     def note(_connection: object, warning: object) -> None:
@@ -651,7 +652,8 @@ _KEYS: Final = 9
 
 
 def _row(block: Block) -> list[Any]:
-    """What _APPEND_ONE is told of the block: text, but for the idempotency keys at _KEYS, None if there are none."""
+    """The parameters of _APPEND_ONE for the block: texts, except the idempotency keys at _KEYS, which are a list or
+    None."""
     requests = block.requests
     events: list[Event] = []
     actors: list[str] = []
@@ -725,7 +727,7 @@ TAIL_BLOCKS_MAX: Final = 2_000
 """Blocks of one tournament that are read at once."""
 TAIL_EVENTS_MAX: Final = 10_000
 TAIL_BYTES_MAX: Final = 4 * 1024 * 1024
-"""Events, and bytes of their blocks' texts, that are read at once; they are decoded turn by turn."""
+"""Events, and bytes of their blocks' texts, that are read at once; they are decoded in time slices."""
 
 
 class Head(Struct, frozen=True):
@@ -748,8 +750,8 @@ def beginning(tournament_id: TournamentId) -> Head:
 
 
 async def heads(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Head]:
-    """The head of each tournament that exists, all as of a moment during the call; as of one and the same, unless the
-    database is distributed."""
+    """The head of each tournament that exists, at a moment during the call. On a plain database, that is the same
+    moment for all."""
     if len(tournament_ids) == 1:
         (tournament_id,) = tournament_ids
         row = await connection.fetchrow(_HEAD, tournament_id)
@@ -845,7 +847,7 @@ async def tails_to_head(
     finally:
         await asyncio.wait([reading])  # cancelling what PostgreSQL is at would end the transaction
         if not reading.cancelled():
-            reading.exception()  # retrieved: who has gone does not want it
+            reading.exception()  # retrieved, because a cancelled caller does not want it
 
 
 class _Read(Struct, frozen=True):
@@ -1046,8 +1048,8 @@ async def stored_of(
     events_max: int = SLICE_EVENTS_MAX,
     bytes_max: int = SLICE_BYTES_MAX,
 ) -> dict[TournamentId, list[Stored]]:
-    """As `stored`, of several tournaments: each has so many events and bytes at most, and its own `after` and `upto`.
-    Those for which `stored` would raise LogForked are missing."""
+    """Like `stored` for several tournaments. The limits of events and bytes hold for each; each has its own `after` and
+    `upto`. Tournaments for which `stored` would raise LogForked are missing."""
     found: dict[TournamentId, list[Stored]] = {tournament_id: [] for tournament_id in spans}
     if len(spans) == 1 or is_distributed(connection):
         for tournament_id, (after, upto) in spans.items():
@@ -1094,8 +1096,8 @@ async def has_head(connection: Connection, tournament_id: TournamentId, head: He
 async def block_around(
     connection: Connection, tournament_id: TournamentId, sequence: Sequence
 ) -> tuple[bytes, datetime] | None:
-    """The digest of the block that holds the event `sequence`, and when it was recorded; None: the log does not reach
-    as far."""
+    """The digest of the block that holds the event `sequence`, and when it was recorded; None: the log ends before
+    it."""
     row = await connection.fetchrow(_BLOCK_AROUND, tournament_id, sequence)
     return None if row is None else (row["digest"], row["recorded_at"])
 
@@ -1111,8 +1113,8 @@ async def points_of(
 ) -> AsyncIterator[Recorded]:
     """Yields, in order, every event up to `upto` that gave or reversed points of the competition.
 
-    Reads only these, a portion of at most SLICE_EVENTS_MAX events at a time; a portion ends with the event that brings
-    it to SLICE_BYTES_MAX bytes. Events that were set aside are left out. Raises LogUnreadable.
+    Reads only these, in chunks of at most SLICE_EVENTS_MAX events; a chunk ends with the event that brings it to
+    SLICE_BYTES_MAX bytes. Events that were set aside are left out. Raises LogUnreadable.
     """
     after = Sequence(0)
     while rows := await connection.fetch(
@@ -1189,7 +1191,7 @@ async def keyed(
 
 
 async def _recorded_in_turns(rows: Iterable[Any]) -> list[Recorded]:
-    """The events of these rows, decoded turn by turn: one may hold thousands of deltas."""
+    """The events of these rows, decoded in time slices: one event may hold thousands of deltas."""
     events, turn = [], Turn()
     for row in rows:
         events.append(_recorded(row))
@@ -1275,7 +1277,7 @@ def new_tournament_id() -> TournamentId:
 
 async def next_ids(connection: Connection, count: int) -> list[int]:
     """`count` ids, ascending, for what is in tournaments. Nothing that was drawn in this database has one of them, or
-    will have. Raises DatabaseUnavailable, if another node has them and does not give them."""
+    will have. Raises DatabaseUnavailable if the node that gives them does not answer."""
     return await _next_of("resource_id", connection, count)
 
 

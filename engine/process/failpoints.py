@@ -1,4 +1,4 @@
-"""Points at which a process can be told to die, to test what becomes of its work under way.
+"""Points at which a process can be told to die, to test what happens to its unfinished work.
 
     TALLYBOOK_FAIL_AT=append-sent       dies when it reaches that point
     TALLYBOOK_FAIL_AT=append-sent:7     dies when it reaches that point for the 7th time
@@ -60,7 +60,7 @@ def arm() -> None:
 
 
 def reached(point: Point) -> None:
-    """The process is at `point`. Does not return if it was told to die there."""
+    """The process is at `point`. Does not return if the process must die there."""
     if _left:
         _count_down(point)
 

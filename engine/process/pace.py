@@ -1,4 +1,4 @@
-"""How fast a queue moves: what a newcomer has to reckon with."""
+"""How fast a queue moves: the waiting time that a newcomer can expect."""
 
 from collections import deque
 from statistics import median
@@ -9,11 +9,11 @@ EXPECTED_SECONDS_MAX: Final = 2.0
 WAITED_SECONDS_MAX: Final = 3.0
 """One that has waited longer when its turn comes is refused, if many wait behind it."""
 PACE_SAMPLES: Final = 9
-"""One halt among these does not change their median; five slower ones set the pace."""
+"""A single stall does not change their median; five slower ones do."""
 
 
 class QueuePace:
-    """`seconds_each`: how long each of those that wait takes, by the last looks at it; 0 if nothing is known."""
+    """`seconds_each`: how long each waiting request takes, by the last measurements; 0 if there are none."""
 
     def __init__(self) -> None:
         self.seconds_each = 0.0
@@ -25,7 +25,7 @@ class QueuePace:
         self.seconds_each = median(self._last)
 
     def forget(self) -> None:
-        """The queue is not what it was: nothing is known any more."""
+        """Forgets all measurements: the queue has changed."""
         if self._last:
             self._last.clear()
             self.seconds_each = 0.0

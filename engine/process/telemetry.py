@@ -1,4 +1,4 @@
-"""The catalogue of what Tallybook says about itself: log events and metrics, each named once, here.
+"""The catalogue of log events and metrics. Each is named once, here.
 
 `spans.py` has the catalogue of spans.
 

@@ -55,9 +55,9 @@ async def in_turns(steps: Generator[None, None, _T]) -> _T:
 
 
 WOKEN_AT_ONCE: Final = 16
-"""Requests that go on in one round of the event loop, of hundreds that could."""
+"""How many of hundreds of ready requests continue in one round of the event loop."""
 WOKEN_PER_SECOND_MIN: Final = 4_000
-"""The least that go on in a second, however long other work makes a round."""
+"""How many continue in a second at least, even if other work makes rounds long."""
 
 
 class Rounds:
