@@ -10,8 +10,8 @@ its sort or its ranking's list of competitors, raises it by one. No event raises
 leaves all of that as it was does not raise it.
 
 REVISED. A competitor, competition or ranking records the sequence of the last event that changed its own fields,
-participants or unities. Points do not count, nor what is embedded in it when it is shown; a change to equal values
-does. So events alone, without comparing, tell a client whether a thing is still what it has seen.
+participants or unities. Points do not count, nor does whatever answers embed in it; a change to equal values does. So
+events alone tell a client whether it has seen the present state; no values need to be compared.
 
 NUMBER. The place of a competitor, competition, ranking or unity in the order of creation, from 1.
 """
@@ -33,8 +33,8 @@ from projections.board.packed import Packed
 from projections.board.publication import Publication
 
 FOLD_VERSION: Final = 4
-"""Grows whenever the same log would give another board, or other rows. Tables and snapshots of another version are not
-read but made anew."""
+"""Grows whenever the same log would give another board, or other rows. Tables and snapshots of another version are made
+again instead of read."""
 
 
 class Competitor(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
@@ -68,7 +68,7 @@ class Competition(Struct, frozen=True, kw_only=True, gc=False, array_like=True):
 
 
 class Unity(Struct, kw_only=True):
-    """`totals` holds the sums of all who were ever in the ranking's list.
+    """`totals` holds the sums of all competitors that were ever in the ranking's list.
 
     Points change these and `version` in place. Another name or sort replaces the unity, which keeps them, so a
     reference that is kept still shows the name and sort that it had.
@@ -83,8 +83,8 @@ class Unity(Struct, kw_only=True):
 
 class Ranking(Struct, frozen=True, kw_only=True):
     """`unities` has the main one first; `participants` are in their order. `criteria` is what was declared for its
-    classification; empty: nothing. `competition_sums` are kept current where somebody has asked for them; None: nobody
-    has, so they must be read from the log.
+    classification; empty: nothing. `competition_sums` are kept current after the first request for them; None: there
+    was none, so they must be read from the log.
 
     A change replaces the ranking, so a reference that is kept across a fold still shows the old fields. But both share
     `participants`, the dictionary `unities` and `competition_sums`, which are changed in place.
@@ -103,8 +103,8 @@ class Ranking(Struct, frozen=True, kw_only=True):
 
 
 class Revisions(Struct):
-    """How often the competitors, competitions and rankings changed since this board was made. It tells whether what was
-    rendered still holds.
+    """How often the competitors, competitions and rankings changed since this board was made. It shows whether a
+    rendered answer is still valid.
 
     Not part of the fold's result: it counts from the moment the board came into memory.
     """
@@ -113,9 +113,9 @@ class Revisions(Struct):
     competitions: int = 0
     rankings: int = 0
     competitors_changed: int = 0
-    """How often a competitor that was there was changed."""
+    """How often an existing competitor was changed."""
     parents: int = 0
-    """How often a competitor was given a parent, or lost one."""
+    """How often a competitor got or lost a parent."""
     ignored: set[Sequence] = field(default_factory=set)
     """Sequences of the events that were folded as set aside."""
     set_aside: set[Sequence] = field(default_factory=set)
@@ -123,19 +123,19 @@ class Revisions(Struct):
 
     @property
     def shown(self) -> tuple[int, int]:
-        """The stamp of what shows competitors that were there before. A new one with a parent moves the bounds of
+        """The stamp of answers that show existing competitors. A new competitor with a parent moves the bounds of
         others; a new root does not."""
         return self.competitors_changed, self.parents
 
     @property
     def participants(self) -> tuple[int, int, int]:
-        """The stamp of what shows the competitors of rankings."""
+        """The stamp of answers that show the competitors of rankings."""
         return self.competitors_changed, self.parents, self.rankings
 
 
 class Board(Struct, kw_only=True):
-    """`voided` has the competitions that do not count; the same as their `voided_at` tells, at once. `publication` says
-    what the public sees."""
+    """`voided` has the competitions that do not count, for fast look-up; their `voided_at` says the same. `publication`
+    says what the public sees."""
 
     competitors: Packed[CompetitorId, Competitor] = field(default_factory=lambda: Packed(Competitor))
     competitions: Packed[CompetitionId, Competition] = field(default_factory=lambda: Packed(Competition))
@@ -145,8 +145,7 @@ class Board(Struct, kw_only=True):
 
 
 def board_like(board: Board) -> Board:
-    """An empty board to read another one into that is nearly the same as `board`: what is the same in both takes hardly
-    more memory."""
+    """An empty board, to be filled with one that is nearly equal to `board`: equal items are shared."""
     return Board(
         competitors=Packed(Competitor, like=board.competitors),
         competitions=Packed(Competition, like=board.competitions),
@@ -241,7 +240,7 @@ def folding(
 ) -> Iterator[Recorded]:
     """Folds a run of events into `board`, in place, and yields each when the board shows it. Raises LogUnreadable.
 
-    `revisions`: what counts the changes; None: nobody does, because nothing rendered is kept.
+    `revisions` counts the changes; None: nothing rendered is kept, so nobody needs them.
     """
     revisions = Revisions() if revisions is None else revisions
     for recorded in run:
@@ -264,7 +263,7 @@ def add_points(board: Board, event: events.Points) -> None:
     """Does what `fold` does with points. Of the board, only the ranking of `event` need be there."""
     ranking = board.rankings[event.ranking_id]
     unities, deltas = ranking.unities, event.deltas
-    if len(deltas) == 1:  # as nearly always; what many need takes as long as all the rest
+    if len(deltas) == 1:  # nearly always; the code for several takes as long as all the rest
         unity = unities[deltas[0].unity_id]
         unity.totals.add(deltas[0].competitor_id, deltas[0].amount)
         unity.version += 1
@@ -278,7 +277,7 @@ def add_points(board: Board, event: events.Points) -> None:
 
 
 def give_sums(board: Board, ranking_id: RankingId, sums: CompetitionSums) -> None:
-    """Has the fold keep these sums of competitions current, which are those of the ranking as it is on `board`."""
+    """Makes the fold keep these sums of competitions current. They must match the ranking on `board`."""
     board.rankings[ranking_id] = msgspec.structs.replace(board.rankings[ranking_id], competition_sums=sums)
 
 

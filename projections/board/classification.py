@@ -4,17 +4,17 @@ THE RULE. Competitors are ordered by the first criterion; those who are equal in
 are equal in all share a position, which is 1 + the number of lines above them (1, 2, 2, 4), and stand in the order of
 enrolment. A criterion compares totals of a unity, by the unity's sort.
 
-BEST. Of a criterion with `best: N`, a competitor's value is what they got without a competition, and of their sums in
-competitions the N best ones; all, if they have fewer. A competition is one of theirs once a delta of theirs names it,
-even if it adds up to 0. One that is voided is none.
+BEST. With `best: N`, a competitor's value is their points without a competition plus their N best sums in competitions,
+or all of them if they have fewer. A competition is one of theirs once a delta of theirs names it, even if it adds up to
+0. A voided competition never is.
 
-AMONG THE TIED. Of a criterion with `among: tied`, a value is what the competitor got in the competitions that count:
-those with two or more of the tied group among their participants. Consecutive such criteria are a block. The group that
-is tied on reaching a block stays the group for every criterion in it. If it has parted then, each smaller group that is
-still tied begins the block anew, among itself. If it has not, it goes on behind the block.
+AMONG THE TIED. With `among: tied`, only those competitions count that have two or more members of the tied group among
+their participants. Consecutive such criteria are a block. The group that is tied on reaching a block stays the group
+for every criterion in it. If the block splits it, each smaller group that is still tied starts the block again, among
+its own members. If not, the group continues after the block.
 
-So each run over a block ends the group, makes it smaller, or goes on behind; there is an end to it. The values of a
-line are those of the last run over each criterion, None where the line stood alone before it.
+So each run over a block ends the group, makes it smaller, or moves past the block, and the procedure terminates. The
+values of a line are those of the last run over each criterion, None where the line stood alone before it.
 
 Pure.
 """
@@ -46,8 +46,8 @@ class Classified(Struct, frozen=True, gc=False):
 
 
 class Counted:
-    """What the values of a ranking's criteria are counted from: the ranking as it is on its board. `lacks_sums` tells
-    whether it must be given its sums of competitions first."""
+    """What the values of a ranking's criteria are counted from: the ranking as it is on its board. `lacks_sums`:
+    whether it needs its sums of competitions first."""
 
     def __init__(self, board: Board, ranking: Ranking) -> None:
         self._unities = ranking.unities
@@ -80,7 +80,7 @@ def in_force(ranking: Ranking) -> tuple[Criterion, ...]:
 
 
 def leading(criteria: Items[Criterion]) -> int:
-    """How many criteria at the beginning are totals alone."""
+    """How many leading criteria are plain totals."""
     return len(list(takewhile(lambda criterion: criterion.best is None and criterion.among is None, criteria)))
 
 
@@ -107,8 +107,8 @@ def classified(
     """The lines of a group, which stands in the order of enrolment, with pauses for the turns of others. Nobody may
     change the group meanwhile.
 
-    `after`: it is equal in so many criteria already, all of them without `best` and `among`. `above`: so many lines
-    stand above it. `decided_by`: of its first line. Raises TooMuchWork if it would look at more than `sums_max` sums.
+    `after`: in how many criteria the group is equal, all of them without `best` and `among`. `above`: the number of
+    lines above it. `decided_by`: of its first line. Raises TooMuchWork if it would look at more than `sums_max` sums.
     """
     members, rest = array("q"), iter(group)
     while run := list(islice(rest, _STEP_SORTED)):
@@ -118,8 +118,8 @@ def classified(
 
 
 class ClassifiedGroup:
-    """The lines of a group, in order. What is known of them stands in columns, and lines are made of it when they are
-    asked for: so a hundred thousand are no work for the garbage collector, and are forgotten in one go."""
+    """The lines of a group, in order. They are stored as columns, and lines are made on demand. So a hundred thousand
+    cost the garbage collector nothing, and are freed at once."""
 
     def __init__(self, competitor_ids: "array[int]", criteria_count: int) -> None:
         # Members have numbers, from 0, in the order of enrolment.
@@ -179,7 +179,8 @@ def _index(numbers: "array[int]", number: int) -> Generator[None, None, int]:
 
 
 class _Tied(Struct, gc=False):
-    """Those who are still tied before the criterion `reached`: in the order so far, from `start` to before `end`."""
+    """A group that is still tied before the criterion `reached`: the places `start` to before `end` of the order so
+    far."""
 
     start: int
     end: int
@@ -191,7 +192,7 @@ _Column: TypeAlias = "array[int] | list[int]"
 """A list where a value is beyond 64 bits."""
 _Value = Callable[[CompetitorId], Generator[None, None, int]]
 _Counting = Callable[[SumsByCompetition], Generator[None, None, list[int]]]
-"""Of some sums, those that count."""
+"""Selects the sums that count."""
 _STEP_COMPETITORS: Final = 200
 _STEP_SORTED: Final = 1_000
 """Competitors who are sorted in one step. The runs are merged then, so there must not be too many of them."""
@@ -251,7 +252,7 @@ class _Classifying:
             column[member] = value
 
     def _parted(self, tied: _Tied) -> Generator[None, None, list[_Tied]]:
-        """What becomes of a group at a criterion, or at the block that begins there, in order."""
+        """The groups that a group splits into at a criterion, or at the block that starts there, in order."""
         begin = tied.reached
         if self._criteria[begin].among is None:
             parts = yield from self._parts(tied, begin, self._value_of(self._criteria[begin]))
@@ -337,7 +338,7 @@ class _Classifying:
     def _added_up(
         self, criterion: Criterion, competitor_id: CompetitorId, counting: _Counting
     ) -> Generator[None, None, tuple[int, int]]:
-        """What a competitor got in all competitions; and in those that count, with `best` in the best of them. Raises
+        """A competitor's points in all competitions, and in those that count (the best ones, if `best` is set). Raises
         TooMuchWork."""
         yield
         competition_ids, given = self._looked_at(criterion.unity_id, competitor_id)
@@ -366,7 +367,7 @@ class _Classifying:
         ]
 
     def _counting_among(self, tied: Collection[CompetitorId]) -> _Counting:
-        """Counts competitions with two or more of these competitors among their participants."""
+        """Counts the competitions in which at least two of the competitors took part."""
         known: dict[CompetitionId, bool] = {}
 
         def counting(sums: SumsByCompetition) -> Generator[None, None, list[int]]:

@@ -1,12 +1,12 @@
 """The lines of a classification, computed as far as they are asked for.
 
 Totals alone put most competitors in their order: an order by the leading criteria, those without `best` and `among`, is
-kept current (`order.py`). If all criteria are such, lines are read off it. Else what the other criteria decide is
-computed for the groups that are level in it, where a question touches them. So a few lines cost about the same in a
-ranking of any size, unless other criteria have to part a large group, or the first one has `best`.
+kept current (`order.py`). If all criteria are leading, lines are read from it. Otherwise the other criteria are
+computed only for tied groups that a request touches. So a few lines cost about the same in a ranking of any size,
+unless other criteria have to split a large group, or the first one has `best`.
 
-Pure. What is asked for is taken from the order in the first step. What is computed after that is `counted`, which must
-stay as it is until the end.
+Pure. The first step takes everything it needs from the order. Later steps only read `counted`, which must not change
+until the end.
 """
 
 from collections.abc import Collection, Generator, Iterable, Iterator
@@ -39,8 +39,8 @@ _STEP_LINES: Final = 100
 
 
 class _Level(Struct, frozen=True):
-    """Those who are level in the leading criteria: who they are, in the order of enrolment; how many lines are above;
-    and what parts the first of them from the line above and below."""
+    """A group that is tied in the leading criteria: its members in the order of enrolment; the number of lines above
+    it; and the criteria that separate it from the lines above and below."""
 
     competitor_ids: Items[CompetitorId] | HeldList | HeldLines
     above: int
@@ -87,7 +87,7 @@ class ClassifiedLines:
 
     @classmethod
     def in_steps(cls, board: Board, ranking: Ranking) -> Generator[None, None, "ClassifiedLines"]:
-        """The lines of a ranking that nobody changes as long as they are used, with pauses for the turns of others."""
+        """The lines of a ranking that does not change while they are used, with pauses for other work."""
         criteria = in_force(ranking)
         order = None
         if unities := [ranking.unities[criterion.unity_id] for criterion in criteria[: leading(criteria)]]:
@@ -99,7 +99,7 @@ class ClassifiedLines:
         return self._length
 
     def completed(self, lines: Iterable[Classified]) -> Generator[None, None, list[Classified]]:
-        """The lines with those values that are totals, needed or not: for tables in which people compare them."""
+        """The lines with all values that are totals, needed or not, for tables in which people compare them."""
         totals = [(n, one.unity_id) for n, one in enumerate(self._criteria) if one.best is None and one.among is None]
         found = []
         for line in lines:
@@ -118,7 +118,7 @@ class ClassifiedLines:
         return (yield from self._run(levels, start, stop))
 
     def around(self, competitor_id: CompetitorId, span: int) -> Generator[None, None, list[Classified] | None]:
-        """The line of a competitor with so many above and below it; None: they are not enrolled."""
+        """The line of a competitor, with the given numbers of lines above and below it; None: they are not enrolled."""
         if self._order is not None and self._totals_alone:
             offset = self._order.offset(competitor_id)
             return None if offset is None else (yield from self.run(max(offset - span, 0), offset + span + 1))
@@ -136,15 +136,15 @@ class ClassifiedLines:
     def of(
         self, competitor_ids: Iterable[CompetitorId]
     ) -> Generator[None, None, dict[CompetitorId, Classified | None]]:
-        """The lines of these competitors; None: not enrolled."""
+        """A line for each competitor, in the given order; None: not enrolled."""
         found: dict[CompetitorId, Classified | None] = dict.fromkeys(competitor_ids)
         for line in (yield from self._few(found)):
             found[line.competitor_id] = line
         return found
 
     def among(self, competitor_ids: Items[CompetitorId]) -> Generator[None, None, list[Classified]]:
-        """The lines of those of these competitors who are enrolled, in order. At most SOUGHT_AT_ONCE_MAX are looked up
-        one by one, in one go; for more, all lines are gone through."""
+        """The lines of the competitors that are enrolled, in the order of the table. Up to SOUGHT_AT_ONCE_MAX are
+        looked up individually, without a pause; for more, all lines are scanned."""
         if self._order is None or len(competitor_ids) <= SOUGHT_AT_ONCE_MAX:
             return (yield from self._few(frozenset(competitor_ids)))
         sought = set[CompetitorId]()
@@ -156,7 +156,7 @@ class ClassifiedLines:
         return (yield from self._sought(levels, sought))
 
     def _few(self, competitor_ids: Collection[CompetitorId]) -> Generator[None, None, list[Classified]]:
-        """The lines of those of these competitors who are enrolled, in order, each looked up by itself."""
+        """The lines of the competitors that are enrolled, in the order of the table, each looked up individually."""
         if self._order is None or not self._totals_alone:
             return (yield from self._sought(self._levels_of(competitor_ids), competitor_ids))
         offsets = sorted([offset for c in competitor_ids if (offset := self._order.offset(c)) is not None])
@@ -270,7 +270,7 @@ class ClassifiedLines:
         )
 
     def _levels(self, start: int, stop: int) -> Generator[_Level, None, None]:
-        """The groups that lines between these offsets belong to. Not step by step: others would change the order."""
+        """The groups of the lines between two offsets. Without pauses, because others would change the order."""
         if self._order is None:
             yield _Level(self._enrolment.held(), 0, None, None)
             return
@@ -334,7 +334,7 @@ class ClassifiedLines:
         return Classified(line.competitor_id, line.position, tuple(values), line.decided_by)
 
     def _single(self, level: _Level) -> Classified:
-        """The line of one who is level with nobody: the values that part it from its neighbours were needed."""
+        """The line of a competitor tied with nobody, with the values that separate it from its neighbours."""
         (competitor_id,) = level.competitor_ids
         needed = 1 + max(-1 if by is None else by for by in (level.decided_by, level.parted_below_by))
         values = [self._counted.total(criterion.unity_id, competitor_id) for criterion in self._criteria[:needed]]

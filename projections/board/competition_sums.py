@@ -1,19 +1,18 @@
 """What the competitors of a ranking got in each competition: the sums of the deltas that name a competition.
 
-Pure. Deltas without a competition are free, and not among these. A competition that is voided keeps its sum here, which
-its reversals have brought to 0; `Board.voided` tells which do not count.
+Pure. Deltas without a competition are not included. A competition that is voided keeps its sum here, which its
+reversals have brought to 0; `Board.voided` tells which do not count.
 
-Only some classifications and forms are made from them, and to keep them takes as long as the rest of the fold. So no
-table and no snapshot has them. They are counted from the log when somebody asks for them, and kept current from then
-on.
+Only some classifications and recent results need these sums, and keeping them takes as long as the rest of the fold. So
+no table and no snapshot has them. They are counted from the log at the first request, and kept current from then on.
 
 For each unity and competitor there is one run of pairs: competition, sum, competition, sum …, ascending by
 competition. Ids ascend over time, so the pair that changes is nearly always the last one or a new one at the end; any
 other is found by bisection. Measured, a pair takes 20 bytes where a competitor has 40 of them, and 160 where each has
 only one.
 
-There may be hundreds of thousands of runs. They are bytes, because the garbage collector looks through every array
-that there is, even if it holds nothing but numbers, and others would wait for that.
+There may be hundreds of thousands of runs. They are bytes, because the garbage collector visits every array, even one
+of numbers, and a collection holds up all requests.
 """
 
 import struct
@@ -27,7 +26,7 @@ from engine.domain.events import Points, Recorded
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 
 SumsByCompetition = tuple[Items[CompetitionId], Items[int]]
-"""Competitions, ascending by id, and what somebody got in each."""
+"""Competitions, ascending by id, and a competitor's points in each."""
 
 _Pairs: TypeAlias = bytearray | list[int]
 """As bytes, or as a list of numbers where a sum is beyond 64 bits."""

@@ -35,8 +35,8 @@ NOTHING: Final = "nothing"
 
 
 class Unmatched(Generic[_Key, _Value]):
-    """What differs between two runs of values, which are given a portion of each at a time. It keeps only the values
-    that have not met their equal yet: few, if both runs are in much the same order.
+    """Compares two runs of values chunk by chunk. It keeps only the values that have not met their equal yet: few, if
+    both runs are in much the same order.
 
     `key` tells of which thing a value is.
     """
@@ -124,8 +124,8 @@ def _of_enrolments(expected: Enrolment, found: Enrolment, path: str) -> Iterator
 
 
 def _simply_same(ours: object, theirs: object) -> bool:
-    """Whether they are equal and hold no mapping, whose order would need a look: so with nearly all of a board's many
-    values."""
+    """Whether they are equal and contain no mapping, whose order would have to be compared. True for nearly all values
+    of a board."""
     if ours != theirs or type(ours) is not type(theirs):
         return False
     return not isinstance(ours, Mapping) and not (isinstance(ours, Struct) and any(map(_has_order, astuple(ours))))

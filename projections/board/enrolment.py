@@ -2,10 +2,10 @@
 
 Pure. A row's number is its place, from 0. Places grow in the order of enrolment, so the order of places is that of the
 list. A competitor has one place at a time. One who leaves keeps it, with the totals there, and a returner moves to a
-new place at the end. The place left behind stays vacant until the places are given anew.
+new place at the end. The old place stays vacant until all places are assigned again.
 
-All of this follows from the events alone, the numbers of places too: so a row in the database can be addressed by what
-changed, and a board that was loaded goes on as one that was folded.
+All of this, including the numbers of places, follows from the events alone. So a change can address its row in the
+database, and a loaded board continues like a folded one.
 
 Adding, removing and looking up cost the same in a list of a million as in a short one. A competitor takes some 30 bytes
 here in a long list, 110 in a short one, and 8 more in each unity.
@@ -24,8 +24,8 @@ from engine.domain.terms import CompetitorId
 from projections.board.shards import Shards
 
 VACANT_SPARE: Final = 1_024
-"""Places are given anew when this many more are vacant than are not: so after as many returns as there are competitors,
-and these in addition."""
+"""Places are assigned again when vacant ones outnumber the others by this many: after as many returns as there are
+competitors, plus this number."""
 
 _Column: TypeAlias = "array[int] | list[int]"
 _INTEGERS: Final = partial(array, "q")
@@ -34,7 +34,7 @@ _INTEGERS: Final = partial(array, "q")
 class Enrolment(Collection[CompetitorId]):
     """The competitors of a ranking in their order. Changed in place, together with the `Totals` made for it.
 
-    `generation` grows when places are given anew.
+    `generation` grows when places are assigned again.
     """
 
     def __init__(self, competitors: Iterable[CompetitorId] = ()) -> None:
@@ -84,8 +84,8 @@ class Enrolment(Collection[CompetitorId]):
         return cast("Items[CompetitorId]", array("q", [c for c in self._places if c > 0]))
 
     def held(self) -> "HeldList":
-        """The same for those who go through them one by one, with pauses: among a million where somebody has left, to
-        make the list takes 60 ms."""
+        """The same as an iterator, for callers that pause: building the list of a million where somebody has left takes
+        60 ms."""
         return HeldList(self._places[:], self._enrolled)
 
     @property
@@ -142,7 +142,7 @@ class Enrolment(Collection[CompetitorId]):
         return listed != wanted
 
     def append_places(self, places: Items[int]) -> None:
-        """Goes on with these places, as `places` gives them."""
+        """Continues with places that another enrolment's `places` gave."""
         start = len(self._places)
         self._place_of.update((CompetitorId(abs(c)), place) for place, c in enumerate(places, start) if c)
         self._places.extend(places)
@@ -150,7 +150,7 @@ class Enrolment(Collection[CompetitorId]):
         self._vacant += places.count(0)
 
     def keep_totals_of(self, competitor_id: CompetitorId) -> int:
-        """The place for the totals of a competitor, who gets one as if they had left if they were never in the list."""
+        """The place for the totals of a competitor. One that was never in the list gets a place as if it had left."""
         place = self._place_of.get(competitor_id)
         if place is None:
             place = self._place_of[competitor_id] = len(self._places)
@@ -165,7 +165,7 @@ class Enrolment(Collection[CompetitorId]):
         return copy
 
     def _give_anew_if_worth_it(self) -> None:
-        """Gives the places anew, in the same order, if most are vacant.
+        """Assigns all places again, in the same order, if most are vacant.
 
         This is one step: the places follow from the events alone, so all is done when the next event comes. With a
         million competitors it takes half a second of the processor, but only after a million returns. These come in a
@@ -207,7 +207,7 @@ class HeldList(Iterable[CompetitorId]):
 class Totals(Mapping[CompetitorId, int]):
     """The sums of one unity: that of each competitor who was ever in the list. It has the entries that are not 0.
 
-    A column beside the places of `enrolment`, as 64-bit numbers while all of them fit.
+    A column parallel to the places of `enrolment`, of 64-bit numbers as long as all sums fit.
     """
 
     def __init__(self, enrolment: Enrolment, totals: Mapping[CompetitorId, int] | None = None) -> None:
@@ -282,7 +282,7 @@ class Totals(Mapping[CompetitorId, int]):
         self._column.extend(array("q", [0]) * (len(self._enrolment.places) - len(self._column)))
 
     def append_column(self, column: _Column) -> None:
-        """Goes on with these sums, as `column` gives them."""
+        """Continues with sums that another's `column` gave."""
         if isinstance(column, list):
             self._column = list(self._column)
         self._column.extend(column)
@@ -299,7 +299,7 @@ class Totals(Mapping[CompetitorId, int]):
         self._column = array("q", kept) if isinstance(self._column, array) else list(kept)
 
     def copied_for(self, enrolment: Enrolment) -> "Totals":
-        """A copy of these sums beside a copy of their enrolment."""
+        """A copy of these sums for a copy of their enrolment."""
         copy = Totals(enrolment)
         copy._column = self._column[:]
         return copy

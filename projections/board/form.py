@@ -3,8 +3,8 @@
 THE ORDER. Competitions stand in the order of the times at which they started, `started_at`. Where no time was given,
 that is when the competition was added. Those of one time stand in the order of their creation.
 
-A competition is one of a competitor's once a delta of theirs names it, even if it adds up to 0. One that is voided is
-none, nor is one whose own event was set aside: nothing tells its time.
+A competition is one of a competitor's once a delta of theirs names it, even if it adds up to 0. A voided one never is,
+nor is one whose own event was set aside, because its time is unknown.
 
 Pure.
 """
@@ -31,15 +31,15 @@ class CompetitionSum(Struct, frozen=True, gc=False):
 
 
 def looked_at(sums: CompetitionSums, unity_id: UnityId, competitor_ids: Iterable[CompetitorId]) -> int:
-    """How many sums the forms of these competitors are made from, those of voided competitions included."""
+    """How many sums the recent results of the competitors are made from, including those of voided competitions."""
     return sum([sums.number(unity_id, competitor_id) for competitor_id in competitor_ids])
 
 
 def forms(
     board: Board, sums: CompetitionSums, unity_id: UnityId, competitor_ids: Iterable[CompetitorId], last: int
 ) -> Generator[None, None, dict[CompetitorId, list[CompetitionSum]]]:
-    """The last so many sums of each of these competitors, the newest last; fewer of one who has fewer. As everything is
-    in the first step, with pauses for the turns of others."""
+    """The last `count` sums of each competitor, or fewer if there are fewer, the newest last. Shows the state of the
+    first step, with pauses for other work."""
     taken = {competitor_id: sums.of(unity_id, competitor_id) for competitor_id in competitor_ids}
     named: set[CompetitionId] = set()
     for competition_ids, _ in taken.values():

@@ -3,9 +3,9 @@
 Pure. A competitor is known by its number, which counts from 1; siblings, and roots, stand in the order of numbers.
 
 The forest is kept as a tour: each competitor, all that are below it, and the competitor again, negative. So `lft` and
-`rgt` are the two places where it stands. The tour stands in leaves, and it is known in which leaf each competitor
-begins and ends; `Counts` tell how much stands in the leaves before. So a question, a new competitor and a move cost a
-search in a leaf and log₂ of the number of leaves, however many competitors there are. A move also costs what it moves.
+`rgt` are the two places where it stands. The tour is stored in leaves; for each competitor, the leaves of its two
+places are known, and `Counts` tell how much is in the leaves before. So a query, a new competitor and a move each cost
+a search in a leaf and log₂ of the number of leaves. A move also costs what it moves.
 """
 
 from array import array
@@ -19,7 +19,7 @@ from engine.domain.errors import Impossible
 from projections.board.sorted_integers import Counts, SortedIntegers
 
 LEAF_STOPS_MAX: Final = 512
-"""Places of the tour in a leaf. To find one takes as long as to find the leaf."""
+"""Places of the tour in a leaf. Searching a leaf of this size takes as long as finding the leaf."""
 _LEAF_FILLED: Final = LEAF_STOPS_MAX * 7 // 8
 _LEAF_MIN: Final = LEAF_STOPS_MAX // 8
 _STEP: Final = 2_000
@@ -81,8 +81,8 @@ class Forest:
         return forest
 
     def _tour(self, first: "array[int]", following: "array[int]") -> Generator[None, None, None]:
-        """Goes on the tour, without recursion: a hierarchy may be as deep as it is long. A competitor is followed by
-        its `first` child, or else by its `following` sibling, or that of the next above it that has one."""
+        """Walks the tour without recursion: a hierarchy may be as deep as it is long. A competitor is followed by its
+        `first` child, or else by its `following` sibling, or that of the next above it that has one."""
         levels, begins, ends, leaves, parents = self._levels, self._begins, self._ends, self._leaves, self._parents
         number, leaf, node, level = 0, leaves[0], first[0], 0
         while node:
@@ -105,7 +105,7 @@ class Forest:
             raise Impossible("a circle of parents")
 
     def frozen(self) -> "Forest":
-        """A forest that keeps the bounds of now. It is for questions only."""
+        """A read-only copy with the present bounds."""
         frozen = Forest()
         frozen._parents = self._parents
         frozen._levels, frozen._begins, frozen._ends = self._levels[:], self._begins[:], self._ends[:]
@@ -119,7 +119,7 @@ class Forest:
         return len(self._levels) - 1
 
     def bounds(self, node: int) -> NestedSetBounds:
-        """The bounds of this competitor, which must be there."""
+        """The bounds of an existing competitor."""
         leaf = self._begins[node]
         stops = self._leaves[leaf]
         at, before = stops.index(node), self._counts.before(self._places[leaf])
@@ -131,7 +131,7 @@ class Forest:
         return NestedSetBounds(self._levels[node], before + at + 1, end + 1)
 
     def family(self, node: int) -> int:
-        """How many this competitor and all below it are."""
+        """The size of a competitor's subtree, including the competitor."""
         found = self.bounds(node)
         return (found.rgt - found.lft + 1) // 2
 
@@ -232,7 +232,7 @@ class Forest:
         self._counts = Counts(len(self._leaves[leaf]) for leaf in self._order)
 
     def _drop(self, leaf: int) -> None:
-        """Gives the last leaf the number of this one, which is in use no more."""
+        """Gives the last leaf the number of this one, which is no longer used."""
         last = self._leaves.pop()
         if leaf < len(self._leaves):
             self._leaves[leaf] = last

@@ -2,9 +2,10 @@
 
 This is one of the forms of the position rule, whose sentence stands in `standing.py`. Each operation costs about log n.
 
-A line is one whole number: its total, turned so that the better is smaller, and below it, in PLACE_BITS, the place of
-its competitor in the enrolment. So ascending numbers are the order of standings, equal totals included. With
-totals within ±2³⁹ such a number fits 64 bits; larger ones are kept too, in more memory (`sorted_integers.py`).
+A line is one whole number: its total, negated where needed so that better ones are smaller, and in the lowest
+PLACE_BITS the competitor's place in the enrolment. So ascending numbers are the order of standings, equal totals
+included. With totals within ±2³⁹ such a number fits 64 bits; larger ones are kept too, in more memory
+(`sorted_integers.py`).
 
 Pure. Totals and places are those of `enrolment.py`.
 """
@@ -22,10 +23,10 @@ from projections.board.sorted_integers import SortedIntegers
 from projections.board.standing import Standing, placed
 
 PLACE_BITS: Final = 24
-"""Of a million competitors who all come back, the places are given anew long before these are used up."""
+"""Places are assigned again long before these run out, even if a million competitors all return."""
 _PLACE: Final = (1 << PLACE_BITS) - 1
 _TOTAL_BITS: Final = 72
-"""Of a total that stands below others in one line. None is larger, whatever was added."""
+"""Bits of a total that is not the first of its line. No sum needs more."""
 _STEP_CHANGES: Final = 200
 _RUN_LINES: Final = 1_000
 _STEP_COMPETITORS: Final = 512
@@ -45,8 +46,8 @@ class OrderedLines:
     """The lines of the competitors of `enrolment`, by their `totals`; equal ones by the `finer` columns, so that only
     those share a position who are equal in all. Takes some 9 bytes for each of many, and 90 where there are finer ones.
 
-    When somebody's total or place has changed, `replace` their line before the next question. When all places have
-    been given anew, make another of these.
+    When a competitor's total or place has changed, `replace` the line before the next query. When all places have been
+    assigned again, make a new order.
     """
 
     def __init__(self, enrolment: Enrolment, totals: Totals, sort: Sort, finer: Items[Finer] = ()) -> None:
@@ -58,7 +59,7 @@ class OrderedLines:
     def in_steps(
         cls, enrolment: Enrolment, totals: Totals, sort: Sort, finer: Items[Finer] = ()
     ) -> Generator[None, None, "OrderedLines"]:
-        """Makes it as everything is in the first step, with pauses for the turns of others."""
+        """Builds it from the state of the first step, with pauses for other work."""
         order = cls.__new__(cls)
         order._begin(enrolment, totals, sort, finer)
         columns = [(unity.totals.column[:], unity.sort) for unity in finer]
@@ -77,7 +78,7 @@ class OrderedLines:
 
     @property
     def outdated(self) -> bool:
-        """Whether places have been given anew since it was made. Then make another one."""
+        """Whether places have been assigned again since it was made. Then make a new one."""
         return self._generation != self._enrolment.generation
 
     def line(self, competitor_id: CompetitorId) -> int | None:
@@ -105,7 +106,7 @@ class OrderedLines:
         return stop - start
 
     def _between(self, one: int, other: int) -> tuple[int, int]:
-        """Before which line theirs begin, and before which they end."""
+        """The offsets at which their lines begin and end."""
         first, last = sorted((one * _sign(self._sort), other * _sign(self._sort)))
         return self._lines.smaller(first << PLACE_BITS), self._lines.smaller(last + 1 << PLACE_BITS)
 
@@ -150,7 +151,7 @@ class OrderedLines:
         return cast(Items[CompetitorId], run)
 
     def held(self, start: int, stop: int) -> "HeldLines":
-        """The same for those who go through them one by one, with pauses: there may be a million."""
+        """The same as an iterator, for callers that pause: there may be a million."""
         return HeldLines(self._lines.parts(start, stop), self._enrolment.places[:], stop - start)
 
     def in_runs(self) -> Iterator[list[Standing]]:
@@ -182,8 +183,7 @@ class OrderedLines:
     def replace_all(
         self, competitor_ids: Iterable[CompetitorId], before: Iterable[int | None]
     ) -> Generator[None, None, None]:
-        """Puts the lines of these competitors, as they are now, in place of their lines before, with pauses for the
-        turns of others."""
+        """Replaces the lines of the competitors by their present ones, with pauses for other work."""
         for number, (competitor_id, line) in enumerate(zip(competitor_ids, before, strict=True), start=1):
             self.replace(line, self.line(competitor_id))
             if number % _STEP_CHANGES == 0:
@@ -191,7 +191,7 @@ class OrderedLines:
 
 
 class HeldLines(Iterable[CompetitorId]):
-    """The competitors of so many lines in their order, as they were."""
+    """The competitors of some lines, in their order, at the time of the call."""
 
     def __init__(self, lines: Items[Iterable[int]], places: Items[int], count: int) -> None:
         self._lines = lines
@@ -221,7 +221,7 @@ def line_of(
 def sorted_in_steps(
     places: Items[int], column: Items[int], sort: Sort, finer: Items[tuple[Items[int], Sort]] = ()
 ) -> Generator[None, None, SortedIntegers]:
-    """The lines of the competitors at these places, by the sums beside them, with pauses for the turns of others."""
+    """The lines of the competitors at the given places, by their sums, with pauses for other work."""
     lines, runs = _lines(places, column, sort, finer), []
     yield
     while run := sorted(islice(lines, _STEP_COMPETITORS)):
@@ -233,7 +233,7 @@ def sorted_in_steps(
 
 
 def unpacked(lines: Iterable[int], places: Items[int], sort: Sort) -> list[tuple[int, CompetitorId]]:
-    """Total and competitor of each of these lines."""
+    """Total and competitor of each line."""
     sign = _sign(sort)
     return [((line >> PLACE_BITS) * sign, CompetitorId(places[line & _PLACE])) for line in lines]
 

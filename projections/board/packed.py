@@ -14,15 +14,15 @@ from msgspec import Struct
 from projections.board.shards import Shards
 
 RECENT_MAX: Final = 16
-"""Items that are kept unpacked, because they are often asked for again. Few, because one may be large."""
+"""Items that stay unpacked, because the same ones are often needed again. Few, because one may be large."""
 
 _COPIED_IN_A_LOOK_UP: Final = 150
-"""So many are copied in the time that it takes to look one up."""
+"""How many items are copied in the time of one look-up."""
 
 packed: Final = msgspec.msgpack.Encoder().encode
 """An item as `Packed` keeps it."""
 _ITEM_BYTES: Final = 70
-"""What an item takes beside the bytes it is packed in and its entry by id: the object, and its place in the order."""
+"""The overhead of an item besides its packed bytes and its entry by id: the object, and its place in the order."""
 
 _Id = TypeVar("_Id", bound=int)
 _T = TypeVar("_T", bound=Struct)
@@ -31,7 +31,7 @@ _T = TypeVar("_T", bound=Struct)
 class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
     """Items of `kind`. Add one, or replace one, by setting it.
 
-    What is the same as in `like` takes no memory a second time.
+    Items equal to those of `like` share their memory.
     """
 
     def __init__(self, kind: type[_T], like: "Packed[_Id, _T] | None" = None) -> None:
@@ -85,14 +85,14 @@ class Packed(Mapping[_Id, _T], Generic[_Id, _T]):
         return self._ids[max(first, 1) - 1 : max(last, 0)].tolist()  # type: ignore[return-value]
 
     def run(self, first: int, last: int) -> Iterator[tuple[_Id, _T]]:
-        """The items numbered `first` to `last` with their ids, as `ids` has them. They are not kept unpacked, so that a
-        walk through all does not drive out what is asked for often."""
+        """The items numbered `first` to `last` with their ids, as `ids` has them. They do not stay unpacked, so a walk
+        through all does not evict items that are needed often."""
         for item_id in self.ids(first, last):
             yield item_id, self._unpack(self.packed(item_id))
 
     def held(self, item_ids: Collection[_Id]) -> Iterator[tuple[_Id, _T]]:
-        """Those of these items that are there, with their ids, as they are when this is called. Each is unpacked when
-        it is its turn, and not kept so."""
+        """The existing ones of the items with their ids, in the state at the call. Each is unpacked when it is yielded,
+        and does not stay unpacked."""
         found: Iterable[tuple[_Id, bytes | None]]
         if len(item_ids) * _COPIED_IN_A_LOOK_UP < len(self):
             found = [(item_id, self._packed.get(item_id)) for item_id in item_ids]

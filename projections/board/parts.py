@@ -26,7 +26,7 @@ PART_BYTES: Final = 1024 * 1024
 
 
 class _Publication(Struct, tag="publication", array_like=True):
-    """It is there if it is not that of the beginning."""
+    """Left out if it is that of an empty log."""
 
     published: bool
     frozen_at: Sequence | None

@@ -1,9 +1,9 @@
 """What the public sees of a tournament: a log that ends at one of its events.
 
 Pure. THE PUBLIC END. While a tournament is published, the public sees what its events up to the *public end* make, and
-nothing else: every public page, stream, picture and ETag is computed as if the log ended there. The public end is the
-head. A freeze holds it; a reveal moves it on, or ends the freeze. What was seen stays seen: while a tournament is
-published, its public end never falls.
+nothing else: every public page, stream, picture and ETag is computed as if the log ended there. Normally the public end
+is the head. A freeze holds it; a reveal moves it forward, or ends the freeze. Nothing that was shown is hidden again:
+while a tournament is published, its public end never falls.
 """
 
 from collections.abc import Iterable
@@ -37,8 +37,8 @@ class Publication(Struct, frozen=True, kw_only=True, gc=False):
         """The last event that the public sees of a log that ends at `head`. None: it sees nothing, as the tournament is
         not published.
 
-        For a live: `live.board.publication.public_end(live.head.sequence)`. Always ask the board at the head: that of
-        an earlier moment does not know of a later freeze.
+        For a live: `live.board.publication.public_end(live.head.sequence)`. Always use the board at the head: an
+        earlier one does not contain a later freeze.
         """
         if not self.published:
             return None

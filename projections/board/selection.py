@@ -1,7 +1,7 @@
 """The competitors or competitions that a filter lets through, in the order of creation. They are found a few at a time,
 then kept current.
 
-Pure. Nothing ever leaves the two lists, so a selection only looks further, and looks again at what has changed.
+Pure. Nothing ever leaves the two lists, so a selection only continues its search and checks changed items again.
 """
 
 from array import array
@@ -27,8 +27,8 @@ _CHANGED_BYTES: Final = 100
 
 
 class CompetitorFilter(Struct, frozen=True, kw_only=True):
-    """Lets through who meets all that is not None. `name` is how the name begins, case-folded; `parent_id` is the
-    competitor directly above."""
+    """Accepts competitors that meet every condition that is not None. `name` is how the name begins, case-folded;
+    `parent_id` is the competitor directly above."""
 
     name: str | None = None
     tag: str | None = None
@@ -52,7 +52,8 @@ class CompetitorFilter(Struct, frozen=True, kw_only=True):
 
 
 class CompetitionFilter(Struct, frozen=True, kw_only=True):
-    """Lets through what meets all that is not None. `competitor_id` takes part; it starts from `since` to `until`."""
+    """Accepts competitions that meet every condition that is not None. `competitor_id` takes part; it starts from
+    `since` to `until`."""
 
     group_id: int | None = None
     competitor_id: CompetitorId | None = None
@@ -91,7 +92,7 @@ class Selection:
         self.begin_anew(board)
 
     def begin_anew(self, board: Board) -> None:
-        """Forgets all it has found, and goes on with `board`."""
+        """Forgets everything found, and continues with `board`."""
         self._items: Packed[Any, Any] = self._chosen.items(board)
         self._numbers = array("q")
         self._ids = array("q")
@@ -106,7 +107,7 @@ class Selection:
     # ── Finding ─────────────────────────────────────────────────────────────────────────────────────────
 
     def steps(self, number: int, count: int | None) -> Iterator[None]:
-        """Small steps, after which `has` is true unless something is folded meanwhile."""
+        """Takes small steps, after which `has` is true unless an event was folded meanwhile."""
         while not self.has(number, count):
             self._look()
             yield
@@ -120,7 +121,7 @@ class Selection:
         return count is not None and len(self) - self.index_after(number) >= count
 
     def _look(self) -> None:
-        """Looks again at one item that has changed, or else at some more."""
+        """Checks one changed item again, or if there is none, some further items."""
         if self._changed:
             self._look_again(self._changed.pop())
             return
@@ -150,7 +151,7 @@ class Selection:
         return len(self._numbers)
 
     def index_after(self, number: int) -> int:
-        """How many of those it has come before what follows the item of this number."""
+        """How many of its ids belong to items up to this number."""
         return bisect_right(self._numbers, number)
 
     def run(self, start: int, stop: int) -> Items[int]:
@@ -159,7 +160,7 @@ class Selection:
 
     @property
     def changed(self) -> int:
-        """How many it must look at again."""
+        """How many items it must check again."""
         return len(self._changed)
 
     @property

@@ -35,7 +35,7 @@ _V = TypeVar("_V")
 
 
 class ShardColumn(Protocol[_V]):
-    """What a shard keeps values in: an array for numbers, `Values` for what else."""
+    """The container of a shard's values: an array for numbers, `Values` for anything else."""
 
     def __getitem__(self, at: int, /) -> _V: ...
     def __setitem__(self, at: int, value: _V, /) -> None: ...
@@ -45,8 +45,8 @@ class ShardColumn(Protocol[_V]):
 
 
 class Values(Generic[_V]):
-    """A list of values that refer to nothing, such as bytes, which the garbage collector need not look at. It looks at
-    each item of a list, which takes it 30 ms for a million; of a tuple of such values it finds once that it need not.
+    """A list of values without references, such as bytes. The garbage collector visits every item of a list, which
+    takes 30 ms for a million; a tuple of such values it visits once and then skips.
     """
 
     __slots__ = ("_full", "_last")
@@ -129,8 +129,8 @@ class Shard(Generic[_Id, _V]):
         return None if at is None else self._values[at]
 
     def _find(self, key: int) -> int | None:
-        """Where the entry of an id is; None: there is none. Ids are mostly given one after the other. Then as many are
-        missing before this one as before the one that was found last, and it is found at once."""
+        """The index of an id's entry; None: there is none. Ids are mostly consecutive. Then as many are missing before
+        this id as before the last one found, and it is found at once."""
         ids = self._ids
         number = key >> RUN_BITS + _SHARD_BITS << RUN_BITS | key & _IN_RUN
         at = number - self._gaps
@@ -186,11 +186,11 @@ class Shards(Generic[_Id, _V]):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes in memory, estimated. Of a value, what a number or a reference takes."""
+        """Bytes in memory, estimated. A value counts as a number or a reference."""
         return len(self.whole) * _WHOLE_ENTRY_BYTES + sum(map(len, self._shards)) * _SHARD_ENTRY_BYTES
 
     def shard(self, key: _Id) -> dict[_Id, _V] | Shard[_Id, _V]:
-        """What has the entry of an id, if there is one."""
+        """The shard or dictionary that has the entry of an id, if there is one."""
         return self._shards[key >> RUN_BITS & _LAST] if self._shards else self.whole
 
     def __getitem__(self, key: _Id) -> _V:
@@ -205,7 +205,7 @@ class Shards(Generic[_Id, _V]):
         return (self.whole or self.shard(key)).get(key)
 
     def update(self, entries: Iterable[tuple[_Id, _V]]) -> None:
-        """Sets these, of which there should be few thousand."""
+        """Sets entries: at most a few thousand, because it does not pause."""
         shards = self._shards
         if shards:
             for key, value in entries:

@@ -20,7 +20,7 @@ _INTEGER_BYTES: Final = 9
 """A number in an array, with the room that arrays keep for more."""
 _WIDE_LEAF_BYTES: Final = LEAF_MAX * 40
 _LEAF_BYTES: Final = 180
-"""What a leaf takes beside its numbers: the object, its places in lists, its separator and its count."""
+"""The overhead of a leaf besides its numbers: the object, its places in lists, its separator and its count."""
 
 _Leaf: TypeAlias = "array[int] | list[int]"
 
@@ -53,7 +53,7 @@ class Counts:
         return count
 
     def place(self, index: int) -> tuple[int, int]:
-        """The number of the count that the `index`-th of all counted belongs to, and which of these it is, from 0."""
+        """The number of the count that contains the `index`-th item, and the item's index within it, from 0."""
         tree, number = self._tree, 0
         step = 1 << (len(tree) - 1).bit_length()
         while step := step >> 1:
@@ -89,7 +89,7 @@ class SortedIntegers:
         self._wide = _wide(self._leaves)
 
     def copy(self) -> "SortedIntegers":
-        """A set that is equal now and changes by itself."""
+        """An independent copy."""
         copied = SortedIntegers()
         copied._leaves = [leaf[:] for leaf in self._leaves]
         copied._separators = self._separators[:]
@@ -152,7 +152,7 @@ class SortedIntegers:
         return list(chain.from_iterable(self.parts(start, stop)))
 
     def parts(self, start: int, stop: int) -> list[Items[int]]:
-        """The same, one part after the other: as much faster to take as there are numbers in a part."""
+        """The same in chunks, which is faster by the length of a chunk."""
         number, at = self._counts.place(start)
         missing = stop - start
         found: list[Items[int]] = []
@@ -183,7 +183,7 @@ class SortedIntegers:
 
 
 def _wide(leaves: Iterable[_Leaf]) -> int:
-    """How many of these leaves are lists."""
+    """How many of the leaves are lists."""
     return sum([isinstance(leaf, list) for leaf in leaves])
 
 

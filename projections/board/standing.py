@@ -53,8 +53,8 @@ def standings(enrolled: Iterable[CompetitorId], totals: Mapping[CompetitorId, in
 
 
 def ordered(places: Collection[_C], column: Iterable[int], sort: Sort) -> list[tuple[int, _C]]:
-    """Total and competitor of each line of the standings, in their order, from the places of an enrolment and the sums
-    beside them, as `enrolment.py` keeps them; `placed` tells the positions."""
+    """Total and competitor of each line of the standings, in their order, from the places of an enrolment and their
+    sums (`enrolment.py`); `placed` adds the positions."""
     found = zip(chain(column, repeat(0)), places, strict=False)
     lines = list(found) if min(places, default=1) > 0 else [line for line in found if line[1] > 0]
     lines.sort(key=_TOTAL, reverse=sort is Sort.DESC)  # stable, reversed too: equal totals stay in order

@@ -1,7 +1,7 @@
 """A sub-table: the lines of some of a table's competitors, in the order of the whole table.
 
-Positions are counted anew among them: 1 + the number of lines in the sub-table that stand better in the whole one. So
-those who share a position in the whole share one here too. Nothing else of a line changes.
+Positions are counted again: 1 + the number of lines in the sub-table that stand better in the whole table. So
+competitors that share a position there share one here, too. Nothing else of a line changes.
 
 Pure. The table may be the standings of a unity or anything else whose lines have positions.
 """
@@ -18,8 +18,8 @@ from projections.board.order import OrderedLines
 from projections.board.standing import Standing
 
 SOUGHT_AT_ONCE_MAX: Final = 500
-"""Competitors whose lines are looked up one by one, in one go; each takes some 5 µs. For more, all lines of the table
-are gone through, some 1 µs each."""
+"""Up to this many competitors are looked up individually, without a pause, at some 5 µs each. For more, all lines of
+the table are scanned, at some 1 µs each."""
 _STEP_COMPETITORS: Final = 2_000
 
 
@@ -85,8 +85,8 @@ def _overall(line: WholeLine) -> int:
 
 
 def fill(table: SubTable[Standing], order: OrderedLines, among: Items[CompetitorId]) -> Iterator[None]:
-    """Fills an empty table with the lines that the order has of those `among`, all as they are in the first step. At
-    most SOUGHT_AT_ONCE_MAX are found in one step; for more there are pauses, for the turns of others."""
+    """Fills an empty table with the lines of the competitors `among`, in the state of the first step. Up to
+    SOUGHT_AT_ONCE_MAX are found in one step; for more there are pauses for other work."""
     if len(among) <= SOUGHT_AT_ONCE_MAX:
         in_order = sorted([(line, c) for c in among if (line := order.line(c)) is not None])
         table.append([standing for _, c in in_order if (standing := order.standing(c)) is not None])

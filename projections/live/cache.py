@@ -1,4 +1,4 @@
-"""What was rendered of one tournament, kept until what it shows has changed, and bounded in bytes."""
+"""Rendered parts of answers about one tournament, kept until the data they show changes, and bounded in bytes."""
 
 from collections.abc import Callable, Hashable
 from typing import Any, Final, Generic, Protocol, TypeVar, cast
@@ -11,25 +11,25 @@ from engine.domain.terms import CompetitorId
 RENDERED_BYTES_MAX: Final = 64 * 1024 * 1024
 """Rendered pieces of answers that are kept for one tournament."""
 KEPT_BYTES_MAX: Final = RENDERED_BYTES_MAX // 4
-"""Bytes of one piece that is kept. A larger one is made but not kept, so that it does not drive out all others."""
+"""Bytes of one chunk that is kept. A larger one is rendered but not kept, so that it does not evict all others."""
 
 PIECES_BYTES_MAX: Final = 16 * 1024 * 1024
 """Bytes of the shapes of single competitors that are kept for one tournament."""
 WINDOWS_BYTES_MAX: Final = 4 * 1024 * 1024
 """Bytes of the windows that are kept for one tournament, all of its head."""
 MOMENTS_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Bytes of what boards show of the past that is kept for one tournament, all as of its head."""
+"""Bytes of past tables shown on boards that are kept for one tournament, all computed at its head."""
 
 _PIECE_OVERHEAD_BYTES: Final = 150
 _OVERHEAD_BYTES: Final = 800
-"""What a kept piece takes beside its own bytes: key, stamp, places in dictionaries, the objects around."""
+"""The overhead of a kept chunk besides its own bytes: key, stamp, places in dictionaries, surrounding objects."""
 
 _T = TypeVar("_T")
 _Key = TypeVar("_Key", bound=Hashable)
 
 
 class Sized(Protocol):
-    """A value that knows what it takes in memory."""
+    """A value that knows its size in memory."""
 
     @property
     def size_bytes(self) -> int: ...
@@ -61,7 +61,7 @@ class RenderCache:
         return self._size_bytes + self.small.size_bytes + self.windows.size_bytes + self.moments.size_bytes
 
     def rendered(self, key: Hashable, stamp: object, render: Callable[[], _T], size_bytes: Callable[[_T], int]) -> _T:
-        """What `render` makes: made once for `key`, and again when `stamp` has changed."""
+        """The result of `render`, which is called once for `key`, and again when `stamp` has changed."""
         kept = self._pieces.get(key)
         if kept is not None and kept.stamp == stamp:
             rendered: _T = kept.value
@@ -83,7 +83,7 @@ class RenderCache:
         return cast(_S, kept.value)
 
     def shared(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """What `make` makes. All who ask for `key` get the same value while somebody still has it."""
+        """The result of `make`. All callers with the same `key` share it for as long as one of them keeps it."""
         found = self._shared.get(key)
         if found is None:
             found = self._shared[key] = make()
@@ -120,14 +120,14 @@ class SmallPieces(Generic[_Key]):
         self.get: Final = self._pieces.get
 
     def renew(self, stamp: int) -> None:
-        """Drops all if they are of an earlier stamp than this, and keeps pieces of this one from now on."""
+        """Drops everything with an earlier stamp, and keeps chunks with this stamp from now on."""
         if stamp > self.stamp:
             self._pieces.clear()
             self.size_bytes, self.stamp = 0, stamp
             self._cache.resized = True
 
     def keep(self, key: _Key, piece: bytes) -> None:
-        """Keeps a piece, unless one is kept already that another has made meanwhile."""
+        """Keeps a chunk, unless another caller has stored one meanwhile."""
         size_bytes = len(piece) + _PIECE_OVERHEAD_BYTES
         if key not in self._pieces and self.size_bytes + size_bytes <= self._bytes_max:
             self._pieces[key] = piece

@@ -1,8 +1,7 @@
-"""The classifications of one tournament, as its live is: computed as far as they are asked for.
+"""The classifications of one tournament at the state of its live, computed only as far as requests need them.
 
-What is computed may take many turns, in which others fold. So it is counted from the ranking as it was when it was
-asked for: what changes meanwhile is noted first, with what was there before. Nothing is copied for that, however large
-the ranking is.
+A computation may take many time slices, and events are folded between them. So it reads the ranking as it was at the
+request: each change records the old values first. So nothing has to be copied, however large the ranking is.
 """
 
 import asyncio
@@ -32,8 +31,8 @@ _NONE: Final[SumsByCompetition] = ((), ())
 
 
 class HeldCounts(Counted):
-    """What the values of a ranking are counted from, as it is when this is made. `give` it the ranking's sums of
-    competitions of that moment if the board does not have them, before they are asked for."""
+    """What the values of a ranking are counted from, as it is when this is made. If the board lacks the ranking's sums
+    of competitions, `give` it those of that moment before they are read."""
 
     def __init__(self, board: Board, ranking_id: RankingId) -> None:
         ranking = board.rankings[ranking_id]
@@ -87,7 +86,7 @@ class Classifications:
         self._known: dict[RankingId, _Known] = {}
         self._asking: WeakValueDictionary[RankingId, asyncio.Lock] = WeakValueDictionary()
         self.held: list[HeldCounts] = []
-        """What computations that are under way count from."""
+        """The data that running computations read."""
 
     def note(self, event: Event) -> None:
         """Notes what will change. Call it before `event` is folded into the board."""
@@ -95,7 +94,7 @@ class Classifications:
             counts.note(event)
 
     def clear(self) -> None:
-        """Forgets all lines. Call it when the board is replaced."""
+        """Drops all lines. Call it when the board is replaced."""
         self._known.clear()
 
     @property
@@ -105,9 +104,9 @@ class Classifications:
 
     @asynccontextmanager
     async def lines(self, ranking_id: RankingId, read: ReadSums) -> AsyncIterator[ClassifiedLines]:
-        """The lines as they are when this is entered: ask before giving way to others. One question at a time is let in
-        where more than totals decide, so that the next finds what the last one has computed. `read` is asked for the
-        ranking's sums of competitions where they are needed for the first time."""
+        """The lines as they are on entry: read them before you pause. Where more than totals decide, one caller enters
+        at a time, so that the next one finds the results of the last. `read` provides the ranking's sums of
+        competitions when they are needed for the first time."""
         asking: AbstractAsyncContextManager[None] = nullcontext()
         if not by_totals_alone(in_force(self._board().rankings[ranking_id])):
             asking = self.computing(ranking_id)
@@ -144,7 +143,7 @@ class Classifications:
             self.held.remove(held)
 
     def computing(self, ranking_id: RankingId) -> asyncio.Lock:
-        """Hold it while computing lines of a ranking that more than totals decide: they take memory."""
+        """Hold it while computing lines of a ranking where more than totals decide, because that takes memory."""
         return self._asking.setdefault(ranking_id, asyncio.Lock())
 
     def _unity_ids(self, ranking_id: RankingId) -> tuple[UnityId, ...]:

@@ -1,5 +1,5 @@
-"""What competitors got in each competition, for the rankings of one tournament where somebody has asked for it: read
-from the log once, then kept current by the fold."""
+"""The sums of competitions for those rankings of one tournament that requests have needed: read from the log once, then
+kept current by the fold."""
 
 import asyncio
 from collections import deque
@@ -27,7 +27,7 @@ class FollowedSums:
         self._followed: list[CompetitionSums] = []
 
     def clear(self) -> None:
-        """Forgets what is followed. Call it when the board is replaced."""
+        """Drops everything. Call it when the board is replaced."""
         self._followed.clear()
 
     @property
@@ -36,12 +36,12 @@ class FollowedSums:
         return sum([sums.size_bytes for sums in self._followed])
 
     def note(self, event: Event) -> None:
-        """Call it for what is folded, because a reader of the log misses it."""
+        """Call it for each folded event, which a running reader of the log would miss."""
         if self._missed and isinstance(event, Points) and event.ranking_id in self._missed:
             self._missed[event.ranking_id].append(event)
 
     async def follow(self, ranking_id: RankingId, read: ReadSums) -> None:
-        """Returns when the board has the ranking's sums of competitions. Raises what `read` raises."""
+        """Returns when the board has the ranking's sums of competitions. Raises the errors of `read`."""
         async with self._asking.setdefault(ranking_id, asyncio.Lock()):
             while (board := self._board()).rankings[ranking_id].competition_sums is None:
                 missed = self._missed[ranking_id] = deque[Points]()

@@ -1,7 +1,7 @@
-"""A board as it was at one moment, for a long answer that is made while others go on.
+"""A board as it was at one moment, for a long answer that is rendered while events are folded.
 
-Nothing is copied when it is held: what is folded later is noted first, with what was there before. So a held board
-costs what has changed since, however large the board is.
+Nothing is copied when it is made: each later event records the old values before it is folded. So its cost grows with
+the changes since then, not with the size of the board.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _RANKING_BYTES: Final = 4_000
 
 
 class HeldUnity(Struct, frozen=True):
-    """What never changes of a unity, and its name."""
+    """The fixed fields of a unity, and its name."""
 
     number: int
     name: str
@@ -30,8 +30,8 @@ class HeldUnity(Struct, frozen=True):
 
 
 class HeldRanking(Struct, frozen=True):
-    """A ranking with its own fields, its participants and its unities as they were. Read the unities before others have
-    their turn: they may be those of the board, which are changed in place."""
+    """A ranking with its own fields, its participants and its unities as they were. Read the unities before you pause:
+    they may be those of the board, which are changed in place."""
 
     ranking: Ranking
     participants: HeldList
@@ -70,14 +70,14 @@ class HeldBoard:
         return self.all_bounds.forest is None
 
     def competitor(self, competitor_id: CompetitorId) -> Competitor:
-        """A competitor that was there."""
+        """A competitor that existed at that moment."""
         return self.competitors_changed.get(competitor_id) or self._board.competitors[competitor_id]
 
     def bounds(self, competitor: Competitor) -> NestedSetBounds:
         return self.all_bounds.of(competitor)
 
     def ranking(self, ranking_id: RankingId) -> HeldRanking:
-        """A ranking that was there."""
+        """A ranking that existed at that moment."""
         held = self._rankings.get(ranking_id)
         if held is None:
             ranking = self._board.rankings[ranking_id]
@@ -86,7 +86,7 @@ class HeldBoard:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes in memory beside the board and `all_bounds`, estimated."""
+        """Bytes in memory, without the board and `all_bounds`, estimated."""
         return _BYTES + self._noted_bytes
 
 

@@ -1,9 +1,9 @@
 """The bounds of all competitors of a board: made when first asked for, then kept current.
 
 While no competitor has a parent, nothing is kept: the bounds of a root follow from its number. Else they are kept in a
-`Forest`. Folding does not change it. It notes who will get which parent, or none; the next question carries that out.
-If nobody asks until an eighth of all has changed, or if many are moved at once, the forest is dropped, because making
-it again takes hardly longer. All of this work gives way to others, if one calls `settle` before one asks.
+`Forest`. Folding does not change it. It notes which competitors get which parent; the next query applies that. If an
+eighth of all has changed before a query comes, or if many are moved at once, the forest is dropped, because making it
+again takes hardly longer. A caller that calls `settle` before a query lets other work run in between.
 """
 
 import asyncio
@@ -31,15 +31,15 @@ _STEP: Final = 1_000
 
 
 class Bounds:
-    """The bounds of all competitors at one moment. `forest` is None while all are roots. `size_bytes` is what it takes
-    in memory, once the bounds of now are others."""
+    """The bounds of all competitors at one moment. `forest` is None while all are roots. `size_bytes`: its size in
+    memory once the present bounds differ."""
 
     def __init__(self, forest: Forest | None) -> None:
         self.forest = forest
         self.size_bytes = 0
 
     def of(self, competitor: Competitor) -> NestedSetBounds:
-        """The bounds of a competitor that was there."""
+        """The bounds of a competitor that existed at that moment."""
         if self.forest is None:
             return NestedSetBounds(0, 2 * competitor.number - 1, 2 * competitor.number)
         return self.forest.bounds(competitor.number)
@@ -55,7 +55,7 @@ class NestedSets:
         self.clear()
 
     def clear(self) -> None:
-        """Drops all that is kept, but for those who hold it. Call it when the board is replaced."""
+        """Drops everything, except for callers that still hold it. Call it when the board is replaced."""
         if (held := self._held()) is not None and held.forest is not None:
             held.size_bytes = held.forest.size_bytes
         self._forest: Forest | None = None
@@ -86,7 +86,7 @@ class NestedSets:
 
     @property
     def ready(self) -> bool:
-        """Whether nothing is to be done before the next answer."""
+        """Whether the next answer needs no work first."""
         return self._known and not self._changed
 
     @property
@@ -95,7 +95,7 @@ class NestedSets:
         return self._known and self._forest is None
 
     async def settle(self) -> None:
-        """Does what is to be done, giving way to others. It is `ready` until the caller gives way."""
+        """Does the outstanding work, with pauses. It is `ready` until the caller pauses."""
         if self.ready:
             return
         async with self._asking:
@@ -130,7 +130,7 @@ class NestedSets:
     # ── Steps ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _go_on(self) -> None:
-        """One step of what is to be done. If it fails, nothing that is half done is kept."""
+        """One step of the outstanding work. If it fails, no partial result is kept."""
         try:
             if self._known:
                 self._carry_out(*self._changed.popleft())
@@ -143,7 +143,7 @@ class NestedSets:
             raise
 
     def _make(self) -> Generator[None, None, None]:
-        """Makes the forest from the parents of now. What changes meanwhile is noted, and carried out later."""
+        """Makes the forest from the present parents. Changes that come meanwhile are noted, and applied later."""
         competitors = self._board().competitors
         self._parents_then = {}
         parents = array("i", (0,))

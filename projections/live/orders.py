@@ -1,8 +1,8 @@
 """The orders of unities that windows are answered from: made when first asked for, then kept current.
 
-Folding does not move lines. It notes which will change and what they were. The next question moves those, however
-often they changed meanwhile. If nobody asks until an eighth of all have changed, the order is dropped, because
-making it anew takes hardly longer. All of this work gives way to others.
+Folding does not move lines. It notes which ones change, with their old values. The next query moves each of them once,
+however often it changed meanwhile. If an eighth of all have changed before a query comes, the order is dropped, because
+making it again takes hardly longer. All of this work runs in time slices.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ from projections.board.enrolment import Enrolment
 from projections.board.order import OrderedLines, line_of
 
 ORDERS_BYTES_MAX: Final = 128 * 1024 * 1024
-"""Bytes of the orders that are kept for one tournament, estimated. The one last asked for stays, even beyond this."""
+"""Bytes of the orders that are kept for one tournament, estimated. The last one used stays, even beyond this."""
 ORDERS_MAX: Final = 1_000
 """Orders that are kept for one tournament."""
 OVERTAKEN_MAX: Final = 2
-"""How often an order is made in turns for one question while the list changes. Then it is made in one go: a steady flow
-of enrolments must not hold a question up for ever."""
+"""How often an order is made in time slices for one query while the list changes. Then it is made without a pause: a
+steady flow of enrolments must not delay a query for ever."""
 MADE_AT_ONCE_MAX: Final = 2_000
-"""Lines of an order that is made in one go; each takes some 2 µs."""
+"""Lines of an order that is made without a pause; each takes some 2 µs."""
 
 _MOVED_AT_ONCE: Final = 50
 _CHANGED_PART: Final = 8
@@ -113,9 +113,9 @@ class Orders:
         self.size_bytes = 0
 
     async def of(self, ranking_id: RankingId, *unity_ids: UnityId) -> OrderedLines:
-        """The order of a unity that exists, or of several, each for those who are equal in the ones before, as the
-        board has it. It is current until the caller gives way to others."""
-        if not self._is_current(unity_ids):  # else nobody queues: a queue would go on by itself, one in each round
+        """The order of an existing unity, or of several, each of which decides between competitors that are equal in
+        those before. It is current until the caller pauses."""
+        if not self._is_current(unity_ids):  # else nobody queues: waking a queue takes a round of the loop for each
             async with self._asking.setdefault(unity_ids, asyncio.Lock()):
                 await self._make_current(ranking_id, unity_ids)
         self._account(unity_ids)
@@ -148,7 +148,7 @@ class Orders:
             self._drop(unity_ids)
 
     def _is_current(self, unity_ids: UnityIds) -> bool:
-        """Whether the order can be used as it is. One whose places have been given anew is dropped."""
+        """Whether the order can be used without work. Drops an order whose places have been assigned again."""
         kept = self._kept.get(unity_ids)
         if kept is None:
             return False
@@ -158,8 +158,8 @@ class Orders:
         return kept.order is not None and not kept.changed
 
     async def _make(self, ranking_id: RankingId, unity_ids: UnityIds, turn: Turn, *, at_once: bool) -> None:
-        """Makes the order as all is now, in turns; what changes meanwhile is noted. It may be dropped again before it
-        is made."""
+        """Makes the order from the present state, in time slices; changes that come meanwhile are noted. It may be
+        dropped before it is complete."""
         ranking = self._board().rankings[ranking_id]
         enrolment, unities = ranking.participants, [ranking.unities[unity_id] for unity_id in unity_ids]
         kept = self._kept[unity_ids] = _KeptOrder(enrolment, unities, enrolment.generation)
@@ -176,7 +176,7 @@ class Orders:
                 self._drop(unity_ids)
 
     def _account(self, unity_ids: UnityIds) -> None:
-        """Notes what the order takes that was asked for, and drops others while all take too much."""
+        """Records the size of the order just used, and drops others while all together are too large."""
         self._kept.move_to_end(unity_ids)
         size_bytes = self._kept[unity_ids].size_bytes
         self.size_bytes += size_bytes - self._sizes.get(unity_ids, 0)

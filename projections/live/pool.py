@@ -1,4 +1,4 @@
-"""The tournaments of one process: brought into memory when asked for, kept current, bounded in size.
+"""The tournaments of one process: loaded on demand, kept current, bounded in size.
 
 THE READ BARRIER. An answer must show everything that any process acknowledged before the answer was asked for. So a
 read waits until the live stands at a head that PostgreSQL reported to a query *sent after the request came in*. One
@@ -7,11 +7,11 @@ for the next one: the query under way may have looked before another process ack
 sender already knows of. So reads are linearizable across any number of processes, for one shared round trip of a
 fraction of a millisecond.
 
-Each node of a distributed database is asked by itself. So whoever reads a tournament of a node that does not answer
-waits or fails, and nobody else does.
+Each node of a distributed database gets a query of its own. So if a node does not answer, only reads of its tournaments
+wait or fail.
 
-One query may release thousands of reads of one tournament. They go on in the order in which they came, some in each
-round of the event loop, and those that come while they would wait too long are refused.
+One query may release thousands of reads of one tournament. They continue in order of arrival, some in each round of the
+event loop. A newcomer that would wait too long is refused.
 """
 
 import asyncio
@@ -65,20 +65,20 @@ from projections.tables.defects import DefectPart, is_defect
 READERS_MAX: Final = 5
 """Connections of a process that read logs of one node at the same time. The others are for appends and for barriers."""
 LIVE_BYTES_MAX: Final = 512 * 1024 * 1024
-"""What the tournaments in the memory of one process take, estimated. Pinned ones stay, even beyond this, and the last
-one used."""
+"""Bytes of all tournaments in the memory of one process, estimated. Pinned ones and the last one used stay, even beyond
+this."""
 STOPPED_SECONDS: Final = 1.0
-"""A tournament that could not be folded is not tried again for so long."""
+"""How long a tournament that could not be folded is not tried again."""
 
 RELOADED_SECONDS: Final = 60.0
 """A live that met a defect is dropped, so that the next request loads it from the log; but not if it was loaded less
-than so long ago, because loading a large one takes long. Then only what was made of its board is forgotten."""
+than this long ago, because loading a large one takes long. Then only data derived from its board is dropped."""
 NOTED_SECONDS: Final = 5.0
-"""A defect in one part of a tournament is noted once in so long, however often it is met."""
+"""A defect in one part of a tournament is noted at most once in this time, however often it occurs."""
 NOTED_MAX: Final = 1_000
 
 _Waiters = tuple[list[asyncio.Future[None]], list[asyncio.Future[None]]]
-"""Who waits for one tournament: those who go on at once, and reads."""
+"""The waiting tasks of one tournament: those that continue at once, and reads."""
 
 _logger = structlog.get_logger()
 _observe_seconds: Final = observer(BARRIER_SECONDS)
@@ -87,8 +87,8 @@ _ID: Final = attrgetter("tournament_id")
 
 
 class LivePool:
-    """The live tournaments of a process. `open_live_pool` opens it. `rounds` are for all whom it, or a docket, has go
-    on."""
+    """The live tournaments of a process. `open_live_pool` opens it. `rounds` release all tasks that it or a docket lets
+    continue."""
 
     def __init__(self, database: Database, tasks: asyncio.TaskGroup, *, bytes_max: int) -> None:
         self.rounds = Rounds()
@@ -145,7 +145,7 @@ class LivePool:
                 self._evict()
 
     async def _load_once(self, tournament_id: TournamentId) -> None:
-        """Loads once for all who wait; if one of them is cancelled, the loading goes on. Raises as `pinned`."""
+        """Loads once for all waiting tasks; cancelling one of them does not stop the loading. Raises as `pinned`."""
         if time.monotonic() < self._stopped_at.get(tournament_id, -STOPPED_SECONDS) + STOPPED_SECONDS:
             raise TournamentStopped
         loading = self._loading.get(tournament_id)
@@ -158,7 +158,7 @@ class LivePool:
     def _settle(self, tournament_id: TournamentId, loading: asyncio.Task[None]) -> None:
         del self._loading[tournament_id]
         if not loading.cancelled():
-            loading.exception()  # Retrieved: asyncio would complain if all who waited have gone.
+            loading.exception()  # Retrieved, because asyncio would complain if all waiting tasks were cancelled.
 
     async def _load(self, tournament_id: TournamentId) -> None:
         LIVES_LOADED.inc()
@@ -209,13 +209,13 @@ class LivePool:
         self._sizes[tournament_id] = size_bytes
 
     def show_size(self) -> None:
-        """Sets the gauges. Call it once in a while: it takes as long as accounting for a live."""
+        """Sets the gauges. Call it rarely: it takes as long as measuring a live."""
         LIVE_BYTES.set(self._bytes)
         LIVE_TOURNAMENTS.set(len(self._tournaments))
 
     def _evict(self) -> None:
         """Forgets unpinned tournaments until the others fit, least recently used first. The last one used stays: if it
-        did not fit alone, each request would load it anew."""
+        alone did not fit, each request would load it again."""
         excess_bytes = self._bytes - self._bytes_max
         leaving = []
         for live in islice(self._tournaments.values(), len(self._tournaments) - 1):
@@ -238,8 +238,8 @@ class LivePool:
     def make_current(
         self, live: LiveTournament, node: "_Node | None" = None, *, is_read: bool = False
     ) -> Awaitable[None]:
-        """Returns what is done when `live` shows everything that was acknowledged anywhere before the call. `is_read`:
-        for a read of a client's, which has its turn among all reads of the tournament.
+        """Returns an awaitable that is done when `live` shows everything that any process acknowledged before the call.
+        `is_read`: for a client's read, which queues with all reads of the tournament.
 
         Raises TournamentStopped, HistoryReplaced, DatabaseUnavailable and ShuttingDown; for a read QueueFull too, if it
         would have to wait for too long.
@@ -267,12 +267,12 @@ class LivePool:
         await self.make_current(live, node, is_read=is_read)
 
     def open(self) -> None:
-        """From now on everybody can wait for a barrier."""
+        """Starts barriers."""
         if not self._database.is_distributed:
             self._only = self._nodes[self._database] = _Node(self, self._database)
 
     def close(self) -> None:
-        """From now on nobody can, and all who wait fail."""
+        """Stops barriers; all waiting tasks fail."""
         self._closed = True
         self._only = None
         for node in self._nodes.values():
@@ -311,8 +311,8 @@ class LivePool:
         del self._reads[live]
 
     async def _refuse_deleted(self, live: LiveTournament) -> None:
-        """Drops the live and raises NotFound if its tournament was deleted. What is remembered of its slug is forgotten
-        with the epoch."""
+        """Drops the live and raises NotFound if its tournament was deleted. The cached slug is dropped with the
+        epoch."""
         async with self._reading(live.tournament_id) as connection:
             if not await log.is_deleted(connection, live.tournament_id):
                 return
@@ -324,9 +324,9 @@ class LivePool:
         """Folds what others appended until `live` stands at `to`, a head of the log, or beyond. If it stands beyond
         already, it may have gone on in another history; that is found out as well.
 
-        It takes a connection only when it is its turn, because waiters for one slow tournament would otherwise take
-        them all. A caller that has a connection already passes it as `over`; its driver errors come through as they
-        are. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable.
+        It takes a connection only once it holds the lock, because tasks that wait for one slow tournament would
+        otherwise take them all. A caller that has a connection already passes it as `over`; its driver errors come
+        through as they are. Raises TournamentStopped, HistoryReplaced and DatabaseUnavailable.
         """
         with self._watched(live):
             async with live.catching_up:
@@ -360,7 +360,7 @@ class LivePool:
 
     def fold_appended(self, live: LiveTournament, block: Block, appended: Appended) -> bool:
         """As `LiveTournament.fold_appended`. Raises TournamentStopped and HistoryReplaced."""
-        try:  # `_watched` would take longer than all else, and every block comes here
+        try:  # `_watched` would take longer than everything else, and every block passes here
             return live.fold_appended(block, appended)
         except Exception as fault:
             if (error := self._alarmed(live, fault)) is None:
@@ -386,8 +386,8 @@ class LivePool:
             raise error from fault
 
     def _alarmed(self, live: LiveTournament, fault: Exception) -> TallybookError | None:
-        """Drops a live because of `fault`, raises the alarm, and returns the error for the caller to raise. None: it
-        says nothing about the tournament."""
+        """Drops a live because of `fault`, raises the alarm, and returns the error for the caller to raise. None: the
+        fault is not the tournament's."""
         if isinstance(fault, LogForked):
             self.drop(live)
             self._alarm_fork(fault)
@@ -409,9 +409,9 @@ class LivePool:
             raise defect from error
 
     def defective(self, live: LiveTournament, part: DefectPart, error: Exception) -> Exception:
-        """Returns what to raise, or to fail a command with, in the place of an `error` that was met while working on
-        `live`. A defect raises the alarm, and what may be wrong in memory is made again from the log. Any other error
-        is returned as it is."""
+        """Returns the error to raise, or to fail a command with, instead of an `error` that occurred while working on
+        `live`. A defect raises the alarm, and state in memory that may be wrong is made again from the log. Any other
+        error is returned as it is."""
         if not is_defect(error):
             return error
         if time.monotonic() > live.loaded_at + RELOADED_SECONDS:
@@ -432,7 +432,7 @@ class LivePool:
         self._tasks.create_task(defects.note(self._database, tournament_id, part, error))
 
     def drop(self, live: LiveTournament) -> None:
-        """Takes a live that is no longer the truth out of use. Those who still have it see `dropped`."""
+        """Takes an invalid live out of use. Tasks that still have it see `dropped`."""
         live.dropped = True
         self._forget(live)
 
@@ -469,8 +469,8 @@ async def open_live_pool(database: Database, *, bytes_max: int = LIVE_BYTES_MAX)
 
 
 class _Node:
-    """What is read of one node of the database, of which a plain one has one: `readers` bounds who reads logs, and its
-    barriers begin with it. `waiting`: who waits for the next barrier; `resting` is not done while none is under way."""
+    """Reading from one node of the database (a plain database is one node): `readers` bounds concurrent reads of logs.
+    `waiting`: the tasks that wait for the next barrier; `resting` is not done while none is under way."""
 
     def __init__(self, pool: LivePool, database: Database) -> None:
         self.database = database
@@ -530,7 +530,7 @@ def _continues(stood_at: Head, head: Head) -> bool:
 
 
 class _Reads:
-    """Reads of one tournament that the barrier has released and that wait for their turn, in the order they came."""
+    """Reads of one tournament that the barrier has released and that queue to continue, in order of arrival."""
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[asyncio.Future[None], float]] = deque()
@@ -546,7 +546,7 @@ class _Reads:
         self._waiting.extend([(waiter, now) for waiter in waiters])
 
     def wake(self, count: int) -> None:
-        """Has the next ones go on, as many as `count`. Those who have waited too long are refused, and do not count."""
+        """Lets the next `count` reads continue. Those that have waited too long are refused, and do not count."""
         now = time.monotonic()
         woken = 0
         while self._waiting and woken < count:
@@ -563,7 +563,7 @@ class _Reads:
             self._woken_at = now
 
     def late_seconds(self) -> float:
-        """How long one more would wait, if that is too long; else 0."""
+        """How long another read would wait, in seconds, if that is too long; otherwise 0."""
         expected = len(self._waiting) * self._pace.seconds_each
         return expected if expected > EXPECTED_SECONDS_MAX else 0.0
 

@@ -1,8 +1,8 @@
-"""The selections that filtered lists are answered from: made when first asked for, as far as they are asked for, then
-kept current.
+"""The selections that filtered lists are answered from: made on demand, only as far as requests need them, then kept
+current.
 
-Folding only notes what changes. The next question looks at that again, and at what has been added. All of this work
-takes its turns with that of all other answers.
+Folding only notes changes. The next query checks the changed and the added items. This work shares its time slices with
+all other answers.
 """
 
 from collections import OrderedDict
@@ -16,14 +16,14 @@ from projections.board.board import Board
 from projections.board.selection import CHANGES, ListFilter, Selection
 
 SELECTIONS_BYTES_MAX: Final = 32 * 1024 * 1024
-"""Bytes of the selections that are kept for one tournament. The one last asked for stays, even beyond this."""
+"""Bytes of the selections that are kept for one tournament. The last one used stays, even beyond this."""
 SELECTIONS_MAX: Final = 100
 """Selections that are kept for one tournament."""
 LOOKED_AGAIN_MAX: Final = 10_000
-"""Changed items that are noted for a selection. Beyond it, the selection is begun anew."""
+"""Changed items that are noted for a selection. Beyond it, the selection starts again."""
 ROUNDS_MAX: Final = 3
-"""How often a question takes turns because something was folded after the last one. Then it does the rest in one go: a
-steady flow of changes must not hold it up for ever."""
+"""How often a query takes further time slices because events were folded meanwhile. Then it does the rest without a
+pause: a steady flow of changes must not delay it for ever."""
 
 
 class Selections:
@@ -31,8 +31,8 @@ class Selections:
 
     def __init__(self, board: Callable[[], Board]) -> None:
         self._board = board
-        self._kept: OrderedDict[ListFilter, Selection] = OrderedDict()  # least recently asked for first
-        self._alive: WeakValueDictionary[ListFilter, Selection] = WeakValueDictionary()  # others are still asked for
+        self._kept: OrderedDict[ListFilter, Selection] = OrderedDict()  # least recently used first
+        self._alive: WeakValueDictionary[ListFilter, Selection] = WeakValueDictionary()  # others are still in use
 
     @property
     def size_bytes(self) -> int:
@@ -48,18 +48,18 @@ class Selections:
                 selection.begin_anew(self._board())
 
     def clear(self) -> None:
-        """Begins all selections anew. Call it when the board was replaced."""
+        """Starts all selections again. Call it when the board was replaced."""
         self._kept.clear()
         for selection in self._alive.values():
             selection.begin_anew(self._board())
 
     async def of(self, chosen: ListFilter, turns: Turns, *, number: int = 0, count: int | None = None) -> Selection:
-        """The selection of what `chosen` lets through. It has the first `count` ids after the item of this number, or
-        all there are, until the caller gives way to others; None: all."""
+        """The selection of the items that `chosen` accepts. Until the caller pauses, it has the first `count` ids
+        (None: all) after the item of this number, or fewer if there are no more."""
         selection = self._alive.get(chosen)
         if selection is None:
             selection = self._alive[chosen] = Selection(chosen, self._board())
-        self._keep(chosen, selection)  # already now: what is found stays, even if the client goes away
+        self._keep(chosen, selection)  # before the end: results stay, even if the client disconnects
         for _ in range(ROUNDS_MAX):
             if not selection.has(number, count):
                 await turns.work(selection.steps(number, count))

@@ -1,8 +1,8 @@
-"""One tournament in memory: what commands are judged against and what answers are made from, at one head.
+"""One tournament in memory, at one head: commands are judged against it, and answers are rendered from it.
 
-A live is a cache of the log: it holds nothing that a replay would not give. Whoever has the next events folds them,
-strictly in the order of sequences. The live remembers the digest it stands at. So a log that does not continue from
-there (restored, failed over) is noticed, instead of being mixed into what was read before.
+A live is a cache of the log: it holds nothing that a replay would not give. Any task that has the next events folds
+them, strictly in the order of sequences. The live remembers the digest it stands at. So a log that does not continue
+from there (restored, failed over) is noticed, instead of being mixed into what was read before.
 """
 
 import asyncio
@@ -37,26 +37,26 @@ from projections.tables.sizes import board_bytes
 from projections.tables.snapshots import Snapshot
 
 BEHIND_EVENTS_MAX: Final = 20_000
-"""A live that lacks more events than these is made anew from the tables, if they are that far ahead of it. Folding so
-many takes some tenths of a second."""
+"""A live that lacks more events than this is loaded from the tables, if they are that far ahead. Folding this many
+takes some tenths of a second."""
 
 BLOCKS_AT_ONCE_MAX: Final = 100
 BYTES_AT_ONCE_MAX: Final = 128 * 1024
-"""Blocks, and bytes of them, that a live in use reads and folds in one go, which takes some milliseconds. Readers must
-not see the state within a block. So one that has more is folded in one go too: 20,000 deltas in less than 10 ms."""
+"""Blocks, and bytes of them, that a live in use reads and folds without a pause, which takes some milliseconds. Readers
+must not see the state within a block, so a larger block is not divided either: 20,000 deltas take less than 10 ms."""
 _SIZED_EVERY_EVENTS: Final = 256
 _ANY_SEQUENCE: Final = Sequence(2**63 - 1)
 BYTES_LOADED_AT_ONCE: Final = 512 * 1024
-"""Bytes of blocks that the loading of a tournament reads at once. The driver makes rows of them in one go, which takes
-some milliseconds; of 4 MiB it takes up to 18."""
+"""Bytes of blocks that the loading of a tournament reads at once. The driver decodes them without a pause, which takes
+some milliseconds, and up to 18 for 4 MiB."""
 FOLDED_AT_ONCE: Final = 100
-"""Events that the loading of a tournament folds before it checks whether it is others' turn."""
+"""Events that the loading of a tournament folds before it checks the end of its time slice."""
 
 _logger = structlog.get_logger()
 
 
 class MadeOfBoard(Protocol):
-    """What is made of a board, and kept current. It takes `size_bytes` in memory, estimated."""
+    """Data derived from a board and kept current. `size_bytes`: its size in memory, estimated."""
 
     @property
     def size_bytes(self) -> int: ...
@@ -64,7 +64,7 @@ class MadeOfBoard(Protocol):
         """Notes what will change. Call it before `event` is folded into the board."""
 
     def clear(self) -> None:
-        """Forgets what was made. Call it when the board is replaced."""
+        """Drops the data. Call it when the board is replaced."""
 
 
 _M = TypeVar("_M", bound=MadeOfBoard)
@@ -98,9 +98,9 @@ class LiveTournament:
         self.followers: list[Callable[[Recorded], None]] = []
         self.loaded_at = time.monotonic()
         self._size_again_at = 0
-        self._one_moment = True  # everything up to the head was read as of one moment
+        self._one_moment = True  # everything up to the head was read in one snapshot
         self._board_bytes = 0
-        self._made: list[MadeOfBoard] = []  # what somebody has asked for, and is to be kept current
+        self._made: list[MadeOfBoard] = []  # in use, so kept current
         self._held: WeakSet[HeldBoard] = WeakSet()
         self._held_last: Callable[[], HeldBoard | None] = _nobody
 
@@ -133,7 +133,7 @@ class LiveTournament:
             self.head = head
             self.cache.resized = True
 
-    # Each of these is made when it is first asked for: until then, no event is noted for it.
+    # Each of these is made at its first use: until then, no event is noted for it.
 
     @cached_property
     def orders(self) -> Orders:
@@ -156,7 +156,7 @@ class LiveTournament:
         return made
 
     def _note(self, event: Event) -> None:
-        """Notes what is no points for what each live has."""
+        """Passes an event without points to the derived data that each live has."""
         self.nested_sets.note(event)
         if isinstance(event, CompetitorChanged):
             self.cache.small.drop(event.competitor_id)
@@ -164,7 +164,7 @@ class LiveTournament:
             held.note(event)
 
     def hold(self) -> HeldBoard:
-        """The board as it is now, whatever is folded from now on. Takes long if `nested_sets` is not `ready`."""
+        """The board in its present state, unaffected by later events. Takes long if `nested_sets` is not `ready`."""
         held = self._held_last()
         if held is None or held.changed:
             held = HeldBoard(self.board, self.nested_sets.hold(), self.revisions.parents)
@@ -181,9 +181,9 @@ class LiveTournament:
             raise LogForked(self.tournament_id, self.head.sequence)
 
     def fold_appended(self, block: Block, appended: Appended) -> bool:
-        """Folds a block of ours that was just appended, and before it what the append tells of others'. Returns False
-        if that is not enough: more of others' events lie between or behind, or it held nothing but repeats. Then catch
-        up instead.
+        """Folds a block that this process has just appended, after the others' events that the append returned. Returns
+        False if that is not enough, because there are more events between or after them, or because the block contained
+        only repeats. Then catch up instead.
 
         Raises LogForked if the block follows another digest than the live's, and as `fold_unseen`.
         """
@@ -216,22 +216,22 @@ class LiveTournament:
         return True
 
     def forget_made(self) -> None:
-        """Forgets what was made of the board, and is made again when it is next asked for."""
+        """Drops the data derived from the board; it is made again at the next use."""
         self.nested_sets.clear()
         for made in self._made:
             if not isinstance(made, FollowedSums):  # which are on the board
                 made.clear()
 
     def mark_loaded(self) -> None:
-        """Notes that it stands at the log's head: what it folds from now on is of a later moment."""
+        """Records that it has reached the log's head: later events come from a later snapshot."""
         self._one_moment = False
 
     async def catch_up(self, connection: Connection, to: Sequence) -> None:
         """Folds from the log until the live stands at `to` or beyond, by way of a head that the log has.
 
-        Appends may be folded meanwhile; nothing is folded twice. What they told may be of a history that is lost, so
-        where they were folded, the log is asked once more whether it has that head. Hold `catching_up`, because two
-        should not do this at the same time. Raises LogForked and LogUnreadable; the live must be dropped then.
+        Appends may be folded meanwhile; nothing is folded twice. They may belong to a lost history, so after folding
+        them, this checks again that the log has that head. Hold `catching_up`, because two should not do this at the
+        same time. Raises LogForked and LogUnreadable; the live must be dropped then.
         """
         while True:
             at = self.head
@@ -266,14 +266,15 @@ class LiveTournament:
             anew = await _nearest_start(connection, self.tournament_id)
         if anew.head.sequence <= self.head.sequence + BEHIND_EVENTS_MAX or self.followers:
             return
-        # Only appends of ours can have been folded meanwhile, with what they told; each followed what was before it.
+        # Only this process's appends, with the events they returned, can have been folded meanwhile, each after the one
+        # before.
         self.head, self.recorded_at, self.board = anew.head, anew.recorded_at, anew.board
         self.cache.resized = True
         self.forget_made()
         self.followed_sums.clear()
         self._held.clear()
         self._held_last = _nobody
-        then = self.revisions  # all counts rise: nothing that was rendered of the old board may be used again
+        then = self.revisions  # all counts rise: nothing rendered from the old board may be used again
         self.revisions = msgspec.structs.replace(
             then,
             competitors=then.competitors + 1,
@@ -289,8 +290,7 @@ class LiveTournament:
         return self.cache.resized or bool(self._made) or not self.nested_sets.flat
 
     def size_bytes(self) -> int:
-        """What the live takes in memory, in bytes, estimated. The board is measured anew after _SIZED_EVERY_EVENTS
-        events."""
+        """Bytes in memory, estimated. The board is measured again after _SIZED_EVERY_EVENTS events."""
         if self.head.sequence >= self._size_again_at:
             self._size_again_at = self.head.sequence + _SIZED_EVERY_EVENTS
             self._board_bytes = board_bytes(self.board)
@@ -305,8 +305,8 @@ async def load(connection: Connection, tournament_id: TournamentId) -> LiveTourn
     """Returns the tournament as the log has it.
 
     Starts from the tables at their checkpoint. If these are of another version of the fold, or an event up to there was
-    set aside since, it starts from the last snapshot of this version or else from the beginning of the log. All is read
-    in one repeatable-read transaction, and folded turn by turn.
+    set aside since, it starts from the last snapshot of this version or else from the beginning of the log. Everything
+    is read in one repeatable-read transaction, and folded in time slices.
 
     Raises LogForked if the tables stand at a block that the log does not have, and LogUnreadable.
     """
@@ -321,7 +321,7 @@ async def load(connection: Connection, tournament_id: TournamentId) -> LiveTourn
 
 
 async def _fold_in_turns(live: LiveTournament, tail: Tail) -> None:
-    """Folds a tail into a live that nobody else has yet, and that nothing was made of: there is only its board."""
+    """Folds a tail into a live that is not shared yet and has no derived data, only its board."""
     turn = Turn()
     for n in range(0, len(tail.events), FOLDED_AT_ONCE):
         fold_all(live.tournament_id, live.board, tail.events[n : n + FOLDED_AT_ONCE], live.revisions)
@@ -332,7 +332,7 @@ async def _fold_in_turns(live: LiveTournament, tail: Tail) -> None:
 
 
 async def _nearest_start(connection: Connection, tournament_id: TournamentId) -> LiveTournament:
-    """The tournament as the tables have it, or the last snapshot, or at the beginning of its log."""
+    """The tournament from its tables, from the last snapshot, or at the beginning of its log."""
     slug = await log.slug_of(connection, tournament_id)
     checkpoint = await tables.checkpoint(connection, tournament_id)
     if (

@@ -1,8 +1,8 @@
 """The points that a competition has caused and nothing has reversed: read from the log, then kept current.
 
 Voiding must know every one of them at the very sequence that it is judged at. No state keeps them, because hardly any
-competition is ever voided. So they are looked up in the log. From then on the live passes on what it folds, for as long
-as the voiding may still be judged, even if nobody waits for its answer any more.
+competition is ever voided. So they are looked up in the log. After that, the live passes on each event that it folds,
+for as long as the voiding may still be judged, even if its client is gone.
 """
 
 from engine.domain.commands import UnreversedPoints
