@@ -251,8 +251,8 @@ class LiveTournament:
     async def catch_up_by_tables(self, connection: Connection, to: Sequence) -> None:
         """Goes on from the tables if they are more than BEHIND_EVENTS_MAX ahead: to fold up to there would take longer.
 
-        Does nothing while there are followers, who must be told of every event. Raises LogForked if the log does not
-        have the live's head; the live must be dropped then.
+        Does nothing while there are followers, because they need every event. Raises LogForked if the log does not have
+        the live's head; the live must be dropped then.
         """
         began_at = self.head
         if to - began_at.sequence <= BEHIND_EVENTS_MAX or self.followers:
@@ -263,12 +263,12 @@ class LiveTournament:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             if not await log.has_head(connection, self.tournament_id, began_at):
                 raise LogForked(self.tournament_id, began_at.sequence)
-            anew = await _nearest_start(connection, self.tournament_id)
-        if anew.head.sequence <= self.head.sequence + BEHIND_EVENTS_MAX or self.followers:
+            loaded = await _nearest_start(connection, self.tournament_id)
+        if loaded.head.sequence <= self.head.sequence + BEHIND_EVENTS_MAX or self.followers:
             return
         # Only this process's appends, with the events they returned, can have been folded meanwhile, each after the one
         # before.
-        self.head, self.recorded_at, self.board = anew.head, anew.recorded_at, anew.board
+        self.head, self.recorded_at, self.board = loaded.head, loaded.recorded_at, loaded.board
         self.cache.resized = True
         self.forget_made()
         self.followed_sums.clear()

@@ -1,6 +1,6 @@
 """Two states of a ranking side by side: who would stand where.
 
-Pure. It shows what a change would lead to, and how things would stand if something had not been.
+Pure. It shows the effect of a change, and the standings without some past events.
 """
 
 from collections.abc import Collection, Generator, Iterable
@@ -107,8 +107,8 @@ def _position_of_each(ranking: Ranking, counted: Counted) -> Generator[None, Non
 
 
 def copied(ranking: Ranking, enrolment: Enrolment | None = None) -> Ranking:
-    """A copy that stays as it is when `ranking` is folded further, and begins to count sums of competitions anew: there
-    may be millions. `enrolment`: a copy of the ranking's that there is already."""
+    """A copy that does not change when `ranking` is folded further. It has no sums of competitions, because there may
+    be millions. `enrolment`: an existing copy of the ranking's, to be shared."""
     enrolment = enrolment or ranking.participants.copy()
     unities = {
         unity_id: msgspec.structs.replace(unity, totals=unity.totals.copied_for(enrolment))
@@ -118,7 +118,7 @@ def copied(ranking: Ranking, enrolment: Enrolment | None = None) -> Ranking:
 
 
 def foreseen(board: Board, decided: Iterable[Event]) -> dict[RankingId, Ranking]:
-    """The rankings whose points `decided` would change, as they would be then. `board` stays as it is."""
+    """The rankings whose points `decided` would change, in the state after it. `board` does not change."""
     ahead = Board()
     for event in decided:
         if isinstance(event, Points):
@@ -158,8 +158,8 @@ class ForeseenCounts(Counted):
 def without(
     event: Event, competitions: Collection[CompetitionId], competitors: Collection[CompetitorId]
 ) -> Event | None:
-    """`event` as it would have been without these: no points of the competitions nor reversals of such points, no
-    points of the competitors, and no list with their names. None: nothing of it is left."""
+    """`event` without the given competitions and competitors: without the competitions' points and their reversals,
+    without the competitors' points, and without them in lists. None: nothing is left."""
     match event:
         case events.PointsAdded() | events.PointsReversed():
             deltas = tuple([delta for delta in event.deltas if delta.competitor_id not in competitors])

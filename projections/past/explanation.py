@@ -1,8 +1,8 @@
 """Explanation: how a competitor came from one position and total to another.
 
-Pure. A step is an event that changed something for her: it gave her a delta, she passed somebody or somebody passed
-her, no matter who of them moved, or the list of competitors or the sort of the unity changed. (A competitor is *she*
-here, so that it is plain who is meant.)
+Pure. A step is an event that changed something for her: it gave her a delta, she passed somebody or was passed,
+whichever of the two moved, or the list of competitors or the sort of the unity changed. (A competitor is *she* here, so
+that it is plain who is meant.)
 
 OVERTAKING. Of two competitors in the list, one is better, or they are level. A competitor who stands better towards the
 other after an event than before has passed her, or drawn level if they are level now. An event counts as a whole: what
@@ -71,8 +71,8 @@ class Neighbours(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """One step. `delta` is the sum of her deltas in the event; None: it gave her none. `reason` is what was said of the
-    points; None: nothing, or it gave nobody points. `overtakings_left_out`: how many there were beside those told."""
+    """One step. `delta` is the sum of her deltas in the event; None: it gave her none. `reason` is the reason given for
+    the points; None: none, or the event gave no points. `overtakings_left_out`: how many more there were."""
 
     recorded: Recorded
     cause: Cause
@@ -87,8 +87,8 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 OVERTAKINGS_MAX: Final = 5_000
-"""A page of an explanation ends with the step that reaches this number. Where more competitors than these pass her, or
-are passed, while their totals stay, the step tells those who stand nearest to her afterwards."""
+"""A page of an explanation ends with the step that reaches this number. If more competitors than this pass her or are
+passed without a change of their own totals, the step names those nearest to her afterwards."""
 _STEP_OTHERS: Final = 500
 
 
@@ -105,7 +105,7 @@ class Explainer:
         self._order_now: OrderedLines | None = None
 
     def prepared(self) -> Generator[None, None, None]:
-        """Makes what `place` is looked up in, with pauses for the turns of others."""
+        """Builds the order that `place` searches, with pauses for other work."""
         unity = self._unity
         if unity is not None and (self._order_now is None or self._order_now.outdated):
             enrolment = self.board.rankings[self._ranking_id].participants
@@ -219,8 +219,8 @@ class Explainer:
     def _overtakings(
         self, order: OrderedLines, old: dict[CompetitorId, int], total: int, total_before: int
     ) -> Generator[None, None, tuple[list[Overtaking], int]]:
-        """The overtakings between her and those who may stand otherwise towards her now: those who moved, and those
-        whom her own move went over. And how many of the latter are left out, because they are too many."""
+        """The overtakings between her and the competitors whose order relative to her may have changed: those that
+        moved, and those that she moved past. Also how many of the latter are left out because there are too many."""
         assert self._unity is not None
         enrolled, totals = self.board.rankings[self._ranking_id].participants, self._unity.totals
         if self._her_id not in enrolled:

@@ -1,7 +1,7 @@
-"""History: every delta of a ranking as a line, with what it led to, and every declaration of its classification.
+"""History: every delta of a ranking as a line with its effect, and every declaration of its classification.
 
-Pure. The board's own fold says what an event means, and goes on as the lines are made. This module adds who stood where
-before and after, which the board does not keep.
+Pure. The board's own fold defines what an event means, and advances with the lines. This module adds positions before
+and after, which the board does not keep.
 """
 
 from collections.abc import Generator
@@ -21,7 +21,7 @@ from projections.board.order import OrderedLines
 class HistoryLine(Struct, frozen=True, gc=False):
     """One delta. `competition_id` None: a free modification. `total` is the total after this line. The positions are
     those before and after the whole event; None: the competitor was not in the list. `reverses` is the sequence of the
-    event that this one takes back. `reason` is what was said of the whole event; None: nothing."""
+    event that this one takes back. `reason` is the reason given for the whole event; None: none."""
 
     sequence: Sequence
     recorded_at: datetime
@@ -93,7 +93,7 @@ _T = TypeVar("_T")
 
 
 def finished(steps: Generator[None, None, _T]) -> _T:
-    """Goes through all steps at once, and returns their result."""
+    """Takes all steps without a pause, and returns their result."""
     while True:
         try:
             next(steps)

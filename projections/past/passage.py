@@ -1,4 +1,4 @@
-"""A passage of a ranking's history: a board, and the points that follow it, for those who fold them elsewhere.
+"""A passage of a ranking's history: a board and the points after it, for clients that fold them.
 
 Pure. Within a passage nothing but points changes the ranking's table. So the totals at its beginning,
 its deltas and the position rule give the table after each of its events.
@@ -20,7 +20,7 @@ PASSAGE_EVENTS_MAX: Final = 1_000
 """Events of a passage. Passages begin at multiples of this, unless something but points changes the table, or there are
 too many deltas."""
 PASSAGE_DELTAS_MAX: Final = 20_000
-"""Deltas of a passage. Those of one event more if that has so many by itself."""
+"""Deltas of a passage. A single event may have more."""
 
 
 class Passage(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Passage(Struct, frozen=True):
     starts: dict[CompetitionId, datetime]
 
     def clock(self, recorded: Recorded) -> datetime:
-        """When what an event of `points` tells of happened: when its competition began, else when it was recorded."""
+        """The time of an event of `points`: when its competition began, or else when it was recorded."""
         competition_id = recorded.event.competition_id if isinstance(recorded.event, Points) else None
         if competition_id is None:
             return recorded.recorded_at
@@ -44,15 +44,15 @@ class Passage(Struct, frozen=True):
 
 
 def passage_begin(at: Sequence) -> Sequence:
-    """From after which event the log is read for the passage that shows the event `at`."""
+    """The event after which reading the log starts for the passage that shows the event `at`."""
     return Sequence((at - 1) // PASSAGE_EVENTS_MAX * PASSAGE_EVENTS_MAX)
 
 
 def passage(
     board: Board, after: Sequence, run: Iterable[Recorded], ranking_id: RankingId, at: Sequence
 ) -> Generator[None, None, Passage]:
-    """The passage that shows the event `at`: of a `run` that follows the event `after`, which `board` shows, what lies
-    between two changes of the table. Owns the board. With pauses for the turns of others."""
+    """The passage that shows the event `at`: the part of `run` between two changes of the table. `run` follows the
+    event `after`, whose state is `board`. Owns the board. Pauses for other work."""
     revisions = Revisions()
     first = last = after
     held: list[Recorded] = []

@@ -2,7 +2,7 @@
 
 An answer starts from the nearest snapshot that is not beyond its subject, or from the beginning, and folds from there.
 It reads the log in slices, and has a connection only while it reads one. Appended events never change. So all slices
-show one history, and nobody has to wait for more than a slice. Snapshots are safe to drop: a missing one costs time,
+show one history, and others wait no longer than a slice takes. Snapshots are safe to drop: a missing one costs time,
 and one that cannot be read is ignored with a line in the log.
 """
 
@@ -37,11 +37,11 @@ PAST_REQUESTS_MAX: Final = 3
 """Requests about the past that one process works on at once. More would be slower for all, and delay answers about the
 present."""
 PAST_WAIT_SECONDS_MAX: Final = 5.0
-"""One that is expected to wait for longer than this, or has waited that long, is refused."""
+"""A request that is expected to wait longer than this, or has waited that long, is refused."""
 SCANNED_EVENTS_MAX: Final = 20_000
-"""Events that one page may go through. A rare filter makes a page short or empty, and the next page goes on."""
+"""Events that one page may scan. A rare filter makes a page short or empty, and the next page continues."""
 LOOKED_BACK_EVENTS_MAX: Final = 5_000
-"""Events that the last competition is looked for in."""
+"""Events that the search for the last competition scans."""
 _LOOKED_BACK_AT_ONCE: Final = 500
 
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -81,8 +81,7 @@ class PastBoard(Struct, frozen=True):
 
 
 class Range(Struct, frozen=True, kw_only=True):
-    """The part of a log that is asked for: from `first` and `since`, up to `last` and `until`, all inclusive. None: no
-    bound."""
+    """A span of a log: from `first` and `since`, up to `last` and `until`, all inclusive. None: no bound."""
 
     first: Sequence | None = None
     last: Sequence | None = None
@@ -121,9 +120,8 @@ class DatedPlace(Struct, frozen=True):
 
 
 class Explanation(Struct, frozen=True):
-    """The steps by which a competitor came from `start` to `end`. `neighbours`: next to whom she then stood in the
-    classification; None: none was declared. `next`: the sequence to go on from; None: this is all that was asked
-    for."""
+    """The steps by which a competitor came from `start` to `end`. `neighbours`: her neighbours in the classification
+    afterwards; None: none was declared. `next`: the sequence to continue from; None: this is the end."""
 
     start: DatedPlace
     end: DatedPlace
@@ -169,8 +167,8 @@ class Past:
         return past_board
 
     async def refuse_replaced(self, tournament_id: TournamentId, head: Head) -> None:
-        """Raises HistoryReplaced unless the log still has a block that ends in `head`. If it has, all slices that were
-        read since `head` was its head show one history."""
+        """Raises HistoryReplaced unless the log still has a block that ends in `head`. If it does, all slices read
+        since `head` was its head show one history."""
         async with self._database.connection_for(tournament_id) as connection:
             if not await log.has_head(connection, tournament_id, head):
                 raise HistoryReplaced
@@ -182,7 +180,7 @@ class Past:
                 return (await log.event_at(connection, tournament_id, sequence)).recorded_at
 
     async def name(self, tournament_id: TournamentId) -> str:
-        """What a tournament is called: as its opening said."""
+        """The name of a tournament, from its opening."""
         with _faults():
             async with self._database.connection_for(tournament_id) as connection:
                 opening = (await log.event_at(connection, tournament_id, Sequence(1))).event
@@ -337,7 +335,7 @@ class Past:
             reading.cancel()
             await asyncio.wait([reading])
             if not reading.cancelled():
-                reading.exception()  # Retrieved: a caller that has gone does not want it.
+                reading.exception()  # Retrieved, because a cancelled caller does not want it.
 
     async def _slice(self, tournament_id: TournamentId, after: Sequence, upto: Sequence) -> list[Recorded]:
         async with self._database.connection_for(tournament_id) as connection:
@@ -432,7 +430,7 @@ class Past:
         limit: int | None = None,
     ) -> Explanation:
         """How a competitor came from where she stood after the event `start` to where she stood after the event `end`.
-        Raises NotFound if the log up to `head` does not reach so far. With a `limit`: at most so many steps, found in
+        Raises NotFound if the log up to `head` does not reach so far. With a `limit`: at most that many steps, found in
         SCANNED_EVENTS_MAX events, and none after the step that reaches OVERTAKINGS_MAX."""
         _refuse_beyond(head, max(start, end))
         last = end if limit is None else min(end, Sequence(start + SCANNED_EVENTS_MAX))
@@ -478,9 +476,9 @@ class Past:
 
     @asynccontextmanager
     async def _admitted(self) -> AsyncIterator[None]:
-        """Enters when one of PAST_REQUESTS_MAX slots is free. Raises QueueFull if that is expected to take more than
-        PAST_WAIT_SECONDS_MAX at the pace of the last ones, or takes that long, and what `_faults` makes of faults
-        within."""
+        """Enters when one of PAST_REQUESTS_MAX slots is free. Raises QueueFull if that takes more than
+        PAST_WAIT_SECONDS_MAX, or is expected to, by the pace of the last ones; and translates errors inside as
+        `_faults` does."""
         expected = self._waiting * self._pace.seconds_each
         if expected > PAST_WAIT_SECONDS_MAX:
             raise QueueFull(expected)
@@ -547,8 +545,7 @@ def _add_steps(
     steps: list[Step],
     seen: list[Recorded],
 ) -> Iterator[None]:
-    """Adds steps to `steps` until they fill a page, and the events that were gone through to `seen`. Raises
-    LogUnreadable."""
+    """Adds steps to `steps` until they fill a page, and the scanned events to `seen`. Raises LogUnreadable."""
     for recorded in events:
         try:
             step = yield from explainer.step_in_turns(recorded)

@@ -1,8 +1,8 @@
-"""The series of a unity: who stood where, at as many moments as a picture has room for.
+"""The series of a unity: the standings at as many moments as a chart can show.
 
-Pure. A point of the series is taken after each event that gave points in the unity. When there are more than
-SERIES_POINTS_MAX, every second one goes, and from then on only every second one is taken, and so on. So the series
-stays that short, however long the log is.
+Pure. A point of the series is taken after each event that gave points in the unity. Beyond SERIES_POINTS_MAX, every
+second point is dropped, and from then on only every second one is taken, and so on. So the length of the series is
+bounded for any log.
 """
 
 from collections.abc import Sequence as Items
@@ -31,8 +31,8 @@ class SeriesPoint(Struct, frozen=True):
 
 class Series:
     """Use `follow` for each event of the log; `points` is the series so far. Its last point has the list and the totals
-    of now, even if only the list has changed since points were given. `only`: those whose lines are wanted; None:
-    everybody's."""
+    of now, even if only the list has changed since points were given. `only`: the competitors whose lines are wanted;
+    None: all."""
 
     def __init__(self, ranking_id: RankingId, unity_id: UnityId, only: Items[CompetitorId] | None = None) -> None:
         self._ranking_id = ranking_id

@@ -24,25 +24,23 @@ from projections.board.publication import Publication
 
 
 class Column(Struct, frozen=True):
-    """`type` is that of what is sent. A row shows a struct, whose attribute has the column's name."""
+    """`type`: of the parameter. A row shows a struct, whose attribute has the column's name."""
 
     name: str
     type: str
     fixed: bool = False
-    """It stays as it is for as long as the row is there."""
+    """The value never changes while the row exists."""
     taken: Callable[[Any], object] | None = None
-    """What to send for a struct, if not just the attribute."""
+    """Converts a struct to the parameter; None: the attribute is sent."""
     stored: str | None = None
-    """What is stored for what was sent, as SQL, if not just that."""
+    """SQL that converts the parameter to the stored value; None: they are equal."""
     read: str | None = None
-    """What is read of it, as SQL, if not just that."""
+    """SQL that reads the value; None: the column."""
 
 
 class Table:
-    """`ids` say what a row is of, `columns` what it says of that.
-
-    `key` is the primary key, if not all of `ids`; `order` is that in which rows are read. `beside`: what is read with a
-    row of other tables, as SQL.
+    """`ids` identify the subject of a row, `columns` are its values. `key`: the primary key, if it is not all of `ids`.
+    `order`: the order in which rows are read. `joined`: SQL for values of other tables that are read with a row.
     """
 
     def __init__(
@@ -53,26 +51,26 @@ class Table:
         columns: tuple[Column, ...],
         key: tuple[str, ...] = (),
         order: tuple[str, ...] = (),
-        beside: tuple[str, ...] = (),
+        joined: tuple[str, ...] = (),
     ) -> None:
         self.name = name
         self.columns = ids + columns
         self.key = key or _names(ids)
         self._order = order
-        self._beside = beside
+        self._joined = joined
         self._changing = [column.name for column in columns if not column.fixed]
         self._takers = [column.taken or attrgetter(column.name) for column in columns]
 
     def arrays(self, rows: Iterable[tuple[object, ...]]) -> list[Items[object]]:
-        """What is sent for rows, each given as its ids and the struct that it shows: one array for each column."""
+        """The parameters for rows, each given as its ids and its struct: one array per column."""
         *ids, structs = zip(*rows, strict=True)
         return [*ids, *[list(map(taken, structs)) for taken in self._takers]]
 
     def select(self) -> str:
-        """The statement that reads all rows of some tournaments: ids, then columns, then what is beside."""
+        """The statement that reads all rows of some tournaments: ids, then columns, then joined values."""
         read = [column.read or column.name for column in self.columns]
         return _lines(
-            f"SELECT {_list([*read, *self._beside])}",
+            f"SELECT {_list([*read, *self._joined])}",
             f"FROM {self.name}",
             "WHERE tournament_id = ANY($1::bigint[])",
             f"ORDER BY {_list(self._order)}" if self._order else "",
@@ -190,7 +188,7 @@ COMPETITION: Final = Table(
         Column("revised", "bigint"),
     ),
     order=("tournament_id", "number"),
-    beside=(
+    joined=(
         f"{_of_participants('competitor_id')} AS participants",
         f"CASE WHEN result IS NULL THEN {_of_participants('result')} END AS results",
     ),

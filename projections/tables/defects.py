@@ -1,7 +1,7 @@
 """Defects that one tournament met: counted, logged with their traceback, and noted where operators look.
 
-A defect is an exception that no answer is made of. What it may do is bounded to its tournament: whoever works for many
-catches it where the work for one of them begins, and says so here. The only SQL on the table `defect`.
+A defect is an exception that has no answer of its own. Its effect is limited to one tournament: code that works for
+many tournaments catches it where the work for each begins, and reports it here. The only SQL on the table `defect`.
 """
 
 from datetime import datetime
@@ -19,7 +19,7 @@ from engine.domain.terms import TournamentId
 from engine.process.telemetry import DEFECTS
 
 SHOWN_SECONDS: Final = 600.0
-"""A defect is shown for so long after it was met last."""
+"""How long a defect is shown after its last occurrence."""
 REASON_CHARACTERS_MAX: Final = 500
 
 _NOTE: Final = """
@@ -40,7 +40,7 @@ _logger = structlog.get_logger()
 
 
 class DefectPart(StrEnum):
-    """In which part of the work for a tournament a defect was met."""
+    """The part of the work for a tournament in which a defect occurred."""
 
     JUDGING = "judging"
     ANSWERING = "answering"
@@ -52,7 +52,7 @@ class DefectPart(StrEnum):
 
 
 class Defect(Struct, frozen=True):
-    """What was met last in one part of the work for a tournament, and when, in UTC."""
+    """The last defect in one part of the work for a tournament, and its time, in UTC."""
 
     tournament_id: TournamentId
     part: DefectPart
@@ -61,7 +61,8 @@ class Defect(Struct, frozen=True):
 
 
 def is_defect(error: BaseException) -> bool:
-    """Whether an exception is neither a refusal or failure of ours nor trouble with the database or a client."""
+    """Whether an exception is none of this program's refusals and failures, and no trouble with the database or a
+    client."""
     return isinstance(error, Exception) and not isinstance(
         error, (TallybookError, asyncpg.PostgresError, *DATABASE_TROUBLE)
     )
@@ -88,7 +89,7 @@ async def note_over(connection: Connection, tournament_id: TournamentId, part: D
 
 
 async def recent(connection: Connection, limit: int) -> list[Defect]:
-    """The defects that were met within the last SHOWN_SECONDS, the latest first."""
+    """The defects of the last SHOWN_SECONDS, the latest first."""
     return [
         Defect(row["tournament_id"], DefectPart(row["part"]), row["reason"], row["met_at"])
         for row in await connection.fetch(_RECENT, SHOWN_SECONDS, limit)

@@ -1,9 +1,9 @@
-"""Tables folded anew beside those in use, compared with them, and put in their place.
+"""Tables folded again from the log, compared with those in use, and put in their place.
 
 The log is folded in memory, up to where the tables stand. Then one transaction that holds the checkpoint compares both.
 If they differ, or are of different folds, the new rows take the place of the old ones. Reads and appends go on
-meanwhile; workers leave the tournament alone while its checkpoint is held. A rebuild that is killed leaves everything
-as it was, except for snapshots, which are right whoever writes them.
+meanwhile; workers leave the tournament alone while its checkpoint is held. A rebuild that is killed changes nothing
+except snapshots, which are the same for every writer.
 """
 
 import asyncio
@@ -35,8 +35,8 @@ REBUILD_DIFFERENCES_MAX: Final = 1_000
 
 
 class Rebuilt(Struct, frozen=True):
-    """What became of one tournament's tables. `differences`: where they were not as the log has it. Without any, tables
-    of this fold were left as they are."""
+    """The outcome for one tournament's tables. `differences`: where they differed from the log. If there are none,
+    tables of this fold were not touched."""
 
     sequence: Sequence
     differences: list[str] = field(default_factory=list)
@@ -53,12 +53,12 @@ async def rebuild(
     """
     async with database.connection_for(tournament_id) as connection:
         await tables.create_checkpoints(connection, {tournament_id: log.beginning(tournament_id)})
-    anew = _Anew(tournament_id, progress)
+    folded = _Folded(tournament_id, progress)
     for _ in range(CLAIMS_MAX):
         async with database.connection_for(tournament_id) as connection:
-            await anew.reach(connection, await _goal(connection, tournament_id), snapshots_too=True)
+            await folded.reach(connection, await _goal(connection, tournament_id), snapshots_too=True)
             async with connection.transaction():
-                rebuilt = await _switch(connection, anew)
+                rebuilt = await _switch(connection, folded)
         if rebuilt is not None:
             return rebuilt
         await asyncio.sleep(CLAIM_PAUSE_SECONDS)
@@ -79,17 +79,17 @@ async def _goal(connection: Connection, tournament_id: TournamentId) -> Head:
     return (await log.heads(connection, [tournament_id]))[tournament_id]
 
 
-async def _switch(connection: Connection, anew: "_Anew") -> Rebuilt | None:
+async def _switch(connection: Connection, folded: "_Folded") -> Rebuilt | None:
     """Within a transaction: compares and replaces. None: somebody else holds the checkpoint, or it is far ahead."""
-    tournament_id = anew.tournament_id
+    tournament_id = folded.tournament_id
     claimed = await tables.claim(connection, [tournament_id])
     if tournament_id not in claimed:
         return None
     goal = await _goal(connection, tournament_id)
-    if goal.sequence > anew.head.sequence + HELD_EVENTS_MAX:
+    if goal.sequence > folded.head.sequence + HELD_EVENTS_MAX:
         return None
     await tables.take_time(connection)
-    await anew.reach(connection, goal)
+    await folded.reach(connection, goal)
     checkpoint = claimed[tournament_id]
     of_this_fold = checkpoint.fold_version == FOLD_VERSION
     found: list[str] = []
@@ -97,13 +97,13 @@ async def _switch(connection: Connection, anew: "_Anew") -> Rebuilt | None:
         found.append(f"the tables stand at event {checkpoint.head.sequence} of a log that is another one now")
     elif of_this_fold:
         stored = await tables.load_board(connection, tournament_id)
-        found += await asyncio.to_thread(_told, anew.board, stored)
+        found += await asyncio.to_thread(_told, folded.board, stored)
     if found or not of_this_fold:
         await tables.clear(connection, [tournament_id])
-        await tables.save(connection, {tournament_id: await asyncio.to_thread(tables.everything, anew.board)})
-        await tables.advance(connection, {tournament_id: goal}, {tournament_id: anew.last_snapshot})
-    # Processes of the older version go on from its snapshots for as long as they run.
-    await snapshots.drop_others(connection, tournament_id, anew.snapshots, kept_version=checkpoint.fold_version)
+        await tables.save(connection, {tournament_id: await asyncio.to_thread(tables.everything, folded.board)})
+        await tables.advance(connection, {tournament_id: goal}, {tournament_id: folded.last_snapshot})
+    # Processes of the older version use its snapshots for as long as they run.
+    await snapshots.drop_others(connection, tournament_id, folded.snapshots, kept_version=checkpoint.fold_version)
     return Rebuilt(goal.sequence, found, replaced=bool(found) or not of_this_fold)
 
 
@@ -115,7 +115,7 @@ def _told(expected: Board, found: Board) -> list[str]:
     ]
 
 
-class _Anew:
+class _Folded:
     """A board folded from the beginning of the log."""
 
     def __init__(self, tournament_id: TournamentId, progress: Callable[[Sequence], None]) -> None:

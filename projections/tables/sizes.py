@@ -1,4 +1,4 @@
-"""What boards take in memory, estimated; and a shelf that keeps as many of them as take a bounded number of bytes.
+"""Estimates the memory of boards, and keeps as many of them on a shelf as fit a bound in bytes.
 
 Pure. Measured on CPython 3.11 with ordinary names.
 """
@@ -26,7 +26,7 @@ def board_bytes(board: Board) -> int:
 
 
 class Shelf:
-    """Boards and the heads that they stand at: up to `bytes_max` bytes of them, those that were put there last.
+    """Boards with their heads: the last ones stored, up to `bytes_max` bytes.
 
     The very last one stays however large it is: a tournament larger than the shelf would otherwise be read from its
     tables for each of its batches.

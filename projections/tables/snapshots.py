@@ -4,8 +4,8 @@ The only SQL on snapshots. A snapshot is what the log gives up to its sequence, 
 starts at the beginning. The worker writes a snapshot when enough events have been folded to make it worth its size. So
 all of them together grow as the log does, and an answer about the past costs as much as the size of the state.
 
-A process also goes on from them if its tables were replaced by those of another version of the fold. The snapshots of
-its own version stay until the version after that, so that it need not replay whole logs.
+A process also uses them if another version of the fold has replaced its tables. Snapshots of a version stay until the
+version after the next, so that its processes need not replay whole logs.
 """
 
 from collections.abc import Collection, Mapping
@@ -74,7 +74,7 @@ class Snapshot(Struct, frozen=True):
 
 
 class SnapshotUndecodable(ValueError):
-    """What is stored at `sequence` is no board."""
+    """The bytes stored at `sequence` are no board."""
 
     def __init__(self, sequence: Sequence, error: Exception) -> None:
         super().__init__(f"the snapshot at {sequence} cannot be read: {error}")
@@ -107,7 +107,7 @@ async def nearest(
     """The last snapshot of this fold's version that is not beyond `upto`; None: there is none. Raises
     SnapshotUndecodable.
 
-    With `turns`, its decoding shares them with other long work. What is the same as in `like` takes hardly more memory.
+    With `turns`, decoding shares the time slices of other long work. Items equal to those of `like` share their memory.
     """
     row = await connection.fetchrow(_NEAREST, tournament_id, FOLD_VERSION, upto)
     if row is None:

@@ -1,4 +1,4 @@
-"""The sweep: goes round all tournaments, a portion at each look, to find those whose tables are behind.
+"""The sweep: goes round all tournaments, a chunk at a time, to find those whose tables are behind.
 
 A worker works by hints, which name the tournaments that were appended to; the sweep is the net under them. The work of
 one look does not grow with the number of tournaments: it takes LOOK_TOURNAMENTS_MAX of them, and as many of the stopped
@@ -24,13 +24,13 @@ from engine.domain.terms import TournamentId
 from projections.tables import tables
 
 LOOK_TOURNAMENTS_MAX: Final = 1_000
-"""One look takes so many of all tournaments, and so many of the stopped ones."""
+"""How many of all tournaments, and how many of the stopped ones, one look takes."""
 LOOKS_FOR_EACH_NODE: Final = 10
-"""So many looks of the sweep of a node take as many as one look of a plain database."""
+"""How many looks of a node's sweep take as many tournaments as one look of a plain database."""
 STOPPED_RETRY_SECONDS: Final = 10.0
 
 Mine = Callable[[list[TournamentId]], Awaitable[list[TournamentId]]]
-"""Those of some tournaments that a sweep is for."""
+"""Filters some tournaments to those that a sweep is for."""
 
 _FIRST: Final = TournamentId(0)
 
@@ -66,20 +66,20 @@ class Sweep:
         self._begin()
 
     async def look(self, connection: Connection, *, goes_around: bool = False) -> list[TournamentId]:
-        """The tournaments of the next portion that are behind. None are looked at if a whole round found nothing and
-        nothing has been committed since that round began. `goes_around`: the connection leads to another node than
-        that of the tournaments, which does not know what has been committed there."""
+        """The tournaments of the next chunk that are behind. Looks at none if a whole round found nothing and nothing
+        has been committed since it began. `goes_around`: the connection leads to another node than that of the
+        tournaments, which does not know what has been committed there."""
         moment = None if goes_around else await tables.moment(connection)
         if moment is not None and moment == self._idle_at:
             return []
         if self._beginning:
             self._beginning, self._moment = False, moment
-        portion = await self._portion(connection)
+        chunk = await self._chunk(connection)
         if moment is None:  # some are stopped
-            portion += await self._stopped_portion(connection)
+            chunk += await self._stopped_chunk(connection)
         if self._mine is not None:
-            portion = await self._mine(portion)
-        behind = await tables.behind(connection, portion, stopped_seconds=STOPPED_RETRY_SECONDS)
+            chunk = await self._mine(chunk)
+        behind = await tables.behind(connection, chunk, stopped_seconds=STOPPED_RETRY_SECONDS)
         self._found = self._found or bool(behind)
         if self._wrapped > 1 or (self._wrapped == 1 and self._after >= self._began_after):
             self.hurried = False
@@ -95,17 +95,17 @@ class Sweep:
         self._wrapped = 0
         self._found = False
 
-    async def _portion(self, connection: Connection) -> list[TournamentId]:
+    async def _chunk(self, connection: Connection) -> list[TournamentId]:
         """The next tournaments; after the last ones come the first ones."""
         size = LOOK_TOURNAMENTS_MAX if self._mine is None else max(1, LOOK_TOURNAMENTS_MAX // LOOKS_FOR_EACH_NODE)
-        portion = await tables.registered(connection, self._after, size)
-        if len(portion) < size:
+        chunk = await tables.registered(connection, self._after, size)
+        if len(chunk) < size:
             self._wrapped += 1
-            portion += await tables.registered(connection, _FIRST, size - len(portion))
-        self._after = portion[-1] if portion else _FIRST
-        return list(dict.fromkeys(portion))
+            chunk += await tables.registered(connection, _FIRST, size - len(chunk))
+        self._after = chunk[-1] if chunk else _FIRST
+        return list(dict.fromkeys(chunk))
 
-    async def _stopped_portion(self, connection: Connection) -> list[TournamentId]:
-        portion = await tables.stopped(connection, self._stopped_after, LOOK_TOURNAMENTS_MAX)
-        self._stopped_after = portion[-1] if len(portion) == LOOK_TOURNAMENTS_MAX else _FIRST
-        return portion
+    async def _stopped_chunk(self, connection: Connection) -> list[TournamentId]:
+        chunk = await tables.stopped(connection, self._stopped_after, LOOK_TOURNAMENTS_MAX)
+        self._stopped_after = chunk[-1] if len(chunk) == LOOK_TOURNAMENTS_MAX else _FIRST
+        return chunk

@@ -1,8 +1,8 @@
 """The tables: the board of each tournament as rows, and the checkpoint that says how far they are.
 
 The only SQL on the relational projection; most of it is made from the columns that `columns.py` declares. Rows are
-never computed here: whatever an event touched is written as the fold left it, so the tables cannot mean something else
-than the board.
+never computed here: whatever an event touched is written as the fold left it, so the tables cannot disagree with the
+board.
 """
 
 import asyncio
@@ -48,8 +48,8 @@ from projections.tables.columns import (
 )
 
 ROWS_MAX: Final = 500
-"""Written by one statement, or read at a time: it ends in good time, and so does the turn of the event loop in which
-they are made, or something is made of them."""
+"""Rows that one statement writes, or that are read at a time. This bounds the time of the statement, and how long the
+event loop is held up to encode or decode them."""
 COMPETITIONS_AT_ONCE: Final = 100
 """Competitions that are read at a time. Each comes with all its participants, ten thousand at most."""
 
@@ -110,7 +110,7 @@ _REGISTERED: Final = """
     ORDER BY tournament_id
     LIMIT $2
 """
-# The head of each by its index, however many heads there are; with a limit it is never turned into a join of all.
+# Finds each head by its index; the limit prevents PostgreSQL from joining all of them.
 _BEHIND: Final = """
     SELECT l.tournament_id
     FROM append_lock AS l
@@ -178,10 +178,10 @@ async def create_checkpoints(connection: Connection, beginnings: Mapping[Tournam
 
 
 async def claim(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Checkpoint]:
-    """Locks those of the checkpoints that nobody else has locked, until the transaction ends.
+    """Locks those checkpoints that are not locked already, until the transaction ends.
 
-    The transaction's commit will not be waited for, which is said here so that it needs no round trip of its own: rows
-    and checkpoint are one commit, so a crash of the server loses both, and the events are folded again.
+    Also turns off waiting for the transaction's commit, here because that saves a round trip. This is safe: rows and
+    checkpoint are one commit, so a crash of the server loses both, and the events are folded again.
     """
     rows = await connection.fetch(_CLAIM, tournament_ids)
     return {row["tournament_id"]: _checkpoint(row) for row in rows}
@@ -194,8 +194,8 @@ def _checkpoint(row: Record) -> Checkpoint:
 async def advance(
     connection: Connection, heads: Mapping[TournamentId, Head], snapshot_sequences: Mapping[TournamentId, Sequence]
 ) -> None:
-    """Says that the rows are now those of `heads`, and of which sequence the last snapshot of each is; belongs into
-    the transaction that wrote them. What was stopped by an event up to there goes on."""
+    """Records that the rows are now those of `heads`, and the sequence of the last snapshot of each; part of the
+    transaction that wrote them. Tournaments stopped by an event up to there continue."""
     sequences = [head.sequence for head in heads.values()]
     digests = [head.digest for head in heads.values()]
     snapshot_at = [snapshot_sequences[tournament_id] for tournament_id in heads]
@@ -205,7 +205,7 @@ async def advance(
 
 
 async def moment(connection: Connection) -> str | None:
-    """What has been committed until now, as text: while it stays the same, so does everything that can be read.
+    """A text for everything committed until now: while it stays the same, so does everything that can be read.
 
     Of a distributed database, it is that of the node where the connection leads. None while a tournament is stopped,
     because then there is something to do even if nothing changes.
@@ -283,7 +283,7 @@ async def stop(connection: Connection, cause: LogUnreadable) -> None:
 
 
 async def resume(connection: Connection, tournament_id: TournamentId, head: Head) -> None:
-    """Takes the note away if there is one of an event up to `head`, which can be folded again. Else it only reads."""
+    """Removes the note of an event up to `head`, which can be folded again. Without such a note it only reads."""
     if await connection.fetchval(_CAN_RESUME, tournament_id, head.sequence):
         await connection.execute(_RESUME, tournament_id, head.sequence)
 
@@ -322,15 +322,15 @@ _TOTALS: Final = TOTAL.select()
 
 
 async def load_board(connection: Connection, tournament_id: TournamentId, *, like: Board | None = None) -> Board:
-    """The board that the rows make up. Whoever calls sees to it that they are of one moment and this version. What is
-    the same as in `like` takes hardly more memory."""
+    """The board made from the rows. The caller must read in one snapshot, and rows of this version. Items equal to
+    those of `like` share their memory."""
     board = Board() if like is None else board_like(like)
     await _load(connection, {tournament_id: board})
     return board
 
 
 async def load_boards(connection: Connection, tournament_ids: Collection[TournamentId]) -> dict[TournamentId, Board]:
-    """As `load_board`, of each of several tournaments; empty where there are no rows."""
+    """As `load_board` for several tournaments; a board is empty if there are no rows."""
     boards = {tournament_id: Board() for tournament_id in tournament_ids}
     if boards:
         await _load(connection, boards)
@@ -345,17 +345,18 @@ async def _load(connection: Connection, boards: Mapping[TournamentId, Board]) ->
         await _load_rankings(connection, boards)
 
 
-async def in_portions(
+async def in_chunks(
     connection: Connection,
     statement: str,
     *arguments: object,
     rows_max: int | None = None,
     seconds_max: float | None = None,
 ) -> AsyncGenerator[list[Record], None]:
-    """What a statement reads, some rows at a time, within a transaction: others have their turn between them, and
-    PostgreSQL makes the next rows while these are being used. Use it `aclosing`.
+    """The rows of a statement in chunks, within a transaction: other work runs between them, and PostgreSQL computes
+    the next chunk meanwhile. Use it `aclosing`.
 
-    `rows_max` of a portion, if not ROWS_MAX; `seconds_max`: for each portion, if not as long as any statement may take.
+    `rows_max`: rows of a chunk, instead of ROWS_MAX; `seconds_max`: the time for each chunk, instead of that of any
+    statement.
     """
     at_once = rows_max or ROWS_MAX
     cursor = await connection.cursor(statement, *arguments, timeout=seconds_max)
@@ -371,12 +372,12 @@ async def in_portions(
         await asyncio.wait([reading])  # cancelling what PostgreSQL is at would end the transaction
 
 
-async def _portions(
+async def _chunks(
     connection: Connection, statement: str, boards: Mapping[TournamentId, Board], *, rows_max: int | None = None
 ) -> AsyncGenerator[list[Record], None]:
-    """What a statement reads of these tournaments."""
-    async with aclosing(in_portions(connection, statement, list(boards), rows_max=rows_max)) as portions:
-        async for rows in portions:
+    """The rows of a statement for the tournaments."""
+    async with aclosing(in_chunks(connection, statement, list(boards), rows_max=rows_max)) as chunks:
+        async for rows in chunks:
             LOADED_ROWS.inc(len(rows))
             yield rows
 
@@ -384,9 +385,9 @@ async def _portions(
 async def _rows(
     connection: Connection, statement: str, boards: Mapping[TournamentId, Board]
 ) -> AsyncGenerator[Record, None]:
-    """The rows of `_portions`, one by one."""
-    async with aclosing(_portions(connection, statement, boards)) as portions:
-        async for rows in portions:
+    """The rows of `_chunks`, one by one."""
+    async with aclosing(_chunks(connection, statement, boards)) as chunks:
+        async for rows in chunks:
             for row in rows:
                 yield row
 
@@ -398,16 +399,16 @@ async def _load_publications(connection: Connection, boards: Mapping[TournamentI
 
 
 async def _load_competitors(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
-    async with aclosing(_portions(connection, _COMPETITORS, boards)) as portions:
-        async for rows in portions:
+    async with aclosing(_chunks(connection, _COMPETITORS, boards)) as chunks:
+        async for rows in chunks:
             for row in rows:
                 boards[row[0]].competitors.put(row[1], packed(competitor_of(row)))
 
 
 async def _load_competitions(connection: Connection, boards: Mapping[TournamentId, Board]) -> None:
     turn = Turn()
-    async with aclosing(_portions(connection, _COMPETITIONS, boards, rows_max=COMPETITIONS_AT_ONCE)) as portions:
-        async for rows in portions:
+    async with aclosing(_chunks(connection, _COMPETITIONS, boards, rows_max=COMPETITIONS_AT_ONCE)) as chunks:
+        async for rows in chunks:
             for row in rows:
                 board, competition_id, competition = boards[row[0]], row[1], competition_of(row)
                 board.competitions.put(competition_id, packed(competition))
@@ -426,8 +427,8 @@ async def _load_rankings(connection: Connection, boards: Mapping[TournamentId, B
             key, unity_id = (row["tournament_id"], row["ranking_id"]), row["unity_id"]
             unity = unity_of(row, Totals(enrolments.setdefault(key, Enrolment())))
             unities.setdefault(key, {})[unity_id] = unity_by_id[row["tournament_id"], unity_id] = unity
-    async with aclosing(_portions(connection, _TOTALS, boards)) as portions:
-        async for rows_of_totals in portions:
+    async with aclosing(_chunks(connection, _TOTALS, boards)) as chunks:
+        async for rows_of_totals in chunks:
             for key_of_unity, of_rows in groupby(rows_of_totals, itemgetter(0, 1)):
                 if (of_unity := unity_by_id.get(key_of_unity)) is not None:
                     of_unity.totals.make_room()
@@ -443,8 +444,8 @@ async def _load_enrolments(
     connection: Connection, boards: Mapping[TournamentId, Board]
 ) -> dict[tuple[TournamentId, RankingId], Enrolment]:
     enrolments: dict[tuple[TournamentId, RankingId], Enrolment] = {}
-    async with aclosing(_portions(connection, _ENROLMENTS, boards)) as portions:
-        async for rows in portions:
+    async with aclosing(_chunks(connection, _ENROLMENTS, boards)) as chunks:
+        async for rows in chunks:
             for key, of_ranking in groupby(rows, itemgetter(0, 1)):
                 enrolment = enrolments.setdefault(key, Enrolment())
                 first, places = len(enrolment.places), array("q")
@@ -610,10 +611,10 @@ async def _write(
     """Writes all `rows`, ROWS_MAX at a time. Each is as it is sent; or, with `of`, its ids and the struct that it
     shows. `statements`: for rows of many tournaments, and of one."""
     of_many, of_one = statements
-    while portion := list(islice(rows, ROWS_MAX)):
-        arrays = list(zip(*portion, strict=True)) if of is None else of.arrays(portion)
+    while chunk := list(islice(rows, ROWS_MAX)):
+        arrays = list(zip(*chunk, strict=True)) if of is None else of.arrays(chunk)
         if is_distributed(connection):
-            await connection.execute(of_one, portion[0][0], *arrays[1:])
+            await connection.execute(of_one, chunk[0][0], *arrays[1:])
         else:
             await connection.execute(of_many, *arrays)
 
@@ -626,7 +627,7 @@ def _participants(tournament_id: TournamentId, competition_id: CompetitionId, bo
 
 
 def _enrolments(tournament_id: TournamentId, ranking_id: RankingId, board: Board, touched: Touched) -> Iterator[_Row]:
-    """Nobody who was ever in a list goes from it, so no row ever goes."""
+    """No competitor that was ever in a list is removed from it, so no row is ever removed."""
     enrolment, of_ranking = board.rankings[ranking_id].participants, touched.enrolments[ranking_id]
     places = enrolment.places
     if of_ranking.generation == enrolment.generation:
@@ -653,11 +654,11 @@ _CLEAR: Final = tuple(table.delete() for table in TABLES)
 
 
 async def clear(connection: Connection, tournament_ids: Collection[TournamentId]) -> None:
-    """Removes the rows of tournaments that are to be folded anew; their checkpoints stay where they are."""
+    """Removes the rows of tournaments that will be folded again; their checkpoints do not change."""
     for statement in _CLEAR if tournament_ids else ():
         await connection.execute(statement, tournament_ids)
 
 
 async def take_time(connection: Connection) -> None:
-    """Lets the transaction be idle for long between two statements: two large boards are to be compared."""
+    """Lets the transaction stay idle for long between two statements, because comparing two large boards takes long."""
     await connection.execute(_TAKE_TIME)

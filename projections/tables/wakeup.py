@@ -1,9 +1,10 @@
-"""Hints from those who append to those who keep the tables: "this tournament has something new".
+"""Hints from processes that append to workers: "this tournament has new events".
 
 A lost hint loses nothing, because workers look for themselves as well (`sweep.py`). Hints are sent after the commit and
 on another connection, because a NOTIFY inside the appending transaction takes a lock of the whole cluster at commit.
 
-Of a distributed database, the node of a tournament is told, where its workers listen, whatever their address is.
+On a distributed database, hints go to the node of the tournament. Its workers listen there, whatever the address of
+their process.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ INTERVAL_SECONDS: Final = 0.05
 TOURNAMENTS_MAX: Final = 300
 """Tournaments that one hint names; PostgreSQL takes 8,000 bytes."""
 HINTS_MAX: Final = 10
-"""Hints that are sent at once. If more were needed, one empty hint is sent: look for yourselves."""
+"""Hints that are sent at once. If more are needed, one empty hint is sent, which tells workers to search."""
 
 _ID: Final = re.compile(r"[1-9][0-9]{0,17}")
 # It does not wait for its commit to be on disk, because a hint may be lost.
@@ -82,7 +83,7 @@ class Waker:
 
 
 def hinted(payload: str) -> set[TournamentId]:
-    """The tournaments that a hint names. None: look for yourself."""
+    """The tournaments that a hint names. None: the worker must search."""
     return {TournamentId(int(number)) for number in payload.split(",") if _ID.fullmatch(number)}
 
 

@@ -1,20 +1,20 @@
 """The worker: claims tournaments whose tables lack events, folds some, saves rows and checkpoints together.
 
 Any number of workers run at once, in any number of processes. A worker finds candidates without locks, or hints name
-them. Then it locks the checkpoint rows of a batch of them, and leaves those that are locked already to whoever locked
-them. It never locks heads: that would hold up appends. A batch is bounded, and each tournament has the same share in
-it, so that a busy one does not keep the others waiting. Its rows commit together with the checkpoints. So nothing can
-be half done or done twice after a crash, or when a paused worker wakes up after another took its place. Once in a while
-the same transaction keeps boards as snapshots, so that the past is found quickly.
+them. Then it locks the checkpoint rows of a batch of them, and skips rows that another worker has locked. It never
+locks heads, which would delay appends. A batch is bounded, and each tournament has the same share in it, so that a busy
+one does not keep the others waiting. Its rows commit together with the checkpoints. So nothing can be half done or done
+twice after a crash, or when a paused worker wakes up after another took its place. Now and then the same transaction
+stores boards as snapshots, for fast answers about the past.
 
 Tables of an older fold are not touched until they can be replaced as a whole (`rebuild.py`): one tournament at a time,
-beside the rounds.
+alongside the rounds.
 
 If something is wrong with a tournament, its batch is rolled back, and each tournament of the batch is folded alone
-next. That shows which one it was. It stays alone until all is well with it.
+next. That shows which one it was. It is folded alone until it succeeds.
 
-Each node of a distributed database has a worker of its own, which asks that node alone. So none waits for a node that
-is away but its own.
+Each node of a distributed database has a worker of its own, which queries only that node. So a lost node delays only
+its own worker.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ WORKER_POLL_SECONDS: Final = 1.0
 NODES_SECONDS: Final = 10.0
 """Between two looks for nodes that have been added to a distributed database."""
 BOARDS_BYTES_MAX: Final = 512 * 1024 * 1024
-"""What the boards that a worker keeps take in memory, estimated. It need not read these from the tables again."""
+"""Bytes of boards that a worker keeps in memory, estimated, so that it need not read them from the tables again."""
 KNOWN_MAX: Final = 1_000
 """Tournaments that a worker looks at again because it could not fold them. Further ones are left to the sweep."""
 OUTDATED_MAX: Final = 10_000
@@ -69,9 +69,9 @@ _logger = structlog.get_logger()
 
 
 class Folded(Struct):
-    """What became of a batch. `left`: tournaments that can be continued at once. `outdated`: those whose tables an
-    older fold made, or hold an event that was set aside since. `claimed`: those that somebody else has claimed, or that
-    do not exist."""
+    """The outcome of a batch. `left`: tournaments that can be continued at once. `outdated`: those whose tables come
+    from an older fold, or contain an event that was set aside since. `claimed`: those that another worker has claimed,
+    or that do not exist."""
 
     events: int = 0
     boards: dict[TournamentId, tuple[Head, Board]] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Folded(Struct):
 
 
 async def work_by_nodes(database: Database) -> None:
-    """Has a worker work until it is cancelled: one for each node of a distributed database."""
+    """Runs workers until it is cancelled: one for each node of a distributed database."""
     if not isinstance(database, DistributedDatabase):
         await Worker(database).run()
         return
@@ -200,7 +200,7 @@ class Worker:
             return await self._fold(batch)
         except DatabaseUnavailable as error:  # for one tournament, or for all: then the listener is lost as well
             _logger.warning("worker_failed", tournament_ids=batch, error=repr(error.__cause__))
-        except Exception as error:  # the worker's outer loop: the tables stay where they are, nothing is lost
+        except Exception as error:  # the worker's outer loop: the tables do not change, and nothing is lost
             _logger.exception("worker_failed", tournament_ids=batch)
             if len(batch) == 1:
                 await self._note_defect(batch[0], error)
@@ -212,15 +212,15 @@ class Worker:
             await defects.note(self._database, tournament_id, DefectPart.TABLES, error)
 
     def _apart(self, batch: list[TournamentId]) -> Folded:
-        """What became of a batch that was rolled back: each of its tournaments is alone from now on. They go on at
-        once; one that was alone already waits for the next look."""
+        """The outcome of a batch that was rolled back: each of its tournaments is folded alone from now on, at once;
+        one that was alone already waits for the next look."""
         self._alone.update(batch)
         if len(batch) == 1:
             self._know(batch)
         return Folded(left=set(batch) if len(batch) > 1 else set())
 
     def _know(self, tournament_ids: Iterable[TournamentId]) -> None:
-        """Has the next look include these tournaments, as far as KNOWN_MAX allows."""
+        """Includes the tournaments in the next look, as far as KNOWN_MAX allows."""
         self._known.update(islice(tournament_ids, KNOWN_MAX - len(self._known)))
 
     async def _wait(self, seconds: float) -> None:
@@ -232,7 +232,7 @@ class Worker:
         self._something.clear()
 
     async def _look(self) -> list[TournamentId]:
-        """The tournaments that are behind, among the sweep's next portion and the known ones."""
+        """The tournaments that are behind, among the sweep's next chunk and the known ones."""
         known, self._known = self._known, set()
         async with self._database.connection() as connection:
             found = await self._sweep.look(connection, goes_around=self._database.goes_around)
@@ -280,7 +280,9 @@ class Worker:
                         attributes["tallybook.tournaments"] = len(folded.boards)
                         attributes["tallybook.events"] = folded.events
                     failpoints.reached(Point.FOLD_COMMITTED)
-                except LockNotAvailableError as error:  # somebody looks at the rows of one; the others must not wait
+                except (
+                    LockNotAvailableError
+                ) as error:  # another transaction has locked rows of one; the others must not wait
                     if len(batch) == 1:
                         _logger.warning("worker_failed", tournament_ids=batch, error=repr(error))
                     return self._apart(batch)
@@ -329,7 +331,7 @@ class Worker:
         touched = {t: await _touched(t, boards[t], tail.events) for t, tail in read.tails.items()}
         for tournament_id in [t for t, on in touched.items() if on.set_aside]:
             if await log.set_aside_since(connection, tournament_id, after[tournament_id].sequence):
-                outdated.add(tournament_id)  # a version that could fold it has put what came of it into the tables
+                outdated.add(tournament_id)  # a version that could fold it has put the result into the tables
                 del read.tails[tournament_id], touched[tournament_id], boards[tournament_id]
                 read.unread.discard(tournament_id)
         if not read.tails:

@@ -1,4 +1,4 @@
-"""The verification of all tournaments as of one moment, several at once, and its report.
+"""The verification of all tournaments in one snapshot, several at a time, and its report.
 
 Outside digests are read before the moment is taken, so everything noted by then must be in the log.
 """
@@ -110,7 +110,7 @@ class Report(Struct, frozen=True, kw_only=True):
     resumed: bool
 
 
-# ── All of one moment ───────────────────────────────────────────────────────────────────────────────────
+# ── All in one snapshot ───────────────────────────────────────────────────────────────────────────────────
 
 
 async def verify_all(
@@ -120,8 +120,8 @@ async def verify_all(
     on_difference: Callable[[Difference], None],
     on_events: Callable[[int, int], None],
 ) -> Report:
-    """Verifies as of one moment. `on_difference` gets each difference when it is found, after those that a resumed run
-    had found before; `on_events` gets how many events have been verified, and of how many.
+    """Verifies everything in one snapshot. `on_difference` gets each difference when it is found, after those that a
+    resumed run had found before; `on_events` gets how many events have been verified, and of how many.
 
     Raises NotFound, Unacceptable and DatabaseUnavailable; the file of progress then keeps what has been verified.
     """
@@ -172,7 +172,7 @@ class _Run:
         self._all_events = 0
 
     async def prepare(self, connection: Connection) -> None:
-        """Looks for what belongs to no tournament, and for the tournaments to verify. Raises NotFound."""
+        """Looks for rows that belong to no tournament, and for the tournaments to verify. Raises NotFound."""
         registered = await stored_log.registered_tournaments(connection)
         self._tournaments = [one for one in registered if self._plan.slug in (None, one.slug)]
         found = await database_differences(connection, registered, self._witness, self._plan.slug)
@@ -206,7 +206,7 @@ class _Run:
                     await self._verify(connection, tournament, sources.get(tournament.tournament_id))
 
     async def _work_one_by_one(self, database: Database) -> None:
-        """As `work`, each tournament as of a moment of its own."""
+        """Like `work`, with a snapshot for each tournament."""
         while self._left:
             tournament_id = self._left.popleft().tournament_id
             async with database.connection() as connection, stored_log.one_moment(connection):
@@ -214,7 +214,7 @@ class _Run:
                     await self._verify(connection, tournament, None)
 
     def _next_batch(self) -> list[RegisteredTournament]:
-        """The next tournament, and with it some that follow, if all of these are small and not begun yet."""
+        """The next tournament, with some following ones if all are small and not started yet."""
         batch = [self._left.popleft()]
         while self._left and len(batch) < source.TOGETHER_MAX and all(map(self._fits, (batch[-1], self._left[0]))):
             batch.append(self._left.popleft())

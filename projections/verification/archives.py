@@ -5,8 +5,8 @@ recomputes each digest. Then the whole log is verified in that transaction, as `
 every event. Only then does the registry get it, so nobody sees it before.
 
 Everything in a tournament keeps its id. Other tournaments may have the same ids: every key of the schema begins with
-the tournament. The ids that are drawn afterwards come after those of the archive, up to IDS_FOLLOWED_MAX. A process may
-have drawn ids before, and use one that the archive has as well: it is refused (`IdTaken`), and draws others.
+the tournament. Ids drawn afterwards come after those of the archive, up to IDS_FOLLOWED_MAX. A process that drew ids
+earlier may use one that the archive contains; it is refused (`IdTaken`), and draws others.
 """
 
 from array import array
@@ -55,7 +55,7 @@ _IS_HERE: Final = """
         EXISTS (SELECT FROM tournament WHERE slug = $2) AS slug_is_taken,
         EXISTS (SELECT FROM deleted_tournament WHERE slug = $2 AND tournament_id <> $1) AS slug_was_taken
 """
-# Others that create or import tournaments wait meanwhile; those who append do not.
+# Other creations and imports of tournaments wait meanwhile; appends do not.
 _LOCK: Final = "LOCK TABLE tournament IN SHARE ROW EXCLUSIVE MODE"
 _REGISTER: Final = "INSERT INTO tournament (tournament_id, slug, name) VALUES ($1, $2, $3)"
 _ALLOW_APPENDS: Final = "INSERT INTO append_lock (tournament_id) VALUES ($1)"
@@ -74,7 +74,7 @@ _MOVE_IDS: Final = "SELECT setval('resource_id', $1) FROM resource_id WHERE last
 async def exported(
     database: Database, tournament_id: TournamentId, *, progress: Callable[[int, int], None]
 ) -> AsyncIterator[str]:
-    """The lines of the tournament's archive, as of one moment; calls `progress` with events done and in all.
+    """The lines of the tournament's archive, from one snapshot; calls `progress` with the events done and the total.
 
     Raises NotFound, and LogDisproved if the stored events do not make the stored digests.
     """

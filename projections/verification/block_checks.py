@@ -3,7 +3,7 @@
 The chain is recomputed from the stored bytes, link by link. A link that does not hold is named, and the next one is
 judged from the stored digest. So each place that was tampered with is named once, and not everything behind it.
 
-Nothing here reads the database. `one_tournament.py` reads the blocks, and compares what is kept beside the log.
+Nothing here reads the database. `one_tournament.py` reads the blocks, and compares everything derived from the log.
 """
 
 from collections.abc import Callable, Mapping
@@ -58,8 +58,8 @@ class DifferenceCollector:
 
 
 class DueReversals(Struct):
-    """What is still to be reversed of a competition because the event `sequence` voided or unvoided it. `count` and
-    `sum` as in PointsInEffect."""
+    """The points of a competition that must still be reversed because the event `sequence` voided or unvoided it.
+    `count` and `sum` as in PointsInEffect."""
 
     competition_id: CompetitionId
     sequence: Sequence
@@ -70,8 +70,8 @@ class DueReversals(Struct):
 
 
 class _BlockFacts(Struct):
-    """What must be known about a block's events beside what they fold to. `doubtful`: one of them cannot be decoded or
-    folded, or was set aside."""
+    """Facts about a block's events that the fold does not give. `doubtful`: one of them cannot be decoded or folded, or
+    was set aside."""
 
     structural: bool
     doubtful: bool = False
@@ -144,7 +144,7 @@ class BlockChecks:
         progress.events += block.count
 
     def _fold(self, columns: EventColumns) -> _BlockFacts:
-        """Folds the events of a block, and returns what else must be known about them."""
+        """Folds the events of a block, and returns further facts about them."""
         progress, board, sums, kinds = self.progress, self.board, self.progress.sums, columns.kinds
         decode, encode, sequence = codec.decode, codec.body_of, columns.first_sequence
         facts = _BlockFacts(structural=sequence == 1)  # `open_tournament` stores its block as structural

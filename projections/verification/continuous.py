@@ -1,6 +1,6 @@
-"""Continuous verification: round and round the tournaments, a little at a time, at a bounded share of a core.
+"""Continuous verification: round after round over all tournaments, a little at a time, at a bounded share of a core.
 
-Findings are log lines and metrics, and noted for who looks at the tournament; nothing stops because of one.
+Findings become log lines, metrics and notes for operators; nothing stops because of one.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from projections.verification.stored_log import RegisteredTournament
 from projections.verification.witness import Witness
 
 VERIFICATION_ROUND_SECONDS_MIN: Final = 1.0
-"""A round takes at least so long, however little there is to verify."""
+"""The least duration of a round, even if there is little to verify."""
 RETRY_SECONDS: Final = 5.0
 
 _logger = structlog.get_logger()
@@ -37,10 +37,10 @@ _logger = structlog.get_logger()
 async def verify_continuously(database: Database, plan: Plan, *, share: float, stop: asyncio.Event) -> int:
     """Verifies one tournament after the other, the longest unverified first, until `stop` is set.
 
-    Works for `share` of the time, the database's work included. Verifies a tournament in parts, each as of a moment of
-    its own, so that no long transaction keeps the database from tidying up. Logs and counts what it finds, and returns
-    the number of differences. Logs trouble with the database, and goes on when that is over. Raises NotFound if there
-    is no tournament of the plan's slug, and Unacceptable.
+    Works for `share` of the time, the database's work included. Verifies a tournament in chunks, each with a snapshot
+    of its own, so that no long transaction holds back vacuum. Logs and counts differences, and returns their number.
+    Logs trouble with the database, and continues when that is over. Raises NotFound if there is no tournament of the
+    plan's slug, and Unacceptable.
     """
     with (
         opened_witness(plan) as witness,
@@ -102,7 +102,7 @@ class _Rounds:
         await self.pause(VERIFICATION_ROUND_SECONDS_MIN - (perf_counter() - began))
 
     async def _order(self) -> list[TournamentId]:
-        """All tournaments, the longest unverified first. Looks for what belongs to none as well."""
+        """All tournaments, the longest unverified first. Also looks for rows that belong to none."""
         if self._witness is not None:
             self._witness.read()
         async with self._database.connection() as connection, stored_log.one_moment(connection):

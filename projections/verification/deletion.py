@@ -4,7 +4,7 @@ It works on any log, also on one that is broken: it reads no event. One transact
 the tournament. `deleted_tournament` keeps its id, slug and name, where its log ended, and when it was deleted. So its
 slug is never another tournament's, and a verification tells a deleted tournament from one that is gone.
 
-The same tournament can be imported again. Then it is as any other, and the note stays.
+The same tournament can be imported again. Then it is a normal tournament, and the note stays.
 """
 
 from collections.abc import Collection, Iterable
@@ -43,7 +43,7 @@ _NOTE: Final = """
     VALUES ($1, now(), $2, $3, $4, $5, $6)
     RETURNING deleted_at
 """
-# A worker may hold the checkpoint: nothing is written to its tables any more when that has gone.
+# A worker may hold the checkpoint: once it is deleted, nothing more is written to the tables.
 _OF_THE_SERVICE: Final = (
     "DELETE FROM checkpoint WHERE tournament_id = $1",
     "DELETE FROM stopped WHERE tournament_id = $1",
@@ -97,7 +97,7 @@ class Doomed(Struct, frozen=True, kw_only=True):
 
 
 class DeletedTournament(Struct, frozen=True):
-    """What is kept of a tournament that was deleted: its registration, and where its log ended."""
+    """The record of a deleted tournament: its registration, and where its log ended."""
 
     tournament_id: TournamentId
     slug: str
@@ -133,7 +133,7 @@ async def delete_tournament(
         await owner.fetchval(_NOTE, *noted)
         for statement in (*_OF_THE_SERVICE, *_OF_THE_LOG, _REVOKE):
             await owner.execute(statement, doomed.id)
-    async with owner.transaction():  # what somebody had begun to write who did not know yet
+    async with owner.transaction():  # unfinished writes of processes that do not know yet
         await owner.execute(_PATH)
         for statement in _OF_THE_SERVICE:
             await owner.execute(statement, doomed.id)
@@ -178,6 +178,6 @@ def _refuse_unlike(manifest: Manifest, doomed: Doomed) -> None:
 async def deleted_among(
     connection: Connection, tournament_ids: Collection[TournamentId]
 ) -> dict[TournamentId, DeletedTournament]:
-    """What is kept of those of the tournaments that were deleted, as it was the last time."""
+    """The records of those tournaments that were deleted, of the last deletion each."""
     rows = await connection.fetch(_DELETED, list(tournament_ids))
     return {row["tournament_id"]: DeletedTournament(*row) for row in rows}

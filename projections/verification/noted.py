@@ -1,6 +1,7 @@
-"""What continuous verification found last of each tournament, for operators. The only SQL on the table `verified`.
+"""The last result of continuous verification for each tournament, for operators. The only SQL on the table `verified`.
 
-It proves nothing: who can write in the database can write this too. Proofs, and what was found, stay with who verifies.
+It proves nothing: anybody who can write to the database can write this, too. Proofs and findings stay with the
+verifier.
 """
 
 from collections.abc import Collection
@@ -43,6 +44,6 @@ async def note_verified(
 async def last_verified(
     connection: Connection, tournament_ids: Collection[TournamentId]
 ) -> dict[TournamentId, LastVerified]:
-    """What was noted last of these tournaments; those of which nothing was are left out."""
+    """The last note of each tournament; those without one are left out."""
     rows = await connection.fetch(_NOTED, list(tournament_ids))
     return {row["tournament_id"]: LastVerified(row["sequence"], row["differences"], row["verified_at"]) for row in rows}

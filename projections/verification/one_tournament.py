@@ -1,11 +1,10 @@
-"""The verification of one tournament: its whole log is folded once, and everything kept besides is compared with it.
+"""The verification of one tournament: folds its whole log once, and compares everything derived with the result.
 
-This module reads the blocks, and compares what is kept beside the log: notes, snapshots, tables. `block_checks.py`
-checks and folds each block.
+This module reads the blocks, and compares notes, snapshots and tables. `block_checks.py` checks and folds each block.
 
 Memory holds two batches of blocks, one board, and as many sums as the board has totals, however long the log is. When
 tables or a snapshot are compared, it holds their lists and totals too, but only those competitors and competitions that
-differ; lines of standings go by in portions.
+differ; lines of standings are read in chunks.
 """
 
 import asyncio
@@ -44,10 +43,10 @@ from projections.verification.table_checks import ClassificationRow, StandingRow
 from projections.verification.witness import NotedDigests, Witness
 
 MARK_EVENTS: Final = 1_000_000
-"""After so many events of a tournament its progress is kept."""
+"""Events of a tournament after which its progress is saved."""
 RECEIVE_BYTES: Final = 64 * 1024
-"""After so much of the blocks' text has been verified, we receive what has come of the next batch. All of it may not
-fit into the socket's buffer, and PostgreSQL would wait for room instead of going on."""
+"""Bytes of the blocks' text that are verified before the next batch is received further. It may not fit into the
+socket's buffer, and PostgreSQL would wait for room instead of continuing."""
 VIEW_LINES_MAX: Final = 200
 """Lines of a classification that is compared with the view: PostgreSQL copies a list of all groups that are tied for
 each group that it looks at."""
@@ -79,8 +78,8 @@ class _Batch(Struct, frozen=True):
 
 
 class TournamentVerification:
-    """Use `run` once, within `stored_log.one_moment`; `tournament` is of the same moment, and so is `source`. None: it
-    is read when asked."""
+    """Use `run` once, within `stored_log.one_moment`; `tournament` and `source` must be of the same snapshot. `source`
+    None: data is read on demand."""
 
     def __init__(
         self,
@@ -177,7 +176,7 @@ class TournamentVerification:
         return await self._source.blocks(after)
 
     async def _remembered(self, blocks: list[StoredBlock]) -> Mapping[str, Sequence]:
-        """The sequences that are remembered for the keys of these blocks' events.
+        """The sequences stored for the idempotency keys of the blocks' events.
 
         Only blocks with keys are decoded here, and again when they are verified. That takes 0.1 to 0.4 µs for each
         event.
@@ -233,7 +232,7 @@ class TournamentVerification:
     # ── What is kept besides the log ────────────────────────────────────────────────────────────────────
 
     async def _begin(self) -> None:
-        """Looks up what was set aside, and what is to be compared with the fold at which sequence."""
+        """Looks up events that were set aside, and the comparisons due at each sequence."""
         progress, connection = self.progress, self._connection
         set_asides = await self._source.set_asides()
         self._checks.ignored = frozenset([s.sequence for s in set_asides if s.fault is None and s.sequence is not None])
@@ -265,20 +264,20 @@ class TournamentVerification:
             await self._compare()
 
     def _start_over(self) -> None:
-        """Begins anew, because an event was set aside after it was folded. What has been found stays found."""
-        anew = beginning(self.progress.tournament_id, self.progress.slug)
-        anew.differences, anew.differences_count = self.progress.differences, self.progress.differences_count
-        for name in anew.__struct_fields__:
-            setattr(self.progress, name, getattr(anew, name))
-        assert anew.board is not None
-        self._checks.board = anew.board
+        """Starts again, because an event was set aside after it was folded. Differences found so far stay."""
+        restarted = beginning(self.progress.tournament_id, self.progress.slug)
+        restarted.differences, restarted.differences_count = self.progress.differences, self.progress.differences_count
+        for name in restarted.__struct_fields__:
+            setattr(self.progress, name, getattr(restarted, name))
+        assert restarted.board is not None
+        self._checks.board = restarted.board
         self._next_mark = self._mark_events
         if self._witness is not None:
-            self._notes = self._witness.digests_of(anew.tournament_id, anew.sequence)
+            self._notes = self._witness.digests_of(restarted.tournament_id, restarted.sequence)
             self._next_note = next(self._notes, None)
 
     def _set_next_stop(self) -> None:
-        """Sets where the fold must pause next to compare something."""
+        """Sets the sequence at which the fold must pause for the next comparison."""
         self._next_stop = min(
             _NEVER if self._checkpoint is None else self._checkpoint.head.sequence,
             _NEVER if self._next_snapshot is None else self._next_snapshot,
@@ -286,7 +285,7 @@ class TournamentVerification:
         )
 
     async def _compare(self) -> None:
-        """Compares what is to be compared at the sequence that has been reached."""
+        """Makes the comparisons due at the present sequence."""
         await self._wait_for_connection()
         at = self.progress.sequence
         while self._next_note is not None and self._next_note.sequence <= at:
@@ -374,8 +373,8 @@ class TournamentVerification:
         """Compares the view, which PostgreSQL computes, with the positions that answers show."""
         unmatched, ours = Unmatched(_unity_and_competitor), self._standing_rows()
         try:
-            async with aclosing(self._source.standing_rows()) as portions:
-                async for rows in portions:
+            async with aclosing(self._source.standing_rows()) as chunks:
+                async for rows in chunks:
                     unmatched.take(list(islice(ours, len(rows))), rows)
         except DATABASE_TROUBLE:
             raise

@@ -1,7 +1,7 @@
-"""How far a verification has come, and what it found: kept in a file, so that an interrupted verification goes on.
+"""The progress and the findings of a verification, kept in a file, so that an interrupted verification can continue.
 
 The file is SQLite's and belongs to one run. A run begins when the file has none, and is over when every tournament is
-done. The file helps those who verify, and proves nothing: keep it where the database's owner cannot write.
+done. The file helps the verifier and proves nothing: keep it where the database's owner cannot write.
 """
 
 import secrets
@@ -61,10 +61,10 @@ class Progress(Struct, kw_only=True):
     hashes that nobody can foresee without `salt`. Once it is `done`, `board` is None, and `sums` and `effects` are
     empty. `foldable` tells whether every event could be folded, `keys` counts the idempotency keys of events, and
     `caused` the events that are in the index of what competitions caused. `tables_at` is the sequence at which the
-    tables were compared; None: they were not yet. `snapshots` and `notes` count those that were compared.
-    `differences` holds the first TOURNAMENT_DIFFERENCES_MAX of `differences_count`; `unchecked` says what could not be
-    looked at, and why. `structure_kept` tells whether its blocks say what was structural. `ignored` are the events that
-    were not folded because they are set aside; `set_aside` describes all of these, once it is done.
+    tables were compared; None: they were not yet. `snapshots` and `notes` count those that were compared. `differences`
+    holds the first TOURNAMENT_DIFFERENCES_MAX of `differences_count`; `unchecked` says what could not be looked at, and
+    why. `structure_kept` tells whether its blocks say what was structural. `ignored` are the events that were not
+    folded because they are set aside; `set_aside` describes them once it is done.
     """
 
     tournament_id: TournamentId
@@ -128,8 +128,8 @@ _VERIFIED_AT: Final = "SELECT tournament_id, verified_at FROM verified"
 
 
 class ProgressFile:
-    """What is known of every tournament of a run. Without a path nothing outlasts the process, and only tournaments
-    that are done are kept."""
+    """The state of every tournament of a run. Without a path, nothing outlives the process, and only finished
+    tournaments are kept."""
 
     def __init__(self, path: Path | None, arguments: str) -> None:
         """Raises Unacceptable if the file is none of ours, or is of a run with other arguments, another fold or another
@@ -190,7 +190,7 @@ class ProgressFile:
             return dict(rows)
 
     def end(self) -> None:
-        """The run is over: the next one begins anew."""
+        """Ends the run: the next one starts from the beginning."""
         self._file.execute(_END)
 
     def close(self) -> None:

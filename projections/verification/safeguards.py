@@ -133,7 +133,7 @@ _UNGUARDED_OF_NODE: Final = f"""
         )
 """  # noqa: S608 # names that are written down
 _PLAN_OF: Final = "EXPLAIN (VERBOSE, COSTS OFF) SELECT * FROM {} AS {}"
-# The last is all that Citus says of a query that a node could not plan.
+# The last is Citus's only message about a query that a node could not plan.
 _NOT_PLANNED: Final = (
     UndefinedTableError,
     UndefinedColumnError,
@@ -183,7 +183,7 @@ async def broken_rules(connection: Connection) -> list[BrokenRule]:
 
 
 async def _broken_nodes(connection: Connection) -> list[BrokenRule]:
-    """What does not hold on some node of a distributed database, in the sessions that nodes have with each other."""
+    """Rules that do not hold on some node of a distributed database, in the sessions between nodes."""
     broken: list[BrokenRule] = []
     if await form_of(connection) is not DatabaseForm.DISTRIBUTED:
         broken.append(BrokenRule("form", "some tables or functions are distributed, and others that should be are not"))
@@ -260,8 +260,8 @@ class SchemaObjects(Struct, frozen=True):
 def schema_objects_of(texts: Iterable[str]) -> SchemaObjects:
     """The functions and views that migrations with these texts make, one after the other.
 
-    They are written in one manner. Raises ValueError for a statement that is not: if it were overlooked, something
-    right would be reported as wrong, or something wrong be taken for right.
+    Raises ValueError for a statement in an unknown style: overlooking it could report a correct function, or accept a
+    wrong one.
     """
     objects = SchemaObjects({}, {})
     for text in texts:
@@ -353,7 +353,7 @@ _CONSTANT: Final = re.compile(
 
 
 _SUBPLAN: Final = re.compile(r"\b[0-9]+_[0-9]+\b")
-"""Numbers that a distributed database gives to a part of a plan, other ones each time."""
+"""Numbers of parts of a distributed plan, which differ each time."""
 
 
 def _counted(query: str) -> Counter[str]:
@@ -364,11 +364,11 @@ def _counted(query: str) -> Counter[str]:
 async def _broken_views(connection: Connection) -> list[BrokenRule]:
     """Views that do not do what their queries in the migrations do.
 
-    PostgreSQL shows a view's query in words of its own. To have our query in such words, we would have to create a
-    view, and nothing may be written here. So the plans of both are compared: they are the same if the queries are. But
-    a plan does not say how many rows a limit lets through, nor how a window is divided. So constants and such words are
-    counted as well, in its query and in ours. What remains open is the columns by which a window is divided: of the
-    views, only `standing` has such a window, and `verify` compares it row by row.
+    PostgreSQL rewrites a view's query when it shows it. Rewriting ours would need a view, and nothing may be written
+    here. So the plans of both are compared: equal queries have equal plans. But a plan does not say how many rows a
+    limit lets through, nor how a window is divided. So constants and such words are counted as well, in its query and
+    in ours. What remains open is the columns by which a window is divided: of the views, only `standing` has such a
+    window, and `verify` compares it row by row.
     """
     broken: list[BrokenRule] = []
     expected = schema_objects_of(migration.sql for migration in shipped()).views
@@ -384,7 +384,7 @@ async def _broken_views(connection: Connection) -> list[BrokenRule]:
             broken.append(BrokenRule(f"view.{name}", "has options, or does not belong to the owner of the schema"))
         else:
             try:
-                async with connection.transaction():  # a savepoint: an error does not end the moment
+                async with connection.transaction():  # a savepoint: an error does not end the snapshot
                     plans = [
                         [_SUBPLAN.sub("", row[0]) for row in await connection.fetch(_PLAN_OF.format(what, name))]
                         for what in (f"tallybook.{name}", f"({query})")

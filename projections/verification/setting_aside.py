@@ -1,8 +1,8 @@
 """Setting aside: the one way past an event that cannot be folded, for the operator of a tournament that has stopped.
 
-The stored log is checked from its beginning to its head, and folded as everybody folds it. Only the first event that
-cannot be folded may be set aside. An event is appended that names it and the digest of its block, and only to the very
-log that was checked. From then on the event that it names has no effect, at any moment and for any reader.
+The stored log is checked from its beginning to its head, and folded by the same code as everywhere. Only the first
+event that cannot be folded may be set aside. An event is appended that names it and the digest of its block, and only
+to the very log that was checked. From then on the event that it names has no effect, at any moment and for any reader.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from projections.verification.proof import is_whole
 from projections.verification.stored_log import StoredEvent
 
 SET_ASIDE_ATTEMPTS_MAX: Final = 3
-"""If somebody appends while the log is being checked, it is checked again."""
+"""How often the log is checked again because of appends during the check."""
 
 
 class Unfoldable(Struct, frozen=True):
@@ -47,7 +47,7 @@ class Findings(Struct):
 async def find_unfoldable(
     database: Database, tournament_id: TournamentId, *, progress: Callable[[Sequence], None] = lambda _: None
 ) -> Findings:
-    """Checks and folds the whole log of a tournament, as of one moment; calls `progress` with the sequence reached.
+    """Checks and folds the whole log of a tournament, in one snapshot; calls `progress` with the sequence reached.
 
     Raises LogDisproved if the chain does not hold, NotFound if there is no such tournament, and DatabaseUnavailable.
     """

@@ -1,9 +1,9 @@
-"""What a verification reads of one tournament: asked for when it is needed, or read beforehand for many small ones.
+"""The data that a verification reads of a tournament: on demand, or beforehand for many small ones.
 
-Some twenty questions are asked about a tournament, however small it is. A batch of small ones is asked about together.
-A tournament that has anything out of the ordinary (snapshots, events that were set aside or are out of range, more than
-a batch may hold) is left to be read by itself. So is the whole batch if something in it cannot be read: then the
-questions meet the error again, at the tournament that has it.
+Even a small tournament needs some twenty queries. A batch of small ones shares them. A tournament that has anything out
+of the ordinary (snapshots, events that were set aside or are out of range, more than a batch may hold) is read
+separately. So is each of the batch if something in it cannot be read: then the error occurs again, at the tournament
+that has it.
 """
 
 from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -26,16 +26,16 @@ from projections.verification.table_checks import ClassificationRow, StandingRow
 
 TOGETHER_MAX: Final = 100
 SMALL_EVENTS_MAX: Final = 1_000
-"""A tournament with more events is read by itself."""
+"""A tournament with more events is read separately."""
 SMALL_BYTES_MAX: Final = 64 * 1024
 """So is one with more bytes of blocks. A batch has up to TOGETHER_MAX times as many."""
 TOGETHER_ROWS_MAX: Final = 50_000
-"""Lines of standings, and idempotency keys, that are read for a batch; if there are more, each tournament is read by
-itself."""
+"""Lines of standings, and idempotency keys, that are read for a batch; if there are more, each tournament is read
+separately."""
 
 
 class TournamentSource:
-    """Reads one tournament when asked, over a connection within `stored_log.one_moment`."""
+    """Reads one tournament on demand, over a connection within `stored_log.one_moment`."""
 
     def __init__(self, connection: Connection, tournament_id: TournamentId) -> None:
         self.connection = connection
@@ -83,9 +83,9 @@ class TournamentSource:
     async def standing_rows(self) -> AsyncGenerator[list[StandingRow], None]:
         async with (
             self.connection.transaction(),  # a savepoint: an error does not end the moment
-            aclosing(table_checks.standing_rows(self.connection, self.tournament_id)) as portions,
+            aclosing(table_checks.standing_rows(self.connection, self.tournament_id)) as chunks,
         ):
-            async for rows in portions:
+            async for rows in chunks:
                 yield rows
 
     async def classification_rows(self, ranking_id: RankingId, limit: int) -> list[ClassificationRow]:
@@ -106,7 +106,7 @@ class _Found(Struct):
 
 
 class PrefetchedSource(TournamentSource):
-    """Answers from what was read before, but for classifications: few of many small tournaments have declared one."""
+    """Answers from the data read before, except for classifications, which few small tournaments have declared."""
 
     def __init__(self, connection: Connection, tournament_id: TournamentId, found: _Found) -> None:
         super().__init__(connection, tournament_id)

@@ -1,10 +1,10 @@
-"""The log as it is stored, for those who check it: bytes and catalogues, with nothing taken for granted.
+"""The stored log, for verification: bytes and catalogues, with nothing taken for granted.
 
 Like `log.py` this is SQL on events and blocks. Unlike in `log.py`, nothing here folds an event, trusts a column that
-another one could contradict, or raises at what ought not to be. PostgreSQL's own functions (never ours, which live in
-the database that is checked) put the text of a block together from its events, in the form of `digest.block_text`. What
-is hashed is what is decoded. A batch comes as one row for each block, not for each event: this makes a check of the
-whole log as fast as reading it.
+another one could contradict, or raises because of invalid data. PostgreSQL's own functions (never those of the
+migrations, which the checked database could have changed) build the text of a block from its events, in the format of
+`digest.block_text`. The hashed text is the text that is decoded. A batch comes as one row for each block, not for each
+event: this makes a check of the whole log as fast as reading it.
 
 Functions take a connection, as a rule within `one_moment`; driver errors come through as they are.
 """
@@ -28,12 +28,12 @@ from engine.log.digest import EventColumns, columns_of
 
 BLOCKS_MAX: Final = 500
 BYTES_MAX: Final = 512 * 1024
-"""A read ends after so many blocks, or with the block that brings their texts to so many bytes."""
+"""A read ends after this many blocks, or with the block that brings their texts to this many bytes."""
 BLOCK_EVENTS_MAX: Final = 250_000
-"""Events that are read of one block; the service never writes as many. It bounds what a false block can make us
+"""Events that are read of one block; the service never writes as many. It bounds how much a false block can make us
 read."""
 LOOK_SECONDS_MAX: Final = 3_600.0
-"""One statement may take so long; those of the service are ended after some seconds."""
+"""The time limit of one statement here; the service's own statements have some seconds."""
 
 # ── One moment ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -52,10 +52,10 @@ _SNAPSHOT_NAME: Final = re.compile(r"[0-9A-F-]+")
 
 @asynccontextmanager
 async def one_moment(connection: Connection, of: str | None = None) -> AsyncIterator[str]:
-    """A read-only transaction that sees the database as of one moment. Yields the moment's name: others that give it as
-    `of` while this transaction lasts see the same moment.
+    """A read-only transaction with one snapshot of the database. Yields the snapshot's name: other transactions that
+    pass it as `of` while this one lasts see the same snapshot.
 
-    If the database is distributed, it sees each node as of one moment, and no name is of use to others."""
+    On a distributed database, it has one snapshot per node, and the name is useless to others."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         if is_distributed(connection):
             await connection.execute(_UNHURRIED)
@@ -157,7 +157,7 @@ _KEYS: Final = """
     WHERE tournament_id = $1 AND idempotency_key = ANY($2::text[])
 """
 _KEY_COUNT: Final = "SELECT count(*) FROM idempotency WHERE tournament_id = $1"
-# These are the words of the index `event_competition`, by which voiding finds points.
+# Spelled like the index `event_competition`, by which voiding finds points.
 _CAUSED_COUNT: Final = """
     SELECT count(*)
     FROM event
@@ -316,7 +316,7 @@ async def stored_event(connection: Connection, tournament_id: TournamentId, sequ
 
 
 async def set_asides(connection: Connection, tournament_id: TournamentId) -> list[SetAside]:
-    """What every EventSetAside of the log leads to, in the order of the log, judged from the events themselves."""
+    """The effect of every EventSetAside of the log, in the order of the log, judged from the events themselves."""
     found: list[SetAside] = []
     for by, at, actor, kind, body in await connection.fetch(_SET_ASIDES, tournament_id, timeout=LOOK_SECONDS_MAX):
         try:
@@ -349,9 +349,8 @@ async def ignored(connection: Connection, tournament_id: TournamentId) -> set[Se
 
 
 def for_each(statement: str) -> str:
-    """The statement that asks `statement`, which is about the tournament $1, for each of an array of tournaments. Its
-    rows begin with the tournament. `statement` must have an order or a limit: PostgreSQL would else make a join of it
-    all."""
+    """Applies `statement`, which is about the tournament $1, to each of an array of tournaments. Rows begin with the
+    tournament. `statement` must have an order or a limit, or else PostgreSQL would turn everything into one join."""
     return f"""
     SELECT a.tournament_id, asked.*
     FROM unnest($1::bigint[]) AS a (tournament_id)
@@ -392,8 +391,8 @@ _ALL_CAUSED_COUNTS: Final = """
 
 
 async def plain(connection: Connection, tournament_ids: Items[TournamentId], bytes_max: int) -> list[TournamentId]:
-    """Those of the tournaments that have no snapshot, nothing set aside, nothing out of range, and at most `bytes_max`
-    bytes of blocks."""
+    """The tournaments among these without snapshots, events set aside or rows out of range, and with at most
+    `bytes_max` bytes of blocks."""
     return [row[0] for row in await connection.fetch(_PLAIN, tournament_ids, bytes_max, timeout=LOOK_SECONDS_MAX)]
 
 
@@ -462,8 +461,9 @@ _REGISTERED_ONE: Final = """
     ) AS b ON true
     WHERE t.tournament_id = $1
 """
-# Of a distributed database, the registry is asked where the connection leads, and the log where it is. A node would
-# answer a join of both from a copy of the registry of its own. If it was restored, that lacks what its log lacks.
+# On a distributed database, the registry is read where the connection leads, and the log on its node. A node would
+# answer a join of both from its own copy of the registry, which, after a restore of the node, lacks the same
+# tournaments as its log.
 _REGISTRY: Final = """
     SELECT tournament_id, slug, name
     FROM tournament
@@ -547,8 +547,8 @@ class RegisteredTournament(Struct, frozen=True, kw_only=True):
 async def registered_tournaments(
     connection: Connection, tournament_id: TournamentId | None = None
 ) -> list[RegisteredTournament]:
-    """All registered tournaments, or the one with this id; by ascending id. If the database is distributed, each is as
-    of a moment of its own."""
+    """All registered tournaments, or the one with this id; by ascending id. On a distributed database, each has a
+    snapshot of its own."""
     if is_distributed(connection):
         rows = [
             (*entry, *await connection.fetchrow(_LOG_OF_ONE, entry[0], timeout=LOOK_SECONDS_MAX))

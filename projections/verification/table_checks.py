@@ -1,5 +1,5 @@
-"""What a board read from the tables does not show: rows that belong to nothing, places in lists, columns that do not
-apply; and what the views of standings and classifications say.
+"""Checks that a board read from the tables cannot show: rows that belong to nothing, places in lists, columns that do
+not apply; and reads the views of standings and classifications.
 
 Like `tables.py` this is SQL on the relational projection, only for reading.
 """
@@ -31,13 +31,13 @@ _STRAYS: Final = """
     GROUP BY competition_id
     HAVING min(number) <> 1 OR max(number) <> count(*)
     UNION ALL
-    SELECT 'participant', competition_id, 'has results of participants beside a score'
+    SELECT 'participant', competition_id, 'has results of participants as well as a score'
     FROM participant
     WHERE tournament_id = $1
     GROUP BY competition_id
     HAVING count(*) <= $2 AND count(result) > 0
     UNION ALL
-    SELECT 'competition', competition_id, 'has a score beside results of participants'
+    SELECT 'competition', competition_id, 'has a score as well as results of participants'
     FROM competition AS c
     WHERE tournament_id = $1 AND result IS NOT NULL AND (
         SELECT count(*) FROM participant AS p WHERE p.tournament_id = $1 AND p.competition_id = c.competition_id
@@ -90,7 +90,7 @@ _CLASSIFICATION: Final = """
     WHERE tournament_id = $1 AND ranking_id = $2
     LIMIT $3
 """
-# What the view says, in two questions that a distributed database can answer: it refuses the view itself.
+# The rows of the view, by two queries that a distributed database can answer: it refuses the view itself.
 _CLASSIFIED: Final = "SELECT competitor_id, position, values, decided_by FROM classified($1, $2) LIMIT $3"
 _CLASSIFIED_NAMES: Final = """
     SELECT c.competitor_id, t.slug, r.name, c.name
@@ -136,7 +136,7 @@ _ALL_INCOMPLETE: Final = stored_log.for_each(_INCOMPLETE)
 _ALL_STANDING: Final = stored_log.for_each(_STANDING) + "    LIMIT $2\n"
 STRAYS_MAX: Final = 100
 CHECK_SECONDS_MAX: Final = 3_600.0
-"""One statement of a check may take so long: it may have millions of rows to look at."""
+"""The time limit of one statement of a check, which may scan millions of rows."""
 
 
 async def strays(connection: Connection, tournament_id: TournamentId) -> list[tuple[str, int, str]]:
@@ -168,10 +168,10 @@ class StandingRow(Struct, frozen=True):
 
 
 async def standing_rows(connection: Connection, tournament_id: TournamentId) -> AsyncGenerator[list[StandingRow], None]:
-    """What the view `standing` shows of a tournament, in portions, within a transaction."""
-    read = tables.in_portions(connection, _STANDING, tournament_id, seconds_max=CHECK_SECONDS_MAX)
-    async with aclosing(read) as portions:
-        async for rows in portions:
+    """The lines of the view `standing` for a tournament, in chunks, within a transaction."""
+    read = tables.in_chunks(connection, _STANDING, tournament_id, seconds_max=CHECK_SECONDS_MAX)
+    async with aclosing(read) as chunks:
+        async for rows in chunks:
             yield [StandingRow(*row) for row in rows]
 
 
@@ -191,8 +191,8 @@ class ClassificationRow(Struct, frozen=True):
 async def classification_rows(
     connection: Connection, tournament_id: TournamentId, ranking_id: RankingId, limit: int
 ) -> list[ClassificationRow]:
-    """What the view `classification` shows of a ranking, in no order: at most `limit` lines. Of a distributed database,
-    what the function says that the view calls."""
+    """The lines of the view `classification` for a ranking, in no order: at most `limit`. On a distributed database,
+    those of the function that the view calls."""
     of_ranking = tournament_id, ranking_id
     if is_distributed(connection):
         lines = await connection.fetch(_CLASSIFIED, *of_ranking, limit, timeout=CHECK_SECONDS_MAX)
@@ -209,7 +209,7 @@ async def classification_rows(
 
 
 async def faulty(connection: Connection, tournament_ids: Items[TournamentId]) -> set[TournamentId]:
-    """Those of the tournaments in which `strays` or `incomplete` would find something."""
+    """The tournaments among these in which `strays` or `incomplete` would find something."""
     strays = await connection.fetch(_ALL_STRAYS, tournament_ids, SCORE_PARTICIPANTS_MAX, timeout=CHECK_SECONDS_MAX)
     incomplete = await connection.fetch(_ALL_INCOMPLETE, tournament_ids, timeout=CHECK_SECONDS_MAX)
     return {row[0] for row in (*strays, *incomplete)}
@@ -218,7 +218,7 @@ async def faulty(connection: Connection, tournament_ids: Items[TournamentId]) ->
 async def all_standing_rows(
     connection: Connection, tournament_ids: Items[TournamentId], limit: int
 ) -> dict[TournamentId, list[StandingRow]]:
-    """What the view `standing` shows of the tournaments: `limit` lines."""
+    """The first `limit` lines of the view `standing` for the tournaments."""
     found: dict[TournamentId, list[StandingRow]] = {}
     for tournament_id, *row in await connection.fetch(_ALL_STANDING, tournament_ids, limit, timeout=CHECK_SECONDS_MAX):
         found.setdefault(tournament_id, []).append(StandingRow(*row))

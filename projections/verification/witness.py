@@ -1,11 +1,11 @@
-"""Outside digests: heads noted in a file elsewhere, which those who control the database cannot change.
+"""Outside digests: heads noted in a file elsewhere, where whoever controls the database cannot change them.
 
 A file of notes is NDJSON, a line for a tournament's head at some time, only ever appended to:
 
     {"tournament":7,"slug":"cup","sequence":41,"digest":"…64 hex…","recorded_at":"…","noted_at":"…"}
 
-The chain of a log proves that it is one piece up to its head. A note of an earlier head proves that this is the piece
-that was there at that time. A line that a crash cut off says nothing. It is passed over, and reported.
+The chain of a log proves that it is intact up to its head. A note of an earlier head proves that the log had this
+content at that time. A line that a crash cut off is skipped, and reported.
 """
 
 import asyncio
@@ -98,7 +98,7 @@ def append(path: Path, notes: Iterable[Note]) -> None:
 
 
 def _is_torn(file: int) -> bool:
-    """Whether the file ends in the middle of a line."""
+    """Whether the file ends within a line."""
     size = os.fstat(file).st_size
     return size > 0 and os.pread(file, 1, size - 1) != b"\n"
 
@@ -186,25 +186,25 @@ class Witness:
         self._notes.execute(_CREATE)
 
     def read(self) -> None:
-        """Takes in what has been appended since. Raises OSError.
+        """Reads the lines appended since the last call. Raises OSError.
 
         Call it before a snapshot of the database is taken, not after. Otherwise a note could be newer than the
         snapshot, and look as if the log's tail had been cut off.
         """
         with self._path.open("rb") as file:
             file.seek(self._read_bytes)
-            portion: list[tuple[int, int, bytes, str]] = []
+            chunk: list[tuple[int, int, bytes, str]] = []
             for line in _whole_lines(file):
                 self._read_bytes += len(line)
                 self.lines += 1
                 note = _read(line)
                 if note is not None:
-                    portion.append((note.tournament, note.sequence, bytes.fromhex(note.digest), note.slug))
+                    chunk.append((note.tournament, note.sequence, bytes.fromhex(note.digest), note.slug))
                 elif line.strip():
                     self._pass_over()
-                if len(portion) >= _PORTION:
-                    self._keep(portion)
-            self._keep(portion)
+                if len(chunk) >= _PORTION:
+                    self._keep(chunk)
+            self._keep(chunk)
             self.torn = os.fstat(file.fileno()).st_size > self._read_bytes
 
     def _pass_over(self) -> None:
@@ -212,14 +212,14 @@ class Witness:
         if len(self.unreadable_lines) < UNREADABLE_MAX:
             self.unreadable_lines.append(self.lines)
 
-    def _keep(self, portion: list[tuple[int, int, bytes, str]]) -> None:
+    def _keep(self, chunk: list[tuple[int, int, bytes, str]]) -> None:
         self._notes.execute("BEGIN")
-        self._notes.executemany(_INSERT, portion)
+        self._notes.executemany(_INSERT, chunk)
         self._notes.execute("COMMIT")
-        portion.clear()
+        chunk.clear()
 
     def digests_of(self, tournament_id: TournamentId, after: Sequence) -> Iterator[NotedDigests]:
-        """What was noted of a tournament beyond `after`, in the order of sequences."""
+        """The notes of a tournament beyond `after`, in the order of sequences."""
         while True:
             rows: Items[tuple[int, bytes]] = self._notes.execute(_OF, (tournament_id, after, _PAGE)).fetchall()
             whole = len(rows) < _PAGE

@@ -80,13 +80,13 @@ def test_the_order_of_packed_items_counts() -> None:
 runs = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 1)), unique_by=itemgetter(0))
 
 
-@given(expected=runs, found=runs, portion=st.integers(1, 5))
+@given(expected=runs, found=runs, chunk=st.integers(1, 5))
 def test_unmatched_is_what_the_other_run_does_not_have_wherever_it_stands_there(
-    expected: list[tuple[int, int]], found: list[tuple[int, int]], portion: int
+    expected: list[tuple[int, int]], found: list[tuple[int, int]], chunk: int
 ) -> None:
     unmatched = Unmatched[int, tuple[int, int]](itemgetter(0))
-    for start in range(0, max(len(expected), len(found)), portion):
-        unmatched.take(expected[start : start + portion], found[start : start + portion])
+    for start in range(0, max(len(expected), len(found)), chunk):
+        unmatched.take(expected[start : start + chunk], found[start : start + chunk])
     assert list(unmatched.expected.values()) == [value for value in expected if value not in found]
     assert list(unmatched.found.values()) == [value for value in found if value not in expected]
     assert all(key == value[0] for key, value in (*unmatched.expected.items(), *unmatched.found.items()))

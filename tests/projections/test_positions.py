@@ -81,8 +81,8 @@ async def in_view(
     await tables.clear(connection, [tournament_id])
     await tables.save(connection, {tournament_id: tables.everything(board)})
     lines: dict[UnityId, list[Standing]] = {}
-    async with connection.transaction(), aclosing(table_checks.standing_rows(connection, tournament_id)) as portions:
-        async for rows in portions:
+    async with connection.transaction(), aclosing(table_checks.standing_rows(connection, tournament_id)) as chunks:
+        async for rows in chunks:
             for row in rows:
                 lines.setdefault(row.unity_id, []).append(Standing(row.competitor_id, row.position, row.total))
     return lines

@@ -108,12 +108,12 @@ NEXT: Final[dict[str, tuple[list[Event], int | None]]] = {
 
 
 @pytest.mark.parametrize(("follow", "last"), NEXT.values(), ids=NEXT.keys())
-@pytest.mark.parametrize("portion", [1, 2, 100])
-def test_next_is(follow: list[Event], last: int | None, portion: int) -> None:
+@pytest.mark.parametrize("chunk", [1, 2, 100])
+def test_next_is(follow: list[Event], last: int | None, chunk: int) -> None:
     search = NextRevealSearch(Sequence(10))
     at = datetime(2024, 5, 4, tzinfo=UTC)
     log = [Recorded(Sequence(n), at, ActorId(0), None, event) for n, event in enumerate(follow, start=11)]
-    for start in range(0, len(log), portion):
+    for start in range(0, len(log), chunk):
         if not search.over:
-            search.take(log[start : start + portion])
+            search.take(log[start : start + chunk])
     assert search.found == NextReveal(Sequence(10), last)  # type: ignore[arg-type]

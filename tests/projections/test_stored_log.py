@@ -77,11 +77,11 @@ async def test_blocks_are_read_in_portions_that_are_bounded_and_none_is_missed(
     monkeypatch.setattr(stored_log, "BYTES_MAX", bytes_max)
     ends: list[int] = [0]
     async with database.connection() as connection:
-        while portion := await stored_log.blocks(
+        while chunk := await stored_log.blocks(
             connection, arena.tournament_id, Sequence(ends[-1]), blocks_max=blocks_max
         ):
-            assert len(portion) <= most
-            ends += [block.last_sequence for block in portion]
+            assert len(chunk) <= most
+            ends += [block.last_sequence for block in chunk]
     assert ends == [0, 1, *range(4, 15)]
 
 

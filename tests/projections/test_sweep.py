@@ -59,9 +59,9 @@ async def test_a_round_comes_by_every_tournament_wherever_it_begins(
             found: list[TournamentId] = []
             looks = 0
             while going.hurried:
-                portion = await going.look(connection)
-                assert len(portion) <= look_max
-                found += portion
+                chunk = await going.look(connection)
+                assert len(chunk) <= look_max
+                found += chunk
                 looks += 1
     assert set(found) == everybody
     assert looks <= -(-len(everybody) // look_max) + 1
