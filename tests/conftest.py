@@ -13,6 +13,7 @@ outlives it there as well.
 """
 
 import asyncio
+import gc
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -79,6 +80,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             (reason,) = marker.args
             if _DISTRIBUTED in os.environ:
                 item.add_marker(pytest.mark.skip(reason=f"for one PostgreSQL: {reason}"))
+
+
+def pytest_collection_finish() -> None:
+    """Has the garbage collector pass over what collecting leaves: thousands of tests and all modules."""
+    gc.freeze()
 
 
 def _room(directory: Path) -> int:
