@@ -866,6 +866,7 @@ async def test_what_is_in_the_log_is_answered_when_the_answer_can_be_read_and_no
 ) -> None:
     """No connection is to be had for a while, but for the one that appends."""
     monkeypatch.setattr(appender, "UNSEEN_BYTES_MAX", 0)  # as when more has landed than an append tells
+    monkeypatch.setattr(database_module, "ACQUIRE_SECONDS_MAX", 0.5)
     async with desk_at(dsn) as desk:
         arena = await open_arena(desk.database)
         await submit(desk, arena.tournament_id, arena.points(1), key="first")
