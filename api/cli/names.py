@@ -8,7 +8,8 @@ with a hyphen or a dash between them.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Annotated, Final, TypeVar
 
@@ -23,6 +24,10 @@ from projections.board.board import Board, Competition
 
 IDS_LISTED_MAX: Final = 20
 """Ids that a refusal lists of those who share a name."""
+SIMILAR_MAX: Final = 3
+"""Similar names that a refusal of an unknown one lists."""
+COMPARED_MAX: Final = 5_000
+"""Names that an unknown one is compared with. Where there are more, a refusal lists no similar ones."""
 _BETWEEN: Final = " – "  # noqa: RUF001 - one against the other
 _NUMBER: Final = "A number is an id if there is one like it, else a name."
 _K = TypeVar("_K", bound=int)
@@ -74,7 +79,8 @@ class Names:
         for unity_id, unity in unities.items():
             if unity.name == text.strip():
                 return unity_id
-        raise NotFound(f"Ranking {ranking_id} has no unity {text if number else repr(text)}.")
+        similar = "" if number else _similar(text, [unity.name for unity in unities.values()])
+        raise NotFound(f"Ranking {ranking_id} has no unity {text if number else repr(text)}.{similar}")
 
     def unity_or_main(self, ranking_id: RankingId, text: str | None) -> UnityId:
         """None: the main one. Raises as `unity`."""
@@ -119,8 +125,8 @@ def _meant(what: str, text: str, those: Mapping[_K, object], named: Callable[[],
     number = parse_id(text)
     if number is not None and number in those:
         return number
-    name = text.strip()
-    ids = named().get(name, [])
+    name, all_named = text.strip(), named()
+    ids = all_named.get(name, [])
     if len(ids) > 1:
         listed = ", ".join(map(str, ids[:IDS_LISTED_MAX]))
         more = f" and {len(ids) - IDS_LISTED_MAX:,} more" if len(ids) > IDS_LISTED_MAX else ""
@@ -129,4 +135,13 @@ def _meant(what: str, text: str, those: Mapping[_K, object], named: Callable[[],
         return ids[0]
     if number is not None:
         return number
-    raise NotFound(f"This tournament has no {what} {name!r}.")
+    raise NotFound(f"This tournament has no {what} {name!r}.{_similar(name, all_named)}")
+
+
+def _similar(unknown: str, names: Collection[str]) -> str:
+    """A sentence with the most similar names, or nothing. Upper and lower case are alike."""
+    if len(names) > COMPARED_MAX:
+        return ""
+    by_folded = {name.casefold(): name for name in names if name}
+    found = get_close_matches(unknown.casefold(), by_folded, SIMILAR_MAX)
+    return f" Similar: {', '.join([repr(by_folded[folded]) for folded in found])}." if found else ""

@@ -92,7 +92,7 @@ async def test_lines_of_a_classification_are_chosen_and_compared_as_over_http(
     ("criterion", "reason"),
     [
         ("cards", r"Ranking \d+ has no unity 'cards'\."),
-        ("points:worst=1", r"Ranking \d+ has no unity 'points:worst=1'\."),
+        ("points:worst=1", r"Ranking \d+ has no unity 'points:worst=1'\. Similar: 'points'\."),
         ("points:best=1:best=2", r"The criterion 'points:best=1:best=2' says the same thing twice\."),
         ("999999", r"Ranking \d+ has no unity 999999\."),
     ],

@@ -1,12 +1,13 @@
 """Names in the place of ids: whatever is unique is found by its name, and what is not is refused with the ids."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from api.cli.names import IDS_LISTED_MAX, Names
+from api.cli.names import COMPARED_MAX, IDS_LISTED_MAX, Names
 from engine.domain.errors import NotFound, Unacceptable
 from engine.domain.events import CompetitorRegistered, Recorded
 from engine.domain.terms import OPERATOR, CompetitorId, Sequence
@@ -113,10 +114,12 @@ async def test_a_name_that_several_have_is_refused_with_their_ids(tallybook: Tal
     ("command", "reason"),
     [
         (["explain", "Season", "Zoë"], "This tournament has no competitor 'Zoë'."),
-        (["standings", "Saison"], "This tournament has no ranking 'Saison'."),
+        (["standings", "Saison"], "This tournament has no ranking 'Saison'. Similar: 'Season'."),
+        (["explain", "Season", "ADA "], "This tournament has no competitor 'ADA'. Similar: 'Ada'."),
+        (["standings", "Season", "--unity", "Point"], "has no unity 'Point'. Similar: 'points'."),
         (["standings", "Season", "--unity", "cards"], "has no unity 'cards'."),
         (["standings", "Season", "--unity", "999999"], "has no unity 999999."),
-        (["void", "Ada – Eve"], "This tournament has no competition 'Ada – Eve'."),  # noqa: RUF001
+        (["void", "Ada – Eve"], "no competition 'Ada – Eve'. Similar: 'Ada – Ben'."),  # noqa: RUF001
         (["void", ""], "This tournament has no competition ''."),
         (["explain", "Season", "999999"], "This tournament has no competitor 999999."),
         (["explain", "Season", "0"], "This tournament has no competitor '0'."),
@@ -143,13 +146,31 @@ async def test_a_number_is_an_id_before_it_is_a_name(tallybook: Tallybook, playe
     )
 
 
+def board_of(names: Iterable[str]) -> Board:
+    board, now = Board(), datetime.now(UTC)
+    for n, name in enumerate(names, 1):
+        registered = CompetitorRegistered(competitor_id=CompetitorId(n), name=name)
+        fold(board, Revisions(), Recorded(Sequence(n), now, OPERATOR, None, registered))
+    return board
+
+
+def test_a_refusal_lists_the_most_similar_names_first() -> None:
+    names = ["Ann Smith", "Anna Smith", "Ann Smyth", "Anne Smith", "Bob"]
+    with pytest.raises(NotFound, match=r"no competitor 'anna smit'. Similar: 'Anna Smith', '[^']+', '[^']+'\.$"):
+        Names(board_of(names)).competitor("anna smit")
+
+
+def test_an_unknown_name_is_not_compared_with_too_many_others() -> None:
+    others = [str(n) for n in range(COMPARED_MAX - 1)]
+    with pytest.raises(NotFound, match=r"'ann'\. Similar: 'Ann'\.$"):
+        Names(board_of(["Ann", *others])).competitor("ann")
+    with pytest.raises(NotFound, match=r"no competitor 'ann'\.$"):
+        Names(board_of(["Ann", *others, "Bob"])).competitor("ann")
+
+
 def test_a_refusal_lists_some_ids_and_counts_the_others() -> None:
     def board(count: int) -> Board:
-        board, now = Board(), datetime.now(UTC)
-        for n in range(1, count + 1):
-            registered = CompetitorRegistered(competitor_id=CompetitorId(n), name="Ann")
-            fold(board, Revisions(), Recorded(Sequence(n), now, OPERATOR, None, registered))
-        return board
+        return board_of(["Ann"] * count)
 
     with pytest.raises(Unacceptable, match=rf"give the id of one: .*, {IDS_LISTED_MAX}\.$"):
         Names(board(IDS_LISTED_MAX)).competitor("Ann")
