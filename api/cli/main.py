@@ -58,7 +58,7 @@ app = App(
 )
 tournament = App(name="tournament", help="Create, list, publish, export, import and delete tournaments.")
 competitor = App(name="competitor", help="Register, import and list competitors.")
-unity = App(name="unity", help="Add unities to rankings.")
+unity = App(name="unity", help="Add unities to rankings, and change them.")
 ranking = App(name="ranking", help="Create, rename, close, reopen and list rankings.")
 participants = App(name="participants", help="Add competitors to rankings, and remove them.")
 classification = App(name="classification", help="Show and declare how rankings are classified.")
@@ -208,6 +208,12 @@ _command(
     help="Remove competitors from a ranking. A competitor who is added again has their points again.",
 )
 _command(unity, "api.cli.rankings:add_unity", name="add", help="Add a unity to a ranking.")
+_command(
+    unity,
+    "api.cli.rankings:change_unity",
+    name="change",
+    help="Change the name of a unity, or which totals are better in it. The main unity can be changed too.",
+)
 
 
 # ── Competitions and points ─────────────────────────────────────────────────────────────────────────────

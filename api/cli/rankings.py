@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
+from msgspec import UNSET
 
 from api.cli import printing
 from api.cli.changes import changed
@@ -15,6 +16,7 @@ from engine.domain.commands import (
     AddUnity,
     ChangeParticipants,
     ChangeRankingInformation,
+    ChangeUnity,
     CloseRanking,
     CreateRanking,
     ReopenRanking,
@@ -25,6 +27,7 @@ from engine.domain.terms import OPERATOR, RankingId, Sort, UnityId
 from projections.board.board import Ranking
 
 _DELTA: Final = re.compile(r"[+-]?[0-9]{1,10}")
+OneOfItsUnities = Annotated[str, Parameter(help="Id or name of the unity.")]
 NewName = Annotated[str, Parameter(help="The new name.")]
 
 
@@ -139,6 +142,38 @@ async def add_unity(
         printing.json({"id": unity_id, "name": name.strip(), "sort": sort})
     else:
         printing.line(str(unity_id))
+
+
+async def change_unity(
+    slug: Slug,
+    ranking: RankingText,
+    unity: OneOfItsUnities,
+    /,
+    *,
+    name: str | None = None,
+    sort: Literal["ASC", "DESC"] | None = None,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    """
+    Parameters
+    ----------
+    name
+        The new name.
+    sort
+        Which totals are better from now on: higher ones (DESC) or lower ones (ASC).
+    """
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        names = Names(live.board)
+        ranking_id = names.ranking(ranking)
+        command = ChangeUnity(
+            ranking_id=ranking_id,
+            unity_id=names.unity(ranking_id, unity),
+            name=UNSET if name is None else name,
+            sort=UNSET if sort is None else Sort(sort),
+        )
+        receipt = await desk.submit(live, command, actor=OPERATOR)
+    printing.recorded(receipt.sequence, as_json=json)
 
 
 async def add_points(

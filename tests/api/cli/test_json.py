@@ -34,6 +34,7 @@ GIVEN: Final = {
     "participants remove": "{slug} Pyramid Cid",
     "participants add": "{slug} Pyramid Cid",
     "unity add": "{slug} Pyramid wins",
+    "unity change": "{slug} Pyramid wins --sort ASC",
     "competition add": "{slug} Ben Cid",
     "competition result": "{slug} Ben~-~Cid 2:1",
     "competition change": "{slug} Ben~-~Cid --location Hall~2",

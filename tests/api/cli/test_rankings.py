@@ -74,6 +74,20 @@ async def test_a_ranking_is_renamed(tallybook: Tallybook, slug: str) -> None:
     assert await tallybook.refused("ranking", "rename", slug, "Saison", " ") == [CORRECT, "  name: must not be empty"]
 
 
+async def test_a_unity_is_changed(tallybook: Tallybook, slug: str) -> None:
+    """The main one here: a race, where the lowest total wins."""
+    await tallybook.done("ranking", "create", slug, "Race", "Ann", "Bob")
+    await tallybook.done("points", "add", slug, "Race", "Ann=61", "Bob=60")
+    said = await tallybook("unity", "change", slug, "Race", "points", "--sort", "ASC", "--name", "seconds")
+    assert (said.code, said.out, said.err) == (0, "", "recorded as event 7\n")
+    assert (await tallybook.json("standings", slug, "Race"))["unities"][0]["name"] == "seconds"
+    assert await table(tallybook, slug, "Race") == [("Bob", 1, 60), ("Ann", 2, 61)]
+    assert await tallybook.refused("unity", "change", slug, "Race", "seconds", "--name", "") == [
+        CORRECT,
+        "  name: must not be empty",
+    ]
+
+
 async def test_participants_come_and_go_and_have_their_points_again(tallybook: Tallybook, slug: str) -> None:
     await tallybook.done("ranking", "create", slug, "Season", "Ann")
     assert await tallybook.json("participants", "add", slug, "Season", "Cid", "Bob") == {"sequence": 6}
