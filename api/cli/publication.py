@@ -74,4 +74,4 @@ async def _change(command: ChangePublication, slug: str, *, json: bool, where: W
     elif public_end is None:
         printing.say("the public sees nothing of it")
     else:
-        printing.say(f"the public sees it up to event {public_end}")
+        printing.say(f"the public sees it up to event {public_end}; its board is at /board/{slug}")

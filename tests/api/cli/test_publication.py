@@ -28,7 +28,7 @@ async def test_a_freeze_begins_where_it_is_told(tallybook: Tallybook, season: Se
     slug = season.client.tournament
     await tallybook.done("freeze", slug, "--at", "3")
     said = await tallybook("tournament", "publish", slug)
-    assert said.err == "the public sees it up to event 3\n"
+    assert said.err == f"the public sees it up to event 3; its board is at /board/{slug}\n"
 
 
 @pytest.mark.parametrize(
