@@ -21,7 +21,7 @@ from engine.domain.errors import LogDisproved, Unacceptable, Unreadable
 from engine.domain.terms import Sequence
 from engine.process.telemetry import log_to
 from projections.verification import all_tournaments, proof, stored_log, witness
-from projections.verification.all_tournaments import PARALLEL_MAX, Plan, Report
+from projections.verification.all_tournaments import ALWAYS_UNCHECKED, PARALLEL_MAX, Plan, Report
 from projections.verification.check_proof import NOT_PROVEN, checked
 from projections.verification.continuous import verify_continuously
 
@@ -66,7 +66,7 @@ async def verify(
     metrics_host
         Address of the metrics of --forever.
     explain
-        List what was checked, and what cannot be.
+        List also what every verification checks, and what none can check.
     """
     plan = Plan(slug=slug, digests=digests, state=state, parallel=parallel)
     async with _database(where, parallel) as database:
@@ -196,10 +196,10 @@ def _print(report: Report, *, explain: bool) -> None:
         for aside in head.set_aside:
             at = timestamp(aside.at)
             printing.line(f"set aside: {head.slug}: event {aside.sequence} ({aside.kind}), by event {aside.by} at {at}")
-    if explain:
-        for sentence in report.checked:
-            printing.line(f"checked: {sentence}")
-        for sentence in report.unchecked:
+    for sentence in report.checked if explain else ():
+        printing.line(f"checked: {sentence}")
+    for sentence in report.unchecked:
+        if explain or sentence not in ALWAYS_UNCHECKED:
             printing.line(f"not checked: {sentence}")
     pace = f"{report.seconds:,.1f} s, {report.events_per_second:,.0f} a second{', resumed' if report.resumed else ''}"
     printing.line(f"{printing.count(report.events, 'event')} verified in {pace}")

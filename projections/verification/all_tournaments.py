@@ -54,6 +54,8 @@ WITHOUT_DIGESTS: Final = (
     "whether a log's end was cut off, or all of it rewritten: only outside digests (--digests) show that"
 )
 WITH_DIGESTS: Final = "what lies beyond the last outside digest of a tournament: it could be cut off or rewritten"
+ALWAYS_UNCHECKED: Final = {*UNCHECKED, WITHOUT_DIGESTS, WITH_DIGESTS}
+"""What no verification can check, whatever it finds."""
 
 _NO_TOURNAMENT: Final = TournamentId(0)
 """The id under which findings that belong to no tournament are kept."""
