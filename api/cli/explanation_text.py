@@ -20,7 +20,7 @@ from projections.past.explanation import Cause, Neighbours, Overtaking, Place, S
 from projections.past.past import DatedPlace, Explanation
 
 STEPS_TOLD_MAX: Final = 100
-"""Steps that are told one by one; of more, those in which only others moved are told together."""
+"""Steps that are shown one by one; beyond this, those in which only others moved are shown together."""
 OVERTAKINGS_TOLD_MAX: Final = 10
 """Overtakings of one step that are told one by one."""
 _TOGETHER: Final = (
@@ -49,7 +49,7 @@ class ExplanationText:
             f"{_after(explanation.end)}, {name} {_stood(explanation.end)}.",
         ]
         if of_others:
-            lines.append(f"Of the others, only {of_others} are told of.")
+            lines.append(f"Of the others, only {of_others} are shown.")
         if explanation.steps:
             lines += ["", *self._summary(explanation), ""]
         else:

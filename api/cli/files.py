@@ -31,7 +31,7 @@ def read_text(path: Path) -> str:
 
 
 def _standard_input() -> bytes:
-    """All of it. Ctrl-C ends the command meanwhile, also where it has other ways to be told of that."""
+    """The whole text. Meanwhile Ctrl-C ends the command, even where it is usually handled otherwise."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         pieces = []

@@ -376,7 +376,7 @@ def as_if_recorded(event: Event) -> Recorded:
 class _Names:
     """Finds the competitors of the tournament, or of earlier lines, that a line means by a name.
 
-    A competitor that a later line registered in an earlier import is meant only if nobody else has the name. That
+    A competitor that a later line registered in an earlier import is meant only if no other one has the name. That
     happens if lines have changed places since.
 
     `others_max`: only so many competitors of the tournament, the first, are known to be others than those of the file

@@ -108,7 +108,7 @@ def table(columns: Items[str], lines: Iterable[Items[object]], *, title: str = "
 
 
 _BORDERS: Final = 3
-"""What a column takes beside its text: a blank on both sides, and a line."""
+"""The width of a column besides its text: a blank on both sides, and a line."""
 
 
 def _widths(fewest: Items[int], most: Items[int], available: int) -> list[int] | None:

@@ -62,7 +62,7 @@ def _tell(slug: str, found: Findings, *, done: bool) -> None:
     printing.line(f"event {found.first.event.sequence} of {slug} {'is' if done else 'would be'} set aside:")
     _tell_of(found.first)
     if found.second is None:
-        printing.say("Every other event can be folded. The service goes on by itself within seconds.")
+        printing.say("Every other event can be folded. The service continues automatically within seconds.")
         return
     left = "1 more event" if found.count == 2 else f"{found.count - 1:,} more events"
     printing.line(f"{left} cannot be folded after that; the next one is event {found.second.event.sequence}:")

@@ -55,7 +55,7 @@ async def add_webhook(
     if json:
         printing.json({"id": webhook_id, "sequence": sequence, "secret": secret_text(secret)})
     else:
-        printing.say(f"webhook {webhook_id} is told of what follows event {sequence}")
+        printing.say(f"webhook {webhook_id} receives the events after event {sequence}")
         _print_secret(secret)
 
 
@@ -101,7 +101,7 @@ async def resume_webhook(
                 after=None if after is None else Sequence(after),
             )
     facts = {"id": webhook_id, "sequence": sequence}
-    printing.done(f"webhook {webhook_id} goes on with what follows event {sequence}", facts, as_json=json)
+    printing.done(f"webhook {webhook_id} continues with the events after event {sequence}", facts, as_json=json)
 
 
 async def rotate_secret(slug: Slug, webhook_id: _WebhookNumber, /, *, json: Json = False, where: Where = HERE) -> None:

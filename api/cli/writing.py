@@ -12,8 +12,8 @@ from engine.domain.errors import Unacceptable
 def written_to(file: Path | None) -> Iterator[Callable[[str], None]]:
     """Yields a function that writes text to `file`, or to standard output if it is None.
 
-    The file is written beside its place and moved there at the end. So it is always whole, and an older file stays
-    until then. Devices and pipes are written to directly. Raises Unacceptable if the file cannot be written.
+    The file is written next to its final place and moved there at the end. So it is always complete, and an older file
+    stays until then. Devices and pipes are written to directly. Raises Unacceptable if the file cannot be written.
     """
     if file is None:
         yield printing.write

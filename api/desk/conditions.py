@@ -35,7 +35,7 @@ def own_tag(resource: Competitor | Competition | Ranking) -> str:
 
 
 class Condition(Struct, frozen=True):
-    """Demands that a resource still has one of these own tags. `kind` is ranking, competitor or competition."""
+    """The condition that a resource still has one of the own tags. `kind` is ranking, competitor or competition."""
 
     kind: str
     resource_id: int
@@ -43,9 +43,9 @@ class Condition(Struct, frozen=True):
 
     @property
     def exact(self) -> bool:
-        """Whether no event at all may lie between the judging and the append. Every change of a ranking's or a
-        competitor's tag is structural, so the log itself refuses what was judged before one. A change of a competition
-        is not."""
+        """Whether any event between the judging and the append makes the block invalid. Every change of a ranking's or
+        a competitor's tag is structural, so the log itself refuses what was judged before one. A change of a
+        competition is not."""
         return self.kind == "competition"
 
     def refuse_unless_met(self, board: Board) -> None:

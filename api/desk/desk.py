@@ -1,9 +1,9 @@
-"""The desk: takes commands, has them judged and recorded, and says what became of them.
+"""The desk: takes commands, has them judged and recorded, and reports their outcome.
 
     submit ──► docket of its tournament ──► judged when the next block leaves ──► appended ──► folded ──► receipt
 
-HTTP and the command line hand their commands to it. `docket.py` has the way of a command, `engine/log/appender.py` the
-group commit.
+HTTP and the command line submit commands to it. `docket.py` shows what happens to a command, `engine/log/appender.py`
+the group commit.
 """
 
 import asyncio
@@ -37,13 +37,13 @@ from projections.tables.defects import DefectPart
 from projections.tables.wakeup import Waker
 
 WAITING_BYTES_MAX: Final = 33_554_432
-"""Bytes of the bodies of all commands that one process has taken and not yet answered. In memory they take several
+"""Bytes of the bodies of all commands that one process has taken and not yet answered. In memory, commands take several
 times as much."""
 SUBMIT_SECONDS_MAX: Final = 15.0
-"""Until a command is answered, by the monotonic clock of this process; up to COMMAND_WATCH_SECONDS more."""
+"""Seconds until a command is answered, on the monotonic clock; up to COMMAND_WATCH_SECONDS more."""
 COMMAND_WATCH_SECONDS: Final = 0.1
 _AFTER_LOOKING_UP: Final = (VoidCompetition, UnvoidCompetition, ChangePublication)
-"""Commands that may be judged against what only the log has."""
+"""Commands that may be judged against data that only the log has."""
 
 
 class Desk:
@@ -79,16 +79,16 @@ class Desk:
         taken_at: float | None = None,
         size_bytes: int = 0,
     ) -> Awaitable[Receipt]:
-        """Takes a command. Returns what is done when what it led to is on disk and `live`, which the caller keeps
-        pinned, shows it.
+        """Takes a command. Returns an awaitable that is done when its events are on disk and `live` shows them; the
+        caller keeps `live` pinned.
 
-        It must be answered SUBMIT_SECONDS_MAX after `taken_at`, by the monotonic clock; None: after this call. Later
-        than that, nothing else is said than that it took too long, also if this process was held meanwhile and finds
-        an outcome when it wakes.
+        It must be answered SUBMIT_SECONDS_MAX after `taken_at`, by the monotonic clock; None: after this call. After
+        that, the only outcome is that it took too long, even if this process was suspended meanwhile and finds another
+        one when it wakes.
 
         A key comes with the fingerprint of the request, which does not cover the `condition`. `size_bytes`: of the body
         that the command came in. Raises a Refusal (judged by a current state), an Unavailable (certainly not applied)
-        or OutcomeUnknown. A cancelled call takes nothing back.
+        or OutcomeUnknown. Cancelling the call does not withdraw the command.
         """
         if self._closing:
             raise ShuttingDown
@@ -127,13 +127,13 @@ class Desk:
         self._waiting_bytes -= size_bytes
 
     def refuse_late(self, tournament_id: TournamentId) -> None:
-        """Raises QueueFull if a command for the tournament would wait for too long. To be asked where many come whom
-        nobody has counted: `submit` takes what it is given."""
+        """Raises QueueFull if a command for the tournament would wait too long. Call it where any number of requests
+        may come in: `submit` accepts every command."""
         if seconds := self._late_seconds(tournament_id):
             raise QueueFull(seconds, partial(self._late_seconds, tournament_id))
 
     def _late_seconds(self, tournament_id: TournamentId) -> float:
-        """How long a command would wait, if that is too long to take it; else 0."""
+        """How long a command would wait, in seconds, if that is too long; otherwise 0."""
         docket = self.busy.get(tournament_id)
         expected = 0.0 if docket is None else docket.expected_seconds()
         return expected if expected > EXPECTED_SECONDS_MAX else 0.0
@@ -141,7 +141,7 @@ class Desk:
     def _looking_up(
         self, live: LiveTournament, case: Case, command: VoidCompetition | UnvoidCompetition | ChangePublication
     ) -> Coroutine[None, None, None] | None:
-        """What looks up in the log what the case is judged against; None: it is judged like any other."""
+        """The coroutine that looks up data in the log for judging the case; None: it needs none."""
         if isinstance(command, ChangePublication):
             case.alone |= command.freeze is not None
             return self._look_up_next(live, case, command) if command.reveal == "next" else None
@@ -150,7 +150,7 @@ class Desk:
         return case.unreversed.look_up(self.live_pool)
 
     async def _put_after(self, live: LiveTournament, case: Case, looking_up: Coroutine[None, None, None]) -> None:
-        """Looks up in the log what the case is judged against, then puts it on its docket; unpins `live`."""
+        """Looks up in the log the data for judging the case, then puts it on its docket; unpins `live`."""
         try:
             await looking_up
         except Exception as error:  # noqa: BLE001 - a client waits for this task
@@ -161,7 +161,7 @@ class Desk:
             self.live_pool.unpin(live)
 
     async def _look_up_next(self, live: LiveTournament, case: Case, command: ChangePublication) -> None:
-        """Gives the case the next competition to reveal, as the log has it now. Raises as `LivePool.make_current`."""
+        """Gives the case the next competition to reveal, from the present log. Raises as `LivePool.make_current`."""
         await self.live_pool.make_current(live)
         held = live.board.publication.frozen_at
         search = NextRevealSearch(held)
@@ -174,7 +174,7 @@ class Desk:
         case.command = msgspec.structs.replace(command, next_reveal=search.found)
 
     async def preview(self, live: LiveTournament, command: VoidCompetition | UnvoidCompetition) -> tuple[Event, ...]:
-        """Returns what `command` would lead to now; nothing is recorded. Raises a Refusal as `submit` does."""
+        """Returns the events that `command` would lead to now; records nothing. Raises a Refusal as `submit` does."""
         with closing(UnreversedPointsFollower(live, command.competition_id)) as unreversed:
             await unreversed.look_up(self.live_pool)
             await self.live_pool.make_current(live)
@@ -186,7 +186,7 @@ class Desk:
         return new_id
 
     async def new_ids(self, count: int) -> list[int]:
-        """Returns as many such ids, ascending. Raises DatabaseUnavailable."""
+        """Returns `count` such ids, ascending. Raises DatabaseUnavailable."""
         return await self._means.ids.draw(count)
 
     async def close(self) -> None:
@@ -198,7 +198,7 @@ class Desk:
                     await self._settled.wait()
         except TimeoutError:
             for case in list(self._under_way):
-                case.expire()  # but for the last moments' they have been told that it took too long
+                case.expire()  # except for the latest ones, they were answered that it took too long
 
     def _docket(self, live: LiveTournament) -> Docket:
         docket = self.busy.get(live.tournament_id)
@@ -216,8 +216,8 @@ class Desk:
             self._settled.set()
 
     async def watch(self) -> None:
-        """Answers, for ever, those who have waited too long, and keeps the figures of commands under way and of memory.
-        Doing either at every command would take longer than judging it."""
+        """For ever, answers commands that have waited too long, and updates the figures of pending commands and of
+        memory. Doing either for every command would take longer than judging it."""
         while True:
             now = monotonic()
             for case in [case for case in self._under_way if case.until <= now]:
@@ -232,7 +232,7 @@ class Desk:
 async def open_desk(
     database: Database, *, live_bytes_max: int = LIVE_BYTES_MAX, ids_reserved: int = IDS_RESERVED
 ) -> AsyncIterator[Desk]:
-    """A desk with everything that works behind it. On leaving, what was taken is settled."""
+    """A desk with its background tasks. On leaving, accepted commands are settled."""
     async with open_live_pool(database, bytes_max=live_bytes_max) as live_pool, background() as tasks:
         appender, waker = Appender(database), Waker(database)
         running = [tasks.create_task(appender.run()), tasks.create_task(waker.run())]

@@ -1,15 +1,15 @@
-"""The docket of a tournament: its cases in the order they came, how they are judged, and how they are settled.
+"""The docket of a tournament: its cases in order of arrival, how they are judged, and how they are settled.
 
 Every command is judged against a committed state: the live tournament at the moment its block leaves. Only the last
-command of a block may be structural. So no command depends on what another of its block would change, and nothing has
-to be taken back when a block is not appended. A docket has one block under way at a time. The next one is judged after
-that block was folded.
+command of a block may be structural. So no command depends on the changes of another one in its block, and nothing has
+to be undone when a block is not appended. A docket has one block under way at a time. The next one is judged after that
+block was folded.
 
 Acceptance is optimistic: the state may lag behind what another process has appended. If a structural event lies in
 between, the append refuses the block, and its cases are judged again. The log cannot check a *refusal* that way. So a
-refusal counts only if a state that was current after the command came in (the read barrier) confirms it. A refusal
-with an idempotency key counts only if the log does not know the key either: a command that was accepted before things
-changed is answered as it was then.
+refusal counts only if a state that was current after the command came in (the read barrier) confirms it. A refusal with
+an idempotency key also counts only if the log does not know the key: a command that was accepted earlier gets its
+earlier answer.
 """
 
 import asyncio
@@ -91,7 +91,7 @@ _T = TypeVar("_T")
 
 
 class Means(Struct, frozen=True, kw_only=True):
-    """What a docket works with."""
+    """The things that a docket works with."""
 
     database: Database
     live_pool: LivePool
@@ -103,7 +103,7 @@ class Means(Struct, frozen=True, kw_only=True):
 
 
 class Receipt(Struct, frozen=True):
-    """What a command led to: its events, the first at this sequence. `replayed`: it had been accepted before."""
+    """The result of a command: its events, the first with this sequence. `replayed`: it had been accepted before."""
 
     events: tuple[Event, ...]
     sequence: Sequence
@@ -122,13 +122,13 @@ class Receipt(Struct, frozen=True):
 class Case(Struct, eq=False, kw_only=True):
     """One command on its way.
 
-    `taken_at`, `until`: when it came and when its time is over, by the monotonic clock. `events`: what it leads to, as
-    judged last; `judged`: how often it was. `sent`: it may be in the log. `exact`: no event may lie between its judging
-    and its append. `alone`: it needs a block of its own, as an exact command always does. `withdrawn`: the client was
-    told that it was not applied, so it must never be. `condition`: what the client demands of the resource, beyond what
-    the command is judged against. `unreversed`: the points that the command reverses by voiding or unvoiding their
-    competition, kept current until the case is settled, which may be later than its answer. `span`: that of the
-    request, if it is traced.
+    `taken_at`, `until`: when it came and when its time is over, on the monotonic clock. `events`: its result at the
+    last judging; `judged`: the number of judgings. `sent`: it may be in the log. `exact`: no event may lie between its
+    judging and its append. `alone`: it needs a block of its own, as an exact command always does. `withdrawn`: the
+    client was told that it was not applied, so it must never be. `condition`: an additional demand of the client on the
+    state of the resource. `unreversed`: the points that the command reverses by voiding or unvoiding their competition,
+    kept current until the case is settled, which may be later than its answer. `span`: that of the request, if it is
+    traced.
     """
 
     command: Command
@@ -150,7 +150,7 @@ class Case(Struct, eq=False, kw_only=True):
     unreversed: UnreversedPointsFollower | None = None
 
     def judge(self, live: LiveTournament) -> None:
-        """Sets what the command leads to by the state of `live`. Raises a Refusal, and IdTaken."""
+        """Sets the command's events by the state of `live`. Raises a Refusal, and IdTaken."""
         if self.condition is not None:
             self.condition.refuse_unless_met(live.board)
         command = self.command
@@ -177,8 +177,8 @@ class Case(Struct, eq=False, kw_only=True):
         self.let_go()
 
     def expire(self) -> None:
-        """It has taken too long. If it was not sent yet, it never will be. If it was, its outcome is unknown, and it
-        may still be judged again."""
+        """Fails the case because it took too long. If it was not sent yet, it never will be. If it was, its outcome is
+        unknown, and it may still be judged again."""
         self.withdrawn = not self.sent
         if not self.receipt.done():
             self.receipt.set_exception(OutcomeUnknown() if self.sent else DatabaseUnavailable())
@@ -204,17 +204,17 @@ class Docket:
         self._busy = False  # it is ready, or its block is under way or being folded
         self._sent_last = 0  # cases
         self._sent_at = 0.0
-        self._was_full = False  # whether the last block took all it may, and left others waiting
+        self._was_full = False  # whether the last block was full, and left cases waiting
         self._pace = QueuePace()
         self._answering: deque[Items[tuple[Case, int | None]]] = deque()  # blocks that are answered over several rounds
-        self._beside = 0  # cases that are looked into beside
-        self._refused: list[tuple[Case, Refusal]] = []  # with keys, of which the log is to be told
+        self._background = 0  # cases in background work
+        self._refused: list[tuple[Case, Refusal]] = []  # with keys, to be entered in the log
         self._refusing = asyncio.Lock()
         live.pins += 1
 
     def expected_seconds(self) -> float:
-        """How long a case that comes now is expected to wait: as long as those before it take at the pace of the last
-        blocks. If the first of them has waited too long already, nothing gets on: then as long as that."""
+        """How long a new case is expected to wait: the cases before it at the pace of the last blocks. If the first of
+        them has waited too long already, nothing moves, and its waiting time counts."""
         waiting = len(self._waiting)
         expected = waiting * self._pace.seconds_each
         if waiting > BLOCK_REQUESTS_MAX:
@@ -229,13 +229,13 @@ class Docket:
             self._go_on()
 
     def _go_on(self) -> None:
-        """Has the next block fetched if a case waits; called whenever something came or was done."""
+        """Asks for the next block to be fetched if a case waits; called after every arrival and every completion."""
         if self._busy:
             return
         if self._waiting:
             self._busy = True
             self._means.appender.ready(self)
-        elif not self._beside:
+        elif not self._background:
             self.idle = True
             self._means.live_pool.unpin(self.live)
             self._retire(self)
@@ -248,11 +248,11 @@ class Docket:
     # ── Judging ─────────────────────────────────────────────────────────────────────────────────────────
 
     def next_block(self) -> Block | None:
-        """A portion of the waiting cases, judged, up to the first structural one. None: none was accepted."""
+        """A batch of the waiting cases, judged, up to the first structural one. None: none was accepted."""
         taken: list[Case] = []
         try:
             return self._next_block(taken)
-        except Exception as error:  # noqa: BLE001 - whoever asks appends for all tournaments
+        except Exception as error:  # noqa: BLE001 - the caller appends for all tournaments
             for case in taken:
                 case.sent = False
             _fail(taken, self._defective(error))
@@ -260,7 +260,7 @@ class Docket:
             return None
 
     def _next_block(self, taken: list[Case]) -> Block | None:
-        """As `next_block`; puts into `taken` what it takes."""
+        """Like `next_block`; adds the cases that it takes to `taken`."""
         now = monotonic()
         if self._was_full:
             self._pace.took(now - self._sent_at, self._sent_last)
@@ -322,7 +322,7 @@ class Docket:
         )
 
     def _judge(self, case: Case) -> bool:
-        """Whether the case is accepted by the state as it is. A refusal is confirmed beside."""
+        """Whether the present state accepts the case. A refusal is confirmed in the background."""
         case.judged += 1
         if self.live.dropped:
             case.fail(HistoryReplaced())
@@ -333,7 +333,7 @@ class Docket:
         try:
             case.judge(self.live)
         except Refusal:
-            self._do_beside(self._confirm_refusal(case), [case])
+            self._in_background(self._confirm_refusal(case), [case])
             return False
         except IdTaken as error:
             self._fail_taken(case, error)
@@ -356,7 +356,7 @@ class Docket:
             self._waiting.appendleft(case)
 
     def _fail_taken(self, case: Case, error: IdTaken) -> None:
-        """The database has handed out an id twice. The others that were drawn may be taken as well."""
+        """The database has given out an id twice. The other ids drawn may be taken as well."""
         self._means.ids.forget()
         case.fail(error)
 
@@ -368,7 +368,7 @@ class Docket:
         self._refused.append((case, refusal))
         async with self._refusing:
             refused, self._refused = self._refused, []
-            if refused:  # else the turn before took the case along
+            if refused:  # else the round before included the case
                 await self._refuse_keyed(refused)
 
     async def _refuse_keyed(self, refused: list[tuple[Case, Refusal]]) -> None:
@@ -390,7 +390,7 @@ class Docket:
             if answer.used is None:
                 case.fail(refusal)
             elif answer.used.fingerprint == case.fingerprint:
-                self._do_beside(self._replay(case, answer.used.sequence), [case])
+                self._in_background(self._replay(case, answer.used.sequence), [case])
             else:
                 case.fail(KeyReused())
 
@@ -419,7 +419,7 @@ class Docket:
         try:
             recorded = await _patiently([case], read)
         except TallybookError:
-            case.fail(OutcomeUnknown())  # it was applied, only not by this sending: a 503 would say it was not
+            case.fail(OutcomeUnknown())  # an earlier sending was applied: a 503 would deny that
         else:
             set_aside = [one.sequence for one in recorded if isinstance(one.event, Ignored)]
             if set_aside:
@@ -435,22 +435,22 @@ class Docket:
             head = (await log.heads(connection, [self.tournament_id]))[self.tournament_id]
             await self._means.live_pool.catch_up(self.live, head, connection)
             if self.live.head != head:
-                return None  # it shows another history, and may be beyond this one's end
+                return None  # it has another history, and may be beyond this one's end
             case.judge(self.live)
         except Exception as error:
             if not isinstance(error, TallybookError) and not is_defect(error):
                 raise  # of the connection
-            return None  # it stays overtaken, so it is judged again, which finds the error anew and reports it
+            return None  # it stays overtaken, so it is judged again, which meets and reports the error again
         return self._block([case], head)
 
     # ── Settling ────────────────────────────────────────────────────────────────────────────────────────
 
     def settled(self, block: Block, outcome: Outcome) -> None:
-        """What became of the block under way; the next one may leave when the live shows it."""
+        """Receives the outcome of the pending block; the next one may leave when the live shows it."""
         taken, self._under_way = self._under_way, []
         try:
             self._settle(taken, block, outcome)
-        except Exception as error:  # noqa: BLE001 - whoever tells us appends for all tournaments
+        except Exception as error:  # noqa: BLE001 - the caller appends for all tournaments
             self._defective(error)
             self._means.live_pool.drop(self.live)
             _fail(taken, OutcomeUnknown())
@@ -466,28 +466,28 @@ class Docket:
                 for case in taken:
                     case.sent = False
                 if not self._fold_overtaking(block, outcome):
-                    self._do_beside(self._put_back(taken), taken)
+                    self._in_background(self._put_back(taken), taken)
                     return
                 self._waiting.extendleft(reversed(taken))
             case NotAppended.BUSY | NotAppended.UNKNOWN:
                 self._means.live_pool.drop(self.live)
                 _fail(taken, HistoryReplaced())
             case Rejected() if len(taken) > 1:
-                # One of them is bad. Each in a block of its own, the others are not held up by it.
+                # One of them is bad. With a block for each, it does not hold up the others.
                 for case in taken:
                     case.alone = True
                 self._waiting.extendleft(reversed(taken))
             case Unavailable() | OutcomeUnknown():
                 if isinstance(outcome.__cause__, Exception):
-                    self._defective(outcome.__cause__)  # if it is one, operators hear of it
+                    self._defective(outcome.__cause__)  # reports a defect to operators
                 _fail(taken, outcome)
             case _:
                 assert_never(outcome)
         self._be_free()
 
     async def _put_back(self, taken: list[Case]) -> None:
-        """Puts cases that were overtaken back in front, when the live shows what overtook them. Until then the docket
-        stays busy: cases that wait would be overtaken too."""
+        """Puts overtaken cases back in front, once the live shows the events that overtook them. Until then the docket
+        stays busy: waiting cases would be overtaken, too."""
         try:
             await self._means.live_pool.make_current(self.live)
         except Exception as error:  # noqa: BLE001 - none of them is in the log
@@ -497,7 +497,7 @@ class Docket:
         self._be_free()
 
     def _fold_overtaking(self, block: Block, outcome: OvertakenBy | NotAppended) -> bool:
-        """Whether the live shows what overtook the block, because the append told it."""
+        """Whether the live shows the events that overtook the block, because the append returned them."""
         try:
             return isinstance(outcome, OvertakenBy) and self._means.live_pool.fold_unseen(
                 self.live, block, outcome.unseen
@@ -510,12 +510,12 @@ class Docket:
         try:
             folded = self._means.live_pool.fold_appended(self.live, block, appended)
         except TallybookError:
-            _fail(taken, OutcomeUnknown())  # it is in the log, but there is nothing right to answer from
+            _fail(taken, OutcomeUnknown())  # it is in the log, but there is no valid state to answer from
             folded = True
         if folded:
             self._answer(taken, appended)
         else:
-            self._do_beside(self._fold_after_others(taken, appended), taken)
+            self._in_background(self._fold_after_others(taken, appended), taken)
 
     async def _fold_after_others(self, taken: list[Case], appended: Appended) -> None:
         async def read() -> None:
@@ -537,15 +537,15 @@ class Docket:
             self._answer(taken, appended)
 
     def _answer(self, taken: list[Case], appended: Appended) -> None:
-        """Answers what was appended, and lets the next block leave; if the block before it is not all answered yet,
-        when that is done. So answers do not pile up in front of a tournament that appends faster than it answers."""
+        """Answers the appended cases, and lets the next block leave; if answers of the block before are outstanding,
+        after those. So answers do not pile up when a tournament appends faster than it answers."""
         answers = list(zip(taken, appended.answers, strict=True))
         if self._answering:
             self._answering.append(answers)
             return
         if len(answers) > WOKEN_AT_ONCE:
             self._answering.append(answers)
-            self._do_beside(self._answer_in_rounds(), taken)
+            self._in_background(self._answer_in_rounds(), taken)
         else:
             self._tell(answers)
         self._be_free()
@@ -571,19 +571,19 @@ class Docket:
                 self._be_free()
 
     def _tell(self, answers: Items[tuple[Case, int | None]]) -> None:
-        now = monotonic()  # once for all: it is asked for each block, and a block may be one command
+        now = monotonic()  # kept, because it is needed for each block, and a block may be one command
         for case, answer in answers:
             if answer is None:
-                self._do_beside(self._tell_refused(case), [case])
+                self._in_background(self._tell_refused(case), [case])
             elif answer > 0:
                 case.succeed(Receipt(case.events, Sequence(answer), replayed=False), now)
             elif answer < 0:
-                self._do_beside(self._replay(case, Sequence(-answer)), [case])
+                self._in_background(self._replay(case, Sequence(-answer)), [case])
             else:
                 case.fail(KeyReused())
 
-    def _do_beside(self, work: Coroutine[None, None, None], cases: Items[Case]) -> None:
-        """Lets `work` on `cases` go on while others are judged. The docket is not idle before it is done."""
+    def _in_background(self, work: Coroutine[None, None, None], cases: Items[Case]) -> None:
+        """Does `work` on `cases` while others are judged. The docket is not idle before it is done."""
 
         async def do() -> None:
             try:
@@ -592,14 +592,14 @@ class Docket:
                 self._defective(error)
                 _fail(cases, OutcomeUnknown())
             finally:
-                self._beside -= 1
+                self._background -= 1
                 self._go_on()
 
-        self._beside += 1
+        self._background += 1
         self._means.tasks.create_task(do())
 
     def _defective(self, error: Exception) -> Exception:
-        """What a case is to be failed with in the place of `error`, if that is a defect."""
+        """The error to fail a case with: another one than `error` if that is a defect."""
         return self._means.live_pool.defective(self.live, DefectPart.JUDGING, error)
 
 

@@ -1,8 +1,8 @@
-"""What a process remembers of the database that is no fold of a log: ids it has drawn, slugs, refusals.
+"""Data of the database that a process remembers and that is no fold of a log: drawn ids, slugs, refusals.
 
-Digests tie a fold to its log. Nothing ties these: a restored database hands out the same ids again and gives them to
-other tournaments. So they are forgotten at the end of each epoch of the database (`engine/database/pool.py`), which
-costs a query now and then. Each use is also checked against something that is tied to the log.
+Digests tie a fold to its log. Nothing ties this data: a restored database gives the same ids out again, to other
+tournaments. So they are forgotten at the end of each epoch of the database (`engine/database/pool.py`), which costs a
+query now and then. Each use is also checked against something that is tied to the log.
 """
 
 import asyncio
@@ -15,10 +15,10 @@ from engine.domain.terms import TournamentId
 from engine.log import log
 
 IDS_RESERVED: Final = 32
-"""Ids that a process draws at a time. It forgets those left over."""
+"""Ids that a process draws at a time. Unused ones are dropped."""
 SLUGS_MAX: Final = 100_000
 DRAW_SECONDS_MAX: Final = 15.0
-"""Until ids are drawn, with the time in the queue of those who wait for the same query."""
+"""Seconds until ids are drawn, including the wait for a query already under way."""
 REFUSALS_MAX: Final = 10_000
 """Tournaments whose refusals a process knows. Beyond them it forgets all of them."""
 
@@ -36,7 +36,7 @@ class Ids:
 
     async def draw(self, count: int) -> list[int]:
         """The next ids, ascending. Raises DatabaseUnavailable."""
-        if not self._has(count):  # who finds them there does not queue: the queue would go on by itself
+        if not self._has(count):  # no queue if there are enough: waking a queue takes a round of the loop for each
             try:
                 async with asyncio.timeout(DRAW_SECONDS_MAX):
                     await self._reserve(count)
@@ -56,7 +56,7 @@ class Ids:
         return self._epoch == self._database.epoch.number and len(self._ids) >= count
 
     def forget(self) -> None:
-        """One of the ids turned out to be taken. The others that were drawn may be taken as well."""
+        """Drops all ids: one turned out to be taken, so the others may be, too."""
         self._ids.clear()
 
 
@@ -69,7 +69,7 @@ class Slugs:
         self._ids: dict[str, TournamentId] = {}
 
     def known(self, slug: str) -> TournamentId | None:
-        """As `tournament_id`, if that is known without a query. None says nothing."""
+        """As `tournament_id`, if it is known without a query. None: unknown."""
         return self._ids.get(slug) if self._epoch == self._database.epoch.number else None
 
     async def tournament_id(self, slug: str) -> TournamentId | None:
@@ -89,7 +89,7 @@ class Slugs:
         return tournament_id
 
     def forget(self, slug: str) -> None:
-        """The slug turned out to mean another tournament, or none."""
+        """Drops the slug: it turned out to mean another tournament, or none."""
         self._ids.pop(slug, None)
 
 
@@ -97,8 +97,8 @@ class Refusals:
     """How many refusals of keyed requests each tournament had when this process last looked: never more than it has.
 
     A request brings along how many were known when it was taken (`Stamp`). The log does not record the request if its
-    key has been refused since then, because the client has been told that it was not applied. So a count that is too
-    low is safe: at worst, a request is not recorded although it came after the refusal, and may be sent again.
+    key has been refused since then, because the client was answered that it was not applied. So a count that is too low
+    is safe: at worst, a request is not recorded although it came after the refusal, and may be sent again.
     """
 
     Stamp = tuple[int, int]
@@ -109,12 +109,12 @@ class Refusals:
         self._counts: dict[TournamentId, int] = {}
 
     def stamp(self, tournament_id: TournamentId) -> Stamp:
-        """What is known now, for a request that has just been taken."""
+        """The present count, for a request that has just come in."""
         self._renew()
         return self._epoch, self._counts.get(tournament_id, 0)
 
     def known_at(self, stamp: Stamp) -> int:
-        """How many were known when the request of this stamp was taken; 0 if that was in another epoch."""
+        """The count when the request of this stamp came in; 0 if that was in another epoch."""
         epoch, count = stamp
         return count if epoch == self._database.epoch.number else 0
 
@@ -134,4 +134,4 @@ class Refusals:
 
 
 NOT_KEYED: Final[Refusals.Stamp] = (-1, 0)
-"""Of a request without a key, which nothing asks for its stamp."""
+"""For a request without a key, whose stamp is never read."""

@@ -1,7 +1,7 @@
-"""Accepts connections: in each turn of the event loop as many as wait, up to a bound.
+"""Accepts connections: in each round of the event loop all that wait, up to a bound.
 
-libuv accepts one in each turn. While thousands connect, a turn takes long, so those that wait would fill the queue of
-the system; it drops what comes then, and the client's system tries again after one second, two, four.
+libuv accepts one per round. While thousands connect, a round takes long, so waiting connections would fill the system's
+queue. It drops any further ones, and the client's system tries again after one second, two, four.
 """
 
 import asyncio
@@ -16,17 +16,17 @@ from api.http.settings import UNACCEPTED_MAX
 from engine.process.background import background
 
 ACCEPTED_AT_ONCE_MAX: Final = 128
-"""Connections that are accepted in one turn; to make one takes some 0.1 ms."""
+"""Connections that are accepted in one round; each takes some 0.1 ms."""
 ACCEPT_AGAIN_SECONDS: Final = 0.1
-"""So long nothing is accepted after the system has refused to, for lack of descriptors or memory."""
+"""The pause after the system could not accept for lack of descriptors or memory."""
 
 _logger = structlog.get_logger()
 
 
 @asynccontextmanager
 async def accepting(listener: socket, make: Callable[[], asyncio.Protocol]) -> AsyncIterator[None]:
-    """Has `make` make the protocol of each connection that comes to a bound socket. The socket is closed at the end;
-    the connections are not."""
+    """Accepts connections on a bound socket; `make` makes the protocol of each. The socket is closed at the end; the
+    connections are not."""
     loop = asyncio.get_running_loop()
     listener.listen(UNACCEPTED_MAX)
     listener.setblocking(False)

@@ -1,6 +1,6 @@
-"""What we use of aiohttp although it does not document it: only here, under names of our own.
+"""The undocumented parts of aiohttp that this program uses: only here, under names of its own.
 
-`PRIVATE` lists the names. pyproject.toml bounds aiohttp to the minor version that has them. A test says which of them
+`PRIVATE` lists the names. pyproject.toml bounds aiohttp to the minor version that has them. A test names those that
 another version lacks.
 """
 
@@ -54,8 +54,8 @@ class Sent(Protocol):
     closing: bool
 
     def send(self, request: HttpRequest) -> Awaitable[object] | None:
-        """Sends what can be sent at once. Returns what sends the rest; None: there is none. Raises ConnectionError if
-        the client has gone; so may what it returns."""
+        """Sends as much as possible at once. Returns a coroutine that sends the rest; None: there is none. Both raise
+        ConnectionError if the client has disconnected."""
 
 
 class Server(web.Server):
@@ -84,16 +84,15 @@ class RequestHandler(web.RequestHandler):
     owes_head: bool
 
     def misread(self, request: HttpRequest, error: BaseException) -> Sent:
-        """Answers what is not a request because of `error`."""
+        """Answers bytes that are no request because of `error`."""
         raise NotImplementedError
 
     def piece_received(self, data: bytes) -> None:
-        """Something has come that is not just whole requests, or that is ignored."""
+        """Called when bytes came that are not just whole requests, or that are ignored."""
         raise NotImplementedError
 
     async def start(self) -> None:
-        """Has requests answered, one after the other, until the connection ends. aiohttp runs it as the connection's
-        task.
+        """Answers requests, one after the other, until the connection ends. aiohttp runs it as the connection's task.
 
         aiohttp's own makes a task, a writer and a larger request for each, which takes longer than an answer from
         memory.
@@ -152,8 +151,8 @@ class RequestHandler(web.RequestHandler):
                 self.transport.close()
 
     async def _pass_over(self, content: StreamReader) -> None:
-        """Waits for the rest of a body that nobody wanted, which the next request comes after. Closes the connection if
-        that takes longer than the lingering time, or the body is broken."""
+        """Waits for the unread rest of a body, which precedes the next request. Closes the connection if that takes
+        longer than the lingering time, or the body is broken."""
         with suppress(TimeoutError, web.RequestPayloadError):
             async with asyncio.timeout(self._lingering_time):
                 while not content.is_eof():
@@ -162,8 +161,8 @@ class RequestHandler(web.RequestHandler):
             self.close()
 
     def data_received(self, data: bytes) -> None:
-        """Parses what comes, and hands it to `start`. What comes behind a request for another protocol is dropped: its
-        answer is the last one. aiohttp's own would keep it."""
+        """Parses received bytes, and hands requests to `start`. Drops bytes after a request for another protocol, whose
+        answer is the last one. aiohttp's own method would keep them."""
         if self.ignores:
             self.piece_received(data)
             return
@@ -188,8 +187,8 @@ class RequestHandler(web.RequestHandler):
         self.piece_received(data)
 
     def resume_reading(self, resume_parser: bool = True) -> None:
-        """Goes on reading, and parsing, if that was paused. aiohttp does as if it had been, once or twice for each
-        body."""
+        """Resumes reading and parsing if it was paused. aiohttp calls this once or twice for each body even if it was
+        not."""
         if self._reading_paused:
             super().resume_reading(resume_parser)
 
@@ -204,7 +203,7 @@ class RequestHandler(web.RequestHandler):
 
     @property
     def has_head(self) -> bool:
-        """Whether a head has come, or an error in one, that nobody has begun to answer."""
+        """Whether a head, or an error in one, has come and is not being answered yet."""
         return bool(self._messages)
 
     def answer_unread(self, error: BaseException, message: str) -> None:
@@ -226,7 +225,7 @@ class RequestHandler(web.RequestHandler):
             request.content.set_exception(error)
 
     def write(self, data: bytes) -> None:
-        """Writes what is not an answer, unless the connection is lost."""
+        """Writes bytes outside of an answer, unless the connection is lost."""
         if self.transport is not None:
             self.transport.write(data)
 
@@ -236,7 +235,7 @@ class RequestHandler(web.RequestHandler):
 
 
 def whole_body(content: StreamReader) -> bytes:
-    """A body that has come as a whole. Raises the error that broke it. (`read_nowait` takes five times as long.)"""
+    """A complete body. Raises the error that broke it. (`read_nowait` takes five times as long.)"""
     if content is EMPTY_PAYLOAD:
         return b""
     if content._exception is not None:

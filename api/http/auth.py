@@ -1,4 +1,4 @@
-"""Tokens: who may ask what. The only SQL on the table `token`.
+"""Tokens and their rights. The only SQL on the table `token`.
 
 A token's text is shown once, when the token is made. The table and the memory keep only its SHA-256. The text carries a
 checksum, so a typing error or a guess is refused before it costs a query.
@@ -70,7 +70,7 @@ _REVOKE: Final = "UPDATE token SET revoked_at = now() WHERE token_id = $1 AND re
 
 
 class Scope(IntEnum):
-    """What a token may do. Each scope includes the smaller ones."""
+    """The rights of a token. Each scope includes the smaller ones."""
 
     READ = 1
     WRITE = 2
@@ -83,7 +83,7 @@ class Scope(IntEnum):
 
 
 class Token(Struct, frozen=True):
-    """What is known of a token, except its text. `tournament_ids` None: all tournaments, future ones too."""
+    """A token, except its text. `tournament_ids` None: all tournaments, future ones too."""
 
     token_id: ActorId
     name: str
@@ -204,7 +204,7 @@ class Guard:
         return token
 
     def kept(self, authorization: str | None) -> Token | None:
-        """What `token_of` would return, if that is known without a query. None says nothing about the token."""
+        """The result of `token_of`, if it is known without a query. None: unknown."""
         if authorization is None or not authorization.startswith(_BEARER):
             return None
         return self._kept_token(sha256(authorization[len(_BEARER) :].encode(errors="surrogateescape")).digest())
@@ -232,11 +232,11 @@ class Guard:
         return token.revoked_at is None and (token.expires_at is None or self._now() < token.expires_at)
 
     async def _looked_up(self, digest: bytes) -> Token | None:
-        """The answer of a look-up. One who asks for it and goes away does not end it."""
+        """The result of a look-up. A caller that is cancelled does not end it."""
         return await asyncio.shield(self._being_looked_up(digest))
 
     def _being_looked_up(self, digest: bytes) -> asyncio.Task[Token | None]:
-        """The look-up that is under way, or a new one: all requests that come meanwhile share it."""
+        """The pending look-up, or a new one: all requests that come meanwhile share it."""
         task = self._under_way.get(digest)
         if task is None:
             task = self._under_way[digest] = asyncio.create_task(self._look_up(digest, self._clock()))
@@ -246,7 +246,7 @@ class Guard:
     def _settle(self, digest: bytes, task: asyncio.Task[Token | None]) -> None:
         del self._under_way[digest]
         if not task.cancelled():
-            task.exception()  # marks it as seen: asyncio would complain if all who asked have gone
+            task.exception()  # retrieved, because asyncio would complain if all callers were cancelled
 
     async def _look_up(self, digest: bytes, began: float) -> Token | None:
         with unavailable():  # The time limit is for requests that join late: their answer is no older than a kept one.

@@ -1,4 +1,4 @@
-"""The body of a request: bounded in size and time, and of one of the two media types there are."""
+"""The body of a request: bounded in size and time, and of one of two media types."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ from engine.domain.errors import BodyTooLarge, BodyTooSlow, MediaTypeUnsupported
 
 BODY_SECONDS_MAX: Final = 10.0
 AWAITED_BYTES_MAX: Final = 134_217_728
-"""Bytes of all bodies together that are on their way to one process. A body that finds no room is answered 503."""
+"""Bytes of all incoming bodies of one process together. A body beyond that is answered 503."""
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 _FORM: Final = "application/x-www-form-urlencoded"
 
@@ -28,15 +28,15 @@ class Bodies:
         self._awaited_bytes = 0  # that bodies on their way have announced
 
     async def form(self, incoming: IncomingRequest, parse_json: Callable[[bytes], Form]) -> Form:
-        """Returns the decoded fields of the body; those of JSON as `parse_json` has them. Notes when a body that was
-        waited for has come in. Raises an Unreadable of the kind that fits, Unacceptable for fields that are repeated or
-        of a wrong kind, and QueueFull."""
+        """Returns the decoded fields of the body; those of JSON as `parse_json` has them. Records the time at which a
+        body was complete. Raises an Unreadable of the kind that fits, Unacceptable for fields that are repeated or of a
+        wrong kind, and QueueFull."""
         request = incoming.request
         parse: Callable[[bytes], Form] = parse_form
         if request.headers.get("Content-Type") != _FORM or "Content-Encoding" in request.headers:
             _refuse_other_media(request)
             parse = parse_json if request.media_type[0] == JSON else parse_form
-        if request.is_read:  # it was here already, as bodies of ordinary size are
+        if request.is_read:  # it was complete already, like most bodies
             return parse(_here(request))
         length = request.content_length
         if length is not None and length > BODY_BYTES_MAX:
@@ -54,7 +54,7 @@ class Bodies:
 
 
 def form_here(request: HttpRequest) -> Form | None:
-    """As `Bodies.form`, of a form that was here with its head, as those of ordinary size; None: it is another body."""
+    """As `Bodies.form` for a form that came together with its head, as small ones do; None: it is another body."""
     headers = request.headers
     if not request.is_read or headers.get("Content-Type") != _FORM or "Content-Encoding" in headers:
         return None
@@ -74,7 +74,7 @@ async def _read(request: HttpRequest, length: int | None) -> bytes:
     if length is not None:
         content.set_read_chunk_size(max(1, length))  # the buffer takes all of it without a pause
     if "Expect" in request.headers and request.version >= HttpVersion11:
-        request.connection.write(_CONTINUE)  # only now: a client that was refused need not send its body
+        request.connection.write(_CONTINUE)  # not earlier: a client whose request is refused need not send its body
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS_MAX):

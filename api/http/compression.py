@@ -1,11 +1,11 @@
-"""Answers in the encoding that a client takes: gzip, or as they are. Conditional reads, which depend on it.
+"""Encodes answers as the client accepts: gzip or identity. Also conditional reads, which depend on it.
 
 Each encoding of an answer has an ETag of its own: the compressed bytes have that of the others with a suffix. Only
 answers that hold no secret come here (THREAT_MODEL.md says why): 200s of GETs of tournaments, and the documentation.
 
-A short answer is compressed as a whole, in another thread if it is not small, once for all who ask for it, and kept. A
-long one is compressed while it is sent, and flushed after each portion, so that readers have all that was made. It is
-kept too, unless it is very long, for all who ask when the first reader has had all of it.
+A short answer is compressed as a whole, in another thread if it is not small, once for all requests, and kept. A long
+one is compressed while it is sent, and flushed after each chunk, so that readers get everything rendered so far. It is
+kept too, unless it is very long, once the first reader has received all of it.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ AT_ONCE_BYTES_MAX: Final = 65_536
 COMPRESSING_MAX: Final = 8
 """Bodies that threads compress or that wait for one. Further ones are sent as they are."""
 COMPRESSED_BYTES_MAX: Final = 32 * 1024 * 1024
-"""Compressed bodies that a process keeps. Those that nobody has asked for the longest go first."""
+"""Bytes of compressed bodies that a process keeps. The least recently used ones are dropped first."""
 STREAM_BYTES_MAX: Final = COMPRESSED_BYTES_MAX // 8
 """Compressed bytes of a long answer that is kept. COMPRESSING_MAX of them are gathered at once."""
 SUFFIX: Final = "-gzip"
@@ -42,9 +42,9 @@ _MEMORY_LEVEL: Final = 6
 """Of zlib. With this window and memory, a compressor of a small body is ready in a fifth of the time that the largest
 take, and compresses as well."""
 _COMPRESSOR_BYTES: Final = 75_000
-"""What a compressor takes in memory."""
+"""Bytes of a compressor in memory."""
 _OVERHEAD_BYTES: Final = 400
-"""What a kept body takes beside its bytes and its key."""
+"""The overhead of a kept body besides its bytes and its key."""
 _NEGOTIATED: Final = header("Vary", "Accept-Encoding")
 _AS_IT_IS: Final = Encodings()
 _COMPRESSED: Final = header("Content-Encoding", "gzip")
@@ -60,7 +60,7 @@ class Compression:
         self.kept_bytes = 0
         self._kept_bytes_max = kept_bytes_max
         self._outgoing = outgoing
-        self._kept: dict[_Key, bytes] = {}  # what was asked for last stands last
+        self._kept: dict[_Key, bytes] = {}  # the last one used stands last
         self._making: dict[object, asyncio.Future[bytes]] = {}
         self._gathering: set[_Key] = set()
 
@@ -73,7 +73,7 @@ class Compression:
         media_type: str = JSON,
         headers: str = "",
     ) -> Reply | None:
-        """As `reply`, if nothing is to be compressed for it; None: the body must be."""
+        """As `reply`, if that needs no compressing; None: it does."""
         stated = request.headers
         accepted = accepted_encodings(stated.getall("Accept-Encoding")) if "Accept-Encoding" in stated else _AS_IT_IS
         is_plain = not accepted.gzip or (isinstance(body, bytes) and len(body) <= PLAIN_BYTES_MAX and accepted.identity)
@@ -189,14 +189,14 @@ def _packed(made: bytes | Long, etag: str | None, media_type: str, headers: str)
 
 
 def compressed(body: bytes) -> bytes:
-    """The body in gzip's format, the same bytes each time. Other threads go on meanwhile."""
+    """The body in gzip's format, the same bytes each time. Other threads run meanwhile."""
     compressor = _compressor()
     return compressor.compress(body) + compressor.flush()
 
 
 def compressed_portions(portions: Iterator[bytes]) -> Iterator[bytes]:
-    """The portions as one body in gzip's format, each step of which compresses PORTION_BYTES at most. Whenever as many
-    have been compressed, a reader can decompress all of them."""
+    """The chunks as one body in gzip's format; each step compresses PORTION_BYTES at most. After each, a reader can
+    decompress everything so far."""
     compressor = _compressor()
     unflushed_bytes = 0
     for portion in portions:

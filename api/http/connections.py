@@ -1,8 +1,8 @@
-"""The connections of one process: how many there may be, and how long each may take for what.
+"""The connections of one process: their number, and time limits.
 
 aiohttp limits neither how long a head takes nor how long a client leaves its answers unread. This module limits both,
-and answers what is not HTTP. A request that comes in one piece costs a few comparisons. A connection that makes us wait
-is entered in a list in the order of time, so checking all of them once a second costs next to nothing.
+and answers what is not HTTP. A request that comes in one piece costs a few comparisons. A connection that makes the
+server wait is entered in a list in the order of time, so a check once a second looks only at overdue ones.
 """
 
 import asyncio
@@ -25,22 +25,23 @@ from engine.process.telemetry import CONNECTIONS, CONNECTIONS_ENDED
 HEAD_SECONDS_MAX: Final = 10.0
 """Time for a whole head, from its first byte; for the first head of a connection, from when the connection was made."""
 HEAD_BYTES_MAX: Final = 65_536
-"""Bytes of a head that comes in several pieces; no more are waited for."""
+"""The most bytes of a head that comes in several pieces."""
 TARGET_BYTES_MAX: Final = 8_000
 HEADER_BYTES_MAX: Final = 8_190
 """Bytes of the name of a header, and of its value."""
 HEADERS_MAX: Final = 128
 UNREAD_SECONDS_MAX: Final = 30.0
-"""Time for a client to read once there is no more room for answers on the way to it."""
+"""Time for a client to read once the buffers to it are full."""
 UNREAD_BYTES_MAX: Final = 16_384
-"""Unread bytes with which a connection may go on to its next request. While an answer is being sent, the piece written
-last may wait beyond them."""
+"""Unread bytes with which a connection may continue with its next request. While an answer is being sent, the last
+chunk written may exceed them."""
 READ_BYTES_PER_SECOND_MIN: Final = 65_536
-"""A client that reads a long answer may let us wait UNREAD_SECONDS_MAX in all, and a second more for each so many bytes
-sent."""
+"""A client that reads a long answer may make the server wait UNREAD_SECONDS_MAX in total, plus a second per this many
+bytes sent."""
 LINGER_SECONDS_MAX: Final = 2.0
 LINGER_BYTES_MAX: Final = 4_194_304
-"""Bytes that a client may still send while it is being hung up on. Hanging up at once could cost it our last answer."""
+"""Bytes that a client may still send while its connection is being closed. Closing at once could lose the last
+answer."""
 CONNECTION_WATCH_SECONDS: Final = 1.0
 READ_BYTES: Final = 32_768
 """Bytes of a body that may wait to be read; twice as many pause its connection. It also bounds the chunks of a body
@@ -49,7 +50,7 @@ that are taken apart at once, to one for 16 bytes: each costs as much as the nex
 Answering = Callable[[HttpRequest], Awaitable[Sent]]
 """Makes the answer to a request. Raises nothing but CancelledError."""
 Misread = Callable[[HttpRequest, TallybookError], Sent]
-"""Makes the answer to what is not a request."""
+"""Makes the answer to bytes that are no request."""
 
 
 def refuse_lax_parser() -> None:
@@ -62,7 +63,7 @@ def refuse_lax_parser() -> None:
 
 
 class Connections(Server):
-    """Makes a Connection for each connection that is accepted. `watch` must run beside it."""
+    """Makes a Connection for each connection that is accepted. `watch` must run meanwhile."""
 
     def __init__(
         self,
@@ -79,7 +80,7 @@ class Connections(Server):
         self.answer = answer
         self.misread = misread
         self.connections_max = connections_max
-        self.unheard: dict[Connection, float] = {}  # those that owe us a head, and since when, in order of time
+        self.unheard: dict[Connection, float] = {}  # those that owe a head, and since when, in order of time
         self.unread: dict[Connection, float] = {}  # those that do not read their answers, likewise
         self._time = asyncio.get_running_loop().time
 
@@ -87,8 +88,8 @@ class Connections(Server):
         return Connection(self, loop=asyncio.get_running_loop(), **self.handler_settings)
 
     def has_room(self) -> bool:
-        """Whether there may be one more connection. If there is no room, the one that has waited longest without asking
-        anything is closed for it."""
+        """Whether one more connection is accepted. If there is no room, the one that has been silent longest is closed
+        to make some."""
         if self.open_count < self.connections_max:
             return True
         for silent in self.unheard:
@@ -104,7 +105,7 @@ class Connections(Server):
             return
 
     async def watch(self) -> None:
-        """Ends what takes too long, until it is cancelled."""
+        """Ends connections that take too long, until it is cancelled."""
         while True:
             now = self._time()
             while self.unheard and now - next(iter(self.unheard.values())) > HEAD_SECONDS_MAX:
@@ -118,7 +119,7 @@ class Connections(Server):
 
 class Connection(RequestHandler):
     """aiohttp's handler, which gives up on a client that takes too long. `on_end` is called when the connection ends,
-    with the reason if it was we who ended it, else with "client_gone"."""
+    with the reason if the server ended it, or else with "client_gone"."""
 
     __slots__ = (
         "_connections",
@@ -187,7 +188,7 @@ class Connection(RequestHandler):
             self._go_on_with_head(data)
 
     def hold(self, seconds: float) -> None:
-        """Leaves unread what comes next, for so long."""
+        """Stops reading for some seconds."""
         transport = self.transport
         if transport is not None and transport.is_reading():
             transport.pause_reading()

@@ -32,13 +32,13 @@ def session_text(request: HttpRequest) -> str | None:
 
 
 def kept_cookie(text: str, *, seconds: int, secure: bool) -> str:
-    """The header lines that have a browser keep a session's text for so long. 0 seconds: that it forgets it."""
+    """The header lines that set the session cookie for some seconds. 0 seconds: that delete it."""
     rest = f"Max-Age={seconds}; HttpOnly; SameSite=Strict{'; Secure' if secure else ''}"
     return "".join([header("Set-Cookie", f"{COOKIE}={text}; Path={path}; {rest}") for path in COOKIE_PATHS])
 
 
 def came_by_tls(request: HttpRequest, *, proxies: int) -> bool:
-    """Whether the client sent the request by TLS: to us, or to the first of the `proxies` that can be believed."""
+    """Whether the client used TLS: to this service, or to the first of the trusted `proxies`."""
     if request.secure or not proxies:
         return request.secure
     said = ",".join(request.headers.getall("X-Forwarded-Proto", [])).split(",")

@@ -38,7 +38,7 @@ def parse_form(body: bytes) -> dict[str, str]:
         return {}
     if len(body) > BODY_BYTES_MAX:
         raise BodyTooLarge(f"The body is larger than {BODY_BYTES_MAX} bytes; send less at a time.")
-    if body.count(b"&") >= FORM_FIELDS_MAX:  # counted before anything is split: a flood of fields costs next to nothing
+    if body.count(b"&") >= FORM_FIELDS_MAX:  # counted before anything is split, so a flood of fields costs one scan
         raise Unreadable(f"The form has more than {FORM_FIELDS_MAX} fields; send fewer.")
     form: dict[str, str] = {}
     repeated = []

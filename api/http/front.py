@@ -35,7 +35,7 @@ async def _nothing() -> None:
 
 class Front:
     """The front of one process: its HTTP server calls `answer` for every request. The canonical lines go to `lines`.
-    `beside` must run beside it, until it is cancelled."""
+    `background` must run meanwhile, until it is cancelled."""
 
     def __init__(
         self,
@@ -43,9 +43,9 @@ class Front:
         lines: Lines,
         outgoing: Outgoing,
         *,
-        beside: Callable[[], Coroutine[None, None, None]] = _nothing,
+        background: Callable[[], Coroutine[None, None, None]] = _nothing,
     ) -> None:
-        self.beside = beside
+        self.background = background
         self.outgoing = outgoing
         self._router = router
         self._lines = lines
@@ -110,7 +110,7 @@ class Front:
         )
 
     def _request_id(self, request: HttpRequest) -> str:
-        """The client's id, or a random one: a count would tell everybody how many requests came between two answers."""
+        """The client's id, or a random one: a counter would reveal the number of requests between two answers."""
         given = request.headers.get("X-Request-Id")
         if given is not None and _REQUEST_ID.fullmatch(given):
             return given
@@ -122,7 +122,7 @@ def _problem(incoming: IncomingRequest, error: TallybookError) -> Reply:
     incoming.facts["code"] = error.code
     faults = error.faults if isinstance(error, Refusal) else ()
     reply = Reply(problems.body(status, error.message, faults), code=status, headers=problems.headers(error))
-    reply.closing = isinstance(error, Unreadable)  # what is left of the body is not worth reading
+    reply.closing = isinstance(error, Unreadable)  # the rest of the body is not read
     return reply
 
 

@@ -1,9 +1,9 @@
-"""What is on its way out of a process: long answers, and how much of everything is held in memory.
+"""Outgoing data of a process: long answers, and an account of the memory that all answers hold.
 
-A short answer is bytes, made in one go and shared by all who ask. A long answer is made step by step while it is sent,
-from the parts it took hold of when it began. So nothing of its size is ever made in one turn of the event loop, and a
-client that does not read holds no more of it than a portion. All who ask for the same at the same head share its parts.
-Each part is counted here once, as are the answers and portions that wait to be read.
+A short answer is bytes, made without a pause and shared by all requests. A long answer is made step by step while it is
+sent, from the parts it reserved when it began. So nothing of its size is ever made in one round of the event loop, and
+a client that does not read holds only a chunk of it. Equal requests at the same head share its parts. Each part is
+counted here once, as are the answers and chunks that wait to be read.
 """
 
 import asyncio
@@ -21,23 +21,23 @@ from engine.process.turns import Turns
 LONG_BYTES: Final = 1_048_576
 """An answer is long if it, or a list in it, is larger than this."""
 PORTION_BYTES: Final = 65_536
-"""A long answer is made and sent a portion at a time: as many pieces as first exceed this."""
+"""A long answer is made and sent chunk by chunk. A chunk is complete when it exceeds this."""
 STEP_BYTES: Final = 8_192
-"""A portion is made in steps of about this size, some 0.3 ms each. In one go it would take much longer than the slice
-that long answers have in each round of the event loop."""
+"""A chunk is made in steps of about this size, some 0.3 ms each. Without steps it would exceed the time slice of long
+answers in each round of the event loop."""
 UNSENT_BYTES_MAX: Final = 134_217_728
-"""Bytes of all answers that a process holds because they have not been read yet. Beyond it, the client that has not
-read for longest is hung up on, and a long answer waits for room."""
+"""Bytes of all answers that a process holds because they have not been read yet. Beyond it, the connection of the
+client that has not read for longest is closed, and a long answer waits for room."""
 ROOM_SECONDS_MAX: Final = 5.0
 """A long answer waits for room this long. Then it is not begun."""
 STUCK_SECONDS: Final = 1.0
-"""While a long answer waits for room, a client that has not read for this long is hung up on."""
+"""While a long answer waits for room, a client that has not read for this long is disconnected."""
 RENDERING: Final = 1
-"""Part of the ETag of a long answer. Raise it whenever the same question at the same head gives other bytes."""
+"""Goes into the ETag of a long answer. Raise it whenever the same query at the same head gives other bytes."""
 
 
 class Part(Protocol):
-    """What long answers hold while they are under way. It takes `size_bytes` in memory, which may change."""
+    """Data that long answers hold while they are sent. It takes `size_bytes` in memory, which may change."""
 
     @property
     def size_bytes(self) -> int: ...
@@ -74,7 +74,7 @@ class Long:
         return self
 
     def portions(self) -> Iterator[bytes]:
-        """The body in pieces, each made in next to no time. Empty pieces are steps of the work before it."""
+        """The body in chunks, each made within a step. Empty ones are steps of the work before it."""
         return chain(self._make(), (self._end,))
 
     def ending(self, end: bytes, etag: str) -> "Long":
@@ -123,13 +123,12 @@ class Made:
         if portion:
             self._made.append(portion)
         elif portion is None:
-            self._making = None  # frees what the portions were made from
+            self._making = None  # frees the source of the chunks
             self.size_bytes = sum(map(len, self._made)) + _PORTION_OVERHEAD_BYTES * len(self._made)
 
 
 class MadeAnew:
-    """A part that is too large to be kept: each answer makes its portions for itself. What `make` makes them from takes
-    `size_bytes`."""
+    """A part that is too large to be kept: each answer makes its own chunks. Their source takes `size_bytes`."""
 
     def __init__(self, make: Callable[[], Iterator[bytes]], size_bytes: int) -> None:
         self.portions = make
@@ -171,8 +170,8 @@ def etag_of(*question: object) -> str:
 
 
 class Outgoing:
-    """The account of what one process holds. `turns` are for its long work. `relieve(seconds)` hangs up on the client
-    that has not read for longest, if it has not read for that many seconds."""
+    """The account of what one process holds. `turns` are for its long work. `relieve(seconds)` disconnects the client
+    that has not read for longest, if that is at least that many seconds."""
 
     def __init__(self, turns: Turns, *, bytes_max: int = UNSENT_BYTES_MAX) -> None:
         self.turns = turns
@@ -190,7 +189,7 @@ class Outgoing:
     async def begun(self, later: Later) -> Long:
         """Begins the long answer when there is room. Raises QueueFull if there is none for ROOM_SECONDS_MAX.
 
-        The last answer that is let in may take more room than is left. So no answer is too long to be sent.
+        The last answer admitted may exceed the remaining room, so no answer is too long to be sent.
         """
         if self.full:
             await self._room()
@@ -228,8 +227,7 @@ class Outgoing:
         self._less.set()
 
     def measure(self) -> None:
-        """Counts what all parts take by now. If it is too much, the client that has not read for longest is hung up
-        on."""
+        """Updates the size of all parts. If it is too large, disconnects the client that has not read for longest."""
         for held in self._held.values():
             if not isinstance(held.part, bytes):
                 size_bytes = held.part.size_bytes
@@ -239,8 +237,8 @@ class Outgoing:
             self.relieve(0.0)
 
     def wait_to_be_read(self, size_bytes: int) -> None:
-        """Counts bytes that wait in the buffer of one connection until `was_read`. If there are too many, the client
-        that has not read for longest is hung up on."""
+        """Counts bytes that wait in the buffer of one connection until `was_read`. If there are too many, disconnects
+        the client that has not read for longest."""
         self.held_bytes += size_bytes
         if self.full:
             self.relieve(0.0)

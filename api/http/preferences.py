@@ -1,8 +1,7 @@
-"""What a client would like an answer to be: the headers Prefer (RFC 7240), Accept and Accept-Encoding (RFC 9110,
-sections 12.5.1 and 12.5.3).
+"""A client's preferences for an answer: the headers Prefer (RFC 7240), Accept and Accept-Encoding (RFC 9110, sections
+12.5.1 and 12.5.3).
 
-Pure. A preference is never a reason to refuse: one that nobody here knows is passed over, and a header that cannot be
-read counts as none.
+Pure. A preference is never a reason to refuse: unknown ones and unreadable headers are ignored.
 """
 
 import re
@@ -59,13 +58,13 @@ def parse_preferences(values: Iterable[str]) -> Mapping[str, str]:
 
 
 def prefers_minimal(values: Iterable[str]) -> bool:
-    """Whether the values of Prefer ask for `return=minimal`: for no more than what the client cannot know."""
+    """Whether the values of Prefer ask for `return=minimal`: only data that the client cannot know."""
     return parse_preferences(values).get("return", "").lower() == "minimal"
 
 
 def accepted_type(values: Iterable[str], types: Items[str]) -> str | None:
-    """That of the media types that the values of Accept like best, of several the first; None: they take none of them.
-    The first, without values and if they cannot be read as one list.
+    """The media type that the values of Accept prefer, the first of several equal ones; None: they accept none. The
+    first, without values and if they cannot be read as one list.
 
     A type has the quality that is given for it, else for `type/*`, else for `*/*`. Of what is named more than once, the
     first counts.

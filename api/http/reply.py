@@ -35,8 +35,8 @@ class Reply:
     """An answer, short or long.
 
     `headers` are its own lines, as `header` makes them, beyond those of every answer. `closing`: its connection takes
-    no further request. `lingers`: its connection ignores what else the client sends, which cannot be understood.
-    `on_end` is called when the answer was sent, or could not be.
+    no further request. `lingers`: its connection ignores what else the client sends, which cannot be parsed. `on_end`
+    is called when the answer was sent, or could not be.
     """
 
     closing = False
@@ -51,7 +51,8 @@ class Reply:
         self.on_end: Callable[[], None] = _nothing
 
     def send(self, request: HttpRequest) -> Awaitable[None] | None:
-        """Sends the answer. A long one, and one that the client must read first, is sent by what this returns."""
+        """Sends the answer. If it is long or must wait for the client to read, returns a coroutine that sends the
+        rest."""
         about_connection = ""
         if self.closing or not request.is_ordinary:
             about_connection = self._about_connection(request)
@@ -86,7 +87,7 @@ class Reply:
         return rest
 
     def _about_connection(self, request: HttpRequest) -> str:
-        """What the head says about the connection, once it is decided whether that goes on."""
+        """The head's lines about the connection, once it is decided whether it stays open."""
         if not request.keep_alive:
             self.closing = True
         if not request.is_read and not request.content.is_eof():
@@ -110,7 +111,7 @@ class Reply:
             await request.connection.linger()
 
     def _end(self) -> None:
-        self.body = b""  # or it would be held as long as anything refers to the request
+        self.body = b""  # or the body would be held as long as anything refers to the request
         self.on_end()
 
     def head(self, content: str, connection: str) -> bytes:
@@ -121,9 +122,9 @@ class Reply:
         ).encode()
 
     def _leave_unread(self, request: HttpRequest) -> None:
-        """Leaves a short rest of a refused request's body to the connection, which passes over it so that it can take
-        the next request. Closes the connection if that is too long or of unknown length, or if the client waits to be
-        told to send it: nobody knows whether it will."""
+        """Leaves a short rest of a refused request's body to the connection, which skips it before the next request.
+        Closes the connection if the rest is too long or of unknown length, or if the client waits for `100 Continue`,
+        because it may or may not send the body."""
         length = request.content_length
         if self.closing or length is None or length > LEFT_UNREAD_BYTES_MAX or "Expect" in request.headers:
             self.closing = self.lingers = True

@@ -1,6 +1,6 @@
 """A request as it came: its head, its body as it comes, and the connection it came on.
 
-Every request pays for one, so it is leaner than aiohttp's: what few ask for is worked out when they do.
+Every request pays for one, so it is leaner than aiohttp's: rarely needed values are computed on demand.
 """
 
 from email import message_from_string
@@ -19,9 +19,9 @@ _UNNAMED: Final = "application/octet-stream"
 
 
 class HttpRequest:
-    """`url` is its target without a host, `content` its body as it comes, on `connection`. `is_read`: nothing of the
-    body is on its way any more. `is_ordinary`: it came in one piece as HTTP/1.1, and asks for a whole answer and then
-    for no other connection."""
+    """`url` is its target without a host, `content` its body as it comes, on `connection`. `is_read`: the whole body
+    has come. `is_ordinary`: it came in one piece as HTTP/1.1, and asks for a whole answer and then for no other
+    connection."""
 
     __slots__ = ("_head", "connection", "content", "headers", "is_ordinary", "is_read", "method", "url")
 
@@ -79,7 +79,7 @@ class HttpRequest:
 
     @property
     def media_type(self) -> tuple[str, str]:
-        """What the body is, and its charset, if one is named, in small letters."""
+        """The media type of the body, and its charset, if one is named, in small letters."""
         stated = self.headers.get("Content-Type")
         return (_UNNAMED, "") if stated is None else _media_type(stated)
 

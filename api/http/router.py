@@ -25,9 +25,8 @@ class IncomingRequest:
     """A request that is being answered, as the operations see it.
 
     `taken_at` is when all of it had come in, by the monotonic clock. `path` is the template that its path matches,
-    "none" before it is found; `parameters` are the variable parts of the path, by name; `facts` are what its canonical
-    line adds to what every line says. One that is `routine` has no line if all is well. `span` is set while it is
-    traced.
+    "none" before it is found; `parameters` are the variable parts of the path, by name; `facts`: the additional fields
+    of its canonical line. A `routine` request has no line if it succeeds. `span` is set while it is traced.
     """
 
     __slots__ = ("facts", "known_ids", "parameters", "path", "request", "request_id", "routine", "span", "taken_at")
@@ -100,7 +99,7 @@ class Router:
                 try:
                     ids = path_ids(parameters)
                 except NotFound:
-                    ids = None  # it is said when it is known who asks
+                    ids = None  # refused once the client is authenticated
                 return Found(template, handlers[method], parameters, ids)
         raise NotFound("There is nothing at this address.")
 

@@ -1,8 +1,8 @@
-"""Sessions: who has signed in to the console. The only SQL on the table `session`.
+"""Sessions of the console. The only SQL on the table `session`.
 
-A browser keeps no token. Whoever signs in with one is given a session, whose text is a cookie that no script can read.
-A session may do what its token may, and ends with it, when somebody ends it, and SESSION_HOURS after the signing in.
-Nothing about sessions is kept in memory: they are looked up for each request, so what has ended has ended at once.
+A browser keeps no token. Signing in with a token opens a session, whose text is a cookie that no script can read. A
+session has the rights of its token. It ends with the token, when somebody ends it, and SESSION_HOURS after the start.
+Nothing about sessions is kept in memory: they are looked up for each request, so an end takes effect at once.
 
 The text is sent once. The table keeps its SHA-256.
 """
@@ -74,7 +74,7 @@ _END: Final = """
 
 
 class Session(Struct, frozen=True):
-    """What is known of a session, except its text. Times are UTC."""
+    """A session, except its text. Times are UTC."""
 
     session_id: SessionId
     token_id: ActorId
@@ -83,21 +83,21 @@ class Session(Struct, frozen=True):
 
 
 class Opener(Struct, frozen=True):
-    """What opened a stream: a token, and the session that was signed in with it, if there is one."""
+    """The opener of a stream: a token, and the session signed in with it, if there is one."""
 
     token_id: ActorId
     session_id: SessionId | None = None
 
 
 async def create_session(connection: Connection, token_id: ActorId) -> tuple[Session, str]:
-    """Opens a session for who has a good token. Returns it with its text, which is never shown again."""
+    """Opens a session for the holder of a valid token. Returns it with its text, which is never shown again."""
     text = f"se_{secrets.token_urlsafe(_SECRET_BYTES)}"
     row = await connection.fetchrow(_CREATE, session_digest(text), token_id, SESSION_HOURS, SESSIONS_MAX)
     return Session(*row), text
 
 
 async def open_session(connection: Connection, text: str) -> tuple[Session, Token] | None:
-    """The open session of this text, with its token; None: there is none, or it has ended, as with its token."""
+    """The open session of this text, with its token; None: there is none, or it or its token has ended."""
     if not _SHAPE.fullmatch(text):
         return None
     row = await connection.fetchrow(_OPEN, session_digest(text))
@@ -106,14 +106,14 @@ async def open_session(connection: Connection, text: str) -> tuple[Session, Toke
 
 
 async def open_sessions(connection: Connection, token_ids: Iterable[ActorId]) -> list[Session]:
-    """The open sessions of these tokens, the newest first: SESSIONS_LISTED_MAX at most. Those of tokens that have ended
-    are left out."""
+    """The open sessions of the tokens, the newest first: SESSIONS_LISTED_MAX at most. Sessions of tokens that have
+    ended are left out."""
     good = await good_among(connection, token_ids)
     return [Session(*row) for row in await connection.fetch(_LIST, list(good), SESSIONS_LISTED_MAX)]
 
 
 async def good_openers(connection: Connection, openers: Iterable[Opener]) -> set[Opener]:
-    """Those whose token has not ended, nor the session."""
+    """Those whose token and session are both still open."""
     asked = set(openers)
     tokens = await good_among(connection, {one.token_id for one in asked})
     session_ids = [one.session_id for one in asked if one.session_id is not None]
@@ -123,7 +123,7 @@ async def good_openers(connection: Connection, openers: Iterable[Opener]) -> set
 
 
 async def end_session(connection: Connection, session_id: SessionId, token_ids: Iterable[ActorId]) -> bool:
-    """Ends a session of one of these tokens. False: there is none."""
+    """Ends a session of one of the tokens. False: there is none."""
     return 0 < session_id <= ID_MAX and await connection.fetchval(_END, session_id, list(token_ids)) is not None
 
 

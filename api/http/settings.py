@@ -1,4 +1,4 @@
-"""What an operator chooses about the HTTP front, and its limits. Imports no HTTP, so the command line starts faster."""
+"""An operator's settings of the HTTP front, and its limits. Imports no HTTP, so the command line starts faster."""
 
 from typing import Final
 
@@ -7,11 +7,11 @@ from msgspec import Struct
 from api.http.outgoing import UNSENT_BYTES_MAX
 
 CLIENT_CONNECTIONS_MAX: Final = 12_000
-"""Connections of one process, if it may have so many files open. Beyond them, a client that has asked nothing yet gives
-way."""
+"""Connections of one process, if its file descriptors suffice. Beyond them, a silent client is disconnected for a new
+one."""
 UNACCEPTED_MAX: Final = 4_096
-"""Connections that may wait until a process accepts them. Linux lets no more wait unless it is told to
-(net.core.somaxconn), and has all others try again after a second."""
+"""Connections that may wait until a process accepts them. Linux has the same limit by default (net.core.somaxconn), and
+lets all others try again after a second."""
 FAILURES_AT_ONCE_MAX: Final = 60
 """Failed authentications by one address before it has to wait."""
 REQUESTS_PER_SECOND_MAX: Final = 1_000_000

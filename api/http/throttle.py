@@ -1,5 +1,5 @@
-"""How often a client may do something; beyond that it is answered 429. Each process of a service counts in its own
-memory.
+"""Limits how often a client may do something; beyond that, the answer is 429. Each process of a service counts in its
+own memory.
 
 Two things are counted: failed authentication, by the client's address, because each guess of a token that has the right
 checksum costs a query; and the requests of each token, if the operator asks for it.
@@ -18,11 +18,11 @@ from engine.domain.errors import TooManyRequests
 FAILURES_PER_SECOND_MAX: Final = 1.0
 """Failed authentications by one address, after FAILURES_AT_ONCE_MAX."""
 WAIT_SECONDS_MAX: Final = 60.0
-"""No client has to wait longer, however far it went beyond the limit."""
+"""The longest wait of a client, however far it exceeded the limit."""
 THROTTLE_KEYS_MAX: Final = 10_000
-"""Keys that a throttle remembers at once. Beyond them it forgets the key seen first, which begins anew."""
+"""Keys that a throttle remembers. Beyond them it drops the oldest one, which then starts from zero."""
 _IPV6_PREFIX_BITS: Final = 64
-"""One client is given all IPv6 addresses that share so many bits."""
+"""All IPv6 addresses that share this many leading bits count as one client."""
 
 
 class Throttle:
@@ -49,12 +49,12 @@ class Throttle:
         self._paid_at: dict[Hashable, float] = {}
 
     def take(self, key: Hashable) -> None:
-        """Counts one more. If it is one too many, raises TooManyRequests and counts nothing."""
+        """Counts one more. Raises TooManyRequests beyond the limit, and counts nothing then."""
         self.refuse(key)
         self.count(key)
 
     def refuse(self, key: Hashable) -> None:
-        """Raises TooManyRequests if one more would be one too many."""
+        """Raises TooManyRequests if one more would exceed the limit."""
         too_early_seconds = self._paid_at.get(key, 0.0) - self._clock() - self._debt_seconds_max
         if too_early_seconds > _ROUNDING_SECONDS:
             raise TooManyRequests(self._message, math.ceil(too_early_seconds))
@@ -92,9 +92,9 @@ def visits(per_second: int) -> Throttle:
 def address_of(request: HttpRequest, *, proxies: int) -> str:
     """The address of the client that sent a request; of an IPv6 address only its first 64 bits, in hexadecimal.
 
-    `proxies`: how many proxies in front of the service add the address they see to X-Forwarded-For. So many of its
-    entries, from the right, can be believed, and the leftmost of these is the client. A header that has fewer entries,
-    or something else in that place, is ignored.
+    `proxies`: the number of proxies in front of the service that add their client's address to X-Forwarded-For. That
+    many entries, from the right, can be trusted; the leftmost of them is the client. A header with fewer entries, or
+    with anything but an address there, is ignored.
     """
     address = request.remote
     if proxies:

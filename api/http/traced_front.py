@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class TracedFront(Front):
-    """A Front whose requests are in spans. What is no request has none."""
+    """A Front whose requests are in spans. Bytes that are no request have none."""
 
     def __init__(self, spans: "Spans", *means: Any, **more: Any) -> None:
         super().__init__(*means, **more)

@@ -1,8 +1,8 @@
-"""Requests that are turned away because too many wait: what they cost must not keep a process from serving the others.
+"""Requests that are turned away because too many wait: their cost must not keep a process from serving the others.
 
-The first one with its address and token goes the whole way, to the docket of its tournament. For a second, those like
-it are asked at the door whether the docket still is too full. They get a ready answer, and together one line in the
-log.
+The first one with its address and token goes the whole way, to the docket of its tournament. For the next second,
+similar requests only check at the door whether the docket is still too full. They get a prepared answer, and together
+one line in the log.
 """
 
 import asyncio
@@ -22,12 +22,12 @@ from engine.process.telemetry import TURNED_AWAY, Lines
 
 KNOWN_SECONDS: Final = 1.0
 FULL_KNOWN_MAX: Final = 1_000
-"""Addresses with a token that a process knows to be turned away; further ones go the whole way each time."""
+"""Pairs of address and token that a process remembers as turned away; further ones go the whole way each time."""
 HELD_FROM: Final = 200
 """From this many refusals within KNOWN_SECONDS on, a connection that is turned away is not read for a while."""
 READ_AGAIN_PER_SECOND: Final = 1_000
-"""Connections that are read again in a second. It bounds the work of turning clients away, however many come back, and
-however soon."""
+"""Connections that are resumed per second. It bounds the work of turning clients away, however many return, and however
+soon."""
 HELD_SECONDS_MIN: Final = 0.5
 HELD_SECONDS_MAX: Final = 10.0
 _BODY: Final = problems.body(503, QueueFull.MESSAGE)
@@ -60,7 +60,7 @@ _ready: Final = cache(TurnedAway)
 
 
 class Door:
-    """Who is turned away from one process."""
+    """The clients that one process turns away."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
@@ -78,7 +78,7 @@ class Door:
         return self._answer(request, seconds)
 
     def turn_away(self, request: HttpRequest, full: QueueFull) -> TurnedAway | None:
-        """The answer to a request that found a queue full; None: it needs another than the ready one."""
+        """The answer to a request that found a queue full; None: the prepared one does not fit."""
         answer = self._answer(request, full.expected_seconds)
         if answer is not None and full.still is not None and len(self._full) < FULL_KNOWN_MAX:
             self._full[_asked(request)] = full.still
@@ -104,7 +104,7 @@ class Door:
         return _ready(problems.retry_after(expected_seconds))
 
     def _tell(self) -> None:
-        """Says how many it were, and forgets whom they asked for: their tokens are looked at again."""
+        """Logs the number of requests turned away, and drops the remembered ones: their tokens are checked again."""
         TURNED_AWAY.inc(self._count)
         self._lines.event("turned_away", requests=self._count)
         self._count = 0

@@ -58,8 +58,8 @@ Criteria = list[CriterionShape]
 class ClassificationLineShape(TableLineShape, frozen=True, gc=False):
     """One competitor's line. `values` are as the criteria, null where they were not needed. `decided_by`: the number of
     the criterion, from 0, that parts it from the line above in the whole table. `overall`, in a sub-table only: the
-    position in the whole table. `moved`, if it was asked for: places gained since then, negative if lost; null for who
-    was not in this table then."""
+    position in the whole table. `moved`, if it was asked for: places gained since then, negative if lost; null for a
+    competitor outside this table then."""
 
     values: list[int | None]
     decided_by: int | None
@@ -84,7 +84,7 @@ class ClassificationShape(Struct, kw_only=True):
 
 class NeighboursShape(Struct, kw_only=True):
     """A competitor's line by the declared criteria, and those above and below it; none if the competitor was not in the
-    ranking. Null: more sums of competitions would have to be looked at than an answer may."""
+    ranking. Null: that would take more sums of competitions than an answer may read."""
 
     criteria: Criteria
     standings: list[ClassificationLineShape] | None
@@ -130,8 +130,8 @@ def criteria_shape(criteria: Items[Criterion]) -> Criteria:
 async def answer_classification(context: RecallContext, answer: Answer, question: TableQuestion) -> TaggedBody | Long:
     """A window of the classification, as it is now or was at a moment; without a window the first lines.
 
-    Raises NotFound if there was no such moment, Unacceptable if the window names who was not enrolled, or too many have
-    the tag, and TooMuchWork.
+    Raises NotFound if there was no such moment, Unacceptable if the window names a competitor outside the ranking or
+    too many have the tag, and TooMuchWork.
     """
     live, ranking_id, moment = context.live, question.ranking_id, question.moment
     if moment is not None:
@@ -157,7 +157,7 @@ async def answer_classification(context: RecallContext, answer: Answer, question
 async def _fill(
     shape: ClassificationShape, question: TableQuestion, lines: ClassifiedLines, selection: Selection | None
 ) -> None:
-    """Adds the lines that are asked for, as they are when this is called. Raises Unacceptable and TooMuchWork."""
+    """Adds the requested lines, in the state at the call. Raises Unacceptable and TooMuchWork."""
     if selection is None:
         shape.standings = _lines(await in_turns(_window(question, lines)))
         return
@@ -178,7 +178,7 @@ async def _sub_table(lines: ClassifiedLines, selection: Selection) -> SubTable[C
 
 
 async def _compare(context: RecallContext, question: TableQuestion, head: Sequence, shape: ClassificationShape) -> None:
-    """Adds to each line how it has moved, if that was asked for. Raises as `then_of`, Unacceptable and TooMuchWork."""
+    """Adds to each line how it has moved, if requested. Raises as `then_of`, Unacceptable and TooMuchWork."""
     then = await then_of(context, question, head)
     if then is None:
         return
@@ -226,7 +226,7 @@ def _lines(lines: Items[Classified]) -> list[ClassificationLineShape]:
 
 
 def _window(question: TableQuestion, lines: ClassifiedLines) -> Generator[None, None, list[Classified]]:
-    """The lines that are asked for. Raises Unacceptable and TooMuchWork."""
+    """The requested lines. Raises Unacceptable and TooMuchWork."""
     found: list[Classified] | None
     if question.competitors is not None:
         known = yield from lines.of(question.competitors)

@@ -1,4 +1,4 @@
-"""Competitions: their shape, how it is rendered, and the operations on them but for voiding (`voiding.py`)."""
+"""Competitions: their shape, how it is rendered, and the operations on them, except voiding (`voiding.py`)."""
 
 from collections.abc import Iterator
 from collections.abc import Sequence as Items
@@ -51,7 +51,7 @@ class ParticipantShape(Struct, kw_only=True):
 
 
 class CompetitionShape(Struct, kw_only=True):
-    """`voided_at` is ours: since when the competition does not count; null: it counts."""
+    """`voided_at`: since when the competition does not count; null: it counts."""
 
     id: int
     group_id: int
@@ -90,7 +90,7 @@ class CompetitionQuestion(Struct, frozen=True):
 
 
 class CompetitionsQuestion(PageQuestion, frozen=True):
-    """Of all competitions, or of those for which all holds that is not None. Raises Unreadable if `since` is later than
+    """All competitions, or those that meet every condition that is not None. Raises Unreadable if `since` is later than
     `until`."""
 
     group_id: int | None = None
@@ -109,8 +109,8 @@ class CompetitionsQuestion(PageQuestion, frozen=True):
 async def find_competitions(
     live: LiveTournament, turns: Turns, question: CompetitionsQuestion
 ) -> CompetitionsQuestion | ListPart:
-    """The part of some competitions that is asked for; if all are, the question. Raises Unacceptable if the competitor
-    or `after` is not there."""
+    """The requested part of the competitions; without a filter, the question itself. Raises Unacceptable if the
+    competitor or `after` does not exist."""
     chosen = CompetitionFilter(
         group_id=question.group_id,
         competitor_id=question.competitor_id,
@@ -126,8 +126,7 @@ async def find_competitions(
 
 
 def list_competitions(view: View, answer: Answer, asked: PageQuestion | ListPart) -> TaggedBody | Later:
-    """A part of the competitions, in the order of their creation. Raises Unacceptable if it is after one that is not
-    there."""
+    """A part of the competitions, in the order of their creation. Raises Unacceptable if `after` does not exist."""
 
     def part(view: View) -> ListPart:
         return asked if isinstance(asked, ListPart) else asked.part(view.board.competitions, "competition")
@@ -222,7 +221,7 @@ def render_competitions(view: View, answer: Answer, of: Items[OfCompetition]) ->
 
 
 def _competition(pieces: CompetitorPieces, competition_id: CompetitionId, competition: Competition) -> Iterator[bytes]:
-    """The shape of a competition, piece by piece."""
+    """The shape of a competition, chunk by chunk."""
     created_at, updated_at = timestamp(competition.created_at), timestamp(competition.updated_at)
     performances = competition.result if isinstance(competition.result, dict) else {}
     before, after = cut(

@@ -18,12 +18,12 @@ from projections.live.orders import MADE_AT_ONCE_MAX
 from projections.live.tournament import LiveTournament
 
 COMPETITOR_LINES_MAX: Final = 200
-"""Lines of one answer. They are read in one go, for some 20 µs each, so that they are of one moment. All unities of a
+"""Lines of one answer. They are read without a pause, at some 20 µs each, so that they are consistent. All unities of a
 ranking fit in, and all their orders can be kept."""
 assert COMPETITOR_LINES_MAX >= UNITIES_MAX
 READ_AGAIN_MAX: Final = 3
-"""How often the lines are read anew because an order had to be made meanwhile. The last time, lines of different
-unities may be of different moments."""
+"""How often the lines are read again because an order had to be made meanwhile. The last time, lines of different
+unities may show different moments."""
 
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -86,8 +86,8 @@ def show_competitor_standings(_: View, answer: Answer, found: CompetitorStanding
 
 
 def _enrolled(board: Board, competitor_id: CompetitorId, start: int) -> tuple[list[RankingId], RankingId | None]:
-    """The competitor's rankings after the first `start` of all, as many as an answer has room for; and the last of them
-    if there are more."""
+    """The competitor's rankings after the first `start` of all, up to the limit of an answer; and the last of them if
+    there are more."""
     found: list[RankingId] = []
     room = COMPETITOR_LINES_MAX
     for ranking_id, ranking in islice(board.rankings.items(), start, None):
@@ -102,7 +102,7 @@ def _enrolled(board: Board, competitor_id: CompetitorId, start: int) -> tuple[li
 async def _standings(
     live: LiveTournament, competitor_id: CompetitorId, ranking_ids: Iterable[RankingId]
 ) -> list[RankingStandingsShape]:
-    """The competitor's lines in these rankings; they are of one moment if no order has to be made."""
+    """The competitor's lines in these rankings; they are consistent if no order has to be made."""
     found = []
     for ranking_id in ranking_ids:
         ranking = live.board.rankings[ranking_id]
@@ -127,8 +127,8 @@ async def _standings(
 
 
 async def _make_orders(live: LiveTournament, turns: Turns, ranking_ids: Iterable[RankingId]) -> None:
-    """Has the orders made, if that may take long. A long one gives way by itself, so it is made outside `turns`: other
-    answers need not wait for it."""
+    """Makes the orders, if that may take long. Making a long one pauses on its own, so it happens outside `turns`:
+    other answers need not wait for it."""
     short: list[tuple[RankingId, UnityId]] = []
     lines = 0
     for ranking_id in ranking_ids:

@@ -89,7 +89,7 @@ class CompetitorQuestion(Struct, frozen=True):
 
 
 class CompetitorsQuestion(PageQuestion, frozen=True):
-    """Of all competitors, or of those for whom all holds that is not None: how the name begins, a tag, the parent."""
+    """All competitors, or those that meet every condition that is not None: how the name begins, a tag, the parent."""
 
     name: str | None = None
     tag: str | None = None
@@ -99,8 +99,8 @@ class CompetitorsQuestion(PageQuestion, frozen=True):
 async def find_competitors(
     live: LiveTournament, turns: Turns, question: CompetitorsQuestion
 ) -> CompetitorsQuestion | ListPart:
-    """The part of some competitors that is asked for; if all are, the question. Raises Unacceptable if the parent or
-    `after` is not there."""
+    """The requested part of the competitors; without a filter, the question itself. Raises Unacceptable if the parent
+    or `after` does not exist."""
     name, competitors = question.name, live.board.competitors
     chosen = CompetitorFilter(
         name=None if name is None else name.casefold(), tag=question.tag, parent_id=question.parent_id
@@ -113,8 +113,7 @@ async def find_competitors(
 
 
 def list_competitors(view: View, answer: Answer, asked: PageQuestion | ListPart) -> TaggedBody | Later:
-    """A part of the competitors, in the order of their registration. Raises Unacceptable if it is after one that is not
-    there."""
+    """A part of the competitors, in the order of their registration. Raises Unacceptable if `after` does not exist."""
 
     def part(view: View) -> ListPart:
         return asked if isinstance(asked, ListPart) else asked.part(view.board.competitors, "competitor")
@@ -185,7 +184,7 @@ def render_competitors(view: View, answer: Answer, of: Items[OfCompetitor]) -> b
 
 
 class CompetitorPieces:
-    """The shapes of competitors as of one moment, each rendered when it is asked for and then kept as a small piece."""
+    """The shapes of competitors at one moment, each rendered on demand and then kept as a small chunk."""
 
     def __init__(self, held: HeldBoard, kept: SmallPieces[CompetitorId]) -> None:
         self.held = held
@@ -199,7 +198,7 @@ class CompetitorPieces:
 
     @property
     def at_once_max(self) -> int:
-        """How many of them can be rendered in one go."""
+        """How many of them can be rendered without a pause."""
         return LINES_AT_ONCE_MAX if self.held.is_flat else LINES_AT_ONCE_MAX // _BOUNDS_FACTOR
 
     def __getitem__(self, competitor_id: CompetitorId) -> bytes:

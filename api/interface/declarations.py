@@ -32,8 +32,8 @@ generated from the document call an operation."""
 class Read(Struct, frozen=True):
     """Answers a question from memory. `question` is made of the ids of the path and of the query's `fields`.
 
-    `find`, for what may take longer than a turn, gives way to others and returns what `render` shows in place of the
-    question. `judged`: what the question names is looked at, and may be refused with 422."""
+    `find`, for work that may take longer than a time slice, pauses for others and returns the value that `render` shows
+    instead of the question. `judged`: things named in the question are checked, and may be refused with 422."""
 
     path: str
     summary: str
@@ -47,10 +47,10 @@ class Read(Struct, frozen=True):
 
 
 class RecallContext(Struct):
-    """What a Recall is answered from. `live` is current: it knows the head, and what exists by now. `turns` are for
-    work that takes long. `begin` begins a long answer when there is room for it. `log_is_read`: what is read of the log
-    must still be there when the answer is made; False: nothing was read. `log_head`: the head of the log that is read,
-    if it is not the live's, which may stand at an earlier event than any block ends with."""
+    """The sources of a Recall's answer. `live` is current: it knows the head and everything that exists now. `turns`
+    are for long work. `begin` begins a long answer when there is room for it. `log_is_read`: the log was read, and must
+    still contain what was read when the answer is complete. `log_head`: the head of the log that is read, if it is not
+    the live's, which may stand at an earlier event than any block ends with."""
 
     live: LiveTournament
     past: Past
@@ -69,7 +69,7 @@ class RecallContext(Struct):
 
 class Recall(Struct, frozen=True):
     """Answers a question about the past of a ranking from the log. `question` is made as in `Read`, and has the
-    `ranking_id`. `judged`: what it names is looked at, and may be refused with 422."""
+    `ranking_id`. `judged`: things that it names are checked, and may be refused with 422."""
 
     path: str
     summary: str
@@ -83,7 +83,7 @@ class Recall(Struct, frozen=True):
 
 class Many(Struct, frozen=True):
     """How an operation creates several at once, from the field `items`. `command` is made of the commands that its
-    items would be by themselves. `render` shows what all its events have made."""
+    items would be by themselves. `render` shows everything that its events created."""
 
     command: Callable[..., Command]
     answer: Answer
@@ -118,7 +118,8 @@ class Write(Struct, frozen=True):
         return self.fields if self.many is None else (*self.fields, items_field(self.fields))
 
     def minimal(self, events: Items[Event], *, of_items: bool) -> bytes:
-        """The body of the minimal answer. It is made from the events alone, so it costs the same in any tournament."""
+        """The body of the minimal answer. It is made from the events alone, so its cost does not depend on the
+        tournament."""
         if of_items:
             (name,) = self.new_ids.values()
             return self.answer.minimal({"ids": [getattr(event, name) for event in events]})
@@ -132,7 +133,7 @@ class Write(Struct, frozen=True):
 
 
 class Preview(Struct, frozen=True):
-    """Shows what a change would lead to: the standings before and after. Nothing is recorded."""
+    """Shows the effect of a change: the standings before and after. Records nothing."""
 
     path: str
     summary: str
@@ -143,8 +144,8 @@ class Preview(Struct, frozen=True):
 
 
 class Stream(Struct, frozen=True):
-    """Goes on answering: what has happened in the tournament, and then what happens. It is no envelope, and has no end.
-    `fields` are those of its query."""
+    """A stream: past events of the tournament, then new ones. It has no envelope and no end. `fields` are those of its
+    query."""
 
     path: str
     summary: str

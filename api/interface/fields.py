@@ -191,7 +191,7 @@ def _text_of(name: str, value: bytes, field_type: FieldType | None, fields: Fiel
         return field_type.of_json(value)
     if value.startswith(b'"') or any(field.type.indexed and name.startswith(f"{field.name}[") for field in fields):
         return _of_string(value)
-    return ""  # whatever it is: nobody takes a field of this name
+    return ""  # ignored: there is no field of this name
 
 
 def _decoded(value: bytes, kind: type[_T]) -> _T:
@@ -380,7 +380,7 @@ def _phrase(text: str) -> str:
 
 
 PHRASE: Final = FieldType(_phrase, {"type": "string", "minLength": 1, "maxLength": NAME_CHARACTERS_MAX})
-"""What to look for in names."""
+"""A text to search names for."""
 
 
 def _sort(text: str) -> Sort:
@@ -393,7 +393,7 @@ SORT: Final = FieldType(_sort, {"type": "string", "enum": [*map(str, Sort)]})
 
 
 def one_of(*words: str) -> FieldType:
-    """One of these words, as it is written here."""
+    """One of the words, spelled exactly."""
 
     def read(text: str) -> str:
         if text not in words:
@@ -428,7 +428,7 @@ _DIGITS: Final = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 
 
 def misread(text: str, expected: str) -> FieldMisread:
-    """The error for a text that is not what is expected."""
+    """The error for an unexpected text."""
     return FieldMisread(f"{cited(text)} must be {expected}")
 
 
@@ -504,7 +504,7 @@ def number_or(*words: str) -> FieldType:
 
 
 def count(default: int, most: int) -> FieldType:
-    """How many are asked for. A number above `most` means `most`; `default` is what the question has if none is."""
+    """The number of items requested. A number above `most` means `most`; `default` applies if there is none."""
     return FieldType(
         lambda text: min(_number(text, 1), most),
         {**_ID_SCHEMA, "default": default, "description": f"{most} at most; a larger number means that many"},

@@ -1,4 +1,4 @@
-"""The form of competitors: what they got in each of their last competitions, for the short row next to a table."""
+"""Recent results of competitors: their points in each of their last competitions, for the short row next to a table."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -25,9 +25,9 @@ from projections.past.past import AtVersion
 
 LAST_DEFAULT: Final = 5
 LAST_MAX: Final = 50
-"""Competitions that a form shows of each competitor."""
+"""Competitions that recent results show of each competitor."""
 FORM_SUMS_MAX: Final = 50_000
-"""Sums of competitions that one answer looks at."""
+"""Sums of competitions that one answer reads."""
 
 
 class CompetitionSumShape(Struct):
@@ -43,8 +43,8 @@ class CompetitorFormShape(Struct):
 
 
 class FormShape(Struct, kw_only=True):
-    """The form in one unity, after the event `sequence`. `competitors` are in the order of the window's lines; `lines`:
-    how many the standings have in all."""
+    """The recent results in one unity, after the event `sequence`. `competitors` are in the order of the window's
+    lines; `lines`: how many the standings have in all."""
 
     unity_id: int
     version: int
@@ -61,8 +61,8 @@ class FormQuestion(PastWindow, frozen=True, kw_only=True):
 
 
 async def answer_form(context: RecallContext, answer: Answer, question: FormQuestion) -> TaggedBody:
-    """Raises NotFound if there was no such moment or unity, and Unacceptable if the window names who was not enrolled,
-    or if its competitors have more than FORM_SUMS_MAX sums."""
+    """Raises NotFound if there was no such moment or unity, and Unacceptable if the window names a competitor outside
+    the ranking, or if its competitors have more than FORM_SUMS_MAX sums."""
     live, ranking_id, moment = context.live, question.ranking_id, question.moment
     if moment is None:
         unity_id = unity_of(live.board, ranking_id, question.unity_id)
@@ -85,7 +85,8 @@ async def answer_form(context: RecallContext, answer: Answer, question: FormQues
 
 
 async def _form(board: Board, question: FormQuestion, unity_id: UnityId, order: OrderedLines) -> FormShape:
-    """The form without its moment. It takes hold of all it shows before it gives way to others. Raises Unacceptable."""
+    """The recent results without their moment. It reads everything it shows before its first pause. Raises
+    Unacceptable."""
     ranking = board.rankings[question.ranking_id]
     unity, sums = ranking.unities[unity_id], ranking.competition_sums
     assert sums is not None

@@ -130,7 +130,7 @@ class Handlers:
                 assert_never(operation)
 
     async def authenticated(self, incoming: IncomingRequest, scope: Scope) -> Token:
-        """Returns the token of a request if it reaches as far as `scope`, and counts the request.
+        """Returns the token of a request if it has at least this `scope`, and counts the request.
 
         Raises Unauthenticated, Forbidden, TooManyRequests and DatabaseUnavailable.
         """
@@ -151,8 +151,8 @@ class Handlers:
         return token, self._about(incoming, token, tournament_id)
 
     async def _looked_up(self, incoming: IncomingRequest, scope: Scope) -> tuple[Token, TournamentId]:
-        """Whose request it is, with a token that reaches as far as `scope`, and the tournament of its path. Raises as
-        `authenticated` and `_tournament`."""
+        """The token of the request, of at least this `scope`, and the tournament of its path. Raises as `authenticated`
+        and `_tournament`."""
         token = await self.authenticated(incoming, scope)
         return token, await self._tournament(incoming, token)
 
@@ -164,7 +164,7 @@ class Handlers:
         return token
 
     def _count(self, incoming: IncomingRequest, token: Token) -> None:
-        """Notes whose request it is. Raises TooManyRequests."""
+        """Records the token of the request. Raises TooManyRequests."""
         incoming.facts["actor"] = token.token_id
         if self._requests is not None:
             self._requests.take(token.token_id)
@@ -173,7 +173,7 @@ class Handlers:
         """Returns the open session of this text with its token, and counts the request. Raises Unauthenticated,
         TooManyRequests and DatabaseUnavailable."""
         address, digest = address_of(incoming.request, proxies=self._proxies), session_digest(text)
-        if digest not in self._sessions_known:  # or the failures of others at its address would hold it up
+        if digest not in self._sessions_known:  # or failures of others at the same address would block it
             self._failures.refuse(address)
         async with self._desk.database.connection() as connection:
             found = await open_session(connection, text)
@@ -188,8 +188,8 @@ class Handlers:
         return found
 
     async def _token_of(self, request: HttpRequest, authorization: str | None) -> Token:
-        """Looks up a token that is not known, or no longer. If it was good a moment ago, the failures of others at its
-        address do not hold it up."""
+        """Looks up a token that is not known, or no longer. If it was good a moment ago, failures of others at the same
+        address do not block it."""
         if self._guard.knew(authorization):
             return await self._guard.token_of(authorization)
         address = address_of(request, proxies=self._proxies)
@@ -226,7 +226,7 @@ class Handlers:
     async def _pinned(
         self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId
     ) -> AsyncIterator[LiveTournament]:
-        """As `_pin`, and unpins it at the end. For requests that are rare enough for what this costs."""
+        """As `_pin`, and unpins it at the end. For rare requests, because this costs more."""
         live = self._live_pool.pin_known(tournament_id, incoming.parameters["tournament"])
         if live is None:
             live = await self._pin(incoming, token, tournament_id)
@@ -239,7 +239,7 @@ class Handlers:
             self._live_pool.unpin(live)
 
     def _read_handler(self, operation: Read) -> Handler:
-        understood: dict[str, dict[str, Any]] = {}  # by query: mostly the same few come again
+        understood: dict[str, dict[str, Any]] = {}  # by query: mostly the same few recur
 
         def understand(request: HttpRequest) -> dict[str, Any]:
             query, read = request.url.raw_query_string, _read_query(request, operation)
@@ -297,7 +297,7 @@ class Handlers:
     async def _recalled(
         self, incoming: IncomingRequest, token: Token, tournament_id: TournamentId
     ) -> AsyncIterator[RecallContext]:
-        """What questions about the past are answered from. What was read of the log is checked at the end."""
+        """The sources of answers about the past. Whether the log still has the data read is checked at the end."""
         async with self._pinned(incoming, token, tournament_id) as live:
             await self._live_pool.make_current(live, is_read=True)
             head = live.head
@@ -386,7 +386,7 @@ class Handlers:
             async with self._pinned(incoming, token, tournament_id) as live:
                 body = await self._previewed(live, operation, command)
                 if isinstance(body, Long):
-                    await self._outgoing.begun(lambda: body)  # it has begun, and is only to be counted
+                    await self._outgoing.begun(lambda: body)  # it has begun, and must only be counted
             return await self._compression.reply(incoming.request, body)
 
         return handle
@@ -402,19 +402,19 @@ class Handlers:
 
     @asynccontextmanager
     async def visited(self, incoming: IncomingRequest, token: Token) -> AsyncIterator[RecallContext]:
-        """What the pages about the tournament of the path are made from, for the holder of this token. Raises NotFound
-        if the token is not for it, HistoryReplaced, DatabaseUnavailable, and TournamentStopped."""
+        """The sources of pages about the tournament of the path, for the holder of this token. Raises NotFound if the
+        token is not for it, HistoryReplaced, DatabaseUnavailable, and TournamentStopped."""
         tournament_id = await self._tournament(incoming, token)
         async with self._recalled(incoming, token, tournament_id) as context:
             yield context
-            context.log_is_read = True  # a page is made of several things, some of them read from the log
+            context.log_is_read = True  # a page combines several things, some of them read from the log
 
     async def perform(
         self, incoming: IncomingRequest, operation: Write, token: Token, form: Form, *, key: str, if_match: str | None
     ) -> Receipt:
-        """Does what the operation does with this form, for the holder of this token. The ids and the tournament are
-        those of the path. `key` and `if_match` are what the headers Idempotency-Key and If-Match would say. Raises as
-        the operation does."""
+        """Performs the operation with this form, for the holder of this token. The ids and the tournament are those of
+        the path. `key` and `if_match` are what the headers Idempotency-Key and If-Match would say. Raises as the
+        operation does."""
         refuse_beyond_scope(token, operation.scope)
         tournament_id = await self._tournament(incoming, token)
         if tournament_id in self._desk.busy:
@@ -536,7 +536,7 @@ def _query(request: HttpRequest) -> list[tuple[str, str]]:
 
 
 def refuse_beyond_scope(token: Token, scope: Scope) -> None:
-    """Raises Forbidden if the token does not reach as far."""
+    """Raises Forbidden if the scope of the token is too small."""
     if token.scope < scope:
         raise Forbidden(f"This needs a token of scope {scope.text}; this token's is {token.scope.text}.")
 

@@ -30,8 +30,8 @@ STEPS_MAX: Final = 200
 
 
 class HistoryLineShape(Struct, kw_only=True):
-    """A line of history: one delta. If it has `criteria`, it is one declaration of the classification, and all that is
-    said of a delta is null; none in them: the declaration before was taken back."""
+    """A line of history: one delta. If it has `criteria`, it is one declaration of the classification, and all fields
+    of a delta are null; no criteria: the previous declaration was taken back."""
 
     sequence: int
     recorded_at: Instant
@@ -49,7 +49,7 @@ class HistoryLineShape(Struct, kw_only=True):
 
 
 class ExplanationPlaceShape(Struct, kw_only=True):
-    """Where a competitor stood after an event; before the first one, `sequence` is 0."""
+    """The place of a competitor after an event; before the first one, `sequence` is 0."""
 
     sequence: int
     recorded_at: Instant | None
@@ -69,7 +69,7 @@ class OvertakingShape(Struct, kw_only=True):
 
 class ExplanationStepShape(Struct, kw_only=True):
     """An event that changed something for a competitor. `delta` null: it gave the competitor nothing, others moved.
-    `overtakings_left_out`: how many more there were, where a step tells only those with the nearest totals."""
+    `overtakings_left_out`: how many more there were, if a step shows only those with the nearest totals."""
 
     sequence: int
     recorded_at: Instant
@@ -103,7 +103,7 @@ class ExplanationShape(Struct, kw_only=True):
 
 
 class HistoryQuestion(Struct, frozen=True, kw_only=True):
-    """Which lines are asked for: those of these ids, from `first` and `since` on, up to `last` and `until`."""
+    """The requested lines: those with these ids, from `first` and `since` on, up to `last` and `until`."""
 
     ranking_id: RankingId
     unity_id: UnityId | None = None
@@ -211,7 +211,7 @@ class ExplainQuestion(Struct, frozen=True, kw_only=True):
 
 
 async def answer_explanation(context: RecallContext, answer: Answer, question: ExplainQuestion) -> TaggedBody:
-    """The steps, or the page of them that was asked for. Raises NotFound."""
+    """The steps, or the requested page of them. Raises NotFound."""
     live = context.live
     unity_id = unity_of(live.board, question.ranking_id, question.unity_id)
     refuse_unknown(live.board, question.ranking_id, Filter(competitor_id=question.competitor_id))

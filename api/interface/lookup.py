@@ -1,4 +1,4 @@
-"""Looks up what a question names. If it is not there, the answer is a 404 that says what is missing."""
+"""Looks up the things that a question names. If one is missing, the answer is a 404 that says which."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -39,7 +39,7 @@ def unity_of(board: Board, ranking_id: RankingId, unity_id: UnityId | None) -> U
 
 
 def refuse_unknown(board: Board, ranking_id: RankingId, asked: Filter) -> None:
-    """Raises NotFound for the first thing named in `asked` that is not there. Actors are not looked up: they do not
+    """Raises NotFound for the first thing named in `asked` that does not exist. Actors are not looked up: they do not
     belong to a tournament."""
     if asked.unity_id is not None:
         unity_of(board, ranking_id, asked.unity_id)

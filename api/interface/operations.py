@@ -31,6 +31,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *competitors.OPERATIONS,
     *publication.OPERATIONS,
 )
-"""The router tries them in this order: what is asked for most comes first."""
+"""The router tries them in this order: the most frequent come first."""
 STREAMS: Final[tuple[Stream | Issue, ...]] = (stream.EVENTS, stream.TICKETS)
 """What belongs to streams, which are no answers about a state."""

@@ -31,19 +31,19 @@ class PagedShape(Struct, frozen=True, kw_only=True):
 
 
 class ListPart(Struct, frozen=True):
-    """The items of a part of a list, by their ids, and what the answer says beside them."""
+    """The items of a part of a list, by their ids, and the other fields of the answer."""
 
     ids: tuple[int, ...]
     paging: PagedShape
 
     def around(self, answer: Answer, shape: Callable[..., Struct], items: str) -> tuple[bytes, bytes]:
-        """What stands in the body before and after the items: a `PagedShape` with the list `items`."""
+        """The body before and after the items: a `PagedShape` with the list `items`."""
         before, after = cut(shape(**{items: []}, **msgspec.structs.asdict(self.paging)), items)
         return answer.before + before, after + b"}"
 
 
 class PageQuestion(Struct, frozen=True):
-    """Which part of a list is asked for: a page, counted from 1, or what comes after an item; 0: after none. Raises
+    """The requested part of a list: a page, counted from 1, or the items after an item; 0: from the first. Raises
     Unreadable if both are named."""
 
     page: int | None = None
@@ -60,12 +60,12 @@ class PageQuestion(Struct, frozen=True):
         return self.after is None
 
     def is_past_the_end(self, total: int) -> bool:
-        """Whether it is a page that lies past the end. Such a page is not kept: there is no end to their number."""
+        """Whether it is a page past the end. Such pages are not kept, because their number is unlimited."""
         return self.is_page and self._start >= total
 
     def part(self, items: Packed[Any, Any], what: str) -> ListPart:
-        """The part of all these items, in their order. Raises Unacceptable if it is after an item that is not there,
-        and calls it `what`."""
+        """The part of all these items, in their order. Raises Unacceptable if it starts after an item that does not
+        exist, which it calls `what`."""
         if self.after is not None:
             number = number_before(items, what, self.after)
             return self._following(items.ids(number + 1, number + self.per_page + 1))
@@ -74,14 +74,14 @@ class PageQuestion(Struct, frozen=True):
     async def selected(
         self, items: Packed[Any, Any], what: str, chosen: ListFilter, selections: Selections, turns: Turns
     ) -> ListPart:
-        """As `part`, of those that `chosen` lets through. A page must know of all of them."""
+        """As `part`, of the items that `chosen` accepts. A page needs all of them."""
         if self.after is None:
             return self.part_of(await selections.of(chosen, turns), 0)
         number = number_before(items, what, self.after)
         return self.part_of(await selections.of(chosen, turns, number=number, count=self.per_page + 1), number)
 
     def part_of(self, selection: Selection, number: int) -> ListPart:
-        """The part of a selection, which must have what is asked for. `number` is that of the item `after`."""
+        """The part of a selection, which must have the requested items. `number` is that of the item `after`."""
         if self.after is None:
             return self._page(selection.run(self._start, self._start + self.per_page), len(selection))
         start = selection.index_after(number)

@@ -1,6 +1,6 @@
 """Adding points to one ranking or to several: the fields `participants_delta` and `rankings_delta`, and the operations.
 
-Adding points is what a service is asked for most, so decoding deltas is quick: the same amounts come again and again.
+Adding points is the most frequent request, so decoding deltas is fast: the same amounts recur.
 """
 
 from collections.abc import Iterator
@@ -126,7 +126,7 @@ def _flat(lines: Deltas) -> tuple[Delta, ...]:
 
 
 def decoded_array(decoder: msgspec.json.Decoder[_T], text: str, name: str, form: str) -> _T:
-    """What the field of this name holds. Raises FieldMisread if that is not of this form, and Unreadable if it is not
+    """The value of the field of this name. Raises FieldMisread if it has another shape, and Unreadable if it is not
     JSON."""
     try:
         try:

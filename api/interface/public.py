@@ -1,8 +1,8 @@
-"""What the public may ask of a published tournament, without a token.
+"""The requests of the public about a published tournament, without a token.
 
-The answers come from the same functions as those with a token, and are put into shapes of their own. A shape names all
-that it shows: what somebody adds to another answer is not public before they add it here. Never public: who sent what,
-keys, tokens, and what is beyond the public end. Names, colours and tags are those at the public end.
+The answers come from the same functions as those with a token, and are put into shapes of their own. A shape names
+everything that it shows: a field added to another answer is not public until it is added here. Never public: the sender
+of a request, keys, tokens, and anything beyond the public end. Names, colours and tags are those at the public end.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -41,8 +41,8 @@ from projections.board.board import Board
 from projections.board.classification import in_force
 
 PUBLIC: Final = "/board/{tournament}/"
-"""All that the public may ask is below this path."""
-_FRESH: Final = header("Cache-Control", "no-cache")  # kept by whom it may, and asked for again each time
+"""The path of all requests of the public."""
+_FRESH: Final = header("Cache-Control", "no-cache")  # caches may keep it, and must check it each time
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -137,7 +137,7 @@ class PublicFormShape(PublicCausesShape, kw_only=True):
 
 
 class PublicLineShape(Struct, kw_only=True):
-    """A line of history, without who sent it."""
+    """A line of history, without its sender."""
 
     sequence: int
     recorded_at: Instant
@@ -159,7 +159,7 @@ class PublicHistoryShape(PublicCausesShape, kw_only=True):
 
 
 class PublicStepShape(Struct, kw_only=True):
-    """A step of an explanation, without who sent it."""
+    """A step of an explanation, without its sender."""
 
     sequence: int
     recorded_at: Instant
@@ -209,7 +209,7 @@ async def _told(
     question: _Q,
     shape: type[_T],
 ) -> _T:
-    """What a question is answered with a token, as the fields of this shape. Raises what that is refused with."""
+    """The answer that a token would get, as the fields of this shape. Raises the same refusals."""
     answer = Answer("told", shape)
     answered = await answering(context, answer, question)
     assert isinstance(answered, TaggedBody)  # a window or a page is short
@@ -312,7 +312,7 @@ async def _explanation(context: RecallContext, question: ExplainQuestion) -> Str
 
 
 def _causes(board: Board, competitors: Iterable[int | None], competitions: Iterable[int | None]) -> dict[str, Any]:
-    """What a PublicCausesShape says: these competitors and competitions, and the participants of the duels."""
+    """The fields of a PublicCausesShape: these competitors and competitions, and the participants of the duels."""
     found = [_competition(board, CompetitionId(one)) for one in dict.fromkeys(competitions) if one is not None]
     duellists = [competitor_id for one in found for competitor_id in one.participants or ()]
     named = [competitor_id for competitor_id in competitors if competitor_id is not None]
@@ -355,7 +355,7 @@ class PublicRead(Struct, frozen=True):
 
 
 def _fields(operations: tuple[Operation, ...], path: str) -> Fields:
-    """What the operation of this path takes, but for who sent something."""
+    """The fields of the operation of this path, without the actor."""
     (recall,) = [one for one in operations if isinstance(one, Recall) and one.path == path]
     return tuple([field for field in recall.fields if field.name != "actor"])
 
@@ -449,13 +449,13 @@ def add_to(
 
 
 def _question(operation: PublicRead, incoming: IncomingRequest) -> Any:
-    """What is asked. Looked at before the tournament is: a question is refused alike whether there is one or not."""
+    """The question. It is read before the tournament is looked up, so a refusal does not reveal whether that exists."""
     asked = read_query(incoming.request.query, operation.fields)
     return operation.question(**asked, **incoming.ids)
 
 
 async def _answered(operation: PublicRead, context: RecallContext, question: Any) -> TaggedBody:
-    """The answer, made once for all who ask the same while nothing changes. Raises what `render` does, and NotFound."""
+    """The answer, made once for equal requests while nothing changes. Raises the errors of `render`, and NotFound."""
     live = context.live
     if operation.question is not _OfTournament:
         ranking_of(live.board, question.ranking_id)

@@ -1,8 +1,8 @@
-"""What the public sees of tournaments, without a token: each as a live that stands at its public end.
+"""The public view of tournaments: each as a live that stands at its public end.
 
-While nothing is held back, that is the live of everybody. A frozen tournament is folded once up to its public end, and
-kept like that: a live of its own, which nothing is ever folded into. So every question is answered from it just as it
-is from the other. What lies beyond does not exist for it, and nothing is left out by hand.
+While nothing is held back, that is the common live. A frozen tournament is folded once up to its public end, and kept
+as a separate live into which nothing is folded. So every question is answered in the same way from either. Later events
+do not exist for it, and nothing has to be left out by hand.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from projections.past.past import Past
 from projections.tables.defects import DefectPart, is_defect
 
 FROZEN_BYTES_MAX: Final = 256 * 1024 * 1024
-"""What the frozen tournaments take that one process keeps, estimated. The one asked for last stays, even beyond."""
+"""Bytes of the frozen tournaments that one process keeps, estimated. The last one used stays, even beyond this."""
 
 _T = TypeVar("_T")
 _Making = tuple[TournamentId, Sequence, int]
@@ -41,8 +41,8 @@ class _Frozen(Struct, frozen=True):
 
 
 class PublicViews:
-    """What the public sees of all tournaments, for one process. Its questions about the past have slots of their own:
-    the public cannot take those of others."""
+    """The public view of all tournaments, for one process. Its questions about the past have separate slots: the public
+    cannot occupy those of others."""
 
     def __init__(self, desk: Desk, slugs: Slugs, outgoing: Outgoing) -> None:
         self._live_pool = desk.live_pool
@@ -80,13 +80,13 @@ class PublicViews:
                     raise
                 if context.log_is_read:
                     await self._past.refuse_replaced(live.tournament_id, head)
-                # The live has gone on meanwhile. If a freeze is among what it folded, it may have shown what is beyond.
+                # The live has advanced meanwhile. If it folded a freeze, the answer may show later events.
                 if seen is not live or live.board.publication == publication:
                     return answered
 
     @asynccontextmanager
     async def published(self, slug: str) -> AsyncIterator[tuple[LiveTournament, Sequence]]:
-        """The live of everybody, made current, and the public end of its log. Raises as `answer`."""
+        """The common live, made current, and the public end of its log. Raises as `answer`."""
         async with self._pinned(slug) as live:
             await self._live_pool.make_current(live, is_read=True)
             end = live.board.publication.public_end(live.head.sequence)
@@ -118,7 +118,7 @@ class PublicViews:
         return tournament_id
 
     async def _frozen_at(self, live: LiveTournament, end: Sequence) -> LiveTournament:
-        """The tournament of `live` as of the event `end`. Made once for all who ask. Raises as `Past.board_after`."""
+        """The tournament of `live` after the event `end`. Made once for all requests. Raises as `Past.board_after`."""
         kept = self._frozen.get(live.tournament_id)
         if kept is not None and kept.of() is live and kept.live.head.sequence == end:
             self._frozen.move_to_end(live.tournament_id)
@@ -148,4 +148,4 @@ class PublicViews:
     def _settle(self, key: _Making, making: "asyncio.Task[LiveTournament]") -> None:
         del self._making[key]
         if not making.cancelled():
-            making.exception()  # retrieved: those who asked may have gone
+            making.exception()  # retrieved, because all callers may be cancelled

@@ -1,4 +1,4 @@
-"""What the public sees of a tournament: shown, and changed."""
+"""The publication of a tournament: its state, and its changes."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ class PublicationShape(Struct, kw_only=True):
 
 
 class PublicationQuestion(Struct, frozen=True):
-    """What the public sees now."""
+    """The publication now."""
 
 
 def render_publication(view: View, answer: Answer, _of: object) -> bytes:

@@ -1,5 +1,5 @@
-"""What questions about the lines of a ranking have in common: the moment they show, the window, the tag of a sub-table,
-and the moment that lines are compared with."""
+"""The common parts of questions about the lines of a ranking: the moment, the window, the tag of a sub-table, and the
+moment of comparison."""
 
 from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Items
@@ -105,14 +105,14 @@ TABLE_FIELDS: Final[Fields] = (
     Field("since_time", TIME_END, "the same since after all events of this time"),
     Field("tag", PHRASE, "only among the competitors that have just this tag; positions are counted among them"),
 )
-"""What a TableQuestion takes beside the fields of its window."""
+"""The fields of a TableQuestion that are not of its window."""
 
 
 # ── Movement ────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class TableLineShape(Struct, frozen=True, gc=False):
-    """What every line of a table begins with."""
+    """The first fields of every line of a table."""
 
     competitor_id: int
     position: int
@@ -153,7 +153,7 @@ async def with_moved(lines: Iterable[_S], position_then: PositionThen) -> list[_
 
 
 async def tagged_now(context: RecallContext, question: TableQuestion) -> Selection | None:
-    """Those who have the tag of the question; None: it has none. They are current in `tagged_ids`."""
+    """The competitors with the tag of the question; None: it has none. They are current in `tagged_ids`."""
     if question.tag is None:
         return None
     return await context.live.selections.of(CompetitorFilter(tag=question.tag), context.turns)
@@ -169,9 +169,9 @@ async def tagged_then(board: Board, question: TableQuestion, turns: Turns) -> Se
 
 
 def tagged_ids(selection: Selection) -> Items[CompetitorId]:
-    """Those selected, in a ranking or not, as they are when this is called. Raises Unacceptable if they are too many
-    for a sub-table."""
-    for _ in selection.steps(0, None):  # what was folded after they were found
+    """The selected competitors, in a ranking or not, at the call. Raises Unacceptable if they are too many for a
+    sub-table."""
+    for _ in selection.steps(0, None):  # events folded after the search
         pass
     if len(selection) > SUB_TABLE_COMPETITORS_MAX:
         most = f"a sub-table can be asked for of at most {SUB_TABLE_COMPETITORS_MAX:,}"

@@ -160,8 +160,8 @@ def _long_list(view: View, answer: Answer, brief: bool) -> Later:
 
 
 def show_ranking(view: View, answer: Answer, question: RankingQuestion) -> TaggedBody | Later:
-    """Without its standings: so it has all that a change of it needs, and nothing that points change. A client can keep
-    it while points are added. Raises NotFound."""
+    """Without its standings: it has everything that a change of it needs, and nothing that points change. A client can
+    keep it while points are added. Raises NotFound."""
     ranking_id = question.ranking_id
     found = ranking_of(view.board, ranking_id)
     if question.omit == "competitors":
@@ -234,7 +234,7 @@ def _unity(unity_id: UnityId, unity: Unity | HeldUnity) -> ListedUnityShape:
 def _take(
     view: View, ranking_ids: Iterable[RankingId], *, brief: bool = False
 ) -> tuple[Callable[[], Iterator[bytes]], tuple[Part, ...]]:
-    """Takes hold of these rankings, and says how to make their shapes. `brief`: without their competitors."""
+    """Reserves these rankings, and returns how to make their shapes. `brief`: without their competitors."""
     pieces = competitor_pieces(view)
     listed_ids = list(ranking_ids)
 
@@ -258,7 +258,7 @@ def _take(
 
 _TAKEN_BYTES: Final = 600
 _RANKING_LINES: Final = 5
-"""A ranking takes as long as so many lines, beside its competitors and unities."""
+"""A ranking takes as long as this many lines, besides its competitors and unities."""
 
 
 # ── Operations ──────────────────────────────────────────────────────────────────────────────────────────

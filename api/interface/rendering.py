@@ -1,10 +1,9 @@
-"""What all answers have in common: the envelope, ETags, and the choice between a short answer and a long one.
+"""The common parts of all answers: the envelope, ETags, and the choice between a short answer and a long one.
 
-Each piece of an answer is rendered once per change, not once per request. It is kept in the cache of its tournament
-until what it shows has changed, so all requests of a batch share the same bytes. Renderers return the whole body of an
-answer, or, if that is long, how to begin it. The board is folded in place while others have their turn. So a long
-answer first takes hold of what it shows (a held board, copies of lists and totals), and is then rendered step by step
-while it is sent.
+Each chunk of an answer is rendered once per change, not once per request. The cache of its tournament keeps it until
+its data changes, so all requests of a batch share the same bytes. Renderers return the whole body of an answer, or, if
+that is long, how to begin it. The board is folded in place during pauses. So a long answer first reserves the data it
+shows (a held board, copies of lists and totals), and is then rendered step by step while it is sent.
 """
 
 import hashlib
@@ -23,17 +22,17 @@ from projections.live.cache import RenderCache
 from projections.live.held import HeldBoard
 
 LINES_AT_ONCE_MAX: Final = 4_000
-"""Competitors and lines of standings that are rendered in one go; each takes 1 to 5 µs."""
+"""Competitors and lines of standings that are rendered without a pause; each takes 1 to 5 µs."""
 DIGEST_CHARACTERS: Final = 16
-"""Hexadecimal digits of the digest in a resource's ETag: 64 bits tell apart the bodies of a resource whose own state is
-the same."""
+"""Hexadecimal digits of the digest in a resource's ETag: 64 bits distinguish the bodies of a resource with the same
+state of its own."""
 
 encode: Final = msgspec.json.Encoder().encode
 
 
 class View(Protocol):
-    """What answers are rendered from: a board at one moment, with what was rendered of it before. `hold` keeps it as it
-    is now, for what is made later."""
+    """The source of answers: a board at one moment, with the cache of its rendered chunks. `hold` keeps the present
+    state for later steps."""
 
     @property
     def tournament_id(self) -> TournamentId: ...
@@ -83,14 +82,14 @@ class Answer(Struct, frozen=True):
 
 
 def whole(body: bytes | TaggedBody | Later) -> bytes:
-    """The body of an answer in one piece, for callers that need not give way to others."""
+    """The whole body of an answer, for callers that need not pause."""
     if isinstance(body, bytes):
         return body
     return body.body if isinstance(body, TaggedBody) else b"".join(body().portions())
 
 
 def kept_bytes(made: "TaggedBody | Later | None") -> int:
-    """What a rendered answer takes while it is kept; one that is long is not kept."""
+    """The size of a rendered answer while it is kept; a long one is not kept."""
     return len(made.body) if isinstance(made, TaggedBody) else 0
 
 
@@ -126,11 +125,11 @@ Instant = Annotated[str, Meta(examples=["2026-05-02T17:04:11.512340Z"], extra_js
 # ── Long answers ────────────────────────────────────────────────────────────────────────────────────────
 
 Taking = tuple[Callable[[], Iterator[bytes]], tuple[Part, ...], bytes]
-"""What a long answer has taken hold of: how to make it, its parts, and its last bytes."""
+"""The reserved data of a long answer: how to make it, its parts, and its last bytes."""
 
 
 def later(view: View, question: tuple[object, ...], take: Callable[[View], Taking]) -> Later:
-    """The long answer to `question`. All who begin it at the same head share it."""
+    """The long answer to `question`. All requests that begin it at the same head share it."""
 
     def begin() -> Long:
         make, parts, end = take(view)
@@ -180,7 +179,7 @@ def resource(
     short.
 
     The ETag is the resource's own tag and a digest of the body. A long answer may begin later: its own tag is never
-    newer than what it shows.
+    newer than its data.
     """
 
     def make() -> TaggedBody | Later:

@@ -69,8 +69,8 @@ LINES_OF_PORTION: Final = 250
 COMPARED_LINES_OF_PORTION: Final = 200
 """The same of an answer that compares: it looks up where each competitor stood then."""
 MADE_LINES_MAX: Final = 10_000
-"""Lines of a list, and of a unity, whose JSON is kept for all who are answered with it. Of more, each answer makes its
-own, so that what is held while clients read is small beside what they read."""
+"""Lines of a list, and of a unity, whose JSON is kept for all who are answered with it. With more lines, each answer
+makes its own, so that the data held while clients read is small compared to the answers."""
 
 
 # ── Shapes ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -78,7 +78,7 @@ own, so that what is held while clients read is small beside what they read."""
 
 class StandingShape(TableLineShape, frozen=True, gc=False):
     """One competitor's line in a unity. `overall`, in a sub-table only: the position in the whole standings. `moved`,
-    if it was asked for: places gained since then, negative if lost; null for who was not in this table then."""
+    if requested: places gained since then, negative if lost; null for a competitor outside this table then."""
 
     total: int
     overall: int | UnsetType = UNSET
@@ -152,7 +152,8 @@ _END: Final = b"]}}"
 
 async def answer_standings(context: RecallContext, answer: Answer, question: TableQuestion) -> TaggedBody | Long:
     """One ranking with its standings or a window of them, as it is now or was at a moment. Raises NotFound if there was
-    no such moment or unity, and Unacceptable if the window names who was not enrolled, or too many have the tag."""
+    no such moment or unity, and Unacceptable if the window names a competitor outside the ranking, or too many have the
+    tag."""
     live, ranking_id, moment = context.live, question.ranking_id, question.moment
     if moment is None:
         if question.is_whole:
@@ -228,9 +229,9 @@ def _moment(ranking_id: RankingId, board: Board, sequence: Sequence, recorded_at
 
 
 async def _window_now(context: RecallContext, answer: Answer, question: TableQuestion) -> TaggedBody:
-    """Made once for all who ask the same while nothing changes."""
+    """Made once for equal requests while nothing changes."""
     live, ranking_id = context.live, question.ranking_id
-    windows, key = live.cache.windows, (answer.key, question)  # the public is told the same under another key
+    windows, key = live.cache.windows, (answer.key, question)  # the public gets the same under another key
     windows.renew(live.head.sequence)
     known = windows.get(key)
     if known is not None:
@@ -336,7 +337,7 @@ async def _positions(board: Board, turns: Turns, question: TableQuestion, unity_
 
 
 def _nowhere(_: CompetitorId) -> None:
-    """The position of everybody in a unity that there was not yet."""
+    """Positions in a unity that did not exist yet: none."""
 
 
 _Line = Callable[[int, int, int], StandingShape]
@@ -418,7 +419,9 @@ def _fields(ranking_id: RankingId, ranking: Ranking, competitors: bytes) -> dict
 def _unity(view: View, ranking: Ranking, unity_id: UnityId, unity: Unity) -> bytes:
     """Every change of what this shows raises the version, so the version tells whether it still holds."""
     if len(ranking.unities) == 1:
-        return encode(_unity_shape(ranking, unity))  # it is what has changed: keeping it beside the whole gains nothing
+        return encode(
+            _unity_shape(ranking, unity)
+        )  # it has just changed: keeping it as well as the whole gains nothing
     return view.cache.rendered(("unity", unity_id), unity.version, lambda: encode(_unity_shape(ranking, unity)), len)
 
 

@@ -19,7 +19,7 @@ async def pin_named(
 
     After a restore a slug can mean another tournament than before, and an id can belong to another one. So the slug of
     the live decides: it is from the same moment as its log. `found` is the id as it is remembered; `find` looks it up
-    anew. Raises NotFound, as `find`, and as `LivePool.pin` and `LivePool.make_current`.
+    again. Raises NotFound, as `find`, and as `LivePool.pin` and `LivePool.make_current`.
     """
     live = await live_pool.pin(found)
     if live.slug == slug:

@@ -35,7 +35,7 @@ from projections.past.comparison import (
 )
 
 PREVIEW_AT_ONCE_MAX: Final = 2_000
-"""Lines that are compared and rendered in one go; each takes some microseconds."""
+"""Lines that are compared and rendered without a pause; each takes some microseconds."""
 PREVIEW_LINES_MAX: Final = 400_000
 """Lines of standings, and of classifications, that a preview shows at most."""
 _MOVES_OF_PORTION: Final = 500
@@ -138,8 +138,7 @@ async def foreseen_comparisons(
 async def answer_preview(
     live: LiveTournament, answer: Answer, decided: Iterable[Event], read: ReadSums
 ) -> bytes | Long:
-    """What `decided` would lead to. Raises Unacceptable if that is more than PREVIEW_LINES_MAX, and as
-    `foreseen_comparisons`."""
+    """The effect of `decided`. Raises Unacceptable beyond PREVIEW_LINES_MAX, and as `foreseen_comparisons`."""
     events, head, board = list(decided), live.head, live.board
     touched = [board.rankings[r] for r in {event.ranking_id for event in events if isinstance(event, Points)}]
     lines = sum([len(one.participants) * (len(one.unities) + bool(one.criteria)) for one in touched])

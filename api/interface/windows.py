@@ -80,7 +80,7 @@ class Window(Struct, frozen=True, kw_only=True):
         return table.standings(*self.run)
 
     def _of(self, competitor_ids: Iterable[CompetitorId], table: LinesInOrder[_L]) -> list[_L]:
-        """The lines of these competitors, in this order."""
+        """The lines of the competitors, in the given order."""
         lines, faults = [], []
         for competitor_id in competitor_ids:
             line = table.standing(competitor_id)
@@ -93,7 +93,7 @@ class Window(Struct, frozen=True, kw_only=True):
         return lines
 
     def missing(self, name: str, competitor_id: CompetitorId) -> Fault:
-        """The fault of the parameter `name`: it names this competitor, who is not in the table."""
+        """The fault of the parameter `name`: this competitor is not in the table."""
         return Fault(name, f"competitor {competitor_id} is not among the competitors of the ranking{self._narrowed}")
 
     @property

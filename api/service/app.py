@@ -72,8 +72,8 @@ def make_front(desk: Desk, lines: Lines, settings: Settings = AS_USUAL) -> Front
     BoardHandlers(handlers.public_views, compression, static, visits=visits, proxies=settings.proxies).add_to(router)
     ConsoleHandlers(handlers, desk.database, static, proxies=settings.proxies).add_to(router)
     if tracing.spans is None:
-        return Front(router, lines, outgoing, beside=streams.run)
-    return TracedFront(tracing.spans, router, lines, outgoing, beside=streams.run)
+        return Front(router, lines, outgoing, background=streams.run)
+    return TracedFront(tracing.spans, router, lines, outgoing, background=streams.run)
 
 
 @asynccontextmanager
@@ -97,12 +97,12 @@ async def serving(
     async with background() as tasks:
         await runner.setup()
         watching = tasks.create_task(connections.watch())
-        streaming = tasks.create_task(front.beside())
+        streaming = tasks.create_task(front.background())
         try:
             async with accepting(listener, connections):
                 yield
         finally:
             streaming.cancel()
-            await asyncio.wait([streaming])  # it ends the streams, which would not end by themselves
+            await asyncio.wait([streaming])  # ends the streams, which would go on for ever
             await runner.cleanup()
             watching.cancel()

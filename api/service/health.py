@@ -30,8 +30,8 @@ Authenticate = Callable[[IncomingRequest, Scope], Awaitable[object]]
 
 
 class Troubled(Struct, frozen=True):
-    """A tournament that is stopped, or met a defect a short while ago: in which part of the work, and of which kind. No
-    more is said, because anybody may ask; the log and the tables `stopped` and `defect` have the rest."""
+    """A tournament that is stopped, or had a defect recently: the part of the work, and the kind of error. It shows no
+    more, because anybody may ask; the log and the tables `stopped` and `defect` have the rest."""
 
     id: TournamentId
     part: str

@@ -1,20 +1,20 @@
-"""What the listeners of a tournament have in common: one follower for each tournament and process, and where the public
-listens too, one of what it sees (`public_frames.py`).
+"""Followers: one per tournament and process reads new events for all its listeners; a second one serves the public view
+(`public_frames.py`).
 
     committed ──► live ──► follower: reads it from the log, once ──► ring ──► current listeners, one after the other
                                                                       └─────► listeners that are behind, a little
                                                      log ─────────────────► listeners that are further behind
 
-A follower reads from the log what its live has folded, as far as its log reaches (`frames.py`). So nothing is sent
-before it is durable, nor what this process could not fold, and all listeners read one source in one way: the log.
-Listeners that have everything (*current* ones) are handed the next events in *rounds*; any other goes on by itself
+A follower reads from the log the events that its live has folded, up to the end of its log (`frames.py`). So no event
+is sent before it is durable, or if this process cannot fold it, and all listeners read the same source: the log.
+Listeners that have everything (*current* ones) receive the next events in *rounds*; any other reads at its own pace
 until it has everything (`listeners.py`).
 
-No writer waits for a listener. A write wakes a round, which begins after it was answered. Rounds share the process's
-turns with long answers, and there is a pause after each: the more there is to hand out, the longer it is. Meanwhile
-events gather, so that a listener gets many in one piece.
+No writer waits for a listener. A write wakes a round, which begins after it was answered. Rounds share the time slices
+of long answers, and there is a pause after each, which grows with the work. Meanwhile events gather, so that a listener
+gets many in one chunk.
 
-Each node of a distributed database has rounds of its own: one that is away holds up its own listeners, and no others.
+Each node of a distributed database has its own rounds, so a lost node delays only its own listeners.
 """
 
 import asyncio
@@ -52,18 +52,18 @@ from projections.live.tournament import LiveTournament
 from projections.tables.defects import DefectPart
 
 LISTENERS_SHARE: Final = 0.9
-"""Of the connections that a process takes, how many may be streams. The others are left to requests."""
+"""The share of a process's connections that may be streams. The others are for requests."""
 LISTENERS_OF_TOURNAMENT_MAX: Final = 10_000
 """Listeners of one tournament in one process."""
 VISITORS_SHARE: Final = 0.8
-"""Of the streams of a process, how many may be of visitors. They cannot take the others from who has a token."""
+"""The share of a process's streams for visitors. The others are reserved for clients with a token."""
 LISTENERS_OF_VISITOR_MAX: Final = 100
 """Streams of one visitor in one process."""
 RING_EVENTS_MAX: Final = 2_000
 RING_BYTES_MAX: Final = 1_048_576
-"""Events of one tournament that a process keeps for listeners that are a little behind, and what they take."""
+"""Events of one tournament, and their bytes, that a process keeps for listeners that are a little behind."""
 RINGS_BYTES_MAX: Final = 67_108_864
-"""What the rings of all tournaments of a process take."""
+"""Bytes of the rings of all tournaments in a process."""
 LOG_READERS_MAX: Final = 2
 """Connections of a process that read logs of one node for listeners at the same time."""
 READ_EVENTS_MAX: Final = 250
@@ -80,18 +80,18 @@ ROUND_SECONDS_MIN: Final = 0.05
 PAUSE_FOR_WORK: Final = 9.0
 """Pause after a round, as a multiple of the time that its work took, if that is longer."""
 SILENT_SECONDS: Final = 15.0
-"""A listener to which nothing was sent for so long gets a sign of life."""
+"""A listener gets a sign of life after this time without an event."""
 SWEEP_SECONDS: Final = 1.0
 """Time between two looks at all listeners."""
 TOKENS_SECONDS: Final = 0.5
 """Time between two looks whether the tokens that opened the streams are still good. A token may have been looked up
 KEPT_SECONDS_MAX before its stream began (`api/http/auth.py`), so it is less than 5 seconds in all."""
 UNCONFIRMED_SECONDS_MAX: Final = 3.5
-"""The streams end if for so long nobody could tell whether their tokens are good."""
+"""The streams end if their tokens could not be checked for this time."""
 
 
 class Visitor(Struct, frozen=True):
-    """Who opened a stream without a token: a client's address."""
+    """The opener of a stream without a token: a client's address."""
 
     address: str
 
@@ -100,14 +100,14 @@ OpenedBy = Opener | Visitor
 
 
 class Listening(Protocol):
-    """One who listens (`listeners.py`). `position`: the last event up to which it has everything it wants. `opener`:
-    who opened its stream."""
+    """A client of a stream (`listeners.py`). `position`: the last event up to which it has everything it wants.
+    `opener`: of its stream."""
 
     position: Reached
     opener: OpenedBy
 
     def take(self, pieces: "Pieces") -> bool:
-        """Sends these events. Returns False if it does not: it is behind, and goes on by itself."""
+        """Sends the events. Returns False if it did not: it is behind, and reads at its own pace."""
 
     def give_sign_of_life(self, silent_since: float) -> None:
         """Sends something if nothing has been sent since then, in the loop's time."""
@@ -133,8 +133,8 @@ class _Node:
 
 
 class Follower:
-    """What the listeners of one tournament have in common, those of one log, `streamed`. `position`: the last event
-    read, and the digest of its block. `current`: the listeners that are handed what is new."""
+    """Reads one log, `streamed`, for all its listeners. `position`: the last event read, and the digest of its block.
+    `current`: the listeners that receive new events in rounds."""
 
     def __init__(
         self, live: LiveTournament, streams: "Streams", node: _Node, streamed: StreamedLog, position: Head
@@ -154,7 +154,7 @@ class Follower:
 
     @property
     def end(self) -> Sequence | None:
-        """The last event that it hands out; None: none any more."""
+        """The last event that it may hand out; None: no further ones."""
         return self.streamed.end(self.live.board.publication, self.live.head.sequence)
 
     def close(self) -> None:
@@ -174,8 +174,8 @@ class Follower:
             listener.end(why)
 
     async def next_frames(self, after: Head, upto: Sequence) -> list[Frame]:
-        """The events that follow `after`, a piece of them, for a listener that is behind: from the ring if they are
-        there, else from the log. There must be some up to `upto`, which the live has folded.
+        """A chunk of the events that follow `after`, for a listener that is behind: from the ring if they are there,
+        else from the log. There must be some up to `upto`, which the live has folded.
 
         Raises LogForked if the log no longer has `after`, and DatabaseUnavailable.
         """
@@ -206,7 +206,7 @@ class Follower:
         return frames
 
     def take(self, events: list[log.Stored]) -> "Pieces":
-        """Takes the events that follow `position`, read from the log, and returns what is to be handed out."""
+        """Takes the events that follow `position`, read from the log, and returns those to be handed out."""
         pieces = Pieces(self.position, [Frame(stored, self.streamed) for stored in events])
         self._keep(pieces.frames)
         self.position = pieces.last
@@ -220,7 +220,7 @@ class Follower:
             yield
 
     def fail(self, error: Exception) -> None:
-        """Ends all its streams, because of an error that is its tournament's alone."""
+        """Ends all its streams, because of an error of its tournament."""
         self._streams.live_pool.defective(self.live, DefectPart.STREAMING, error)
         self.end_all("defect")
 
@@ -241,7 +241,7 @@ class Follower:
 
 
 class Pieces:
-    """The events that follow `before`, as the pieces that different listeners get, each made once. `last`: the last of
+    """The events that follow `before`, as the chunks that different listeners get, each made once. `last`: the last of
     them."""
 
     def __init__(self, before: Head, frames: Items[Frame]) -> None:
@@ -257,7 +257,7 @@ class Pieces:
         return position.sequence == 0 or digest == position.digest
 
     def after(self, position: Sequence, form: StreamFormat, wanted: Wanted, *, is_chunked: bool) -> bytes:
-        """What the listener at this position gets; empty: its filter lets nothing through."""
+        """The chunk for the listener at this position; empty: its filter accepts nothing."""
         key = (position, form, wanted, is_chunked)
         made = self._made.get(key)
         if made is None:
@@ -267,7 +267,7 @@ class Pieces:
 
 
 class _Work:
-    """How long steps take, without what others do between them."""
+    """The time of steps, without other work between them."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -284,7 +284,7 @@ class _Work:
 
 
 class Streams:
-    """The streams of a process. `run` must run beside them. `ring_bytes`: what all rings take."""
+    """The streams of a process. `run` must run meanwhile. `ring_bytes`: the size of all rings."""
 
     def __init__(self, live_pool: LivePool, database: Database, turns: Turns, *, listeners_max: int) -> None:
         self.database = database
@@ -361,10 +361,10 @@ class Streams:
             self._begin(node)
         return node
 
-    # ── Beside the requests ─────────────────────────────────────────────────────────────────────────────
+    # ── In the background ─────────────────────────────────────────────────────────────────────────────
 
     async def run(self) -> None:
-        """Hands out events, and looks after the listeners, until it is cancelled. Then it ends all streams."""
+        """Hands out events, and keeps watch over the listeners, until it is cancelled. Then it ends all streams."""
         try:
             async with background() as self._tasks:
                 for node in self._nodes.values():
@@ -396,7 +396,7 @@ class Streams:
             await asyncio.sleep(max(ROUND_SECONDS_MIN, work.seconds * PAUSE_FOR_WORK))
 
     async def _round(self, node: _Node, followers: list[Follower], work: _Work) -> None:
-        """Reads a slice of what is new in each of these tournaments, and hands it to its current listeners."""
+        """Reads a slice of the new events of each tournament, and hands it to the current listeners."""
         spans: dict[TournamentId, tuple[Head, Sequence]] = {}
         for follower in followers:
             try:
@@ -433,7 +433,7 @@ class Streams:
         spans: Mapping[TournamentId, tuple[Head, Sequence]],
         found: Mapping[TournamentId, list[log.Stored]],
     ) -> Iterator[None]:
-        """Hands out what was found of each tournament, to one listener in each step."""
+        """Hands out the events found for each tournament, to one listener in each step."""
         for follower in followers:
             tournament_id = follower.live.tournament_id
             if tournament_id not in spans or not follower.listeners:
@@ -450,8 +450,7 @@ class Streams:
                 follower.fail(error)
 
     async def _look(self, node: _Node) -> None:
-        """Has each live of a node fold what other processes have appended. Nothing else would tell it, if nobody
-        asks."""
+        """Folds events of other processes into each live of a node. Without requests, nothing else would."""
         while True:
             await asyncio.sleep(NEWS_SECONDS)
             followers = list(node.followers)
@@ -517,8 +516,8 @@ class Streams:
                 self._end(self._openers(), "token_unconfirmed")
 
     async def _good_among(self, openers: set[OpenedBy]) -> set[OpenedBy] | None:
-        """Those that have not ended; None: the database does not say. Visitors have nothing that could end: what they
-        hear ends with its publication, of which we learn while the database answers."""
+        """Those that have not ended; None: the database does not answer. Visitors have no token or session that could
+        end: their streams end with the publication, which this process notices while the database answers."""
         if not openers:
             return openers
         visitors = {one for one in openers if isinstance(one, Visitor)}
@@ -532,7 +531,7 @@ class Streams:
         return {listener.opener for follower in self._followers.values() for listener in follower.listeners}
 
     def _end(self, openers: set[OpenedBy], why: str) -> None:
-        """Ends the streams that these have opened."""
+        """Ends the streams of these openers."""
         for follower in list(self._followers.values()):
             for listener in list(follower.listeners):
                 if listener.opener in openers:

@@ -6,7 +6,7 @@ Pure. Both forms say the same: an id, the name of the event, and its data, a JSO
     event: PointsAdded
     data: {"sequence":7,…}
 
-An event of the log has its written tag as its name, in capitals. What the stream says beside the log has a name in
+An event of the log has its written tag as its name, in capitals. Frames that are no events of the log have a name in
 small letters.
 """
 
@@ -38,11 +38,11 @@ class StreamFormat(StrEnum):
 
 
 SILENCE: Final = {StreamFormat.SSE: b":\n\n", StreamFormat.NDJSON: b"\n"}
-"""What is sent so that a silent stream is not taken for a broken one: a comment, and an empty line."""
+"""The sign of life of a silent stream: a comment, and an empty line."""
 
 
 class Position(Struct, frozen=True):
-    """Where a stream goes on: after the event `sequence`, if its block's digest begins with `digits`. None: with any
+    """Where a stream continues: after the event `sequence`, if its block's digest begins with `digits`. None: with any
     digest. 0: at the beginning."""
 
     sequence: Sequence
@@ -56,7 +56,7 @@ def parse_position(text: str) -> Position | None:
 
 
 def digits_of(digest: bytes) -> str:
-    """What an id shows of the digest of its event's block."""
+    """The digits in an id: the beginning of the digest of its event's block."""
     return digest.hex()[:ID_DIGITS]
 
 
@@ -66,7 +66,7 @@ def id_of(sequence: Sequence, digest: bytes) -> str:
 
 
 class Reached(Head, frozen=True):
-    """How far a stream has come: an event, the digest of its block, and the id by which the client knows it."""
+    """The position of a stream: an event, the digest of its block, and the id by which the client knows it."""
 
     id: str
 
@@ -75,7 +75,7 @@ class Reached(Head, frozen=True):
 
 
 class StreamedLog(Protocol):
-    """What of a log is streamed: up to which event, and what is said of each."""
+    """The streamed part of a log: up to which event, and with which data."""
 
     def end(self, publication: Publication, head: Sequence) -> Sequence | None:
         """The last event of a log that ends at `head`. None: there is nothing to be streamed any more."""
@@ -87,7 +87,7 @@ class StreamedLog(Protocol):
         """The name of an event and its data, a JSON object in one line."""
 
     def said_of_head(self, head: Head) -> bytes:
-        """The data of what says where the log ends."""
+        """The data of the frame that says where the log ends."""
 
 
 class WholeLog:
@@ -115,7 +115,7 @@ _OVERHEAD_BYTES: Final = 300
 
 
 class _Of(Struct):
-    """What a filter looks at in a stored body."""
+    """The fields of a stored body that filters use."""
 
     ranking_id: RankingId | None = None
 
@@ -124,7 +124,7 @@ _OF: Final = msgspec.json.Decoder(_Of)
 
 
 class Frame:
-    """One event of the log, ready to be sent. Each of its forms is made when it is first asked for, and shared."""
+    """One event of the log, ready to be sent. Each of its formats is made on demand, and shared."""
 
     __slots__ = ("_ranking_id", "_sent_as", "_streamed", "stored")
 
@@ -150,7 +150,7 @@ class Frame:
 
     @property
     def size_bytes(self) -> int:
-        """What it takes in memory at most: the stored event, and all forms of it."""
+        """The most it takes in memory: the stored event, and all its formats."""
         return (1 + len(StreamFormat)) * (len(self.stored.body) + _OVERHEAD_BYTES)
 
     @property
@@ -162,7 +162,7 @@ class Frame:
 
 
 class Wanted(Struct, frozen=True):
-    """Which events a listener wants. None: whichever. What both let through is sent."""
+    """The events that a listener wants: those that both filters accept. None: all."""
 
     ranking_id: RankingId | None = None
     kinds: frozenset[str] | None = None
@@ -190,7 +190,7 @@ def chunk(piece: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(piece), piece)
 
 
-# ── What the stream says beside the log ─────────────────────────────────────────────────────────────────
+# ── Frames that are no events of the log ─────────────────────────────────────────────────────────────────
 
 SET_ASIDE: Final = "set-aside"
 """In the place of an event that was set aside: nothing is to be folded."""

@@ -31,7 +31,7 @@ from projections.live.tournament import LiveTournament
 from projections.tables.defects import DefectPart, is_defect
 
 PASSED_EVENTS_MAX: Final = 1_000
-"""After so many events that its filter did not let through, a listener is told its position."""
+"""After this many events that its filter does not accept, a listener receives its position."""
 STREAM_HEADERS: Final = header("Cache-Control", "no-store, no-transform") + header("X-Accel-Buffering", "no")
 """Without them, caches and proxies would hold events back."""
 _PIECE_SECONDS: Final = 0.01
@@ -87,7 +87,7 @@ class Listener:
         self._sent_at = connection.loop.time()
         self._pace = Pace(asked.speed)
 
-    # ── By itself ───────────────────────────────────────────────────────────────────────────────────────
+    # ── At its own pace ───────────────────────────────────────────────────────────────────────────────────────
 
     async def listen(self, streams: Streams, live: LiveTournament) -> None:
         """Returns when the stream has ended. Raises ConnectionError if the client has gone."""
@@ -165,7 +165,7 @@ class Listener:
     # ── In rounds ───────────────────────────────────────────────────────────────────────────────────────
 
     def take(self, pieces: Pieces) -> bool:
-        """Sends what follows its position. Returns False if it does not: it is behind, and goes on by itself."""
+        """Sends the events after its position. Returns False if it did not: it is behind, and reads at its own pace."""
         if self._connection.writing_paused or pieces.before.sequence > self.position.sequence:
             self._called.set()
             return False

@@ -24,7 +24,7 @@ TICKETS_MAX: Final = 10_000
 _SECRET_BYTES: Final = 24
 _SHAPE: Final = re.compile(r"tk_[0-9A-Za-z_-]{32}", re.ASCII)
 
-# The insertion returns no column: when Citus writes it anew for a node, it loses the name of the table.
+# The insertion returns no column: when Citus rewrites it for a node, it loses the name of the table.
 _CREATE: Final = """
     WITH expired AS (
         DELETE FROM ticket WHERE tournament_id = $1 AND expires_at <= now()

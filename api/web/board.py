@@ -5,7 +5,7 @@
     /board/<slug>/embed                 the same, for the pages of others: only this one may be framed
     /board/<slug>/competitors/<id>      how a competitor came to their place
     /board/<slug>/table.json, .csv      the lines, for the script of the page, and for spreadsheets
-    /board/<slug>/passage.json          points as they came, which the script folds by itself
+    /board/<slug>/passage.json          points as they came, which the script folds
     /board/<slug>/race.json             a unity through time, for a race
     /board/<slug>/picture.png           the first lines, for those who show a link to the page
 

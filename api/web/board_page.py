@@ -59,7 +59,7 @@ def board_page(site: Site, mode: Mode, table: ShownTable, rows: Items[Html], que
 
 
 def _about(site: Site, table: ShownTable, query: Query, origin: str, title: str) -> Html:
-    """What is said of the page where a link to it is shown, as Open Graph has it. A picture needs a whole address."""
+    """The preview of a link to the page, in Open Graph. A picture needs a whole address."""
     asked = {name: query[name] for name in ("ranking", "unity", "at") if name in query}
     first = ", ".join([f"{line.position} {line.name}" for line in table.lines[:FIRST_TOLD]])
     said = {"og:type": "website", "og:site_name": "Tallybook", "og:title": title, "og:description": first}

@@ -1,4 +1,4 @@
-"""What the script of a board is told: lines of a table, passages of history that it folds by itself, and a race.
+"""The data for the script of a board: lines of a table, passages of history that the script folds, and a race.
 
 Totals and ids are texts of digits, because they can exceed what a number of JavaScript holds.
 """

@@ -30,7 +30,7 @@ PICTURE_LINES: Final = 7
 """Lines of a table that its picture shows."""
 PICTURES_PER_SECOND_MAX: Final = 2.0
 PICTURES_AT_ONCE_MAX: Final = 20
-"""Pictures that a process draws in a second, after so many at once. Those that were drawn are kept."""
+"""Pictures that a process draws per second, after this many at once. It keeps the pictures drawn."""
 PICTURES_KEPT_MAX: Final = 10
 """Pictures that a process keeps, the last it drew. Some who ask for one are still reading the log when it is done."""
 SYSTEM_FONTS: Final = (
@@ -122,7 +122,7 @@ _RIGHT: Final = WIDTH - 64
 _TOP: Final = 196  # of the lines
 _BOTTOM: Final = 572
 _ROW_MAX: Final = 92.0
-_DOT_SCALE: Final = 4  # a circle is drawn so many times as large, and made smaller, so that its edge is smooth
+_DOT_SCALE: Final = 4  # a circle is drawn this many times as large, then shrunk, for a smooth edge
 
 
 def _head(canvas: ImageDraw.ImageDraw, shown: Pictured) -> None:
@@ -219,7 +219,8 @@ def _drawable(name: str) -> bool:
 
 def _runs(text: str, *, bold: bool) -> Iterator[tuple[str, str]]:
     """The text in runs of one font each. A mark is drawn with the letter before it, or not at all. A blank between two
-    runs is one by itself: one of them may be written from right to left. Where letters are left out, no gap remains."""
+    runs is a separate run, because one of them may be written from right to left. Where letters are left out, no gap
+    remains."""
     run, of_run = "", ""
     font: str | None = None
     for letter in text.strip():

@@ -1,1 +1,1 @@
-"""Who is told of the events of a tournament elsewhere, as they are committed."""
+"""Webhooks: events of a tournament sent to other servers, as they are committed."""

@@ -62,12 +62,13 @@ DELIVERED_AT_ONCE_MAX: Final = 100
 SERVED_SECONDS_MAX: Final = 10.0
 SERVED_EVENTS_MAX: Final = 100
 SERVED_BYTES_MAX: Final = 32_768
-"""A turn of one webhook: no further request is begun after so long; it reads so many events, and bytes of bodies."""
+"""The time slice of one webhook: no further request starts after these seconds; it reads up to this many events, and
+bytes of bodies."""
 DUE_SECONDS: Final = 0.25
 """Time between two looks for webhooks that there is something new for, and between two attempts to get the lock."""
 DUE_IN_ALL_SHARDS_SECONDS: Final = 1.0
-"""The first of these on a distributed database, where a look asks all shards. Where there is no webhook, they are asked
-once in FIGURES_SECONDS."""
+"""The same on a distributed database, where each look asks all shards. Where there is no webhook, they are asked once
+in FIGURES_SECONDS."""
 FIGURES_SECONDS: Final = 5.0
 DEFECT_SECONDS: Final = 10.0
 """After a defect, before its webhook has another turn."""

@@ -55,7 +55,7 @@ _IDS: Final = msgspec.json.Decoder(_Ids)
 
 
 class Message(Struct, frozen=True):
-    """What a webhook is told of one event. `message_id`: its `webhook-id`."""
+    """The message of one event. `message_id`: its `webhook-id`."""
 
     message_id: str
     body: bytes
@@ -75,7 +75,7 @@ class Message(Struct, frozen=True):
 
 
 def message_of(webhook_id: int, tournament_id: TournamentId, slug: str, stored: Stored) -> Message:
-    """What the webhook is told of this event. Of one that was set aside, only that it was there."""
+    """The message of an event. For one that was set aside, it says only that."""
     event_id = id_of(stored.sequence, stored.digest)
     ids = _Ids() if stored.kind is None else _IDS.decode(stored.body)
     data = _Data(

@@ -1,7 +1,7 @@
-"""Webhooks: who is told of the events of a tournament, and how far. The only SQL on the table `webhook`.
+"""Webhooks: the receivers of a tournament's events, and their cursors. The only SQL on the table `webhook`.
 
-The log is what is to be sent, so nothing is queued. A webhook has a cursor: the last event that it was told of, with
-the digest of its block. It is told of the events up to the checkpoint of its tournament: of what the tables show.
+The log itself is the queue. A webhook has a cursor: the last event that it received, with the digest of its block. It
+receives events up to the checkpoint of its tournament, so the tables already show them.
 
 Times are UTC. Functions take a connection of the service. The driver's errors pass through unchanged.
 """
@@ -91,7 +91,7 @@ _NEXT: Final = """
     JOIN tournament AS t ON t.tournament_id = w.tournament_id
     WHERE w.tournament_id = $1 AND w.webhook_id = $2 AND w.state = 'active'
 """
-# Whoever changes a cursor names the event that it stands at. So what an operator changes meanwhile is not undone.
+# Each change of a cursor names the event that it stands at, so that it does not undo an operator's change.
 _MOVE_ON: Final = """
     UPDATE webhook
     SET sequence = $4, digest = $5, failures = 0, problem = NULL, due_at = now()
@@ -113,7 +113,7 @@ _NOTE_FAILURE: Final = """
 
 
 class WebhookState(StrEnum):
-    """Whether a webhook is told of events."""
+    """Whether a webhook receives events."""
 
     ACTIVE = "active"
     PARKED = "parked"
@@ -153,14 +153,14 @@ async def add_webhook(
     allows_private: bool,
     after: Sequence | None,
 ) -> tuple[WebhookId, Sequence, bytes]:
-    """Adds a webhook that is told of what follows the event `after`; None: of what is new. Returns its id, the last
-    event that it is not told of, and its secret, which is for its receiver alone.
+    """Adds a webhook that receives events after the event `after`; None: new ones. Returns its id, the last event that
+    it does not receive, and its secret, which is for its receiver alone.
 
     Raises Unacceptable, naming every fault, and Conflict.
     """
     _refuse_webhook_faults(url, kinds)
     if await connection.fetchval(_COUNT) >= WEBHOOKS_MAX:
-        raise Conflict(f"There are {WEBHOOKS_MAX:,} webhooks already, as many as there may be; remove one first.")
+        raise Conflict(f"There are {WEBHOOKS_MAX:,} webhooks already, the limit; remove one first.")
     cursor = await _cursor_after(connection, tournament_id, after)
     webhook_id = await log.next_webhook_id(connection)
     secret = secrets.token_bytes(SECRET_BYTES)
@@ -281,8 +281,8 @@ async def next_delivery(
 async def move_on(
     connection: Connection, delivery: NextDelivery, cursor: Sequence, to: Head, *, delivered: bool
 ) -> bool:
-    """Notes that the webhook has been told of everything that it wants up to `to`. `delivered`: of `to` itself. False:
-    its cursor is not `cursor` any more, or it is not active; nothing is noted."""
+    """Records that the webhook has received everything that it wants up to `to`. `delivered`: `to` itself was
+    delivered. False: its cursor is not `cursor` any more, or it is not active; nothing is noted."""
     statement = _NOTE_DELIVERY if delivered else _MOVE_ON
     noted = await connection.fetchval(
         statement, delivery.tournament_id, delivery.webhook_id, cursor, to.sequence, to.digest

@@ -136,7 +136,7 @@ def _fault(number: int, part: str, filling: Filling) -> Html | None:
 
 
 def _wrong(number: int, part: str, filling: Filling) -> list[str]:
-    """What is wrong with a part of a criterion; what is wrong with the whole stands beside its unity."""
+    """The fault of a part of a criterion; a fault of the whole criterion is shown next to its unity."""
     whole = filling.about(f"{CRITERIA_NAME}[{number}]") if part == "unity" else []
     return filling.about(_name(number, part)) + whole
 

@@ -6,7 +6,7 @@
     /console/tournament/<slug>            a tournament, and below it
         /competitors, /competitions       its lists
         /publication                      what the public sees of it
-        /webhooks                         who is told of its events
+        /webhooks                         its webhooks
         /rankings/<id>                    a ranking; below it its history, the points to add, its classification
         …                                 the changes of `changes.py`, each with a page of its own
 

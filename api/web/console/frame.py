@@ -100,7 +100,7 @@ def sign_in_page(static: StaticFiles, to: str, message: str | None = None, *, is
 
 
 def message_page(viewer: Viewer | None, static: StaticFiles, title: str, message: str) -> bytes:
-    """What people see in place of a page that they cannot have."""
+    """The page shown instead of one that is refused."""
     if viewer is not None:
         return console_page(viewer, title, element("p", message, class_="fault", role="alert"))
     body = element("main", element("h1", title), element("p", message), element("a", "To the console", href=CONSOLE))
@@ -167,7 +167,7 @@ def way(text: str, to: str, *, chief: bool = False) -> Html:
 
 
 def ways(*links: Html | None) -> Html | None:
-    """The links beside each other; None: there is none."""
+    """The links next to each other; None: there is none."""
     found = [link for link in links if link is not None]
     return element("p", *found, class_="actions") if found else None
 

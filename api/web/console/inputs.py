@@ -1,5 +1,5 @@
-"""Forms made from the rows of operations: an input for each field, with what the row says about it, and what is wrong
-with what was given beside it."""
+"""Forms made from the rows of operations: an input for each field, with its description, and the faults of a sent value
+next to it."""
 
 import secrets
 from collections.abc import Mapping

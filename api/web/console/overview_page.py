@@ -30,8 +30,8 @@ RANKINGS_SHOWN: Final = 200
 
 
 class Overview(Struct, frozen=True, kw_only=True):
-    """What the page shows beside the board. `checkpoint`: how far the tables are; None: there are none yet. `verified`:
-    what verification noted last; None: nothing."""
+    """The data of the page that is not on the board. `checkpoint`: how far the tables are; None: there are none yet.
+    `verified`: what verification noted last; None: nothing."""
 
     entry: RegistryEntry
     board: Board

@@ -19,7 +19,7 @@ def webhooks_page(viewer: Viewer, venue: Venue, webhooks: Items[ListedWebhook]) 
         ("Behind", "value"),
         ("Last taken", "when"),
     ]
-    found: Html = element("p", "Nobody is told of the events of this tournament.")
+    found: Html = element("p", "There are no webhooks for this tournament.")
     if webhooks:
         found = data_table("Webhooks", heads, [_row(one) for one in webhooks])
     return console_page(

@@ -50,10 +50,11 @@ def body_text(example: Example) -> str:
     return folded(json.loads(body)) if body.startswith("{") and "\n" not in body else body
 
 
-def folded(value: Any, indent: str = "", beside: int = 0) -> str:
-    """JSON in lines that are not much longer than FOLDED_CHARACTERS_MAX. `beside`: what else stands in its line."""
+def folded(value: Any, indent: str = "", used: int = 0) -> str:
+    """JSON in lines that are not much longer than FOLDED_CHARACTERS_MAX. `used`: the characters that its line has
+    already."""
     whole = json.dumps(value, ensure_ascii=False)
-    if not value or not isinstance(value, dict | list) or len(indent) + beside + len(whole) <= FOLDED_CHARACTERS_MAX:
+    if not value or not isinstance(value, dict | list) or len(indent) + used + len(whole) <= FOLDED_CHARACTERS_MAX:
         return whole
     deeper = indent + "  "
     if isinstance(value, list):

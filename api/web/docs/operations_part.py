@@ -113,7 +113,7 @@ def _field(field: Document, where: str) -> Html:
 
 
 def kind_of(schema: Document) -> str:
-    """What a value of `schema` is, in a few words; empty: what is said of its field is enough."""
+    """A value of `schema` in a few words; empty: the description of its field is enough."""
     if options := [one for one in schema.get("anyOf", ()) if one != EMPTY]:
         return " or ".join([kind_of(one) for one in options])
     if "maxLength" in schema:

@@ -443,7 +443,7 @@ async def test_an_explanation_may_tell_of_some_others_only(tallybook: Tallybook,
                 if overtakings or step["delta"] is not None or step["cause"] == "list"
             ]
         }
-        assert f"\nOf the others, only {of_whom} are told of.\n" in await tallybook.done(*command, *option)
+        assert f"\nOf the others, only {of_whom} are shown.\n" in await tallybook.done(*command, *option)
     assert (await tallybook(*command, "--top", "3", "--around", "P2")).code == 2
     await tallybook.refused(*command, "--around", "nobody")
 

@@ -32,7 +32,7 @@ async def test_set_aside_tells_what_is_ignored_and_what_must_be_too(
 
     said = await tallybook("set-aside", slug, str(second))
     assert said.out.startswith(f"event {second} of {slug} is set aside:")
-    assert "goes on by itself" in said.err
+    assert "continues automatically" in said.err
     assert "nothing to set aside" in (await tallybook.refused("set-aside", slug, str(second)))[0]
 
     told = await tallybook.done("verify", slug)

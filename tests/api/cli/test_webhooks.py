@@ -56,7 +56,7 @@ async def test_what_is_added_is_told_and_what_is_removed_is_not(
         assert verify(made["secret"], last.headers, last.body) == last.message_id
         new = await tallybook.done("webhook", "rotate", slug, number)
         said = await tallybook("webhook", "resume", slug, number, "--after", str(last.sequence - 1))
-        assert said.err == f"webhook {number} goes on with what follows event {last.sequence - 1}\n"
+        assert said.err == f"webhook {number} continues with the events after event {last.sequence - 1}\n"
         await until(lambda: receiver.sequences[-2:] == [last.sequence] * 2)
         again = receiver.got[-1]
         assert again.message_id == last.message_id

@@ -641,7 +641,7 @@ async def test_webhooks_are_shown_with_what_is_wrong_and_of_their_addresses_only
     visitor: Visitor, service: Service, season: Season, owner: asyncpg.Connection
 ) -> None:
     page = words(await visitor.page(at(season, "/webhooks")))
-    assert "Nobody is told" in page
+    assert "There are no webhooks" in page
     async with service.database.connection() as connection:
         tournament_id = await tournament_named(connection, season.client.tournament)
         assert tournament_id is not None
