@@ -14,7 +14,7 @@ from inspect import iscoroutinefunction
 from typing import Final, get_args
 
 import cyclopts
-from cyclopts import App, ArgumentCollection
+from cyclopts import App, ArgumentCollection, Group, Parameter
 
 from api.cli import printing
 from engine.domain.errors import LogDisproved, TallybookError
@@ -50,29 +50,47 @@ app = App(
     name="tallybook",
     help="Event-sourced rankings of tournaments.\n\n"
     "Competitors, competitions, rankings and unities are given by id or by name. A number is an id if that id "
-    "exists, else a name. An ambiguous name is refused, with the ids of all who have it.",
+    "exists, else a name. An ambiguous name is refused, with the ids of all who have it.\n\n"
+    "An environment variable can give every option: TALLYBOOK_DATA_DIR gives --data-dir.",
     version=_version,
     help_format="plaintext",  # lists of commands need no more; importing rich.markdown takes 0.07 s
     config=[cyclopts.config.Env("TALLYBOOK_", command=False), _refuse_what_is_not_whole],
+    default_parameter=Parameter(show_env_var=False),  # the help of all commands says it once, above
     result_action="return_value",
 )
-tournament = App(name="tournament", help="Create, list, publish, export, import and delete tournaments.")
-competitor = App(name="competitor", help="Register, import and list competitors.")
-unity = App(name="unity", help="Add unities to rankings, and change them.")
-ranking = App(name="ranking", help="Create, rename, close, reopen and list rankings.")
-participants = App(name="participants", help="Add competitors to rankings, and remove them.")
-classification = App(name="classification", help="Show and declare how rankings are classified.")
-points = App(name="points", help="Add points.")
-competition = App(name="competition", help="Add, import and list competitions, and record their results.")
-token = App(name="token", help="Create, list and revoke tokens.")
-webhook = App(name="webhook", help="Add, list, resume and remove webhooks.")
+_COMPETE: Final = Group("Compete", sort_key=1)
+_WATCH: Final = Group("Watch", sort_key=2)
+_AUDIT: Final = Group("Audit", sort_key=3)
+_OPERATE: Final = Group("Operate", sort_key=4)
+app["--help"].group = app["--version"].group = Group("Options", sort_key=5)
+tournament = App(
+    name="tournament", group=_COMPETE, help="Create, list, publish, export, import and delete tournaments."
+)
+competitor = App(name="competitor", group=_COMPETE, help="Register, import and list competitors.")
+unity = App(name="unity", group=_COMPETE, help="Add unities to rankings, and change them.")
+ranking = App(name="ranking", group=_COMPETE, help="Create, rename, close, reopen and list rankings.")
+participants = App(name="participants", group=_COMPETE, help="Add competitors to rankings, and remove them.")
+classification = App(name="classification", group=_COMPETE, help="Show and declare how rankings are classified.")
+points = App(name="points", group=_COMPETE, help="Add points.")
+competition = App(
+    name="competition", group=_COMPETE, help="Add, import and list competitions, and record their results."
+)
+token = App(name="token", group=_OPERATE, help="Create, list and revoke tokens.")
+webhook = App(name="webhook", group=_OPERATE, help="Add, list, resume and remove webhooks.")
 for part in (tournament, competitor, ranking, participants, unity, competition, points, classification, token, webhook):
     app.command(part)
 
 
-def _command(part: App, function: str, *, name: str | None = None, help: str) -> None:  # noqa: A002 - as cyclopts has it
+def _command(
+    part: App,
+    function: str,
+    *,
+    name: str | None = None,
+    group: Group | None = None,
+    help: str,  # noqa: A002 - as cyclopts has it
+) -> None:
     """Adds the command that runs `function`, a path of the form "module:name". Its own help is Markdown."""
-    part.command(function, name=name, help=help, help_format="markdown")
+    part.command(function, name=name, group=group, help=help, help_format="markdown")
 
 
 # ── Tournaments ─────────────────────────────────────────────────────────────────────────────────────────
@@ -360,32 +378,38 @@ _command(
 _command(
     app,
     "api.cli.past:standings",
+    group=_WATCH,
     help="Show the standings of a ranking, now or at a past moment, and how they have moved.",
 )
 _command(
     app,
     "api.cli.past:form",
+    group=_WATCH,
     help="Show what each competitor of a ranking got in their last competitions, in the order of the standings.",
 )
 _command(
     app,
     "api.cli.past:history",
+    group=_WATCH,
     help="List every delta of a ranking: its time, its cause, and the total and position it led to; and every "
     "declaration of its classification.",
 )
 _command(
     app,
     "api.cli.follow:follow",
+    group=_WATCH,
     help="Print the past events of a tournament, then each new one as it is committed.",
 )
 _command(
     app,
     "api.cli.past:explain",
+    group=_WATCH,
     help="Explain how a competitor came to stand where they stand: deltas, competitions, and who passed whom.",
 )
 _command(
     app,
     "api.cli.past:chart",
+    group=_WATCH,
     help="Draw positions and totals over time as an SVG picture, with a line for each competitor.",
 )
 
@@ -395,6 +419,7 @@ _command(
 _command(
     app,
     "api.cli.void:void",
+    group=_COMPETE,
     help="""
     Void a competition: reverse every point it caused, in every ranking, in one step.
 
@@ -405,11 +430,13 @@ _command(
 _command(
     app,
     "api.cli.void:unvoid",
+    group=_COMPETE,
     help="Make a voided competition count again, by reversing the reversals of its points.",
 )
 _command(
     app,
     "api.cli.void:what_if",
+    group=_WATCH,
     help="Show what a ranking would be without some competitions or competitors.",
 )
 
@@ -419,6 +446,7 @@ _command(
 _command(
     app,
     "api.cli.publication:freeze",
+    group=_COMPETE,
     help="""
     Freeze the public view of a tournament. It stays as it is until `tallybook reveal`.
 
@@ -429,6 +457,7 @@ _command(
 _command(
     app,
     "api.cli.publication:reveal",
+    group=_COMPETE,
     help="Reveal frozen events to the public: up to an event, through the next competition, or all of them.",
 )
 
@@ -438,6 +467,7 @@ _command(
 _command(
     app,
     "api.cli.audit:verify",
+    group=_AUDIT,
     help="""
     Check the log against its digests, and everything made from it against the log.
 
@@ -448,6 +478,7 @@ _command(
 _command(
     app,
     "api.cli.audit:digests",
+    group=_AUDIT,
     help="""
     Note the digests of all tournaments, or of one, in a file to keep elsewhere.
 
@@ -457,6 +488,7 @@ _command(
 _command(
     app,
     "api.cli.audit:prove",
+    group=_AUDIT,
     help="""
     Print a proof, as JSON, that an event is in the log.
 
@@ -468,6 +500,7 @@ _command(
 _command(
     app,
     "api.cli.audit:check_proof",
+    group=_AUDIT,
     help="""
     Check a proof of `tallybook prove`, without a database, and print the proven event as JSON.
 
@@ -478,6 +511,7 @@ _command(
 _command(
     app,
     "api.cli.rebuild:rebuild_tables",
+    group=_OPERATE,
     name="rebuild",
     help="""
     Rebuild the tables of all tournaments, or of one, from the log, and replace those that differ.
@@ -488,6 +522,7 @@ _command(
 _command(
     app,
     "api.cli.setting_aside:set_event_aside",
+    group=_OPERATE,
     name="set-aside",
     help="""
     Set aside the event that stopped a tournament because it cannot be folded.
@@ -501,25 +536,38 @@ _command(
 
 # ── The service ─────────────────────────────────────────────────────────────────────────────────────────
 
-_command(app, "api.cli.service:serve", help="Serve HTTP and keep the tables up to date, until SIGTERM or Ctrl-C.")
 _command(
-    app, "api.cli.service:worker", help="Keep the tables up to date, without serving HTTP, until SIGTERM or Ctrl-C."
+    app,
+    "api.cli.service:serve",
+    group=_OPERATE,
+    help="Serve HTTP and keep the tables up to date, until SIGTERM or Ctrl-C.",
+)
+_command(
+    app,
+    "api.cli.service:worker",
+    group=_OPERATE,
+    help="Keep the tables up to date, without serving HTTP, until SIGTERM or Ctrl-C.",
 )
 _command(
     app,
     "api.cli.service:migrate",
+    group=_OPERATE,
     help="Bring the database's schema up to date. Needs a login that may create schemas and roles.",
 )
 _command(
     app,
     "api.cli.service:demo",
+    group=_OPERATE,
     help="Play a season of rugby, print its table and some requests to try, and serve.",
 )
 _command(
     app,
     "api.cli.completion:completion",
+    group=_OPERATE,
     help="""
-    Print a script for shell completion of commands and options. Where to put it:
+    Print a script for shell completion of commands and options.
+
+    Where to put it:
 
     - bash: `tallybook completion bash > ~/.local/share/bash-completion/completions/tallybook`
     - zsh: `tallybook completion zsh > "${fpath[1]}/_cyclopts_tallybook"`

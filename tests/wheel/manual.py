@@ -28,7 +28,7 @@ COMMAND
 """
 _END: Final = """\
 .SH ENVIRONMENT
-Every option and argument can be a variable, as its help says. The command line is stronger.
+A variable can give every option: TALLYBOOK_DATA_DIR gives \\-\\-data\\-dir. The command line is stronger.
 .SH "EXIT STATUS"
 .TP
 0
@@ -90,7 +90,6 @@ class _Section:
         for entry in panel.entries:
             notes = [
                 f"[choices: {', '.join(entry.choices)}]" if entry.choices else "",
-                f"[variable: {', '.join(entry.env_var)}]" if entry.env_var else "",
                 f"[default: {entry.default}]" if entry.default is not None else "",
                 "[required]" if entry.required else "",
             ]
