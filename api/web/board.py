@@ -39,7 +39,7 @@ from api.web.explanation_page import explanation_page
 from api.web.files import StaticFiles
 from api.web.html import HTML_TYPE
 from api.web.moments import passage_shape, race_shape, table_shape
-from api.web.page import EMBED_HEADERS, PAGE_HEADERS, Site, refused_page
+from api.web.page import EMBED_HEADERS, PAGE_HEADERS, Site, empty_page, refused_page
 from api.web.picture import PICTURE_LINES, Pictures
 from api.web.table import BOARD_LINES, TableAsked, board_at, ranking_in, table_of
 from engine.domain.errors import Refusal
@@ -171,7 +171,7 @@ class BoardHandlers:
                 if not sent.is_page:
                     raise
                 incoming.facts["code"] = refusal.code
-                page = refused_page(Site("", slug, self._static), refusal.message)
+                page = refused_page(Site("", slug, self._static), refusal)
                 return Reply(page, code=problems.STATUSES[type(refusal)], media_type=HTML_TYPE, headers=sent.headers)
             return await self._compression.reply(
                 incoming.request, answered.body, etag=answered.etag, media_type=sent.media_type, headers=sent.headers
@@ -213,6 +213,8 @@ _HOST: Final = re.compile(r"[0-9A-Za-z.-]{1,200}(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]
 
 
 async def _board(mode: Mode, context: RecallContext, site: Site, asked: _Asked) -> bytes:
+    if not (context.live.board.rankings or asked.arguments):
+        return empty_page(site)
     table = await table_of(context, TableAsked(**asked.arguments, limit=mode.lines))
     rows = await in_turns(table_rows(site, mode, table, asked.query))
     return board_page(site, mode, table, rows, asked.query, asked.origin)

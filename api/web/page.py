@@ -10,6 +10,7 @@ from msgspec import Struct
 from api.http.reply import header
 from api.web.files import StaticFiles
 from api.web.html import Html, document, element, joined
+from engine.domain.errors import Refusal
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -102,7 +103,19 @@ def dot(color: str) -> Html:
     return element("svg", circle, class_="dot", viewBox="0 0 16 16", aria_hidden="true")
 
 
-def refused_page(site: Site, message: str) -> bytes:
+def refused_page(site: Site, refusal: Refusal) -> bytes:
     """What people see in place of a page that they cannot have."""
-    body = element("main", element("h1", "Nothing to see here"), element("p", message))
+    faults = [element("li", element("code", fault.field), f": {fault.message}") for fault in refusal.faults]
+    body = element(
+        "main",
+        element("h1", "Nothing to see here"),
+        element("p", refusal.message),
+        element("ul", *faults) if faults else None,
+    )
     return framed(site, "Tallybook", body, kind="refused", scripts=False)
+
+
+def empty_page(site: Site) -> bytes:
+    """The board of a tournament that has no ranking yet."""
+    body = element("main", element("h1", site.name), element("p", "There is no ranking yet. Come back later."))
+    return framed(site, site.name, body, kind="refused", scripts=False)

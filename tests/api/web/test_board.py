@@ -19,6 +19,7 @@ from engine.domain.commands import (
 )
 from engine.domain.events import Criterion
 from engine.domain.terms import OPERATOR
+from tests.api.service import Client
 from tests.api.web.season import Championship
 
 FINAL = {"Ireland": 20, "France": 15, "England": 14, "Scotland": 12, "Italy": 11, "Wales": 4}
@@ -133,6 +134,22 @@ async def test_what_cannot_be_shown_is_refused_on_a_page(championship: Champions
     assert answer.status == status
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
     assert "Nothing to see here" in answer.body.decode()
+
+
+async def test_a_parameter_that_cannot_be_read_is_named(championship: Championship) -> None:
+    page = (await championship.get("?at=banana&other=1")).body.decode()
+    assert "<li><code>at</code>: &#x27;banana&#x27; must be a time of the form" in page
+    assert "<li><code>other</code>: " in page
+
+
+@pytest.mark.parametrize("below", ["", "/tv", "/embed"])
+async def test_a_tournament_without_a_ranking_shows_its_name(client: Client, below: str) -> None:
+    assert (await client.put("publication.json", {"published": "true"})).status == 200
+    board = f"/board/{client.tournament}{below}"
+    answer = await client.send("GET", board)
+    assert answer.status == 200
+    assert "There is no ranking yet." in answer.body.decode()
+    assert (await client.send("GET", f"{board}?ranking=1")).status == 404
 
 
 async def test_a_unity_is_shown_by_itself(championship: Championship) -> None:
