@@ -20,12 +20,16 @@ PATH_KEPT_CHARACTERS_MAX: Final = 300
 """A process remembers the handlers of this many paths of up to this many characters. It looks up longer paths each
 time."""
 
+NOTHING_HERE: Final = "There is nothing at this address."
+NO_PATH: Final = "none"
+"""The template of a request that none matches."""
+
 
 class IncomingRequest:
     """A request that is being answered, as the operations see it.
 
     `taken_at` is when all of it had come in, by the monotonic clock. `path` is the template that its path matches,
-    "none" before it is found; `parameters` are the variable parts of the path, by name; `facts`: the additional fields
+    NO_PATH before it is found; `parameters` are the variable parts of the path, by name; `facts`: the additional fields
     of its canonical line. A `routine` request has no line if it succeeds. `span` is set while it is traced.
     """
 
@@ -36,7 +40,7 @@ class IncomingRequest:
         self.request = request
         self.request_id = request_id
         self.taken_at = taken_at
-        self.path = "none"
+        self.path = NO_PATH
         self.parameters: Mapping[str, str] = {}
         self.known_ids: PathIds | None = None
         self.facts: dict[str, object] = {}
@@ -68,6 +72,11 @@ class Router:
         self._handlers: dict[str, dict[str, Handler]] = {}  # by template and method
         self._patterns: dict[str, re.Pattern[str]] = {}
         self._found: dict[tuple[str, str], Found] = {}
+        self._nothing: Found | None = None
+
+    def add_nothing(self, handler: Handler) -> None:
+        """Has `handler` answer GET and HEAD at every other path. Without one, they are refused."""
+        self._nothing = Found(NO_PATH, handler, {}, {})
 
     def add(self, method: str, path: str, handler: Handler) -> None:
         """Has `handler` answer `method` at the template `path`. A handler of GET answers HEAD as well. A part {name...}
@@ -101,7 +110,9 @@ class Router:
                 except NotFound:
                     ids = None  # refused once the client is authenticated
                 return Found(template, handlers[method], parameters, ids)
-        raise NotFound("There is nothing at this address.")
+        if self._nothing is not None and method in ("GET", "HEAD"):
+            return self._nothing
+        raise NotFound(NOTHING_HERE)
 
 
 def _part(named: re.Match[str]) -> str:

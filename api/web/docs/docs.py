@@ -1,19 +1,23 @@
-"""The pages that are about the service itself: its root, and its documentation. Both are the same for everybody."""
+"""The pages about the service itself: its root, its documentation, and that of addresses where nothing is. They are the
+same for everybody."""
 
 from typing import Final
 
 from api.http.compression import Compression
-from api.http.reply import Reply
-from api.http.router import IncomingRequest, Router
+from api.http.preferences import accepted_type
+from api.http.reply import JSON, Reply
+from api.http.router import NOTHING_HERE, IncomingRequest, Router
 from api.interface.rendering import tagged_body
 from api.web.docs.docs_page import docs_page
 from api.web.docs.start_page import start_page
 from api.web.files import StaticFiles
 from api.web.html import HTML_TYPE
 from api.web.page import PAGE_HEADERS
+from engine.domain.errors import NotFound
 
 START: Final = "/"
 DOCUMENTATION: Final = "/docs"
+_HTML: Final = "text/html"
 
 
 def add_to(router: Router, compression: Compression, static: StaticFiles) -> None:
@@ -29,5 +33,16 @@ def add_to(router: Router, compression: Compression, static: StaticFiles) -> Non
 
         router.add("GET", path, answer)
 
+    nothing = start_page(static, NOTHING_HERE)
+
+    async def nothing_here(incoming: IncomingRequest) -> Reply:
+        """A page for browsers. Raises NotFound for programs."""
+        accepted = incoming.request.headers.getall("Accept", ())
+        if accepted_type(accepted, (JSON, _HTML)) != _HTML:
+            raise NotFound(NOTHING_HERE)
+        incoming.facts["code"] = NotFound.code
+        return Reply(nothing, code=404, media_type=HTML_TYPE, headers=PAGE_HEADERS)
+
+    router.add_nothing(nothing_here)
     add(START, start_page(static))
     add(DOCUMENTATION, docs_page(static))

@@ -1,4 +1,4 @@
-"""The page at the root of a service, for who comes without knowing where to. It names no tournament."""
+"""The page at the root of a service, and at addresses where nothing is. It leads on, and names no tournament."""
 
 from api.web.console.frame import CONSOLE
 from api.web.docs.docs_page import documentation
@@ -6,12 +6,12 @@ from api.web.files import StaticFiles
 from api.web.html import Child, element
 
 
-def start_page(static: StaticFiles) -> bytes:
+def start_page(static: StaticFiles, title: str = "Rankings of tournaments") -> bytes:
     """The page, in HTML."""
     body = element(
         "main",
         element("p", "Tallybook", class_="tournament"),
-        element("h1", "Rankings of tournaments"),
+        element("h1", title),
         element(
             "ul",
             _way(

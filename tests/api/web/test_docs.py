@@ -176,6 +176,20 @@ async def test_the_root_leads_to_what_there_is_and_names_no_tournament(service: 
     assert [(await stranger.send("GET", link)).status for link in links] == [401, 200, 200]  # it asks for a token
 
 
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_a_browser_that_asks_for_nothing_is_led_on_and_a_program_gets_json(stranger: Client, method: str) -> None:
+    for accept, media_type in ((BROWSER, "text/html; charset=utf-8"), ("*/*", "application/json")):
+        answer = await stranger.send(method, "/nowhere", headers={"Accept": accept})
+        assert (answer.status, answer.headers["Content-Type"]) == (404, media_type)
+    page = (await stranger.send("GET", "/nowhere", headers={"Accept": BROWSER})).body.decode()
+    assert "There is nothing at this address." in page
+    assert 'href="/console"' in page
+    assert (await stranger.send("POST", "/nowhere", headers={"Accept": BROWSER})).json["status"] == 404
+
+
 def test_every_status_is_explained() -> None:
     statuses = {int(status) for _, _, operation in described() for status in operation["responses"]}
     assert statuses == set(docs_page._STATUSES)
