@@ -1,10 +1,12 @@
 -- The log: what has happened in each tournament, in one order, for ever.
 --
--- First migration; nothing runs before it. Every key begins with tournament_id, so that the schema can be
--- distributed by it; the registry of tournaments is the one exception.
+-- The baseline has one file for each subject. Until the first release, edit these files instead of adding migrations.
+--
+-- Every key begins with tournament_id, so that the schema can be distributed by it. The exceptions are the registry of
+-- tournaments, and tables that belong to the whole service.
 
 CREATE SEQUENCE resource_id AS bigint;
-COMMENT ON SEQUENCE resource_id IS 'Ids of everything in tournaments: promised to be unique within each, never meant to be ordered.';
+COMMENT ON SEQUENCE resource_id IS 'Ids of everything in tournaments: unique within each, in no promised order.';
 
 CREATE TABLE tournament (
     tournament_id bigint PRIMARY KEY CHECK (tournament_id > 0),
@@ -13,15 +15,15 @@ CREATE TABLE tournament (
 );
 COMMENT ON TABLE tournament IS 'Registry: which tournament a slug of the path means. Rows never change.';
 
-CREATE TABLE head (
-    tournament_id      bigint PRIMARY KEY,
-    sequence           bigint NOT NULL,
-    structure_sequence bigint NOT NULL,
-    recorded_at        timestamptz NOT NULL,
-    digest             bytea NOT NULL
+-- The head of a tournament is its last block, found by the index. The lock is a row that appends never change: a row that
+-- every append updated would leave a dead version each time. Those cannot be removed while any session (a backup, an
+-- audit) holds an older snapshot, and every lock and read of the row would have to scan them.
+CREATE TABLE append_lock (
+    tournament_id bigint PRIMARY KEY,
+    refusals      bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
-COMMENT ON TABLE head IS 'The last sequence and digest of each tournament. Its row lock is what orders the log.';
-COMMENT ON COLUMN head.structure_sequence IS 'Sequence of the last block that held a structural event.';
+COMMENT ON TABLE append_lock IS 'One row for each tournament. Its row lock is what orders the log.';
+COMMENT ON COLUMN append_lock.refusals IS 'How many requests with an idempotency key have been refused for good, see refuse_keys.';
 
 CREATE TABLE event (
     tournament_id   bigint NOT NULL,
@@ -33,27 +35,51 @@ CREATE TABLE event (
     body            text NOT NULL,
     PRIMARY KEY (tournament_id, sequence)
 );
-COMMENT ON COLUMN event.actor IS 'Id of the token that asked for it; 0 is the operator on the command line.';
-COMMENT ON COLUMN event.kind IS 'The written tag: never reused, see engine/codec.py.';
+COMMENT ON COLUMN event.actor IS 'Id of the token of the request; 0 is the operator on the command line.';
+COMMENT ON COLUMN event.kind IS 'The written tag: never reused, see engine/log/codec.py.';
 COMMENT ON COLUMN event.body IS 'JSON text, kept byte for byte because the digest is over the bytes.';
--- Not compressed: of a thousand deltas (some 15 KB) that would take a third of the time that PostgreSQL needs for them.
+-- Not compressed: compressing a thousand deltas (some 15 KB) would take a third of the time that PostgreSQL needs for them.
 ALTER TABLE event ALTER COLUMN body SET STORAGE EXTERNAL;
 
 CREATE TABLE block (
-    tournament_id  bigint NOT NULL,
-    last_sequence  bigint NOT NULL,
-    first_sequence bigint NOT NULL,
-    recorded_at    timestamptz NOT NULL,
-    digest         bytea NOT NULL,
-    bytes          bigint NOT NULL,
-    append_id      uuid NOT NULL,
-    answers        bigint[],
+    tournament_id      bigint NOT NULL,
+    last_sequence      bigint NOT NULL,
+    first_sequence     bigint NOT NULL,
+    recorded_at        timestamptz NOT NULL,
+    digest             bytea NOT NULL,
+    bytes              bigint NOT NULL,
+    append_id          uuid NOT NULL,
+    answers            bigint[],
+    structure_sequence bigint,
+    created            bigint[],
+    rules              smallint NOT NULL DEFAULT 1,
     PRIMARY KEY (tournament_id, last_sequence)
 );
 COMMENT ON TABLE block IS 'The events that one commit appended to one tournament, with the digest that chains them to the past.';
-COMMENT ON COLUMN block.bytes IS 'Length of its text, see block_text: who reads bounds what he reads by it.';
-COMMENT ON COLUMN block.append_id IS 'Whose block this is, so that a commit of unknown outcome can ask again.';
+COMMENT ON COLUMN block.bytes IS 'Length of its text, see block_text: readers limit their reads by it.';
+COMMENT ON COLUMN block.append_id IS 'Identifies the sender''s block, so that after an unknown outcome it can ask again.';
 COMMENT ON COLUMN block.answers IS 'What append_block answered for each request; NULL: all were appended, one after the other.';
+COMMENT ON COLUMN block.structure_sequence IS 'Sequence of the last block up to this one that held a structural event; NULL: written before this was kept, take the block for structural.';
+COMMENT ON COLUMN block.created IS 'Ids of what its events created; NULL: nothing, or written before this was kept.';
+-- Rules that become stricter hold for later blocks only (engine/domain/rejudging.py).
+COMMENT ON COLUMN block.rules IS 'Version of the rules that its events were judged by.';
+
+CREATE VIEW head AS
+SELECT
+    l.tournament_id,
+    b.last_sequence AS sequence,
+    coalesce(b.structure_sequence, b.last_sequence) AS structure_sequence,
+    b.recorded_at,
+    b.digest
+FROM append_lock AS l
+CROSS JOIN LATERAL (
+    SELECT last_sequence, structure_sequence, recorded_at, digest
+    FROM block
+    WHERE tournament_id = l.tournament_id
+    ORDER BY last_sequence DESC
+    LIMIT 1
+) AS b;
+COMMENT ON VIEW head IS 'The last sequence and digest of each tournament: those of its last block.';
 
 CREATE TABLE idempotency (
     tournament_id   bigint NOT NULL,
@@ -64,13 +90,87 @@ CREATE TABLE idempotency (
 );
 COMMENT ON TABLE idempotency IS 'Which request a key was used for, and the sequence of its first event. Kept as long as the log.';
 
+CREATE TABLE refusal (
+    tournament_id   bigint NOT NULL,
+    idempotency_key text NOT NULL,
+    number          bigint NOT NULL,
+    PRIMARY KEY (tournament_id, idempotency_key)
+);
+COMMENT ON TABLE refusal IS 'Idempotency keys of refused requests. Earlier sendings with the key must not be appended any more.';
+COMMENT ON COLUMN refusal.number IS 'Which of the tournament''s refusals it was, the last one of the key.';
+
+-- ── Events that are found by their text ─────────────────────────────────────────────────────────────────
+
+CREATE INDEX event_set_aside ON event (tournament_id, sequence) WHERE kind = 'EventSetAside';
+
+-- The only way past an event that cannot be folded is another event that names it. Only an EventSetAside exactly as the
+-- service writes it counts, which names an earlier event of its log by the digest of the block that holds it. Any other
+-- is an ordinary event, and sets nothing aside.
+CREATE VIEW set_aside AS
+SELECT s.tournament_id, s.sequence, s.set_aside_by, s.set_aside_at, s.actor
+FROM (
+    SELECT
+        tournament_id,
+        substring(body FROM '^\{"sequence":([1-9][0-9]{0,17}),"digest":"[0-9a-f]{64}"\}$')::bigint AS sequence,
+        substring(body FROM '"digest":"([0-9a-f]{64})"\}$') AS digest,
+        sequence AS set_aside_by,
+        recorded_at AS set_aside_at,
+        actor
+    FROM event
+    WHERE kind = 'EventSetAside'
+) AS s
+CROSS JOIN LATERAL (
+    SELECT digest
+    FROM block
+    WHERE tournament_id = s.tournament_id AND last_sequence >= s.sequence
+    ORDER BY last_sequence
+    LIMIT 1
+) AS b
+WHERE s.sequence < s.set_aside_by AND s.digest = encode(b.digest, 'hex');
+COMMENT ON VIEW set_aside IS 'Events without effect, at every moment and for every reader, because an operator has set them aside.';
+
+-- Voiding finds the points of its competition by this index. Points that name no competition are not in it, and append as
+-- fast as without it. A partial index of the events themselves cannot disagree with them. The expression is spelled like
+-- the text that the service writes; verification compares it with the meaning of the event, and counts the entries. An id
+-- is taken as text in the "C" collation, because a number too large for a column would be an error within an append. A
+-- regular expression would take 8 µs for each event. The competition stands before the deltas, within the first 80
+-- characters, because scanning a thousand deltas takes longer.
+CREATE INDEX event_competition ON event (
+    tournament_id,
+    (rtrim(left(split_part(split_part(left(body, 80), '"competition_id":', 2), ',', 1), 20), '}') COLLATE "C"),
+    sequence
+) WHERE kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(body, 80), '"competition_id":') > 0;
+
 -- ── Append only ─────────────────────────────────────────────────────────────────────────────────────────
--- Grants stop the service; the trigger stops the owner's slips. (Neither stops an owner who means it: that
--- is what the digest chain, compared with a head kept elsewhere, is for.)
+-- Grants stop the service; the trigger stops mistakes of the owner. (Neither stops an owner with intent: the digest chain,
+-- compared with a head kept elsewhere, is for that.) Only the owner can delete a tournament, in a transaction that sets
+-- tallybook.deleting. The service's role has no right to delete a row of the log. The record of a deletion cannot be
+-- deleted.
+
+CREATE TABLE deleted_tournament (
+    tournament_id bigint NOT NULL,
+    deleted_at    timestamptz NOT NULL,
+    slug          text NOT NULL,
+    name          text NOT NULL,
+    sequence      bigint NOT NULL,
+    digest        bytea NOT NULL,
+    exported      boolean NOT NULL,
+    PRIMARY KEY (tournament_id, deleted_at)
+);
+CREATE INDEX deleted_slug ON deleted_tournament (slug);
+COMMENT ON TABLE deleted_tournament IS
+    'Tournaments that the owner has deleted. Rows never change; one that was imported again, and deleted again, has two.';
+COMMENT ON COLUMN deleted_tournament.sequence IS 'The last event of its log; 0: there was none.';
+COMMENT ON COLUMN deleted_tournament.digest IS 'The digest of the block of that event.';
+COMMENT ON COLUMN deleted_tournament.exported IS 'Whether an archive of just this log was shown.';
 
 CREATE FUNCTION refuse_change() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
+    IF TG_OP = 'DELETE' AND current_setting('tallybook.deleting', true) = 'on'
+        AND TG_TABLE_NAME NOT LIKE 'deleted\_tournament%' THEN
+        RETURN NULL;
+    END IF;
     RAISE EXCEPTION 'the log is append-only: % on % is refused', TG_OP, TG_TABLE_NAME
         USING ERRCODE = 'insufficient_privilege';
 END
@@ -84,12 +184,16 @@ CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON block
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON idempotency
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER head_stays BEFORE DELETE OR TRUNCATE ON head
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON deleted_tournament
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER lock_stays BEFORE DELETE OR TRUNCATE ON append_lock
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER refusal_stays BEFORE DELETE OR TRUNCATE ON refusal
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- ── The hash chain ──────────────────────────────────────────────────────────────────────────────────────
 -- digest(block) = SHA-256(digest(previous block) ‖ SHA-256(text of the block in UTF-8)).
--- engine/digest.py is the same in Python; a test holds the two against each other.
+-- engine/log/digest.py does the same in Python; a test compares both.
 
 CREATE FUNCTION genesis_digest(p_tournament_id bigint) RETURNS bytea
 LANGUAGE sql IMMUTABLE AS $$
@@ -97,7 +201,7 @@ LANGUAGE sql IMMUTABLE AS $$
 $$;
 
 -- Every stored field of a block's events as one JSON text without blanks: the first sequence, the time in µs since
--- 1970, then the column of each field in the order of the events; null for the keys where no event has one.
+-- 1970, then the column of each field in the order of the events; null instead of the keys if no event has one.
 CREATE FUNCTION block_text(
     p_first_sequence bigint, p_recorded_us bigint, p_actors bigint[], p_kinds text[], p_keys text[], p_bodies text[]
 ) RETURNS text
@@ -107,33 +211,48 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- ── The one door ────────────────────────────────────────────────────────────────────────────────────────
--- Appends one block of requests to one tournament, and says what became of each:
+-- Appends one block of requests to one tournament, and returns the outcome:
 --
---   status    appended   answers holds, per request: n > 0, appended, its first event has sequence n;
+--   status    appended   answers has for each request: n > 0, appended, its first event has sequence n;
 --                        n < 0, a repeat of the request whose first event has sequence -n;
---                        0, its idempotency key belongs to another request. NULL: all were appended, one after
---                        the other. Where nothing was, there is no first_sequence.
---             overtaken  nothing was appended: a structural event landed after p_judged_at, or, for a block that is
---                        exact, any event; or p_judged_at is not of this log. Judge again.
---             busy       nothing was appended: somebody holds the head, and p_wait is false.
+--                        0, its idempotency key belongs to another request;
+--                        NULL, a request with its key was refused after this one was sent, so it must not be appended.
+--                        NULL instead of the array: all were appended, one after the other. If nothing was appended,
+--                        first_sequence is NULL.
+--             overtaken  nothing was appended: p_judged_at and p_judged_digest are not of this log; or a structural
+--                        event landed after p_judged_at, or, for an exact block, any event; or one of p_created was
+--                        created after p_judged_at; or, at the first sending of a block, more than c_between_max
+--                        events landed after p_judged_at. Judge again.
+--             busy       nothing was appended: another transaction holds the lock, and p_wait is false.
 --             unknown    there is no such tournament.
 --
--- THE LOCK. A reader that remembers "I have seen everything up to n" and asks for `sequence > n` is right only
--- if no smaller number can become visible later. With numbers from a database sequence it can: one transaction
--- takes 7, another takes 8 and commits first, the reader sees 8, remembers 8, and never sees 7. That is the
--- classic lost event of logs in PostgreSQL. Here the next number is the head row's plus one, and the head row
--- stays locked from before the number is drawn until the commit; so whoever draws the following number does it
--- after this commit is visible: numbers have no gaps, and their order is the order of commits. The lock is a
--- statement of its own because, under READ COMMITTED, a statement sees what had been committed when *it* began:
--- only those after the lock are sure to see all that the previous holder wrote (its append ids, its keys).
+--   unseen    the texts (see block_text) of the blocks after p_judged_at, up to the head before this block, one a line; no
+--             text contains a line feed. Their chain leads from p_judged_digest to previous_digest; also if the status is
+--             overtaken. NULL: nothing landed, or more than p_unseen_bytes or c_unseen_max blocks, or the block at
+--             p_judged_at is not the sender's, or the block is exact, or the answer is that of an earlier sending. The
+--             texts are made while the lock is held, so they have no gap to the block, and no repeats.
+--
+-- THE LOCK. A reader that remembers "I have seen everything up to n" and asks for `sequence > n` is right only if no
+-- smaller number can become visible later. With numbers from a database sequence it can: one transaction takes 7, another
+-- takes 8 and commits first, the reader sees 8, remembers 8, and never sees 7. That is the classic lost event of logs in
+-- PostgreSQL. Here the next number is the last block's plus one, and the row in append_lock stays locked from before the
+-- number is drawn until the commit. So the next number is drawn after this commit is visible: numbers have no gaps, and
+-- their order is the order of commits. The lock is a statement of its own because, under READ COMMITTED, a statement sees
+-- what had been committed when *it* began: only statements after the lock are sure to see everything that the previous
+-- holder wrote (its block, its append ids, its keys).
 CREATE FUNCTION append_block(
     p_tournament_id bigint,
     p_append_id     uuid,
-    p_judged_at     bigint,    -- every structural event up to this sequence was known to whoever judged
-    p_structural    boolean,   -- the last request holds a structural event
-    p_exact         boolean,   -- every event up to p_judged_at was known, and none may lie in between
-    p_wait          boolean,   -- wait for the head (up to lock_timeout) instead of answering busy
-    p_event_counts  int[],     -- per request; NULL, like the next two, where no request has a key
+    p_again         boolean,   -- it may have been sent before
+    p_judged_at     bigint,    -- the sender knew every structural event up to this sequence
+    p_judged_digest bytea,     -- of the block that ends there, as the sender knew it; NULL: any
+    p_structural    boolean,   -- the last request has a structural event
+    p_exact         boolean,   -- the sender knew every event up to p_judged_at, and none may follow it
+    p_wait          boolean,   -- wait for the lock (up to lock_timeout) instead of answering busy
+    p_created       bigint[],  -- ids that the events create; NULL: none
+    p_refusals      bigint,    -- the number of refusals when the requests came in
+    p_unseen_bytes  bigint,    -- the most bytes of `unseen`; 0: none
+    p_event_counts  int[],     -- per request; NULL, like the next two, if no request has a key
     p_keys          text[],
     p_fingerprints  bytea[],
     p_actors        bigint[],  -- per event, like the next two
@@ -145,31 +264,61 @@ CREATE FUNCTION append_block(
     OUT recorded_at     timestamptz,
     OUT previous_digest bytea,
     OUT digest          bytea,
-    OUT answers         bigint[]
+    OUT answers         bigint[],
+    OUT unseen          text
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = tallybook, pg_temp AS $$
 DECLARE
-    v_head head%ROWTYPE;
-    v_seen idempotency%ROWTYPE;
-    v_next bigint;
-    v_new  boolean[];   -- per event: it is appended
-    v_keys text[];      -- per event; NULL where none has a key
-    v_text bytea;
+    c_between_max constant bigint := 2000;   -- events between p_judged_at and the head, at the first sending
+    c_unseen_max  constant bigint := 100;    -- blocks of `unseen`
+    v_refusals  bigint;
+    v_head      bigint;
+    v_structure bigint;
+    v_time      timestamptz;
+    v_digest    bytea;
+    v_digest_then bytea;     -- at p_judged_at; NULL: no block ends there
+    v_seen      idempotency%ROWTYPE;
+    v_next      bigint;
+    v_is_new    boolean;
+    v_new       boolean[];   -- per event: it is appended
+    v_keys      text[];      -- per event; NULL if none has a key
+    v_text      bytea;
 BEGIN
     IF p_wait THEN
-        SELECT * INTO v_head FROM head AS h WHERE h.tournament_id = p_tournament_id FOR UPDATE;
+        SELECT l.refusals INTO v_refusals FROM append_lock AS l
+            WHERE l.tournament_id = p_tournament_id FOR UPDATE;
     ELSE
-        SELECT * INTO v_head FROM head AS h WHERE h.tournament_id = p_tournament_id FOR UPDATE SKIP LOCKED;
+        SELECT l.refusals INTO v_refusals FROM append_lock AS l
+            WHERE l.tournament_id = p_tournament_id FOR UPDATE SKIP LOCKED;
     END IF;
     IF NOT FOUND THEN
-        status := CASE WHEN EXISTS (SELECT FROM head AS h WHERE h.tournament_id = p_tournament_id)
+        status := CASE WHEN EXISTS (SELECT FROM append_lock AS l WHERE l.tournament_id = p_tournament_id)
                        THEN 'busy' ELSE 'unknown' END;
         RETURN;
     END IF;
+    SELECT b.last_sequence, coalesce(b.structure_sequence, b.last_sequence), b.recorded_at, b.digest
+        INTO v_head, v_structure, v_time, v_digest
+        FROM block AS b
+        WHERE b.tournament_id = p_tournament_id
+        ORDER BY b.last_sequence DESC
+        LIMIT 1;
+    IF NOT FOUND THEN   -- the tournament is being opened
+        v_head := 0;
+        v_structure := 0;
+        v_digest := genesis_digest(p_tournament_id);
+    END IF;
 
-    -- 1. Sent again after a lost answer: say what was said then. It was appended after it was judged, so where nothing
-    --    was, there is nothing to look for.
-    IF v_head.sequence > p_judged_at THEN
+    v_digest_then := v_digest;
+    IF v_head <> p_judged_at THEN
+        -- 1. Judged against another log, or too long ago to look for events since. (A block that may have been sent
+        --    before is still looked for.)
+        IF v_head < p_judged_at OR (NOT p_again AND v_head - p_judged_at > c_between_max) THEN
+            status := 'overtaken';
+            RETURN;
+        END IF;
+
+        -- 2. Sent again after a lost answer: give the same answer. It was appended after it was judged. First sendings
+        --    are checked, too: the sender may have timed out and resent.
         SELECT 'appended', b.first_sequence, b.last_sequence, b.recorded_at, b.digest, b.answers
             INTO status, first_sequence, last_sequence, recorded_at, digest, answers
             FROM block AS b
@@ -177,35 +326,89 @@ BEGIN
         IF FOUND THEN
             RETURN;
         END IF;
-    END IF;
 
-    -- 2. Judged on a structure that is no longer, or never was.
-    IF v_head.structure_sequence > p_judged_at OR v_head.sequence < p_judged_at
-        OR (p_exact AND v_head.sequence > p_judged_at) THEN
+        SELECT b.digest INTO v_digest_then FROM block AS b
+            WHERE b.tournament_id = p_tournament_id AND b.last_sequence = p_judged_at;
+
+        -- 3. The blocks that the sender has not seen, if they are not too large, and if the sender knows this log. (An
+        --    exact block will be judged again under the lock, against the log itself.)
+        IF p_unseen_bytes > 0 AND NOT p_exact AND v_digest_then = p_judged_digest THEN
+            SELECT string_agg(
+                    block_text(b.first_sequence, (extract(epoch FROM b.recorded_at) * 1000000)::bigint,
+                               e.actors, e.kinds, e.keys, e.bodies),
+                    chr(10) ORDER BY b.last_sequence
+                )
+                INTO unseen
+                FROM (
+                    SELECT l.first_sequence, l.last_sequence, l.recorded_at,
+                        sum(l.bytes) OVER () AS size, count(*) OVER () AS blocks
+                    FROM (
+                        SELECT *
+                        FROM block AS b
+                        WHERE b.tournament_id = p_tournament_id AND b.last_sequence > p_judged_at
+                        ORDER BY b.last_sequence
+                        LIMIT c_unseen_max + 1
+                    ) AS l
+                ) AS b
+                CROSS JOIN LATERAL (
+                    SELECT array_agg(o.actor) AS actors, array_agg(o.kind) AS kinds,
+                        CASE WHEN count(o.idempotency_key) > 0 THEN array_agg(o.idempotency_key) END AS keys,
+                        array_agg(o.body) AS bodies
+                    FROM (
+                        SELECT e.actor, e.kind, e.idempotency_key, e.body
+                        FROM event AS e
+                        WHERE e.tournament_id = p_tournament_id
+                            AND e.sequence BETWEEN b.first_sequence AND b.last_sequence
+                        ORDER BY e.sequence
+                        LIMIT b.last_sequence - b.first_sequence + 1
+                    ) AS o
+                ) AS e
+                WHERE b.size <= p_unseen_bytes AND b.blocks <= c_unseen_max;
+            previous_digest := v_digest;
+        END IF;
+
+        -- 4. Judged against an outdated structure, or with ids that are no longer free.
+        IF v_structure > p_judged_at OR p_exact OR (p_created IS NOT NULL AND EXISTS (
+            SELECT FROM block AS b
+            WHERE b.tournament_id = p_tournament_id AND b.last_sequence > p_judged_at AND b.created && p_created
+        )) THEN
+            status := 'overtaken';
+            RETURN;
+        END IF;
+    END IF;
+    IF v_digest_then IS DISTINCT FROM p_judged_digest AND p_judged_digest IS NOT NULL THEN
         status := 'overtaken';
         RETURN;
     END IF;
 
-    -- 3. Known keys, this block's own included, because each is written before the next is looked up.
+    -- 5. Known keys, including this block's own, because each is written before the next one is looked up.
     IF p_keys IS NOT NULL THEN
-        v_next := v_head.sequence + 1;
+        v_next := v_head + 1;
         FOR r IN 1 .. cardinality(p_keys) LOOP
             v_seen := NULL;
+            v_is_new := true;
             IF p_keys[r] IS NOT NULL THEN
                 SELECT * INTO v_seen FROM idempotency AS i
                     WHERE i.tournament_id = p_tournament_id AND i.idempotency_key = p_keys[r];
             END IF;
-            IF v_seen IS NULL THEN
+            IF v_seen IS NOT NULL THEN
+                v_is_new := false;
+                answers[r] := CASE WHEN v_seen.fingerprint = p_fingerprints[r] THEN -v_seen.sequence ELSE 0 END;
+            ELSIF p_keys[r] IS NOT NULL AND v_refusals > p_refusals AND EXISTS (
+                SELECT FROM refusal AS f
+                WHERE f.tournament_id = p_tournament_id AND f.idempotency_key = p_keys[r] AND f.number > p_refusals
+            ) THEN
+                v_is_new := false;
+                answers[r] := NULL;
+            ELSE
                 answers[r] := v_next;
                 v_next := v_next + p_event_counts[r];
-            ELSE
-                answers[r] := CASE WHEN v_seen.fingerprint = p_fingerprints[r] THEN -v_seen.sequence ELSE 0 END;
+                IF p_keys[r] IS NOT NULL THEN
+                    INSERT INTO idempotency (tournament_id, idempotency_key, fingerprint, sequence)
+                        VALUES (p_tournament_id, p_keys[r], p_fingerprints[r], answers[r]);
+                END IF;
             END IF;
-            IF v_seen IS NULL AND p_keys[r] IS NOT NULL THEN
-                INSERT INTO idempotency (tournament_id, idempotency_key, fingerprint, sequence)
-                    VALUES (p_tournament_id, p_keys[r], p_fingerprints[r], answers[r]);
-            END IF;
-            v_new := v_new || array_fill(v_seen IS NULL, ARRAY[p_event_counts[r]]);
+            v_new := v_new || array_fill(v_is_new, ARRAY[p_event_counts[r]]);
             v_keys := v_keys || array_fill(p_keys[r], ARRAY[p_event_counts[r]]);
         END LOOP;
         IF true = ALL (v_new) THEN
@@ -224,43 +427,73 @@ BEGIN
     END IF;
 
     status := 'appended';
-    previous_digest := v_head.digest;
+    previous_digest := v_digest;
     IF p_bodies IS NULL THEN
-        RETURN;   -- nothing but repeats
+        RETURN;   -- nothing is new
     END IF;
 
-    -- 4. The next sequences, and a time that never runs backwards.
-    first_sequence := v_head.sequence + 1;
-    last_sequence := v_head.sequence + cardinality(p_bodies);
-    recorded_at := greatest(clock_timestamp(), v_head.recorded_at);
+    -- 6. The next sequences, and a time that never runs backwards.
+    first_sequence := v_head + 1;
+    last_sequence := v_head + cardinality(p_bodies);
+    recorded_at := greatest(clock_timestamp(), v_time);
 
-    -- 5. Events, and the chain over what is stored.
-    IF cardinality(p_bodies) = 1 THEN   -- most blocks where there are many tournaments; it saves a tenth of the call
+    -- 7. Events, and the chain over the stored bytes.
+    IF cardinality(p_bodies) = 1 THEN   -- most blocks if there are many tournaments; saves a tenth of the call
         INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body)
             VALUES (p_tournament_id, first_sequence, recorded_at, p_actors[1], p_kinds[1], v_keys[1], p_bodies[1]);
     ELSE
         INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body)
-            SELECT p_tournament_id, v_head.sequence + new.n, append_block.recorded_at, new.actor, new.kind, new.key,
-                new.body
+            SELECT p_tournament_id, v_head + new.n, append_block.recorded_at, new.actor, new.kind, new.key, new.body
             FROM unnest(p_actors, p_kinds, v_keys, p_bodies) WITH ORDINALITY AS new (actor, kind, key, body, n);
     END IF;
     v_text := convert_to(block_text(first_sequence, (extract(epoch FROM recorded_at) * 1000000)::bigint,
                                     p_actors, p_kinds, v_keys, p_bodies), 'UTF8');
-    digest := sha256(v_head.digest || sha256(v_text));
-    INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id, answers)
-        VALUES (p_tournament_id, last_sequence, first_sequence, recorded_at, digest, length(v_text), p_append_id,
-                answers);
-    UPDATE head AS h
-        SET sequence = append_block.last_sequence,
-            structure_sequence = CASE WHEN p_structural AND (answers IS NULL OR answers[cardinality(answers)] > 0)
-                                      THEN append_block.last_sequence ELSE h.structure_sequence END,
-            recorded_at = append_block.recorded_at,
-            digest = append_block.digest
-        WHERE h.tournament_id = p_tournament_id;
+    digest := sha256(v_digest || sha256(v_text));
+    INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id, answers,
+                       structure_sequence, created)
+        VALUES (p_tournament_id, last_sequence, first_sequence, recorded_at, digest, length(v_text), p_append_id, answers,
+                CASE WHEN p_structural AND (answers IS NULL OR answers[cardinality(answers)] > 0)
+                     THEN last_sequence ELSE v_structure END,
+                p_created);
 END
 $$;
 
--- Enters a tournament in the registry and appends its first event. False where the slug is taken.
+-- Refuses requests with idempotency keys for good: no process appends anything more that was sent with one of these keys
+-- before; requests sent with it later may be appended. Returns, in the order of the keys, which request used each, NULL if
+-- none did, and the number of refusals. Waits for a running append. Its commit is not confirmed before that of the request
+-- that used the key.
+CREATE FUNCTION refuse_keys(p_tournament_id bigint, p_keys text[])
+RETURNS TABLE (idempotency_key text, fingerprint bytea, sequence bigint, refusals bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = tallybook, pg_temp AS $$
+DECLARE
+    v_refusals bigint;
+BEGIN
+    SELECT l.refusals INTO v_refusals FROM append_lock AS l WHERE l.tournament_id = p_tournament_id FOR UPDATE;
+    IF EXISTS (
+        SELECT FROM unnest(p_keys) AS k (key)
+        WHERE NOT EXISTS (
+            SELECT FROM idempotency AS i WHERE i.tournament_id = p_tournament_id AND i.idempotency_key = k.key
+        )
+    ) THEN
+        v_refusals := v_refusals + 1;
+        UPDATE append_lock AS l SET refusals = v_refusals WHERE l.tournament_id = p_tournament_id;
+        INSERT INTO refusal AS f (tournament_id, idempotency_key, number)
+            SELECT DISTINCT p_tournament_id, k.key, v_refusals
+            FROM unnest(p_keys) AS k (key)
+            WHERE NOT EXISTS (
+                SELECT FROM idempotency AS i WHERE i.tournament_id = p_tournament_id AND i.idempotency_key = k.key
+            )
+            ON CONFLICT ON CONSTRAINT refusal_pkey DO UPDATE SET number = excluded.number;
+    END IF;
+    RETURN QUERY
+        SELECT k.key, i.fingerprint, i.sequence, v_refusals
+        FROM unnest(p_keys) WITH ORDINALITY AS k (key, n)
+        LEFT JOIN idempotency AS i ON i.tournament_id = p_tournament_id AND i.idempotency_key = k.key
+        ORDER BY k.n;
+END
+$$;
+
+-- Enters a tournament in the registry and appends its first event. False if the slug is taken.
 CREATE FUNCTION open_tournament(
     p_tournament_id bigint, p_slug text, p_name text, p_append_id uuid, p_actor bigint, p_kind text, p_body text
 ) RETURNS boolean
@@ -272,16 +505,73 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    INSERT INTO head (tournament_id, sequence, structure_sequence, recorded_at, digest)
-        VALUES (p_tournament_id, 0, 0, clock_timestamp(), genesis_digest(p_tournament_id));
-    PERFORM append_block(p_tournament_id, p_append_id, 0, true, false, true, NULL, NULL, NULL,
+    INSERT INTO append_lock (tournament_id) VALUES (p_tournament_id);
+    PERFORM append_block(p_tournament_id, p_append_id, false, 0, NULL, true, false, true, NULL, 0, 0, NULL, NULL, NULL,
                          ARRAY[p_actor], ARRAY[p_kind], ARRAY[p_body]);
     RETURN true;
 END
 $$;
 
+-- Inserts one block of a tournament from another database: every stored field of its events, of the block and of its
+-- idempotency keys. Raises an exception if the block does not follow the one before it, or if its events and the digest
+-- before it do not make p_digest.
+--
+-- It has the rights of the caller, because only the owner may insert. Nobody sees the tournament before the transaction
+-- enters it in the registry and commits (projections/verification/archives.py); nothing is appended meanwhile, because it
+-- has no lock yet.
+CREATE FUNCTION import_block(
+    p_tournament_id      bigint,
+    p_first_sequence     bigint,
+    p_recorded_at        timestamptz,
+    p_digest             bytea,
+    p_append_id          uuid,
+    p_answers            bigint[],
+    p_structure_sequence bigint,
+    p_created            bigint[],
+    p_actors             bigint[],  -- per event, like the next three
+    p_kinds              text[],
+    p_keys               text[],    -- NULL: no event has one
+    p_bodies             text[],
+    p_used_keys          text[],    -- per key that a request of the block used, like the next two
+    p_fingerprints       bytea[],
+    p_key_sequences      bigint[],
+    p_rules              smallint
+) RETURNS void
+LANGUAGE plpgsql SET search_path = tallybook, pg_temp AS $$
+DECLARE
+    v_last   bigint := p_first_sequence + cardinality(p_bodies) - 1;
+    v_before bytea;
+    v_text   bytea;
+    v_digest bytea;
+BEGIN
+    IF p_first_sequence = 1 THEN
+        v_before := genesis_digest(p_tournament_id);
+    ELSE
+        SELECT b.digest INTO v_before FROM block AS b
+            WHERE b.tournament_id = p_tournament_id AND b.last_sequence = p_first_sequence - 1;
+    END IF;
+    v_text := convert_to(block_text(p_first_sequence, (extract(epoch FROM p_recorded_at) * 1000000)::bigint,
+                                    p_actors, p_kinds, p_keys, p_bodies), 'UTF8');
+    v_digest := sha256(v_before || sha256(v_text));
+    IF v_digest IS DISTINCT FROM p_digest THEN
+        RAISE EXCEPTION 'the events from % to % do not make the digest %', p_first_sequence, v_last,
+            encode(p_digest, 'hex') USING ERRCODE = 'check_violation';
+    END IF;
+    INSERT INTO event (tournament_id, sequence, recorded_at, actor, kind, idempotency_key, body)
+        SELECT p_tournament_id, p_first_sequence + old.n - 1, p_recorded_at, old.actor, old.kind, old.key, old.body
+        FROM unnest(p_actors, p_kinds, p_keys, p_bodies) WITH ORDINALITY AS old (actor, kind, key, body, n);
+    INSERT INTO idempotency (tournament_id, idempotency_key, fingerprint, sequence)
+        SELECT p_tournament_id, used.key, used.fingerprint, used.sequence
+        FROM unnest(p_used_keys, p_fingerprints, p_key_sequences) AS used (key, fingerprint, sequence);
+    INSERT INTO block (tournament_id, last_sequence, first_sequence, recorded_at, digest, bytes, append_id, answers,
+                       structure_sequence, created, rules)
+        VALUES (p_tournament_id, v_last, p_first_sequence, p_recorded_at, v_digest, length(v_text), p_append_id,
+                p_answers, p_structure_sequence, p_created, p_rules);
+END
+$$;
+
 -- ── The role the service works as ───────────────────────────────────────────────────────────────────────
--- Roles belong to the cluster: another database's migration may have made it already, or be making it now.
+-- Roles belong to the cluster: another database's migration may have created it already, or be creating it now.
 
 DO $$
 BEGIN
@@ -291,7 +581,7 @@ EXCEPTION WHEN duplicate_object OR unique_violation THEN
 END
 $$;
 
--- From version 16 on, whoever creates a role may administer it, but not yet become it.
+-- From version 16 on, the creator of a role may administer it, but not yet become it.
 DO $$
 BEGIN
     IF NOT pg_has_role(
@@ -306,6 +596,7 @@ $$;
 
 GRANT USAGE ON SCHEMA tallybook TO tallybook_service;
 GRANT USAGE ON SEQUENCE resource_id TO tallybook_service;
-GRANT SELECT ON tournament, head, event, block, idempotency TO tallybook_service;
-REVOKE EXECUTE ON FUNCTION append_block, open_tournament FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION append_block, open_tournament TO tallybook_service;
+GRANT SELECT ON tournament, append_lock, event, block, head, idempotency, refusal, set_aside, deleted_tournament
+    TO tallybook_service;
+REVOKE EXECUTE ON FUNCTION append_block, refuse_keys, open_tournament, import_block FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION append_block, refuse_keys, open_tournament TO tallybook_service;

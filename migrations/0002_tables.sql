@@ -1,17 +1,19 @@
--- The tables: the relational projection that the workers keep for SQL readers, cold starts and audits.
+-- The tables: the relational projection that workers keep for readers of SQL, cold starts and audits.
 --
--- Adds only; code that does not know these tables runs on. Whatever is here can be dropped and folded again
--- from the log, so it has no foreign keys: the fold guarantees what they would check.
+-- Everything here can be dropped and folded again from the log. So there are no foreign keys to the log: the fold
+-- guarantees what they would check.
 
 CREATE TABLE checkpoint (
-    tournament_id bigint PRIMARY KEY,
-    sequence      bigint NOT NULL,
-    digest        bytea NOT NULL,
-    recorded_at   timestamptz NOT NULL,
-    fold_version  int NOT NULL
+    tournament_id     bigint PRIMARY KEY,
+    sequence          bigint NOT NULL,
+    digest            bytea NOT NULL,
+    recorded_at       timestamptz NOT NULL,
+    fold_version      int NOT NULL,
+    snapshot_sequence bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE checkpoint IS 'The sequence that a tournament''s tables have reached, committed together with them.';
 COMMENT ON COLUMN checkpoint.fold_version IS 'Version of the fold that made the rows; tables of another version are not read.';
+COMMENT ON COLUMN checkpoint.snapshot_sequence IS 'Sequence of the last snapshot; 0: none.';
 
 CREATE TABLE stopped (
     tournament_id bigint PRIMARY KEY,
@@ -31,8 +33,10 @@ CREATE TABLE competitor (
     color         text NOT NULL,
     created_at    timestamptz NOT NULL,
     updated_at    timestamptz NOT NULL,
+    revised       bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (tournament_id, competitor_id)
 );
+COMMENT ON COLUMN competitor.revised IS 'Sequence of the last event that changed it; likewise in the other tables.';
 
 CREATE TABLE competition (
     tournament_id  bigint NOT NULL,
@@ -45,10 +49,13 @@ CREATE TABLE competition (
     winner_id      bigint,
     created_at     timestamptz NOT NULL,
     updated_at     timestamptz NOT NULL,
+    voided_at      timestamptz,
+    revised        bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (tournament_id, competition_id)
 );
 COMMENT ON COLUMN competition.number IS 'Order of creation in the tournament: 1, 2, 3 …; likewise in the other tables.';
 COMMENT ON COLUMN competition.result IS 'The score; with more than two participants the results are theirs.';
+COMMENT ON COLUMN competition.voided_at IS 'Since when it does not count; NULL: it does.';
 
 CREATE TABLE participant (
     tournament_id  bigint NOT NULL,
@@ -66,17 +73,26 @@ CREATE TABLE ranking (
     name          text NOT NULL,
     description   text,
     closed_at     timestamptz,
+    revised       bigint NOT NULL DEFAULT 0,
+    updated_at    timestamptz NOT NULL DEFAULT 'epoch',
+    criteria      json NOT NULL DEFAULT '[]',
     PRIMARY KEY (tournament_id, ranking_id)
 );
+COMMENT ON COLUMN ranking.revised IS 'Of its fields, its list or its unities; points do not count.';
+COMMENT ON COLUMN ranking.criteria IS
+    'The chain of criteria of its classification: objects with unity_id, best and among. Empty: the main unity alone.';
 
 CREATE TABLE enrolment (
     tournament_id bigint NOT NULL,
     ranking_id    bigint NOT NULL,
     number        int NOT NULL,
     competitor_id bigint NOT NULL,
-    PRIMARY KEY (tournament_id, ranking_id, number)
+    has_left      boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (tournament_id, ranking_id, competitor_id)
 );
-COMMENT ON TABLE enrolment IS 'The list of competitors of a ranking, in its order.';
+COMMENT ON TABLE enrolment IS 'All competitors that were ever in the list of a ranking.';
+COMMENT ON COLUMN enrolment.number IS 'Grows in the order of the list; a competitor that returns gets a new one.';
+COMMENT ON COLUMN enrolment.has_left IS 'Not in the list any more.';
 
 CREATE TABLE unity (
     tournament_id bigint NOT NULL,
@@ -97,10 +113,50 @@ CREATE TABLE total (
     total         bigint NOT NULL,
     PRIMARY KEY (tournament_id, unity_id, competitor_id)
 ) WITH (fillfactor = 70);
-COMMENT ON TABLE total IS 'Sum of the deltas of one competitor in one unity; of those who left the ranking too.';
+COMMENT ON TABLE total IS 'Sum of the deltas of one competitor in one unity, including competitors that left the ranking.';
 
--- One line per competitor of a ranking and unity, for people with psql. Position is 1 + the number of strictly
--- better totals; that is what rank() counts, once "better" is made "smaller".
+CREATE TABLE publication (
+    tournament_id bigint PRIMARY KEY,
+    published     boolean NOT NULL,
+    frozen_at     bigint,
+    seen_before   bigint NOT NULL
+) WITH (fillfactor = 70);
+COMMENT ON TABLE publication IS
+    'The publication of a tournament. No row: it was never published or frozen.';
+COMMENT ON COLUMN publication.frozen_at IS 'The event at which the public end is held, published or not. NULL: it is not held.';
+COMMENT ON COLUMN publication.seen_before IS
+    'The last event that the public had seen when the tournament was last unpublished. 0: never.';
+
+-- An answer about the past starts to fold from a snapshot, so its cost depends on the distance to the last one, not on the
+-- length of the log. Each is the fold of the log up to its sequence, and safe to drop. A large board is stored in parts,
+-- so that no process holds all of its bytes.
+CREATE TABLE snapshot (
+    tournament_id bigint NOT NULL,
+    fold_version  int NOT NULL,
+    sequence      bigint NOT NULL,
+    digest        bytea NOT NULL,
+    board         bytea NOT NULL,
+    parts         int NOT NULL DEFAULT 0,
+    PRIMARY KEY (tournament_id, fold_version, sequence)
+);
+COMMENT ON COLUMN snapshot.digest IS 'Of the block that ends at the sequence.';
+COMMENT ON COLUMN snapshot.board IS 'The first part of the board in MessagePack, see projections/board/parts.py.';
+COMMENT ON COLUMN snapshot.parts IS 'How many more there are, in snapshot_part.';
+
+CREATE TABLE snapshot_part (
+    tournament_id bigint NOT NULL,
+    fold_version  int NOT NULL,
+    sequence      bigint NOT NULL,
+    number        int NOT NULL,
+    part          bytea NOT NULL,
+    PRIMARY KEY (tournament_id, fold_version, sequence, number),
+    FOREIGN KEY (tournament_id, fold_version, sequence) REFERENCES snapshot ON DELETE CASCADE
+);
+COMMENT ON TABLE snapshot_part IS 'The parts 1, 2, 3 … of boards that are too large for one.';
+
+-- ── For people with SQL ─────────────────────────────────────────────────────────────────────────────────
+-- A line per competitor of a ranking and unity. Position is 1 + the number of strictly better totals; rank() counts
+-- exactly that, once "better" is turned into "smaller".
 CREATE VIEW standing AS
 SELECT
     t.slug AS tournament,
@@ -121,12 +177,230 @@ SELECT
 FROM unity AS u
 JOIN tournament AS t ON t.tournament_id = u.tournament_id
 JOIN ranking AS r ON r.tournament_id = u.tournament_id AND r.ranking_id = u.ranking_id
-JOIN enrolment AS e ON e.tournament_id = u.tournament_id AND e.ranking_id = u.ranking_id
+JOIN enrolment AS e ON e.tournament_id = u.tournament_id AND e.ranking_id = u.ranking_id AND NOT e.has_left
 JOIN competitor AS c ON c.tournament_id = u.tournament_id AND c.competitor_id = e.competitor_id
 LEFT JOIN total AS s
     ON s.tournament_id = u.tournament_id AND s.unity_id = u.unity_id AND s.competitor_id = e.competitor_id;
 
+-- Read from the log each time, because only some classifications need it.
+CREATE VIEW competition_sum AS
+SELECT tournament_id, ranking_id, unity_id, competitor_id, competition_id, sum(amount) AS sum
+FROM (
+    SELECT
+        e.tournament_id,
+        (e.body::json ->> 'ranking_id')::bigint AS ranking_id,
+        (d.delta ->> 1)::bigint AS unity_id,
+        (d.delta ->> 0)::bigint AS competitor_id,
+        (e.body::json ->> 'competition_id')::bigint AS competition_id,
+        (d.delta ->> 2)::bigint AS amount
+    FROM event AS e
+    CROSS JOIN LATERAL json_array_elements(e.body::json -> 'deltas') AS d (delta)
+    WHERE e.kind IN ('PointsAdded', 'PointsReversed') AND strpos(left(e.body, 80), '"competition_id":') > 0
+        AND (e.tournament_id, e.sequence) NOT IN (SELECT tournament_id, sequence FROM set_aside)
+) AS given
+GROUP BY tournament_id, ranking_id, unity_id, competitor_id, competition_id;
+COMMENT ON VIEW competition_sum IS
+    'Sum of the deltas that name a competition, of one competitor in one unity; of voided competitions too.';
+
+-- The lines of a ranking's classification, in no order. projections/board/classification.py has the rule; a test compares
+-- both.
+--
+-- `v_waiting` has the groups that are still tied: `ids` in the order of enrolment; `above`, the number of lines above;
+-- `reached`, the number of criteria applied; `decided_by`, of the first line; `among`, within a block the group that was
+-- tied when it reached it, and `begin`, where the block begins; `found`, the values so far, the same for all.
+--
+-- The sums are four arrays because Citus passes no variable of a composite type to a node.
+CREATE FUNCTION classified(p_tournament_id bigint, p_ranking_id bigint)
+RETURNS TABLE (competitor_id bigint, "position" bigint, "values" bigint[], decided_by int)
+LANGUAGE plpgsql STABLE SET search_path = tallybook, pg_temp AS $$
+DECLARE
+    v_criteria jsonb;
+    v_count    int;
+    v_waiting  jsonb;
+    v_group    jsonb;
+    v_reached  int;
+    v_unity    bigint;
+    v_best     bigint;
+    v_sort     text;
+    v_ids      bigint[];
+    v_among    bigint[];
+    v_unities  bigint[];     -- of the sums, like the next three
+    v_of       bigint[];
+    v_in       bigint[];
+    v_amounts  numeric[];
+    v_part     record;
+    v_next     jsonb;
+BEGIN
+    SELECT CASE
+        WHEN json_array_length(r.criteria) > 0 THEN r.criteria::jsonb
+        ELSE (
+            SELECT jsonb_build_array(jsonb_build_object('unity_id', u.unity_id))
+            FROM unity AS u
+            WHERE u.tournament_id = p_tournament_id AND u.ranking_id = p_ranking_id AND u.number = 1
+        )
+    END
+    INTO v_criteria
+    FROM ranking AS r
+    WHERE r.tournament_id = p_tournament_id AND r.ranking_id = p_ranking_id;
+    v_count := jsonb_array_length(v_criteria);
+    IF v_criteria @? '$[*] ? (@.best != null || @.among != null)' THEN
+        SELECT
+            array_agg(cs.unity_id), array_agg(cs.competitor_id), array_agg(cs.competition_id), array_agg(cs.sum)
+        INTO v_unities, v_of, v_in, v_amounts
+        FROM competition_sum AS cs
+        WHERE cs.tournament_id = p_tournament_id AND cs.ranking_id = p_ranking_id;
+    END IF;
+    SELECT jsonb_build_array(
+        jsonb_build_object('ids', jsonb_agg(e.competitor_id ORDER BY e.number), 'above', 0, 'reached', 0,
+                           'found', '[]'::jsonb)
+    )
+    INTO v_waiting
+    FROM enrolment AS e
+    WHERE e.tournament_id = p_tournament_id AND e.ranking_id = p_ranking_id AND NOT e.has_left
+    HAVING count(*) > 0;
+
+    WHILE jsonb_array_length(v_waiting) > 0 LOOP
+        v_group := v_waiting -> -1;
+        v_waiting := v_waiting - -1;
+        v_ids := ARRAY(SELECT i::bigint FROM jsonb_array_elements_text(v_group -> 'ids') WITH ORDINALITY AS g (i, n)
+                       ORDER BY n);
+        v_reached := v_group ->> 'reached';
+        IF v_reached = v_count OR cardinality(v_ids) = 1 THEN
+            "position" := (v_group ->> 'above')::bigint + 1;
+            "values" := ARRAY(
+                SELECT (v_group -> 'found' ->> k)::bigint FROM generate_series(0, v_count - 1) AS k ORDER BY k
+            );
+            decided_by := v_group ->> 'decided_by';
+            FOREACH competitor_id IN ARRAY v_ids LOOP
+                RETURN NEXT;
+                decided_by := NULL;
+            END LOOP;
+            CONTINUE;
+        END IF;
+        v_unity := v_criteria -> v_reached ->> 'unity_id';
+        v_best := v_criteria -> v_reached ->> 'best';
+        v_sort := (SELECT u.sort FROM unity AS u WHERE u.tournament_id = p_tournament_id AND u.unity_id = v_unity);
+        IF v_criteria -> v_reached ->> 'among' IS NULL THEN
+            v_among := NULL;
+        ELSIF v_group ? 'among' THEN
+            v_among := ARRAY(SELECT i::bigint FROM jsonb_array_elements_text(v_group -> 'among') AS g (i));
+        ELSE
+            v_among := v_ids;
+            v_group := v_group || jsonb_build_object('among', v_group -> 'ids', 'begin', v_reached);
+        END IF;
+
+        FOR v_part IN
+            SELECT
+                jsonb_agg(v.id ORDER BY v.n) AS ids,
+                v.value,
+                row_number() OVER better AS place,
+                sum(count(*)) OVER better - count(*) AS above,
+                count(*) AS size
+            FROM (
+                SELECT
+                    g.id,
+                    g.n,
+                    CASE WHEN v_among IS NULL THEN coalesce(t.total, 0) - coalesce(s.total, 0) ELSE 0 END
+                        + coalesce(s.kept, 0) AS value
+                FROM unnest(v_ids) WITH ORDINALITY AS g (id, n)
+                LEFT JOIN total AS t
+                    ON t.tournament_id = p_tournament_id AND t.unity_id = v_unity AND t.competitor_id = g.id
+                LEFT JOIN (
+                    SELECT
+                        o.competitor_id,
+                        sum(o.sum) AS total,
+                        sum(o.sum) FILTER (WHERE o.counts AND o.place <= coalesce(v_best, o.place)) AS kept
+                    FROM (
+                        SELECT
+                            c.competitor_id,
+                            c.sum,
+                            c.counts,
+                            row_number() OVER (
+                                PARTITION BY c.competitor_id, c.counts
+                                ORDER BY CASE v_sort WHEN 'DESC' THEN -c.sum ELSE c.sum END
+                            ) AS place
+                        FROM (
+                            SELECT
+                                cs.competitor_id,
+                                cs.sum,
+                                NOT EXISTS (
+                                    SELECT FROM competition AS voided
+                                    WHERE voided.tournament_id = p_tournament_id
+                                        AND voided.competition_id = cs.competition_id
+                                        AND voided.voided_at IS NOT NULL
+                                ) AND (v_among IS NULL OR (
+                                    SELECT count(*)
+                                    FROM participant AS p
+                                    WHERE p.tournament_id = p_tournament_id
+                                        AND p.competition_id = cs.competition_id
+                                        AND p.competitor_id = ANY (v_among)
+                                ) > 1) AS counts
+                            FROM unnest(v_unities, v_of, v_in, v_amounts)
+                                AS cs (unity_id, competitor_id, competition_id, sum)
+                            WHERE cs.unity_id = v_unity AND cs.competitor_id = ANY (v_ids)
+                        ) AS c
+                    ) AS o
+                    GROUP BY o.competitor_id
+                ) AS s ON s.competitor_id = g.id AND (v_best IS NOT NULL OR v_among IS NOT NULL)
+            ) AS v
+            GROUP BY v.value
+            WINDOW better AS (ORDER BY CASE v_sort WHEN 'DESC' THEN -v.value ELSE v.value END)
+        LOOP
+            IF v_part.size = 1 THEN   -- returned at once, because each push copies the waiting list
+                competitor_id := v_part.ids -> 0;
+                "position" := (v_group ->> 'above')::bigint + v_part.above + 1;
+                "values" := ARRAY(
+                    SELECT CASE WHEN k = v_reached THEN v_part.value ELSE (v_group -> 'found' ->> k)::bigint END
+                    FROM generate_series(0, v_count - 1) AS k
+                    ORDER BY k
+                );
+                decided_by := CASE WHEN v_part.place = 1 THEN (v_group ->> 'decided_by')::int ELSE v_reached END;
+                RETURN NEXT;
+                CONTINUE;
+            END IF;
+            v_next := v_group || jsonb_build_object(
+                'ids', v_part.ids,
+                'above', (v_group ->> 'above')::bigint + v_part.above,
+                'reached', v_reached + 1,
+                'found', (v_group -> 'found') || to_jsonb(v_part.value),
+                'decided_by', CASE WHEN v_part.place = 1 THEN v_group -> 'decided_by' ELSE to_jsonb(v_reached) END
+            );
+            IF v_part.size > 1 AND v_among IS NOT NULL AND v_criteria -> (v_reached + 1) ->> 'among' IS NULL THEN
+                IF v_part.size < cardinality(v_among) THEN   -- split: the block starts again
+                    v_next := v_next || jsonb_build_object(
+                        'reached', v_next -> 'begin',
+                        'found', jsonb_path_query_array(v_next -> 'found', '$[0 to $n]',
+                                                        jsonb_build_object('n', (v_next ->> 'begin')::int - 1))
+                    );
+                END IF;
+                v_next := v_next - 'among' - 'begin';
+            END IF;
+            v_waiting := v_waiting || v_next;
+        END LOOP;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION classified IS
+    'The lines of a classification: values as the criteria, NULL where not needed; decided_by counts criteria from 0.';
+
+CREATE VIEW classification AS
+SELECT
+    t.slug AS tournament,
+    r.name AS ranking,
+    l.position,
+    c.name AS competitor,
+    l.values,
+    l.decided_by,
+    r.tournament_id,
+    r.ranking_id,
+    l.competitor_id
+FROM ranking AS r
+JOIN tournament AS t ON t.tournament_id = r.tournament_id
+CROSS JOIN LATERAL classified(r.tournament_id, r.ranking_id) AS l
+JOIN competitor AS c ON c.tournament_id = r.tournament_id AND c.competitor_id = l.competitor_id;
+
 GRANT SELECT, INSERT, UPDATE, DELETE
-    ON checkpoint, stopped, competitor, competition, participant, ranking, enrolment, unity, total
+    ON checkpoint, stopped, competitor, competition, participant, ranking, enrolment, unity, total, publication, snapshot,
+    snapshot_part
     TO tallybook_service;
-GRANT SELECT ON standing TO tallybook_service;
+GRANT SELECT ON standing, competition_sum, classification TO tallybook_service;

@@ -40,7 +40,9 @@ async def append_text(
     sequence: Sequence = await owner.fetchval(
         """
         SELECT last_sequence
-        FROM append_block($1, $2, $3, $4, false, true, NULL, NULL, NULL, ARRAY[0], ARRAY[$5], ARRAY[$6])
+        FROM append_block(
+            $1, $2, true, $3, NULL, $4, false, true, NULL, 0, 0, NULL, NULL, NULL, ARRAY[0], ARRAY[$5], ARRAY[$6]
+        )
         """,
         tournament_id,
         uuid4(),  # Citus may call the function twice

@@ -135,9 +135,7 @@ _FUNCTIONS: Final = """
     SELECT p.oid::regprocedure::text AS signature, coalesce(d.force_delegation, false) AS is_sent
     FROM pg_proc AS p
     LEFT JOIN pg_catalog.pg_dist_object AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
-    WHERE p.pronamespace = 'tallybook'::regnamespace AND (
-        p.proname = 'refuse_keys' OR (p.proname = 'append_block' AND 'p_unseen_bytes' = ANY(p.proargnames))
-    )
+    WHERE p.pronamespace = 'tallybook'::regnamespace AND p.proname IN ('append_block', 'refuse_keys')
 """
 _SEND: Final = """
     SELECT create_distributed_function(

@@ -56,7 +56,7 @@ def decode(tag: str, body: str) -> Event:
         raise Undecodable(f"{tag}: {error}") from error
 
 
-# The index `event_competition` (`migrations/0008_causes.sql`) reads stored points in these words.
+# The index `event_competition` (`migrations/0001_log.sql`) reads stored points in exactly this spelling.
 CAUSE_HEAD: Final = 80
 """The competition that caused points is within this many characters of a body: after the ranking, each with up to 19
 digits. So finding it takes the same time for any number of deltas."""

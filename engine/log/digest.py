@@ -2,8 +2,8 @@
 
     digest(block) = SHA-256(digest(previous block) ‖ SHA-256(text of the block in UTF-8))
 
-Pure. The database computes the same when it appends (`genesis_digest` and `block_text` in `migrations/0001_log.sql`,
-`append_block` in `migrations/0009_unseen.sql`); this module is for checks. There are two levels so that a proof of one
+Pure. The database computes the same when it appends (`genesis_digest`, `block_text` and `append_block` in
+`migrations/0001_log.sql`); this module is for checks. There are two levels so that a proof of one
 event needs 32 bytes of each later block instead of its events.
 """
 

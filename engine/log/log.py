@@ -2,10 +2,9 @@
 
 Verification reads the stored bytes by SQL of its own (`projections/verification/stored_log.py`).
 
-An essay at the function `append_block` in `migrations/0005_history.sql` says what the database promises: sequences
-without gaps in the order of commits, one way to append, one chain of digests. (`migrations/0009_unseen.sql` has the
-function's last form.) This module puts that into Python values. It adds one thing, which only the client can know:
-whether a commit was confirmed.
+An essay at the function `append_block` in `migrations/0001_log.sql` says what the database promises: sequences without
+gaps in the order of commits, one way to append, one chain of digests. This module puts that into Python values. It adds
+one thing, which only the client can know: whether a commit was confirmed.
 
 Times are UTC, digests 32 bytes. Functions take a connection and do not translate driver errors: the appender tells them
 apart, readers use `pool.unavailable`.

@@ -7,7 +7,7 @@ within one position in the order of enrolment; nothing else breaks a tie, becaus
 
 The rule is written in five places. `standings` sorts and counts. `OrderedLines` (`order.py`) follows one unity while
 its totals change, at nearly the same cost for a million competitors as for few. The view `standing` ranks, for people
-with SQL (`migrations/0010_large_rankings.sql`). `sub_table.py` counts again within a sub-table. `fold.js` moves lines
+with SQL (`migrations/0002_tables.sql`). `sub_table.py` counts again within a sub-table. `fold.js` moves lines
 in the browser. A test holds the first three together:
 `test_the_three_forms_of_the_position_rule_agree_with_its_sentence`, in `tests/projections/test_positions.py`.
 

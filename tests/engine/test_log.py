@@ -1093,7 +1093,7 @@ async def test_nobody_else_may_call_the_door(owner: asyncpg.Connection) -> None:
         """
     )
     fixed = ["search_path=tallybook, pg_temp"]
-    names = ["append_block", "append_block", "append_block", "open_tournament", "refuse_keys"]
+    names = ["append_block", "open_tournament", "refuse_keys"]
     assert [tuple(row) for row in doors] == [(name, fixed, False) for name in names]
 
 

@@ -157,8 +157,8 @@ async def same_key(trial: Trial) -> None:
 _FOREIGN: Final = """
     SELECT last_sequence
     FROM append_block(
-        $1, gen_random_uuid(), (SELECT sequence FROM head WHERE tournament_id = $1), false, false, true,
-        NULL, NULL, NULL, ARRAY[0], ARRAY['CompetitorRegistered'], ARRAY[$2]
+        $1, gen_random_uuid(), true, (SELECT sequence FROM head WHERE tournament_id = $1), NULL, false, false, true,
+        NULL, 0, 0, NULL, NULL, NULL, ARRAY[0], ARRAY['CompetitorRegistered'], ARRAY[$2]
     )
 """
 

@@ -1,4 +1,4 @@
-"""What PostgreSQL does: `append_block` and `refuse_keys` (migrations/0005_history.sql, 0009_unseen.sql), and commits.
+"""What PostgreSQL does: `append_block` and `refuse_keys` (migrations/0001_log.sql), and commits.
 
 A transaction takes the tournament's lock, is executed by what is committed then, and commits or rolls back. Nobody sees
 anything of it before. With a synchronous standby, it commits when the standby has it, unless the wait is cancelled.

@@ -61,7 +61,7 @@ APPENDING: Final = "engine/log/log.py"
 """The module whose function `append` calls that one."""
 
 FUNCTION: Final = "FUNCTION append_block("
-"""Of the migrations, the core is this one, where it was written last."""
+"""The core among the migrations."""
 
 
 class Mutant(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,45 @@
+-- Access: tokens, the sessions of the console, and tickets for streams. Only hashes of their texts are kept.
+--
+-- Tokens and sessions belong to the service, not to a tournament. Tokens are revoked and never deleted, because events
+-- name their ids for ever. Sessions and tickets are deleted when they end, and some time after they have expired.
+
+CREATE TABLE token (
+    token_id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name           text NOT NULL,
+    hash           bytea NOT NULL UNIQUE,
+    scope          text NOT NULL CHECK (scope IN ('read', 'write', 'admin')),
+    tournament_ids bigint[],
+    created_at     timestamptz NOT NULL DEFAULT now(),
+    expires_at     timestamptz,
+    revoked_at     timestamptz
+);
+COMMENT ON COLUMN token.hash IS 'SHA-256 of the token''s text.';
+COMMENT ON COLUMN token.tournament_ids IS 'The tournaments it is bound to; NULL: all, including future ones.';
+
+CREATE TABLE session (
+    session_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    hash       bytea NOT NULL UNIQUE,
+    token_id   bigint NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    expires_at timestamptz NOT NULL
+);
+COMMENT ON TABLE session IS 'Sessions of the console. A session ends with its token, too.';
+COMMENT ON COLUMN session.hash IS 'SHA-256 of the session''s text, which only the browser has.';
+
+CREATE INDEX session_of_token ON session (token_id, session_id);
+
+-- A ticket opens one stream, for programs that cannot send a header.
+CREATE TABLE ticket (
+    tournament_id bigint NOT NULL,
+    hash          bytea NOT NULL,
+    token_id      bigint NOT NULL,
+    expires_at    timestamptz NOT NULL,
+    PRIMARY KEY (tournament_id, hash)
+);
+COMMENT ON TABLE ticket IS 'Opens one stream of the tournament once, instead of the token that requested it.';
+COMMENT ON COLUMN ticket.hash IS 'SHA-256 of the ticket''s text.';
+
+CREATE INDEX ticket_expires ON ticket (tournament_id, expires_at);
+
+GRANT SELECT, INSERT, UPDATE ON token TO tallybook_service;
+GRANT SELECT, INSERT, DELETE ON session, ticket TO tallybook_service;
