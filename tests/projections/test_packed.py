@@ -6,9 +6,10 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from projections.board import packed
+from projections.board.board import FOLD_VERSION, Competition, Competitor
 from projections.board.packed import RECENT_MAX, Packed
 
 
@@ -69,3 +70,21 @@ def test_what_is_held_stays_as_it_was(
     for item_id, item in after.items():
         found[item_id] = item
     assert list(held) == [(item_id, before[item_id]) for item_id in asked if item_id in before]
+
+
+STORED: Final[dict[tuple[int, type[Struct]], str]] = {
+    (4, Competitor): "number name tags color parent_id created_at updated_at revised",
+    (
+        4,
+        Competition,
+    ): "number group_id started_at location participants result winner_id voided_at created_at updated_at revised",
+}
+"""The fields of packed structs, which snapshots store as arrays, when a version of the fold began."""
+
+
+@pytest.mark.parametrize("kind", [Competitor, Competition])
+def test_a_field_that_a_version_of_the_fold_did_not_begin_with_is_last_and_has_a_default(kind: type[Struct]) -> None:
+    """Or snapshots of this version could not be read, or would give the wrong fields."""
+    first = STORED[FOLD_VERSION, kind].split()
+    assert list(kind.__struct_fields__[: len(first)]) == first
+    assert [field.name for field in structs.fields(kind)[len(first) :] if field.required] == []
