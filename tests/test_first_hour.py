@@ -14,7 +14,7 @@ from aiohttp import ClientSession, DummyCookieJar
 
 from tests.api.cli.test_demo import FINAL_TABLE
 from tests.api.visitor import Visitor
-from tests.running import said, started
+from tests.running import started
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = (ROOT / "docs" / "FIRST_HOUR.md").read_text(encoding="utf-8")
@@ -35,7 +35,7 @@ def ran(folder: Path, program: str, address: str, token: str) -> list[str]:
 
 
 @pytest.mark.long
-async def test_the_demo_its_board_the_lines_of_python_and_a_token_for_the_browser(tmp_path: Path) -> None:
+async def test_the_demo_its_board_the_lines_of_python_and_its_console(tmp_path: Path) -> None:
     data = ("--data-dir", str(tmp_path / "data"))
     with started(tmp_path, "demo", "--port", "0", *data) as running:
         address = await running.address()
@@ -49,15 +49,14 @@ async def test_the_demo_its_board_the_lines_of_python_and_a_token_for_the_browse
         assert await asyncio.to_thread(ran, tmp_path, ADDING_PROGRAM.replace("1_500", "15"), address, token[0]) == []
         printed = await asyncio.to_thread(ran, tmp_path, FIRST_PROGRAM, address, token[0])
         assert printed[0] == "1 England 29"
-        made = (await asyncio.to_thread(said, "token", "create", "browser", "--scope", "admin", *data)).out
-        browsers = re.search(r"\btb_\w+", made)
-        assert browsers
+        console = re.search(r"^ +(http\S+/console)$", running.err, re.M)
+        assert console
         async with ClientSession(cookie_jar=DummyCookieJar()) as session:
             async with session.get(board[1]) as answer:
                 assert "Ireland" in await answer.text()
             visitor = Visitor(session, address)
-            await visitor.sign_in(browsers[0])
-            assert "Six Nations 2024" in await visitor.page("/console")
+            await visitor.sign_in(token[0])
+            assert "Six Nations 2024" in await visitor.page(console[1].removeprefix(address))
 
 
 def test_the_versions_of_python_that_are_claimed_were_tried() -> None:

@@ -279,7 +279,7 @@ async def _serve(
 
 
 def _say_what_to_try(token: str, slug: str, board: Board, address: str, *, live: bool) -> None:
-    """Prints the address of the board, three requests to try, and where there are more."""
+    """Prints the addresses of board and console, three requests to try, and where there are more."""
     ranking_id, ranking = next(iter(board.rankings.items()))
     competitor_id, unity_id = next(iter(ranking.participants)), next(iter(ranking.unities))
     at = f"{address}/tournament/{slug}"
@@ -290,11 +290,12 @@ def _say_what_to_try(token: str, slug: str, board: Board, address: str, *, live:
         printing.say(
             f"\nThe season begins. There is a match every {LIVE_PAUSE_SECONDS:.0f} seconds: open it, and watch."
         )
-    printing.say(f"\nA token for a week:\n\n  {token}\n\nTry:\n")
+    printing.say(f"\nA token for a week:\n\n  {token}\n\nSign in with it:\n\n  {address}/console\n\nTry:\n")
     printing.say(f"  curl {bearer} {at}/rankings.json")
     printing.say(f"  curl {bearer} '{at}/competitions.json?per_page=3'")
     printing.say(
-        f"  curl {bearer} -X PUT --data-urlencode 'participants_delta={delta}' {at}/rankings/{ranking_id}/add.json\n"
+        f"  curl {bearer} -H 'Idempotency-Key: bonus-1' -X PUT --data-urlencode 'participants_delta={delta}' "
+        f"{at}/rankings/{ranking_id}/add.json\n"
     )
     printing.say(f"What else can be asked, with examples:\n\n  {address}/docs\n")
     printing.listening(address)

@@ -21,7 +21,7 @@ import asyncpg
 from msgspec import Struct
 
 from engine.database.distribution import SHARDS_MAX, DatabaseForm, distribute, form_of, refuse_worker_node
-from engine.database.sessions import reason, refuse_shared
+from engine.database.sessions import reason, refuse_shared, unreachable
 from engine.domain.errors import StartupRefused
 
 CONNECT_SECONDS_MAX: Final = 5.0
@@ -193,9 +193,7 @@ async def _connected(dsn: str) -> asyncpg.Connection:
     try:
         return await asyncpg.connect(dsn, timeout=CONNECT_SECONDS_MAX)
     except (*_TROUBLE, ValueError, OverflowError) as error:
-        raise StartupRefused(
-            f"Cannot connect to the database: {reason(error)}. Check its address, and that it is running."
-        ) from error
+        raise unreachable(error) from error
 
 
 def another_client(dsn: str) -> Callable[[], Awaitable[asyncpg.Connection]]:

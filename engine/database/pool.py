@@ -20,7 +20,7 @@ from engine.database.distribution import (
 )
 from engine.database.migrator import CONNECT_SECONDS_MAX, another_client, refuse_unmigrated
 from engine.database.nodes import Nodes
-from engine.database.sessions import SessionUnfit, reason, refuse_shared, settle
+from engine.database.sessions import SessionUnfit, refuse_shared, settle, unreachable
 from engine.domain.errors import DatabaseUnavailable, StartupRefused
 from engine.domain.terms import TournamentId
 from engine.process.telemetry import NODES_AVOIDED, POOL_CONNECTIONS, POOL_IN_USE, POOL_WAITING
@@ -505,9 +505,7 @@ def _starting() -> Iterator[None]:
     except asyncpg.TargetServerAttributeNotMatched as error:
         raise StartupRefused("The database is a standby; give the address of the primary.") from error
     except (*DATABASE_TROUBLE, ValueError, OverflowError) as error:
-        raise StartupRefused(
-            f"Cannot connect to the database: {reason(error)}. Check its address, and that it is running."
-        ) from error
+        raise unreachable(error) from error
 
 
 class _Settling:

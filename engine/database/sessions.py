@@ -115,6 +115,15 @@ def reason(error: BaseException) -> str:
     return str(error).rstrip(".") or type(error).__name__
 
 
+def unreachable(error: BaseException) -> StartupRefused:
+    """The refusal to start without a connection. It tells a refused login from a wrong address."""
+    if isinstance(error, asyncpg.InvalidAuthorizationSpecificationError):
+        sentence = f"The database refuses the login: {reason(error)}. Check the user and the password in its address."
+    else:
+        sentence = f"Cannot connect to the database: {reason(error)}. Check its address, and that it is running."
+    return StartupRefused(sentence)
+
+
 @contextmanager
 def _telling_strangers() -> Iterator[None]:
     """Turns errors that come from sharing a session, such as another client's prepared statement, into SessionUnfit."""

@@ -99,6 +99,17 @@ async def test_a_database_that_is_not_there_is_refused(cluster: str) -> None:
         assert message.endswith("Check its address, and that it is running.")
 
 
+async def test_a_login_that_the_database_refuses_is_told_from_an_address_that_is_wrong(cluster: str) -> None:
+    dsn = urlunsplit(urlsplit(cluster)._replace(netloc="stranger@"))
+    message = await refused(dsn)
+    assert message.startswith('The database refuses the login: role "stranger" does not exist')
+    assert message.endswith("Check the user and the password in its address.")
+    with pytest.raises(StartupRefused) as refusal:
+        await migrate(dsn)
+    assert str(refusal.value) == message
+    assert issubclass(asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError)
+
+
 async def test_of_a_database_that_is_paused_it_is_said_that_it_does_not_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
