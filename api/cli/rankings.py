@@ -39,6 +39,7 @@ async def create_ranking(
         str, Parameter(help="Ids or names of its competitors. Without any, all of the tournament.")
     ],
     unity: str = "points",
+    sort: Literal["ASC", "DESC"] = "DESC",
     description: str | None = None,
     json: Json = False,
     where: Where = HERE,
@@ -47,7 +48,10 @@ async def create_ranking(
     Parameters
     ----------
     unity
-        Name of its main unity, in which higher totals are better.
+        Name of its main unity.
+    sort
+        Which totals are better in the main unity: higher ones (DESC) or lower ones (ASC). ASC is recorded as a second
+        event, a change of the unity.
     description
         A description, of any number of lines.
     """
@@ -66,6 +70,9 @@ async def create_ranking(
             ),
             actor=OPERATOR,
         )
+        if sort == "ASC":
+            change = ChangeUnity(ranking_id=RankingId(ranking_id), unity_id=UnityId(unity_id), sort=Sort.ASC)
+            await desk.submit(live, change, actor=OPERATOR)
     if json:
         printing.json({"id": ranking_id, "name": name.strip(), "unity_id": unity_id})
     else:

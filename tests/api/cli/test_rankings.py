@@ -88,6 +88,12 @@ async def test_a_unity_is_changed(tallybook: Tallybook, slug: str) -> None:
     ]
 
 
+async def test_a_ranking_is_created_in_which_the_lowest_total_wins(tallybook: Tallybook, slug: str) -> None:
+    await tallybook.done("ranking", "create", slug, "Race", "Ann", "Bob", "--unity", "seconds", "--sort", "ASC")
+    await tallybook.done("points", "add", slug, "Race", "Ann=61", "Bob=60")
+    assert await table(tallybook, slug, "Race") == [("Bob", 1, 60), ("Ann", 2, 61)]
+
+
 async def test_participants_come_and_go_and_have_their_points_again(tallybook: Tallybook, slug: str) -> None:
     await tallybook.done("ranking", "create", slug, "Season", "Ann")
     assert await tallybook.json("participants", "add", slug, "Season", "Cid", "Bob") == {"sequence": 6}
