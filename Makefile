@@ -7,7 +7,7 @@ DATA_DIR ?= tallybook-data
 EXAMPLES ?= 500
 COUNT ?= 200
 
-# Tests start hundreds of processes: where the environment forbids to keep bytecode, each would compile all modules anew.
+# Tests start hundreds of processes: where the environment forbids to keep bytecode, each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test long model fuzz campaign bench million docs wheel typescript vendor screenshots faults faults-small faults-tools mutants lock clean
@@ -71,7 +71,7 @@ typescript: $(VENV)/.installed-dev
 	npm --prefix clients/typescript ci --ignore-scripts --no-audit --no-fund
 	$(BIN)/pytest tests/api/clients/test_typescript.py
 
-# Fetches the libraries of the pages anew, at the versions that the vendor.json files name, and writes their checksums.
+# Fetches the libraries of the pages again, at the versions that the vendor.json files name, and writes their checksums.
 # It needs npm, which runs nothing of them.
 vendor: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.api.web.vendored

@@ -379,8 +379,8 @@ class _Names:
     A competitor that a later line registered in an earlier import is meant only if no other one has the name. That
     happens if lines have changed places since.
 
-    `others_max`: only so many competitors of the tournament, the first, are known to be others than those of the file
-    where they are not `of_file`. Another import of the file may have registered the rest.
+    `others_max`: only this many competitors of the tournament, the first ones, are known to be others than those of the
+    file where they are not `of_file`. Another import of the file may have registered the rest.
     """
 
     def __init__(self, live: LiveTournament, of_file: Iterable[CompetitorId], others_max: int) -> None:

@@ -19,9 +19,9 @@ def written_to(file: Path | None) -> Iterator[Callable[[str], None]]:
         yield printing.write
         return
     in_place = file.exists() and not file.is_file()
-    beside = file if in_place else file.with_name(f".{file.name}.partial")
+    partial = file if in_place else file.with_name(f".{file.name}.partial")
     with _refusing(file):
-        opened = beside.open("w", encoding="utf-8", newline="")
+        opened = partial.open("w", encoding="utf-8", newline="")
 
     def write(text: str) -> None:
         with _refusing(file):
@@ -33,14 +33,14 @@ def written_to(file: Path | None) -> Iterator[Callable[[str], None]]:
         with _refusing(file):
             opened.close()
             if not in_place:
-                beside.replace(file)
+                partial.replace(file)
         whole = True
     finally:
         if not whole:
             with suppress(OSError):
                 opened.close()
             if not in_place:
-                beside.unlink(missing_ok=True)
+                partial.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -38,8 +38,8 @@ _ESCAPED: Final = re.compile(r"\\(.)")
 
 
 def parse_preferences(values: Iterable[str]) -> Mapping[str, str]:
-    """The preferences that the values of Prefer state, by their names in lower case; without a value: "". What a
-    preference takes beside its value is left out.
+    """The preferences that the values of Prefer state, by their names in lower case; without a value: "". Parameters of
+    a preference are left out.
 
     Of a preference that is stated more than once, the first counts. Nothing if the values, as one list, cannot be read.
     """

@@ -207,7 +207,7 @@ def position(form: StreamFormat, reached: Reached) -> bytes:
 
 
 def reset(form: StreamFormat, head: Head, streamed: StreamedLog) -> bytes:
-    """The log is not the one that the listener has read: it must begin anew, without an id. The empty id has browsers
+    """The log is not the one that the listener has read: it must start again, without an id. The empty id has browsers
     do so by themselves."""
     return event(form, "reset", streamed.said_of_head(head), "")
 
