@@ -354,7 +354,10 @@ NUMBERS = [
 
 @pytest.mark.parametrize("field", NUMBERS)
 def test_a_field_that_takes_a_whole_number_takes_no_other(field: Field) -> None:
-    for text in ("0.5", "2.0", "1e3", "１", "0x1", "1_000", "+1", "01", "½"):  # noqa: RUF001
+    texts = ["0.5", "2.0", "1e3", "１", "0x1", "1_000", "+1", "01", "½"]  # noqa: RUF001
+    if "'array'" not in str(field.type.schema):  # items may have white space around them
+        texts.append(" 1")
+    for text in texts:
         with pytest.raises(FieldMisread):
             field.type.read(text)
 
