@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from api.http.preferences import accepted_encodings
 from api.http.reply import Reply, header
-from api.http.router import IncomingRequest, Router
+from api.http.router import NOTHING_HERE, IncomingRequest, Router
 from engine.domain.errors import NotFound
 
 PATH: Final = "/static/{version}/{file...}"
@@ -61,7 +61,7 @@ class StaticFiles:
         async def answer(incoming: IncomingRequest) -> Reply:
             file = self._files.get(incoming.parameters["file"])
             if file is None or incoming.parameters["version"] != self.version:
-                raise NotFound("There is nothing at this address.")
+                raise NotFound(NOTHING_HERE)
             if accepted_encodings(incoming.request.headers.getall("Accept-Encoding", ())).gzip:
                 return Reply(file.compressed, media_type=file.media_type, headers=_FOR_EVER + _COMPRESSED)
             return Reply(file.plain, media_type=file.media_type, headers=_FOR_EVER)
