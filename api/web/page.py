@@ -11,6 +11,7 @@ from api.http.reply import header
 from api.web.files import StaticFiles
 from api.web.html import Html, document, element, joined
 from engine.domain.errors import Refusal
+from engine.domain.notation import WHOLE, Notation
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -75,16 +76,17 @@ def head_of(
     )
 
 
-def number_text(number: int) -> str:
-    """A total as people read it: with a real minus, and from five digits on in groups."""
-    digits = str(abs(number))
-    if len(digits) > _DIGITS_UNGROUPED_MAX:
-        digits = f"{abs(number):,}".replace(",", _THIN_SPACE)
-    return f"\N{MINUS SIGN}{digits}" if number < 0 else digits
+def number_text(number: int, notation: Notation = WHOLE) -> str:
+    """A total as people read it: with a real minus, and from five digits on in groups. `words.js` writes the same."""
+    whole, point, rest = notation.text(abs(number)).partition(".")
+    if notation.time is None and len(whole) > _DIGITS_UNGROUPED_MAX:
+        whole = f"{int(whole):,}".replace(",", _THIN_SPACE)
+    size = whole + point + rest
+    return f"\N{MINUS SIGN}{size}" if number < 0 else size
 
 
-def signed_text(number: int) -> str:
-    return f"+{number_text(number)}" if number > 0 else number_text(number)
+def signed_text(number: int, notation: Notation = WHOLE) -> str:
+    return f"{'+' if number > 0 else ''}{number_text(number, notation)}"
 
 
 def time_element(moment: datetime) -> Html:

@@ -5,12 +5,28 @@ const MONTHS = [
   ...["July", "August", "September", "October", "November", "December"],
 ];
 
-/** A total, given as text of digits or a BigInt: with a real minus, and from five digits on in groups. */
-export function numberText(number) {
-  const text = String(number);
-  const digits = text.replace("-", "");
-  const grouped = digits.length > 4 ? digits.replace(/\B(?=(\d{3})+$)/g, "\u202f") : digits;
-  return text.startsWith("-") ? `\u2212${grouped}` : grouped;
+/** A total, given as text of digits or a BigInt, in the notation of its unity: with a real minus, and from five digits
+ * on in groups. `number_text` of page.py writes the same. */
+export function numberText(number, { decimals, time } = {}) {
+  const size = String(number).replace("-", "");
+  const text = time ? clockText(BigInt(size), time === "ms" ? 1000n : 1n) : decimalText(size, decimals ?? 0);
+  return String(number).startsWith("-") ? `\u2212${text}` : text;
+}
+
+function decimalText(digits, decimals) {
+  const padded = decimals ? digits.padStart(decimals + 1, "0") : digits;
+  const whole = padded.slice(0, padded.length - decimals);
+  const grouped = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") : whole;
+  return decimals ? `${grouped}.${padded.slice(-decimals)}` : grouped;
+}
+
+/** Hours, minutes and seconds of a number of seconds or milliseconds: `second` of them are a second. */
+function clockText(size, second) {
+  const [minutes, seconds] = [size / second / 60n, (size / second) % 60n];
+  const rest = String(size % second).padStart(3, "0").replace(/0+$/, "");
+  const two = (number) => String(number).padStart(2, "0");
+  const whole = minutes < 60n ? String(minutes) : `${minutes / 60n}:${two(minutes % 60n)}`;
+  return `${whole}:${two(seconds)}${rest && `.${rest}`}`;
 }
 
 /** A moment in UTC. */

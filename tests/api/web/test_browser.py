@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import asdict
 from playwright.async_api import Browser, ConsoleMessage, Page, expect
 
 from api.stream import followers
+from api.web.page import number_text
 from engine.domain.commands import ChangeParticipants, ChangePublication, CreateRanking, DeclareClassification
 from engine.domain.events import Criterion
+from engine.domain.notation import DECIMALS_MAX, Notation
 from engine.domain.terms import OPERATOR, RankingId, Sequence, UnityId
 from tests.api.test_stream import counted
 from tests.api.web.browser import CHROMIUM
@@ -350,6 +353,24 @@ async def test_axe_finds_nothing(visit: Begin, championship: Championship, schem
         assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == [], below
         assert await page.evaluate("window.violations") == []
     one.complaints = [said for said in one.complaints if "404" not in said]  # the last one is not there
+
+
+async def test_the_browser_writes_numbers_as_the_service_does(visit: Begin) -> None:
+    draw = random.Random(5)
+    notations = [*(Notation(decimals=one) for one in range(DECIMALS_MAX + 1)), Notation(time="s"), Notation(time="ms")]
+    sizes = [0, 1, 59, 60, 999, 3_599, 3_600, 12_345, 3_599_999, 3_600_000, 2**53 + 1]
+    sizes += [draw.randrange(10 ** draw.randint(1, 19)) for _ in range(40)]
+    cases = [(str(sign * one), asdict(notation)) for notation in notations for one in sizes for sign in (1, -1)]
+    page = await (await visit()).go()
+    written = await page.evaluate(
+        """async (cases) => {
+          const words = document.querySelector("script[src]").src.replace("board.js", "words.js");
+          const { numberText } = await import(words);
+          return cases.map(([number, notation]) => numberText(number, notation));
+        }""",
+        cases,
+    )
+    assert written == [number_text(int(number), Notation(**notation)) for number, notation in cases]
 
 
 async def test_the_browser_folds_as_the_service_does(visit: Begin, championship: Championship) -> None:

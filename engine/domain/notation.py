@@ -1,0 +1,83 @@
+"""How the numbers of a unity are written for people: as decimals or as times.
+
+Pure. Points are whole numbers of a smallest unit everywhere: in events, in tables, and in the interface. A notation
+says how pages and texts show them, and how people type them: 125 is `12.5` with one decimal, and `2:05` as a time in
+seconds. `api/web/static/words.js` writes the same in a browser.
+"""
+
+import re
+from typing import Final, Literal
+
+from msgspec import Struct
+
+DECIMALS_MAX: Final = 6
+
+TimeUnit = Literal["s", "ms"]
+"""The smallest unit of a time: seconds or milliseconds."""
+
+DIGITS_READ_MAX: Final = 20
+"""Digits of a number that is read: more than any total has."""
+
+
+class Notation(Struct, frozen=True, gc=False):
+    """`decimals`: how many digits stand after the point. `time`: hours, minutes and seconds are written instead."""
+
+    decimals: int = 0
+    time: TimeUnit | None = None
+
+    def text(self, number: int) -> str:
+        """The number as people write it, in ASCII: `12.5`, `-0.50`, `2:03:17`, `2:03:17.4`, `0:09.58`."""
+        sign, size = "-" if number < 0 else "", abs(number)
+        if self.time is not None:
+            return sign + _time_text(*divmod(size, _PER_SECOND[self.time]))
+        if self.decimals == 0:
+            return f"{sign}{size}"
+        whole, rest = divmod(size, 10**self.decimals)
+        return f"{sign}{whole}.{rest:0{self.decimals}d}"
+
+    def number(self, text: str) -> int:
+        """The number that a person wrote. Raises ValueError with what the text must be."""
+        sign, size = ("-", text[1:]) if text[:1] in _MINUS else ("", text.removeprefix("+"))
+        found = self._size(size)
+        if found is None:
+            raise ValueError(self.fault)
+        return -found if sign else found
+
+    @property
+    def fault(self) -> str:
+        """What is said of a text that is not a number in this notation."""
+        if self.time is not None:
+            return f"must be a time, such as 2:03:17{'.4' if self.time == 'ms' else ''}, 3:05 or 45"
+        if self.decimals == 0:
+            return "must be a whole number, in digits only"
+        return f"must be a number with at most {self.decimals} decimal{'s' * (self.decimals > 1)}, such as 12.5"
+
+    def _size(self, text: str) -> int | None:
+        """The number that a text without a sign stands for; None: for none."""
+        digits = 0 if self.time == "s" else 3 if self.time == "ms" else self.decimals
+        whole, point, rest = text.partition(".")
+        first, *parts = [whole] if self.time is None else whole.split(":")
+        if not _DIGITS.fullmatch(first) or len(parts) > 2 or not all(_SIXTIETHS.fullmatch(part) for part in parts):
+            return None
+        if point and not (_DIGITS.fullmatch(rest) and len(rest) <= digits):
+            return None
+        size, smallest = int(first), int(10**digits)
+        for part in parts:
+            size = 60 * size + int(part)
+        return size * smallest + int(rest.ljust(digits, "0") or 0)
+
+
+WHOLE: Final = Notation()
+"""That of a unity for which nothing was declared."""
+
+_PER_SECOND: Final[dict[TimeUnit, int]] = {"s": 1, "ms": 1000}
+_MINUS: Final = ("-", "\N{MINUS SIGN}")  # pages show the second one, so it is pasted
+_DIGITS: Final = re.compile(f"[0-9]{{1,{DIGITS_READ_MAX}}}")
+_SIXTIETHS: Final = re.compile("[0-5][0-9]")
+
+
+def _time_text(seconds: int, milliseconds: int) -> str:
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    rest = f".{milliseconds:03d}".rstrip("0") if milliseconds else ""
+    return f"{f'{hours}:{minutes:02d}' if hours else minutes}:{seconds:02d}{rest}"
