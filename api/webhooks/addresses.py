@@ -1,13 +1,15 @@
 """Where a webhook may lead.
 
-What is sent must not reach what only this machine and its network can: that would let somebody who may add a webhook
-ask there. So a webhook connects to public addresses alone, unless its operator has allowed others.
+A message must not reach what only this machine and its network can reach: otherwise, anybody who may add a webhook
+could send requests there. So a webhook connects to public addresses alone, unless its operator has allowed others.
 
 The check is where the socket is made, with the very address that it is to be connected to. No name is looked up a
 second time between the check and the connection, so an answer that changes meanwhile (*rebinding*) changes nothing. Of
-a name with several addresses, those that are not public are never connected to.
+a name with several addresses, those that are not public are never connected to. `private_fault` asks the same rule
+earlier, when a webhook is added.
 """
 
+import asyncio
 import socket
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Any, Final
@@ -17,6 +19,8 @@ from yarl import URL
 URL_CHARACTERS_MAX: Final = 2_000
 _GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
 _SCHEMES: Final = ("https", "http")
+_HOST_CHARACTERS_MAX: Final = 253
+_LOOKUP_SECONDS_MAX: Final = 5.0
 
 
 class PrivateAddress(OSError):
@@ -56,8 +60,31 @@ def url_fault(text: str) -> str | None:
         return f"is not an address: {error}"
     if url.scheme not in _SCHEMES or not url.host or not port:
         return "must begin with https:// or http:// and name a host"
+    if not _can_be_looked_up(url.host):
+        return "names a host that cannot exist: its name, or a label of it, is empty or too long"
     if url.user is not None or url.password is not None:
         return "must not hold a name or a password; receivers know us by the signature"
     if url.fragment:
         return "must not hold a fragment, which is never sent"
     return None
+
+
+async def private_fault(url: str) -> str | None:
+    """Why a webhook that may lead to public addresses alone could never be delivered at `url`; None: it could. A name
+    that cannot be looked up now may have an address later."""
+    asked = URL(url)
+    try:
+        async with asyncio.timeout(_LOOKUP_SECONDS_MAX):
+            found = await asyncio.get_running_loop().getaddrinfo(asked.host, asked.port, type=socket.SOCK_STREAM)
+    except (OSError, TimeoutError):
+        return None
+    hosts = [str(address[0]) for *_, address in found]
+    if any(map(is_public, hosts)):
+        return None
+    return f"leads to {hosts[0]}, which is not a public address; --allow-private permits that"
+
+
+def _can_be_looked_up(host: str) -> bool:
+    """Whether a name has a length that the DNS allows, and so has each of its labels. Addresses in numbers do."""
+    labels = host.removesuffix(".").split(".")
+    return len(host) <= _HOST_CHARACTERS_MAX and all(0 < len(label) <= 63 for label in labels)

@@ -15,7 +15,7 @@ from typing import Any, Final, NewType
 from asyncpg import Connection
 from msgspec import Struct
 
-from api.webhooks.addresses import url_fault
+from api.webhooks.addresses import private_fault, url_fault
 from api.webhooks.message import SECRET_BYTES
 from engine.domain.errors import Conflict, Fault, NotFound, Unacceptable
 from engine.domain.terms import Sequence, TournamentId
@@ -158,7 +158,7 @@ async def add_webhook(
 
     Raises Unacceptable, naming every fault, and Conflict.
     """
-    _refuse_webhook_faults(url, kinds)
+    await _refuse_webhook_faults(url, kinds, allows_private=allows_private)
     if await connection.fetchval(_COUNT) >= WEBHOOKS_MAX:
         raise Conflict(f"There are {WEBHOOKS_MAX:,} webhooks already, the limit; remove one first.")
     cursor = await _cursor_after(connection, tournament_id, after)
@@ -201,8 +201,10 @@ async def rotate_secret(connection: Connection, tournament_id: TournamentId, web
     return secret
 
 
-def _refuse_webhook_faults(url: str, kinds: Collection[str] | None) -> None:
+async def _refuse_webhook_faults(url: str, kinds: Collection[str] | None, *, allows_private: bool) -> None:
     fault = url_fault(url)
+    if fault is None and not allows_private:
+        fault = await private_fault(url)
     faults = [Fault("url", fault)] if fault else []
     unknown = sorted(set(kinds or ()) - codec.tags())
     faults += [Fault("kinds", f"{kind[:40]!r} is not the name of an event") for kind in unknown]

@@ -91,6 +91,12 @@ class World:
         self.secrets[webhook_id] = secret_text(secret)
         return webhook_id
 
+    async def add_then_private(self, url: str) -> WebhookId:
+        """Adds a webhook that may not lead to a private address, though its address is one."""
+        webhook_id = await self.add(url)
+        await self._owner.execute("UPDATE webhook SET allows_private = false WHERE webhook_id = $1", webhook_id)
+        return webhook_id
+
     async def resume(self, webhook_id: WebhookId, after: int | None = None) -> int:
         async with self.database.connection() as connection:
             return await webhooks.resume_webhook(
@@ -355,11 +361,10 @@ async def test_a_receiver_that_is_not_there_is_a_failure(world: World) -> None:
 
 
 async def test_a_name_that_nobody_has_is_a_failure(world: World) -> None:
-    webhook_ids = [await world.add(f"http://{host}/") for host in ("nobody.invalid", "x" * 64 + ".invalid")]
+    webhook_id = await world.add("http://nobody.invalid/", allows_private=False)
     await world.happens(1)
     async with delivering(world.database, NEVER):
-        for webhook_id in webhook_ids:
-            await until(world.has(webhook_id, lambda webhook: webhook.failures == 1))
+        await until(world.has(webhook_id, lambda webhook: webhook.failures == 1))
 
 
 async def test_what_speaks_no_http_is_a_failure(world: World) -> None:
@@ -511,12 +516,23 @@ def test_an_address_that_stands_for_another_is_as_public_as_that_one(address: IP
     assert is_public(str(address)) is is_public(f"::ffff:{address}") is is_public(six_to_four)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "127.1", "0.0.0.0"])
-async def test_a_private_address_is_refused_however_it_is_written(world: World, receiver: Receiver, host: str) -> None:
-    webhook_id = await world.add(receiver.url.replace("127.0.0.1", host), allows_private=False)
+PRIVATE_HOSTS = ("127.0.0.1", "localhost", "2130706433", "127.1", "0.0.0.0", "[::ffff:127.0.0.1]")
+
+
+async def test_a_private_address_is_refused_when_added_and_never_connected_to_however_it_is_written(
+    world: World, receiver: Receiver
+) -> None:
+    urls = [receiver.url.replace("127.0.0.1", host) for host in PRIVATE_HOSTS]
+    for url in urls:
+        with pytest.raises(Unacceptable) as refused:
+            await world.add(url, allows_private=False)
+        [fault] = refused.value.faults
+        assert (fault.field, "is not a public address" in fault.message) == ("url", True)
+    added = [await world.add_then_private(url) for url in urls]  # the name meant another address then
     await world.happens(1)
     async with delivering(world.database, NEVER):
-        await until(world.has(webhook_id, lambda webhook: webhook.failures == 1))
+        for webhook_id in added:
+            await until(world.has(webhook_id, lambda webhook: webhook.failures == 1))
     assert receiver.got == []
 
 
@@ -587,7 +603,7 @@ async def test_a_connection_to_a_private_address_is_not_used_for_a_webhook_that_
     async with delivering(world.database, NEVER):
         await world.happens(1)
         await until(world.has(allowed, lambda webhook: webhook.behind == 0))
-        refused = await world.add(receiver.url, allows_private=False)
+        refused = await world.add_then_private(receiver.url)
         await world.happens(2)
         await until(world.has(refused, lambda webhook: webhook.failures == 1))
         await until(world.has(allowed, lambda webhook: webhook.behind == 0))
@@ -603,6 +619,10 @@ async def test_a_connection_to_a_private_address_is_not_used_for_a_webhook_that_
         ("https://example.org:99999/", "is not an address"),
         ("https://me:secret@example.org/", "name or a password"),
         ("https://example.org/#part", "fragment"),
+        ("https://" + "x" * 64 + ".org/", "cannot exist"),
+        ("https://" + "x." * 127 + "org/", "cannot exist"),
+        ("https://example..org/", "cannot exist"),
+        ("https://" + "x" * 63 + ".example.org./", None),
         ("https://example.org/a b", "printable"),
         ("https://exämple.org/", "printable"),
         ("https://example.org/\n", "printable"),

@@ -69,6 +69,7 @@ async def test_what_is_added_is_told_and_what_is_removed_is_not(
     ("arguments", "why"),
     [
         (("add", "SLUG", "ftp://example.org/"), "  url: must begin with https:// or http:// and name a host"),
+        (("add", "SLUG", "http://127.0.0.1/"), "  url: leads to 127.0.0.1, which is not a public address; --allow"),
         (("add", "SLUG", URL, "--kinds", "PointsAdded,Points"), "  kinds: 'Points' is not the name of an event"),
         (("add", "SLUG", URL, "--after", "100000"), "nothing follows 100000 yet"),
         (("add", "nowhere", URL), "There is no tournament 'nowhere'"),
