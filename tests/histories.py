@@ -375,12 +375,12 @@ def _add_points_to_rankings(draw: _Draw, board: Board, next_id: _NextId) -> Comm
 
 def _void_competition(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     counting = [competition_id for competition_id, c in board.competitions.items() if c.voided_at is None]
-    return commands.VoidCompetition(competition_id=_one_of(draw, counting or board.competitions), unreversed={})
+    return commands.VoidCompetition(competition_id=_one_of(draw, counting or board.competitions), caused={})
 
 
 def _unvoid_competition(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     voided = [competition_id for competition_id, c in board.competitions.items() if c.voided_at is not None]
-    return commands.UnvoidCompetition(competition_id=_one_of(draw, voided or board.competitions), unreversed={})
+    return commands.UnvoidCompetition(competition_id=_one_of(draw, voided or board.competitions), caused={})
 
 
 def _close_ranking(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
@@ -466,7 +466,7 @@ def histories(draw: _Draw, commands_max: int = COMMANDS_MAX) -> list[Event]:
     for ask in [*_FIRST, *draw(st.lists(st.sampled_from(_ASKED), min_size=length, max_size=length))]:
         command = ask(draw, board, next_id)
         if isinstance(command, commands.VoidCompetition | commands.UnvoidCompetition):
-            command = msgspec.structs.replace(command, unreversed=unreversed_of(history, command.competition_id))
+            command = msgspec.structs.replace(command, caused=caused_of(history, command.competition_id))
         elif isinstance(command, commands.ChangePublication):
             command = _judged_at(command, board, history)
         try:
@@ -490,15 +490,13 @@ def _judged_at(command: commands.ChangePublication, board: Board, history: list[
     return msgspec.structs.replace(command, head=head, next_reveal=search.found)
 
 
-def unreversed_of(history: list[Event], competition_id: CompetitionId) -> commands.UnreversedPoints:
-    """The points of the competition that nothing has reversed, in a history that begins at sequence 2."""
-    points = {
-        sequence: event
+def caused_of(history: list[Event], competition_id: CompetitionId) -> commands.CausedPoints:
+    """The points that the competition caused, in a history that begins at sequence 2."""
+    return {
+        Sequence(sequence): event
         for sequence, event in enumerate(history, start=2)
-        if isinstance(event, events.Points) and event.competition_id == competition_id
+        if isinstance(event, events.PointsAdded) and event.competition_id == competition_id
     }
-    reversed_ = {event.reverses for event in points.values() if isinstance(event, events.PointsReversed)}
-    return {sequence: event for sequence, event in points.items() if sequence not in reversed_}
 
 
 OPENED: Final = events.TournamentOpened(name="Spring Open", slug="spring-open")

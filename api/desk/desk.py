@@ -30,9 +30,9 @@ from engine.process.background import background
 from engine.process.pace import EXPECTED_SECONDS_MAX
 from engine.process.telemetry import WAITING_REQUESTS
 from projections.board.publication import NextRevealSearch
+from projections.live.caused import CausedPointsFollower
 from projections.live.pool import LIVE_BYTES_MAX, LivePool, open_live_pool
 from projections.live.tournament import LiveTournament
-from projections.live.unreversed import UnreversedPointsFollower
 from projections.tables.defects import DefectPart
 from projections.tables.wakeup import Waker
 
@@ -146,8 +146,8 @@ class Desk:
             case.alone |= command.freeze is not None
             return self._look_up_next(live, case, command) if command.reveal == "next" else None
         case.alone = True
-        case.unreversed = UnreversedPointsFollower(live, command.competition_id)
-        return case.unreversed.look_up(self.live_pool)
+        case.caused = CausedPointsFollower(live, command.competition_id)
+        return case.caused.look_up(self.live_pool)
 
     async def _put_after(self, live: LiveTournament, case: Case, looking_up: Coroutine[None, None, None]) -> None:
         """Looks up in the log the data for judging the case, then puts it on its docket; unpins `live`."""
@@ -175,10 +175,10 @@ class Desk:
 
     async def preview(self, live: LiveTournament, command: VoidCompetition | UnvoidCompetition) -> tuple[Event, ...]:
         """Returns the events that `command` would lead to now; records nothing. Raises a Refusal as `submit` does."""
-        with closing(UnreversedPointsFollower(live, command.competition_id)) as unreversed:
-            await unreversed.look_up(self.live_pool)
+        with closing(CausedPointsFollower(live, command.competition_id)) as caused:
+            await caused.look_up(self.live_pool)
             await self.live_pool.make_current(live)
-            return decide(live.board, msgspec.structs.replace(command, unreversed=unreversed.now()))
+            return decide(live.board, msgspec.structs.replace(command, caused=caused.now()))
 
     async def new_id(self) -> int:
         """Returns an id that nothing else in the service has or will have. Raises DatabaseUnavailable."""

@@ -71,9 +71,9 @@ from engine.process import tracing
 from engine.process.pace import WAITED_SECONDS_MAX, QueuePace
 from engine.process.tracing import RequestSpan
 from engine.process.turns import WOKEN_AT_ONCE
+from projections.live.caused import CausedPointsFollower
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
-from projections.live.unreversed import UnreversedPointsFollower
 from projections.tables.defects import DefectPart, is_defect
 from projections.tables.wakeup import Waker
 
@@ -126,9 +126,8 @@ class Case(Struct, eq=False, kw_only=True):
     last judging; `judged`: the number of judgings. `sent`: it may be in the log. `exact`: no event may lie between its
     judging and its append. `alone`: it needs a block of its own, as an exact command always does. `withdrawn`: the
     client was told that it was not applied, so it must never be. `condition`: an additional demand of the client on the
-    state of the resource. `unreversed`: the points that the command reverses by voiding or unvoiding their competition,
-    kept current until the case is settled, which may be later than its answer. `span`: that of the request, if it is
-    traced.
+    state of the resource. `caused`: the points of the competition that the command voids or unvoids, kept current until
+    the case is settled, which may be later than its answer. `span`: that of the request, if it is traced.
     """
 
     command: Command
@@ -147,15 +146,15 @@ class Case(Struct, eq=False, kw_only=True):
     exact: bool = False
     alone: bool = False
     withdrawn: bool = False
-    unreversed: UnreversedPointsFollower | None = None
+    caused: CausedPointsFollower | None = None
 
     def judge(self, live: LiveTournament) -> None:
         """Sets the command's events by the state of `live`. Raises a Refusal, and IdTaken."""
         if self.condition is not None:
             self.condition.refuse_unless_met(live.board)
         command = self.command
-        if self.unreversed is not None:
-            command = msgspec.structs.replace(command, unreversed=self.unreversed.now())
+        if self.caused is not None:
+            command = msgspec.structs.replace(command, caused=self.caused.now())
         elif isinstance(command, ChangePublication):
             command = msgspec.structs.replace(command, head=live.head.sequence)
         self.events = decide(live.board, command)
@@ -166,7 +165,7 @@ class Case(Struct, eq=False, kw_only=True):
             self.expire()
         elif not self.receipt.done():
             self.receipt.set_result(receipt)
-        if self.unreversed is not None:
+        if self.caused is not None:
             self.let_go()
 
     def fail(self, error: Exception) -> None:
@@ -185,8 +184,8 @@ class Case(Struct, eq=False, kw_only=True):
 
     def let_go(self) -> None:
         """It will not be judged any more."""
-        if self.unreversed is not None:
-            self.unreversed.close()
+        if self.caused is not None:
+            self.caused.close()
 
 
 class Docket:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from engine.domain.events import Criterion, Delta, Points, Result
+from engine.domain.events import Criterion, Delta, PointsAdded, Result
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, Sort, UnityId
 
 
@@ -132,23 +132,23 @@ class AddPointsToRankings(Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-UnreversedPoints = Mapping[Sequence, Points]
-"""The points that a competition caused and nothing has reversed, by sequence, ascending."""
+CausedPoints = Mapping[Sequence, PointsAdded]
+"""The points that a competition caused, by sequence, ascending."""
 
 
 class VoidCompetition(Struct, frozen=True, kw_only=True):
-    """`unreversed`: the competition's, at the state that the command is judged against. None: the desk fills them
+    """`caused`: the competition's points, at the state that the command is judged against. None: the desk fills them
     in."""
 
     competition_id: CompetitionId
-    unreversed: UnreversedPoints | None = None
+    caused: CausedPoints | None = None
 
 
 class UnvoidCompetition(Struct, frozen=True, kw_only=True):
-    """As VoidCompetition. The unreversed points of a voided competition are the reversals."""
+    """As VoidCompetition."""
 
     competition_id: CompetitionId
-    unreversed: UnreversedPoints | None = None
+    caused: CausedPoints | None = None
 
 
 class CloseRanking(Struct, frozen=True, kw_only=True):

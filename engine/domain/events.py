@@ -225,8 +225,8 @@ class PointsAdded(EventBase, frozen=True, kw_only=True):
 
 
 class PointsReversed(EventBase, frozen=True, kw_only=True):
-    """Takes back, line by line, the points of the event `reverses` of the same ranking: a `PointsAdded` that the
-    competition caused, or an earlier reversal. It follows its voiding or unvoiding in the same block."""
+    """Takes back or gives back, line by line, the points of the event `reverses`: a `PointsAdded` of the same ranking
+    that the competition caused. It follows its voiding or unvoiding in the same block."""
 
     tag = "PointsReversed"
     ranking_id: _Ranking
@@ -249,7 +249,7 @@ class CompetitionVoided(EventBase, frozen=True, kw_only=True):
 
 
 class CompetitionUnvoided(EventBase, frozen=True, kw_only=True):
-    """The competition counts again: the reversals of its voiding are reversed in the same block."""
+    """The competition counts again: what it caused is given back in the same block."""
 
     tag = "CompetitionUnvoided"
     structural = True

@@ -358,32 +358,33 @@ def _void_competition(state: State, command: commands.VoidCompetition) -> tuple[
     if existing(state.competitions, "competition", command.competition_id).voided_at is not None:
         raise Conflict(f"Competition {command.competition_id} is voided already.")
     voided = events.CompetitionVoided(competition_id=command.competition_id)
-    return voided, *_reversals(state, command.competition_id, command.unreversed)
+    return voided, *_reversals(state, command.competition_id, command.caused, sign=-1)
 
 
 def _unvoid_competition(state: State, command: commands.UnvoidCompetition) -> tuple[Event, ...]:
     if existing(state.competitions, "competition", command.competition_id).voided_at is None:
         raise Conflict(f"Competition {command.competition_id} is not voided.")
     unvoided = events.CompetitionUnvoided(competition_id=command.competition_id)
-    return unvoided, *_reversals(state, command.competition_id, command.unreversed)
+    return unvoided, *_reversals(state, command.competition_id, command.caused, sign=1)
 
 
 def _reversals(
-    state: State, competition_id: CompetitionId, unreversed: commands.UnreversedPoints | None
+    state: State, competition_id: CompetitionId, caused: commands.CausedPoints | None, *, sign: Literal[-1, 1]
 ) -> list[Event]:
-    """One event for each of `unreversed`, including deltas of competitors that have left the ranking.
+    """One event for each of `caused`, including deltas of competitors that have left the ranking. `sign`: -1 takes the
+    points back, 1 gives them back.
 
     Raises Conflict if one of the rankings is closed, and Unacceptable beyond REVERSED_LINES_MAX.
     """
-    assert unreversed is not None
-    touched = dict.fromkeys(points.ranking_id for points in unreversed.values())
+    assert caused is not None
+    touched = dict.fromkeys(points.ranking_id for points in caused.values())
     closed = [str(ranking_id) for ranking_id in touched if state.rankings[ranking_id].closed_at is not None]
     if closed:
         raise Conflict(
             f"Competition {competition_id} gave points in closed rankings; have them reopened first: "
             f"{', '.join(closed)}."
         )
-    if sum(len(points.deltas) for points in unreversed.values()) > REVERSED_LINES_MAX:
+    if sum(len(points.deltas) for points in caused.values()) > REVERSED_LINES_MAX:
         raise Unacceptable(
             f"Competition {competition_id} gave more than {REVERSED_LINES_MAX} lines of deltas, "
             "more than can be reversed at once."
@@ -391,11 +392,11 @@ def _reversals(
     return [
         events.PointsReversed(
             ranking_id=points.ranking_id,
-            deltas=tuple([Delta(d.competitor_id, d.unity_id, -d.amount) for d in points.deltas]),
+            deltas=tuple([Delta(d.competitor_id, d.unity_id, sign * d.amount) for d in points.deltas]),
             competition_id=competition_id,
             reverses=sequence,
         )
-        for sequence, points in unreversed.items()
+        for sequence, points in caused.items()
     ]
 
 

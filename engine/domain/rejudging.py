@@ -95,9 +95,9 @@ def _command(sequence: Sequence, event: Event) -> Command:
     head = Sequence(sequence - 1)
     match event:
         case events.CompetitionVoided():
-            return commands.VoidCompetition(competition_id=event.competition_id, unreversed={})
+            return commands.VoidCompetition(competition_id=event.competition_id, caused={})
         case events.CompetitionUnvoided():
-            return commands.UnvoidCompetition(competition_id=event.competition_id, unreversed={})
+            return commands.UnvoidCompetition(competition_id=event.competition_id, caused={})
         case events.TournamentPublished():
             return commands.ChangePublication(published=True)
         case events.TournamentUnpublished():

@@ -29,7 +29,7 @@ from engine.log import codec, digest
 from engine.log.digest import EventColumns
 from projections.board.board import Board, Revisions, add_points, fold
 from projections.board.differences import differences
-from projections.verification.progress import TOURNAMENT_DIFFERENCES_MAX, Difference, PointsInEffect, Progress
+from projections.verification.progress import TOURNAMENT_DIFFERENCES_MAX, CausedSum, Difference, Progress
 from projections.verification.stored_log import RegisteredTournament, StoredBlock
 
 _SUM_MASK: Final = 2**63 - 1
@@ -58,13 +58,14 @@ class DifferenceCollector:
 
 
 class DueReversals(Struct):
-    """The points of a competition that must still be reversed because the event `sequence` voided or unvoided it.
-    `count` and `sum` as in PointsInEffect."""
+    """The points of a competition that must still be reversed because the event `sequence` voided or unvoided it:
+    taken back if `sign` is -1, given back if it is 1. `count` and `sum` as in CausedSum."""
 
     competition_id: CompetitionId
     sequence: Sequence
-    count: int = 0
-    sum: int = 0
+    sign: int
+    count: int
+    sum: int
     lines: int = 0
     """Lines of deltas that have been reversed."""
 
@@ -186,7 +187,10 @@ class BlockChecks:
                             of_unity = sums[delta.unity_id] = {}
                         of_unity[delta.competitor_id] = of_unity.get(delta.competitor_id, 0) + delta.amount
                     if event.competition_id is not None and progress.foldable:
-                        self._count_effect(facts, sequence, event)
+                        if isinstance(event, PointsAdded):
+                            self._count_caused(sequence, event)
+                        else:
+                            self._take_off(facts, sequence, event)
             sequence = Sequence(sequence + 1)
         return facts
 
@@ -217,36 +221,36 @@ class BlockChecks:
     # ── What competitions caused ────────────────────────────────────────────────────────────────────────
 
     def _void(self, facts: _BlockFacts, sequence: Sequence, event: CompetitionVoided | CompetitionUnvoided) -> None:
-        """Notes that the rest of the block must reverse all points of the competition that are in effect."""
-        competition_id = event.competition_id
-        effect = self.progress.effects.setdefault(competition_id, PointsInEffect())
-        due = facts.due.setdefault(competition_id, DueReversals(competition_id, sequence))
-        due.count += effect.count
-        due.sum += effect.sum
-        effect.count, effect.sum = 0, 0
+        """Notes that the rest of the block must reverse all points of the competition."""
+        if event.competition_id in facts.due:
+            self._differ(sequence, "event.body", "voids or unvoids a competition that its block voids or unvoids")
+        caused = self.progress.caused_sums.get(event.competition_id, CausedSum())
+        sign = -1 if isinstance(event, CompetitionVoided) else 1
+        facts.due[event.competition_id] = DueReversals(event.competition_id, sequence, sign, caused.count, caused.sum)
 
-    def _count_effect(self, facts: _BlockFacts, sequence: Sequence, event: Points) -> None:
-        """Adds points to what is in effect. A reversal also takes what it reverses off what is due to be reversed."""
+    def _count_caused(self, sequence: Sequence, event: PointsAdded) -> None:
+        """Adds points to what their competition caused."""
+        assert event.competition_id is not None
+        caused = self.progress.caused_sums.get(event.competition_id)
+        if caused is None:
+            caused = self.progress.caused_sums[event.competition_id] = CausedSum()
+        caused.count += 1
+        caused.sum = (caused.sum + hash_of_points(self.progress.salt, sequence, event, 1)) & _SUM_MASK
+
+    def _take_off(self, facts: _BlockFacts, sequence: Sequence, event: PointsReversed) -> None:
+        """Takes what was reversed off what is due to be reversed."""
         competition_id = event.competition_id
-        assert competition_id is not None
-        effect = self.progress.effects.get(competition_id)
-        if effect is None:
-            effect = self.progress.effects[competition_id] = PointsInEffect()
-        if isinstance(event, PointsReversed):
-            due = facts.due.get(competition_id)
-            if due is None:
-                wrong = f"reverses points of competition {competition_id}, which this block neither voids nor unvoids"
-                self._differ(sequence, "event.body", wrong)
-            else:
-                if due.lines <= REVERSED_LINES_MAX < due.lines + len(event.deltas):
-                    wrong = f"reverses more than {REVERSED_LINES_MAX:,} lines of competition {competition_id} at once"
-                    self._differ(sequence, "event.body", wrong)
-                due.lines += len(event.deltas)
-            taken = effect if due is None else due
-            taken.count -= 1
-            taken.sum = (taken.sum - hash_of_points(self.progress.salt, event.reverses, event, -1)) & _SUM_MASK
-        effect.count += 1
-        effect.sum = (effect.sum + hash_of_points(self.progress.salt, sequence, event, 1)) & _SUM_MASK
+        due = facts.due.get(competition_id)
+        if due is None:
+            wrong = f"reverses points of competition {competition_id}, which this block neither voids nor unvoids"
+            self._differ(sequence, "event.body", wrong)
+            return
+        if due.lines <= REVERSED_LINES_MAX < due.lines + len(event.deltas):
+            wrong = f"reverses more than {REVERSED_LINES_MAX:,} lines of competition {competition_id} at once"
+            self._differ(sequence, "event.body", wrong)
+        due.lines += len(event.deltas)
+        due.count -= 1
+        due.sum = (due.sum - hash_of_points(self.progress.salt, event.reverses, event, due.sign)) & _SUM_MASK
 
     def _check_facts(self, block: StoredBlock, facts: _BlockFacts) -> None:
         """Checks what the block says of its events, and that all that was due to be reversed was reversed."""
@@ -268,11 +272,8 @@ class BlockChecks:
             if missing or (more and block.whole and not facts.doubtful and progress.foldable):
                 wrong = f"is {block.created}; its events create {facts.created}"
                 self._differ(first, "block.created", wrong)
-        for competition_id, due in facts.due.items():
-            if due.count or due.sum & _SUM_MASK:
-                effect = progress.effects[competition_id]
-                effect.count += due.count
-                effect.sum = (effect.sum + due.sum) & _SUM_MASK
+        for due in facts.due.values():
+            if due.count or due.sum:
                 if facts.doubtful:
                     sentence = f"what the event {due.sequence} had reversed: an event of its block was set aside"
                     progress.unchecked.append(sentence)

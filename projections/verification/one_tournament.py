@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from engine.database.pool import DATABASE_TROUBLE
 from engine.domain.errors import TooMuchWork
-from engine.domain.events import Points, PointsReversed
+from engine.domain.events import PointsAdded, PointsReversed
 from engine.domain.terms import CompetitorId, RankingId, Sequence, UnityId
 from engine.log import log
 from engine.log.log import Head
@@ -146,7 +146,7 @@ class TournamentVerification:
         self.progress.done = True
         self.progress.board = None
         self.progress.sums = {}
-        self.progress.effects = {}
+        self.progress.caused_sums = {}
         return True
 
     # ── Reading ─────────────────────────────────────────────────────────────────────────────────────────
@@ -193,25 +193,23 @@ class TournamentVerification:
     async def _report_unreversed(self, due: DueReversals) -> None:
         """Names the points that a voiding or unvoiding left as they were, or reversed without a reason."""
         await self._wait_for_connection()
-        upto, wanted = self.progress.sequence, dict[Sequence, Points]()
+        upto, wanted = self.progress.sequence, dict[Sequence, PointsAdded]()
         taken: list[PointsReversed] = []
         async for recorded in log.points_of(self._connection, self.progress.tournament_id, due.competition_id, upto):
             event = recorded.event
-            if recorded.sequence < due.sequence and isinstance(event, Points):
-                if isinstance(event, PointsReversed):
-                    wanted.pop(event.reverses, None)
+            if isinstance(event, PointsAdded):
                 wanted[recorded.sequence] = event
-            elif isinstance(event, PointsReversed):
+            elif isinstance(event, PointsReversed) and recorded.sequence > due.sequence:
                 taken.append(event)
         wrong: list[str] = []
         names = Counter([event.reverses for event in taken])
         wrong += [f"event {sequence} is not reversed" for sequence in wanted if sequence not in names]
         wrong += [f"event {sequence} is reversed {n} times" for sequence, n in names.items() if n > 1]
-        wrong += [f"event {s} is reversed, which is not in effect" for s in names if s not in wanted]
+        wrong += [f"event {s} is reversed, which its competition did not cause" for s in names if s not in wanted]
         wrong += [
             f"event {event.reverses} is reversed by other lines"
             for event in taken
-            if event.reverses in wanted and not _takes_back(event, wanted[event.reverses])
+            if event.reverses in wanted and not _reverses(event, wanted[event.reverses], due.sign)
         ]
         message = "; ".join(wrong[:UNREVERSED_MAX]) + (
             f"; and {len(wrong) - UNREVERSED_MAX} more" * (len(wrong) > UNREVERSED_MAX)
@@ -597,9 +595,9 @@ def _not_zero(sums: Mapping[UnityId, Mapping[CompetitorId, int]]) -> dict[UnityI
     return {unity_id: of_unity for unity_id, of_unity in found.items() if of_unity}
 
 
-def _takes_back(event: PointsReversed, points: Points) -> bool:
-    """Whether `event` takes back just these points, line by line."""
-    lines = [(d.competitor_id, d.unity_id, -d.amount) for d in event.deltas]
+def _reverses(event: PointsReversed, points: PointsAdded, sign: int) -> bool:
+    """Whether `event` has just these points, line by line, each amount times `sign`."""
+    lines = [(d.competitor_id, d.unity_id, sign * d.amount) for d in points.deltas]
     return event.ranking_id == points.ranking_id and lines == [
-        (d.competitor_id, d.unity_id, d.amount) for d in points.deltas
+        (d.competitor_id, d.unity_id, d.amount) for d in event.deltas
     ]

@@ -46,9 +46,8 @@ class Difference(Struct, frozen=True, kw_only=True):
 Sums = dict[UnityId, dict[CompetitorId, int]]
 
 
-class PointsInEffect(Struct, array_like=True):
-    """The points of one competition that are in effect: how many events gave them, and the sum of the hashes of
-    these."""
+class CausedSum(Struct, array_like=True):
+    """The points that one competition caused: how many events gave them, and the sum of the hashes of these."""
 
     count: int = 0
     sum: int = 0
@@ -57,9 +56,9 @@ class PointsInEffect(Struct, array_like=True):
 class Progress(Struct, kw_only=True):
     """One tournament, verified up to `sequence`, the end of a block.
 
-    `board` and `sums` are what its events give up to there. `effects` are the points in effect of each competition, by
-    hashes that nobody can foresee without `salt`. Once it is `done`, `board` is None, and `sums` and `effects` are
-    empty. `foldable` tells whether every event could be folded, `keys` counts the idempotency keys of events, and
+    `board` and `sums` are what its events give up to there. `caused_sums` are the points that each competition caused,
+    by hashes that nobody can foresee without `salt`. Once it is `done`, `board` is None, and `sums` and `caused_sums`
+    are empty. `foldable` tells whether every event could be folded, `keys` counts the idempotency keys of events, and
     `caused` the events that are in the index of what competitions caused. `tables_at` is the sequence at which the
     tables were compared; None: they were not yet. `snapshots` and `notes` count those that were compared. `differences`
     holds the first TOURNAMENT_DIFFERENCES_MAX of `differences_count`; `unchecked` says what could not be looked at, and
@@ -75,7 +74,7 @@ class Progress(Struct, kw_only=True):
     structure_sequence: Sequence = Sequence(0)
     structure_kept: bool = False
     salt: int = field(default_factory=lambda: secrets.randbits(60))
-    effects: dict[CompetitionId, PointsInEffect] = field(default_factory=dict)
+    caused_sums: dict[CompetitionId, CausedSum] = field(default_factory=dict)
     ignored: list[Sequence] = field(default_factory=list)
     set_aside: list[SetAside] = field(default_factory=list)
     board: Board | None = field(default_factory=Board)
@@ -101,8 +100,8 @@ def beginning(tournament_id: TournamentId, slug: str) -> Progress:
 
 # ── The file ────────────────────────────────────────────────────────────────────────────────────────────
 
-# It names the version of Python: in all processes of one version the hashes in `effects` are the same.
-_FORMAT: Final = f"tallybook verification 4, fold {FOLD_VERSION}, {sys.implementation.cache_tag}"
+# It names the version of Python: in all processes of one version the hashes in `caused_sums` are the same.
+_FORMAT: Final = f"tallybook verification 5, fold {FOLD_VERSION}, {sys.implementation.cache_tag}"
 _CREATE: Final = """
     CREATE TABLE IF NOT EXISTS run (format TEXT NOT NULL, arguments TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS progress (

@@ -54,7 +54,7 @@ from projections.live import cache as live_cache
 from projections.live.tournament import LiveTournament
 from tests.api.rendered import ADD, BY_NAME, answered
 from tests.api.service import ANSWER_SECONDS_MAX, Client, Service, make_token, slug_of
-from tests.histories import logs, unhurried, unreversed_of
+from tests.histories import caused_of, logs, unhurried
 from tests.tournaments import open_new_tournament
 
 PAGES: Final = [PageQuestion(1, 2), PageQuestion(2, 2), PageQuestion(1, 200), PageQuestion(10**17, 200)]
@@ -133,9 +133,9 @@ def test_a_long_preview_is_what_a_short_one_is(log: list[Recorded]) -> None:
         return sums
 
     for competition_id in [c for c, competition in live.board.competitions.items() if competition.voided_at is None]:
-        unreversed = unreversed_of([one.event for one in log], competition_id)
+        caused = caused_of([one.event for one in log], competition_id)
         try:
-            decided = decide(live.board, VoidCompetition(competition_id=competition_id, unreversed=unreversed))
+            decided = decide(live.board, VoidCompetition(competition_id=competition_id, caused=caused))
         except Conflict:
             continue
         short = asyncio.run(answer_preview(live, PREVIEW, decided, read))

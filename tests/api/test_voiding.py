@@ -47,7 +47,7 @@ from tests.desks import (
     until,
     waiting_for_locks,
 )
-from tests.histories import unreversed_of
+from tests.histories import caused_of
 from tests.proxy import Fault, proxy
 
 # ── Over HTTP ───────────────────────────────────────────────────────────────────────────────────────────
@@ -377,12 +377,13 @@ def assert_each_voiding_reverses_all_there_was(history: list[Event], match: Comp
     turns = [n for n, event in enumerate(history) if isinstance(event, CompetitionVoided | CompetitionUnvoided)]
     assert len(turns) == 19
     for n in turns:
-        expected = unreversed_of(history[:n], match)
+        expected = caused_of(history[:n], match)
         found = list(takewhile(lambda event: isinstance(event, PointsReversed), history[n + 1 :]))
         assert [event.reverses for event in reversals(found)] == list(expected)
+        sign = -1 if isinstance(history[n], CompetitionVoided) else 1
         for reversal in reversals(found):
             original = expected[reversal.reverses]
-            assert [(d.competitor_id, d.unity_id, -d.amount) for d in original.deltas] == [
+            assert [(d.competitor_id, d.unity_id, sign * d.amount) for d in original.deltas] == [
                 (d.competitor_id, d.unity_id, d.amount) for d in reversal.deltas
             ]
 
@@ -391,7 +392,7 @@ def reversals(found: Iterable[Event]) -> list[PointsReversed]:
     return [event for event in found if isinstance(event, PointsReversed)]
 
 
-async def test_the_unreversed_of_a_competition_are_found_however_many_are_read_at_once(
+async def test_the_points_of_a_competition_are_found_however_many_are_read_at_once(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with desk_at(dsn) as desk:
@@ -409,7 +410,7 @@ async def test_the_unreversed_of_a_competition_are_found_however_many_are_read_a
                     recorded.sequence
                     async for recorded in log.points_of(connection, arena.tournament_id, match, len(history) + 1)
                 ]
-            assert found == list(unreversed_of(history, match))
+            assert found == list(caused_of(history, match))
             assert len(found) == 4
 
 

@@ -229,12 +229,12 @@ def add_to_rankings(*rankings: tuple[int, tuple[tuple[int, int, int], ...]], **s
     return commands.AddPointsToRankings(rankings=tuple(its), **said)
 
 
-def void(competition_id: int = DUEL, unreversed: commands.UnreversedPoints | None = None) -> Command:
-    return commands.VoidCompetition(competition_id=competition_id, unreversed=unreversed or {})
+def void(competition_id: int = DUEL, caused: commands.CausedPoints | None = None) -> Command:
+    return commands.VoidCompetition(competition_id=competition_id, caused=caused or {})
 
 
-def unvoid(competition_id: int = RIGGED, unreversed: commands.UnreversedPoints | None = None) -> Command:
-    return commands.UnvoidCompetition(competition_id=competition_id, unreversed=unreversed or {})
+def unvoid(competition_id: int = RIGGED, caused: commands.CausedPoints | None = None) -> Command:
+    return commands.UnvoidCompetition(competition_id=competition_id, caused=caused or {})
 
 
 LONGEST_NAME: Final = "é" * NAME_CHARACTERS_MAX
@@ -1020,34 +1020,34 @@ def test_an_open_ranking_cannot_be_reopened(board: Board) -> None:
 
 # ── Competitions that do not count ──────────────────────────────────────────────────────────────────────
 
-UNREVERSED: Final[commands.UnreversedPoints] = {
+CAUSED: Final[commands.CausedPoints] = {
     30: events.PointsAdded(
         ranking_id=OVERALL, deltas=(Delta(ANNA, POINTS, 3), Delta(BEN, GOALS, -1)), competition_id=DUEL
     ),
-    32: events.PointsReversed(ranking_id=OVERALL, deltas=(Delta(EMIL, POINTS, 5),), competition_id=DUEL, reverses=31),
+    32: events.PointsAdded(ranking_id=OVERALL, deltas=(Delta(EMIL, POINTS, 5),), competition_id=DUEL),
 }
 """Emil is in no ranking: he has left."""
 
 
 @pytest.mark.parametrize(
-    ("when", "fact"),
+    ("when", "fact", "sign"),
     [
-        pytest.param(void(DUEL, UNREVERSED), events.CompetitionVoided(competition_id=DUEL), id="void"),
-        pytest.param(unvoid(RIGGED, UNREVERSED), events.CompetitionUnvoided(competition_id=RIGGED), id="unvoid"),
+        pytest.param(void(DUEL, CAUSED), events.CompetitionVoided(competition_id=DUEL), -1, id="void"),
+        pytest.param(unvoid(RIGGED, CAUSED), events.CompetitionUnvoided(competition_id=RIGGED), 1, id="unvoid"),
     ],
 )
-def test_each_effect_is_reversed_by_an_event_that_names_it(board: Board, when: Command, fact: Event) -> None:
+def test_all_points_are_reversed_by_events_that_name_them(board: Board, when: Command, fact: Event, sign: int) -> None:
     competition_id = fact.competition_id
     assert decide(board, when) == (
         fact,
         events.PointsReversed(
             ranking_id=OVERALL,
-            deltas=(Delta(ANNA, POINTS, -3), Delta(BEN, GOALS, 1)),
+            deltas=(Delta(ANNA, POINTS, 3 * sign), Delta(BEN, GOALS, -sign)),
             competition_id=competition_id,
             reverses=30,
         ),
         events.PointsReversed(
-            ranking_id=OVERALL, deltas=(Delta(EMIL, POINTS, -5),), competition_id=competition_id, reverses=32
+            ranking_id=OVERALL, deltas=(Delta(EMIL, POINTS, 5 * sign),), competition_id=competition_id, reverses=32
         ),
     )
 
@@ -1069,23 +1069,23 @@ def test_a_competition_is_voided_once_and_unvoided_once(board: Board) -> None:
 @pytest.mark.parametrize("when", [void, unvoid])
 def test_every_closed_ranking_that_it_gave_points_in_is_named(board: Board, when: Any) -> None:
     fold_events(board, events.RankingClosed(ranking_id=OVERALL))
-    unreversed = {
+    caused = {
         30: events.PointsAdded(ranking_id=FINISHED, deltas=(Delta(ANNA, TIMES, 3),), competition_id=DUEL),
         31: events.PointsAdded(ranking_id=OVERALL, deltas=(Delta(ANNA, POINTS, 3),), competition_id=DUEL),
         32: events.PointsAdded(ranking_id=FINISHED, deltas=(Delta(ANNA, TIMES, 3),), competition_id=DUEL),
     }
     with pytest.raises(Conflict, match=r"have them reopened first: 31, 30\."):
-        decide(board, when(unreversed=unreversed))
+        decide(board, when(caused=caused))
 
 
 def test_100_000_lines_can_be_reversed_and_no_more(board: Board) -> None:
     line = Delta(ANNA, POINTS, 1)
     full = events.PointsAdded(ranking_id=OVERALL, deltas=(line,) * DELTAS_MAX, competition_id=DUEL)
-    unreversed: dict[int, Event] = {30 + n: full for n in range(REVERSED_LINES_MAX // DELTAS_MAX)}
-    assert len(decide(board, void(DUEL, unreversed))) == 1 + len(unreversed)
-    unreversed[50] = added((ANNA, POINTS, 1), competition_id=DUEL)
+    caused: dict[int, Event] = {30 + n: full for n in range(REVERSED_LINES_MAX // DELTAS_MAX)}
+    assert len(decide(board, void(DUEL, caused))) == 1 + len(caused)
+    caused[50] = added((ANNA, POINTS, 1), competition_id=DUEL)
     with pytest.raises(Unacceptable, match="more than 100000 lines"):
-        decide(board, void(DUEL, unreversed))
+        decide(board, void(DUEL, caused))
 
 
 # ── What the public sees ────────────────────────────────────────────────────────────────────────────────

@@ -48,7 +48,7 @@ CORE: Final = (
     "projections/live/nested_sets.py",
     "projections/live/held.py",
     "projections/live/orders.py",
-    "projections/live/unreversed.py",
+    "projections/live/caused.py",
     "projections/tables/columns.py",
     "projections/tables/tables.py",
     "projections/tables/worker.py",

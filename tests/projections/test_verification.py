@@ -550,15 +550,15 @@ VOIDED: Final = CompetitionVoided(competition_id=DUEL)
 UNVOIDED: Final = CompetitionUnvoided(competition_id=DUEL)
 _Blocks = Callable[[Arena], list[tuple[Event, ...]]]
 VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = {
-    "all that is in effect": (lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7))], {}),
+    "all that it caused": (lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7))], {}),
     "in another order": (lambda a: [(VOIDED, back(a, 7, -7), back(a, 6, -5))], {}),
     "and back again, twice": (
         lambda a: [
             (VOIDED, back(a, 6, -5), back(a, 7, -7)),
-            (UNVOIDED, back(a, 10, 5), back(a, 11, 7)),
+            (UNVOIDED, back(a, 6, 5), back(a, 7, 7)),
             (of_duel(a, 2, -1),),
-            (VOIDED, back(a, 13, -5), back(a, 14, -7), back(a, 15, -2, 1)),
-            (UNVOIDED, back(a, 17, 5), back(a, 18, 7), back(a, 19, 2, -1)),
+            (VOIDED, back(a, 6, -5), back(a, 7, -7), back(a, 15, -2, 1)),
+            (UNVOIDED, back(a, 6, 5), back(a, 7, 7), back(a, 15, 2, -1)),
         ],
         {},
     ),
@@ -571,8 +571,11 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
         {(9, "event.reverses"): "of competition 900: event 6 is not reversed; event 7 is not reversed"},
     ),
     "one is left, and is taken back when the voiding is": (
-        lambda a: [(VOIDED, back(a, 6, -5)), (UNVOIDED, back(a, 10, 5), back(a, 7, -7))],
-        {(9, "event.reverses"): "of competition 900: event 7 is not reversed"},
+        lambda a: [(VOIDED, back(a, 6, -5)), (UNVOIDED, back(a, 6, 5), back(a, 7, -7))],
+        {
+            (9, "event.reverses"): "of competition 900: event 7 is not reversed",
+            (11, "event.reverses"): "of competition 900: event 7 is reversed by other lines",
+        },
     ),
     "one twice": (
         lambda a: [(VOIDED, back(a, 6, -5), back(a, 6, -5), back(a, 7, -7))],
@@ -584,7 +587,7 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
     ),
     "one that is none of its own": (
         lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7), back(a, 8, -1))],
-        {(9, "event.reverses"): "of competition 900: event 8 is reversed, which is not in effect"},
+        {(9, "event.reverses"): "of competition 900: event 8 is reversed, which its competition did not cause"},
     ),
     "by other amounts": (
         lambda a: [(VOIDED, back(a, 6, -7), back(a, 7, -5))],
@@ -597,12 +600,16 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
         lambda a: [(VOIDED, back(a, 6, -5, 0), back(a, 7, -7))],
         {(9, "event.reverses"): "of competition 900: event 6 is reversed by other lines"},
     ),
-    "the points, where the reversals are to be": (
-        lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (UNVOIDED, back(a, 6, -5), back(a, 11, 7))],
+    "a reversal, where the points are to be": (
+        lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (UNVOIDED, back(a, 6, 5), back(a, 11, 7))],
         {
-            (12, "event.reverses"): "of competition 900: event 10 is not reversed; event 6 is reversed, "
-            "which is not in effect"
+            (12, "event.reverses"): "of competition 900: event 7 is not reversed; event 11 is reversed, "
+            "which its competition did not cause"
         },
+    ),
+    "taken back, where they are to be given back": (
+        lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (UNVOIDED, back(a, 6, -5), back(a, 7, 7))],
+        {(12, "event.reverses"): "of competition 900: event 6 is reversed by other lines"},
     ),
     "in a block of their own": (
         lambda a: [(VOIDED,), (back(a, 6, -5), back(a, 7, -7))],
@@ -617,11 +624,11 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
         {(12, "event.body"): "could not be made: competition_id competition 900 is voided"},
     ),
     "what is voided already": (
-        lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (VOIDED, back(a, 10, 5), back(a, 11, 7))],
+        lambda a: [(VOIDED, back(a, 6, -5), back(a, 7, -7)), (VOIDED, back(a, 6, -5), back(a, 7, -7))],
         {(12, "event.body"): "could not be made: Competition 900 is voided already."},
     ),
     "what is not voided": (
-        lambda a: [(UNVOIDED, back(a, 6, -5), back(a, 7, -7))],
+        lambda a: [(UNVOIDED, back(a, 6, 5), back(a, 7, 7))],
         {(9, "event.body"): "could not be made: Competition 900 is not voided."},
     ),
 }
@@ -629,7 +636,7 @@ VOIDINGS: Final[dict[str, tuple[_Blocks, dict[tuple[int | None, str], str]]]] = 
 
 
 @pytest.mark.parametrize("name", VOIDINGS)
-async def test_a_voiding_that_does_not_reverse_exactly_what_is_in_effect_is_found(
+async def test_a_voiding_that_does_not_reverse_exactly_what_its_competition_caused_is_found(
     database: Database, owner: asyncpg.Connection, name: str
 ) -> None:
     blocks, expected = VOIDINGS[name]
@@ -643,7 +650,7 @@ async def test_a_voiding_that_does_not_reverse_exactly_what_is_in_effect_is_foun
 @pytest.mark.usefixtures("one_block_at_once")
 @pytest.mark.parametrize("name", ["and back again, twice", "one is left"])
 @pytest.mark.parametrize("at", [6, 8, 9])
-async def test_what_is_in_effect_is_still_known_after_an_interruption(
+async def test_what_a_competition_caused_is_still_known_after_an_interruption(
     database: Database, owner: asyncpg.Connection, tmp_path: Path, name: str, at: int
 ) -> None:
     blocks, expected = VOIDINGS[name]

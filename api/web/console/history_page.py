@@ -86,7 +86,7 @@ def _what_for(board: Board, line: HistoryLine) -> Html:
     if line.reason is not None:
         said.append(element("span", line.reason, class_="reason"))
     if line.reverses is not None:
-        said.append(element("span", f"takes back event {line.reverses}", class_="reason"))
+        said.append(element("span", f"reverses event {line.reverses}", class_="reason"))
     return joined([child for one in said for child in (one, " ")])
 
 

@@ -1,24 +1,24 @@
-"""The points that a competition has caused and nothing has reversed: read from the log, then kept current.
+"""The points that a competition has caused: read from the log, then kept current.
 
 Voiding must know every one of them at the very sequence that it is judged at. No state keeps them, because hardly any
 competition is ever voided. So they are looked up in the log. After that, the live passes on each event that it folds,
 for as long as the voiding may still be judged, even if its client is gone.
 """
 
-from engine.domain.commands import UnreversedPoints
-from engine.domain.events import Points, PointsReversed, Recorded
+from engine.domain.commands import CausedPoints
+from engine.domain.events import PointsAdded, Recorded
 from engine.domain.terms import CompetitionId, Sequence
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
 
 
-class UnreversedPointsFollower:
-    """The unreversed points of a competition at the live's head, kept current until `close`."""
+class CausedPointsFollower:
+    """The points that a competition has caused up to the live's head, kept current until `close`."""
 
     def __init__(self, live: LiveTournament, competition_id: CompetitionId) -> None:
         self.competition_id = competition_id
         self._live = live
-        self._points: dict[Sequence, Points] = {}
+        self._points: dict[Sequence, PointsAdded] = {}
         self._since: list[Recorded] | None = []  # folded by the live while the past is read; None: it has been read
         live.followers.append(self._follow)
 
@@ -30,8 +30,8 @@ class UnreversedPointsFollower:
         for recorded in since:
             self._take(recorded)
 
-    def now(self) -> UnreversedPoints:
-        """The points at the live's head, in a dictionary of their own. Call `look_up` first."""
+    def now(self) -> CausedPoints:
+        """The points up to the live's head, in a dictionary of their own. Call `look_up` first."""
         assert self._since is None
         return dict(self._points)
 
@@ -48,7 +48,5 @@ class UnreversedPointsFollower:
 
     def _take(self, recorded: Recorded) -> None:
         event = recorded.event
-        if isinstance(event, Points) and event.competition_id == self.competition_id:
-            if isinstance(event, PointsReversed):
-                self._points.pop(event.reverses, None)
+        if isinstance(event, PointsAdded) and event.competition_id == self.competition_id:
             self._points[recorded.sequence] = event
