@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from api.stream.public_frames import PUBLIC_KINDS
 from api.web.html import Html, element, joined
-from api.web.page import Query, Site, dot, framed, number_text, time_element, time_text
+from api.web.page import Query, Site, dot, framed, name_text, number_text, time_element, time_text
 from api.web.picture import HEIGHT, PICTURE_LINES, WIDTH, Pictured, PictureLine
 from api.web.table import ShownTable, TableLine
 
@@ -120,7 +120,12 @@ def _chosen(table: ShownTable) -> str:
 
 def _head(site: Site, table: ShownTable) -> Html:
     moment = element("p", "As of ", time_element(table.recorded_at), class_="moment", id="moment")
-    return element("header", element("p", site.name, class_="tournament"), element("h1", _chosen(table)), moment)
+    return element(
+        "header",
+        element("p", name_text(site.name), class_="tournament"),
+        element("h1", name_text(_chosen(table))),
+        moment,
+    )
 
 
 def _choices(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
@@ -129,7 +134,9 @@ def _choices(site: Site, mode: Mode, table: ShownTable, query: Query) -> Html:
 
     def tab(text: str, its: Query, chosen: bool) -> Html:
         current = "page" if chosen else None
-        return element("li", element("a", text, href=site.address({**its, **kept}, mode.below), aria_current=current))
+        return element(
+            "li", element("a", name_text(text), href=site.address({**its, **kept}, mode.below), aria_current=current)
+        )
 
     rankings = [tab(one.name, {"ranking": str(one.id)}, one.id == table.ranking_id) for one in table.rankings]
     columns = [tab("Table", in_ranking, table.unity_id is None)]
@@ -267,13 +274,12 @@ def _table(table: ShownTable, rows: Items[Html]) -> Html:
 def _row(site: Site, mode: Mode, line: TableLine, kept: Query, *, compared: bool, with_form: bool) -> Html:
     explained = site.address(kept, f"/competitors/{line.competitor_id}")
     target = "_blank" if mode is EMBED else None  # it may not be framed
+    name = element("a", name_text(line.name), href=explained, target=target)
     return element(
         "tr",
         element("td", line.position, class_="position"),
         element("td", _moved(line.moved), class_="moved") if compared else None,
-        element(
-            "th", dot(line.color), element("a", line.name, href=explained, target=target), scope="row", class_="name"
-        ),
+        element("th", element("span", dot(line.color), name, class_="who"), scope="row", class_="name"),
         element("td", _form(line), class_="form") if with_form else None,
         *[
             element("td", "" if value is None else number_text(value), class_=_value_class(number))

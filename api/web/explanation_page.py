@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from api.web.html import Html, element, joined
-from api.web.page import Query, Site, dot, framed, number_text, signed_text, time_element
+from api.web.page import Query, Site, dot, framed, name_text, number_text, signed_text, time_element
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, UnityId
 from projections.board.board import Board
 from projections.past.explanation import Cause, Overtaking, Step
@@ -40,8 +40,8 @@ def explanation_page(
         further = element("nav", element("a", "Later steps", href=address), class_="pages", aria_label="Steps")
     head = element(
         "header",
-        element("p", site.name, " · ", ranking.name, class_="tournament"),
-        element("h1", dot(competitor.color), competitor.name),
+        element("p", name_text(site.name), " · ", name_text(ranking.name), class_="tournament"),
+        element("h1", dot(competitor.color), name_text(competitor.name)),
         element("p", _place_text(explanation.end, unity.name), class_="moment"),
     )
     body = joined(

@@ -11,6 +11,7 @@ from api.http.reply import header
 from api.web.files import StaticFiles
 from api.web.html import Html, document, element, joined
 from engine.domain.errors import Refusal
+from engine.domain.events import COLOR_DEFAULT
 from engine.domain.notation import WHOLE, Notation
 
 _POLICY: Final = (
@@ -99,10 +100,18 @@ def time_text(moment: datetime) -> str:
     return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}, {moment:%H:%M} UTC"
 
 
-def dot(color: str) -> Html:
-    """The colour of a competitor. It is drawn, because a style in an attribute is against the policy."""
+def dot(color: str) -> Html | None:
+    """The colour of a competitor; None: they have none. It is drawn, because a style in an attribute is against the
+    policy."""
+    if color == COLOR_DEFAULT:
+        return None
     circle = element("circle", cx=8, cy=8, r=7, fill=f"#{color}")
     return element("svg", circle, class_="dot", viewBox="0 0 16 16", aria_hidden="true")
+
+
+def name_text(name: str) -> Html:
+    """The name of somebody or something. Its direction, from the left or from the right, is its own."""
+    return element("bdi", name)
 
 
 def refused_page(site: Site, refusal: Refusal) -> bytes:
@@ -119,5 +128,7 @@ def refused_page(site: Site, refusal: Refusal) -> bytes:
 
 def empty_page(site: Site) -> bytes:
     """The board of a tournament that has no ranking yet."""
-    body = element("main", element("h1", site.name), element("p", "There is no ranking yet. Come back later."))
+    body = element(
+        "main", element("h1", name_text(site.name)), element("p", "There is no ranking yet. Come back later.")
+    )
     return framed(site, site.name, body, kind="refused", scripts=False)

@@ -4,7 +4,7 @@ One moment is shown, and the lines are compared with an earlier one. The page, t
 live are made from the same `ShownTable`.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from collections.abc import Sequence as Items
 from datetime import datetime
 from typing import Final
@@ -27,7 +27,7 @@ from projections.board.form import CompetitionSum, forms, looked_at
 from projections.board.order import OrderedLines
 from projections.board.standing import Standing
 from projections.live.orders import made_in_turns
-from projections.past.past import AtSequence, AtTime, PastBoard, Range
+from projections.past.past import AtSequence, AtTime, LastCompetition, PastBoard, Range
 
 BOARD_LINES: Final = 100
 """Lines of a page."""
@@ -66,8 +66,8 @@ class Named(Struct, frozen=True):
 
 class TableLine(Struct, frozen=True, kw_only=True, gc=False):
     """A line. `values`: one for each column; None: it is more than a total, and was not needed. `moved`: places gained,
-    negative: lost; None: the competitor was not in the table then, or nothing is compared. `form`: their last
-    competitions, the newest last."""
+    negative: lost; None: the competitor had no points then, was not in the table, or nothing is compared. `form`: their
+    last competitions, the newest last."""
 
     position: int
     competitor_id: int
@@ -82,7 +82,7 @@ class TableLine(Struct, frozen=True, kw_only=True, gc=False):
 class ShownTable(Struct, frozen=True, kw_only=True):
     """Some lines of a table, as of the event `sequence`; `end` is the last one. `rankings`, `unities`: what can be
     chosen instead. `unity_id` None: the classification. `since`: the event after which the table was that is compared
-    with; None: there is none. `count`: lines in all."""
+    with; None: nobody had points before the last competition. `count`: lines in all."""
 
     ranking_id: int
     unity_id: int | None
@@ -112,15 +112,23 @@ async def table_of(context: RecallContext, asked: TableAsked) -> ShownTable:
         recorded_at = await context.past.recorded_at(live.tournament_id, sequence)
         lines, count = await _lines_then(context, PastBoard(board, sequence, recorded_at), ranking_id, asked)
     ids = [line.competitor_id for line in lines]
-    if asked.since is None:
-        earlier = await _before_last(context, board, ranking_id, sequence)
-    else:
-        earlier = await context.past.at(live.tournament_id, ranking_id, asked.since, live.head.sequence)
-    positions = {} if earlier is None else await _positions(context, earlier, ranking_id, asked.unity_id, ids)
     form: Mapping[CompetitorId, list[CompetitionSum]] = {}
     if asked.form:
         await _give_sums(context, board, ranking_id, sequence)
         form = await _forms(board, ranking_id, asked.unity_id, ids)
+    earlier, last = None, None
+    if asked.since is not None:
+        earlier = await context.past.at(live.tournament_id, ranking_id, asked.since, live.head.sequence)
+    elif (
+        last := await context.past.last_competition(live.tournament_id, ranking_id, sequence, board.voided)
+    ) is not None:
+        earlier = await _before(context, last, ranking_id, sequence)
+    positions: Mapping[CompetitorId, int | None] = {}
+    if earlier is not None:
+        ranked = [
+            one for one in ids if _had_points(earlier, ranking_id, one) or _played_before(last, form.get(one, ()))
+        ]
+        positions = await _positions(context, earlier, ranking_id, asked.unity_id, ranked)
     ranking = board.rankings[ranking_id]
     return ShownTable(
         ranking_id=ranking_id,
@@ -239,13 +247,21 @@ def _shown(
 # ── Movement and form ───────────────────────────────────────────────────────────────────────────────────
 
 
-async def _before_last(
-    context: RecallContext, board: Board, ranking_id: RankingId, sequence: Sequence
+async def _before(
+    context: RecallContext, last: LastCompetition, ranking_id: RankingId, sequence: Sequence
 ) -> PastBoard | None:
-    """The board before the last competition that counts in a table after the event `sequence`; None: there was none."""
-    tournament_id, past = context.live.tournament_id, context.past
-    last = await past.before_last_competition(tournament_id, ranking_id, sequence, board.voided)
-    return None if last is None else await past.at(tournament_id, ranking_id, AtSequence(last), sequence)
+    """The board before the last competition; None: nobody had points in the ranking then."""
+    then = await context.past.at(context.live.tournament_id, ranking_id, AtSequence(last.before), sequence)
+    return then if any(any(one.totals.column) for one in then.board.rankings[ranking_id].unities.values()) else None
+
+
+def _had_points(then: PastBoard, ranking_id: RankingId, competitor_id: CompetitorId) -> bool:
+    return any(one.totals.get(competitor_id) for one in then.board.rankings[ranking_id].unities.values())
+
+
+def _played_before(last: LastCompetition | None, form: Iterable[CompetitionSum]) -> bool:
+    """Whether they took part before the last competition, even if for nothing."""
+    return last is not None and any(one.competition_id != last.competition_id for one in form)
 
 
 async def _positions(

@@ -104,6 +104,13 @@ class Cursor(Struct, frozen=True):
     lines: int = 0
 
 
+class LastCompetition(Struct, frozen=True):
+    """The last competition that gave points in a ranking. `before`: the event before the first one by which it did."""
+
+    competition_id: CompetitionId
+    before: Sequence
+
+
 class HistoryPage(Struct, frozen=True):
     """A page of history. `next` None: it is the last page."""
 
@@ -199,11 +206,11 @@ class Past:
                     last = min(last, await log.last_at(connection, tournament_id, bounds.until, head))
         return Span(first, last)
 
-    async def before_last_competition(
+    async def last_competition(
         self, tournament_id: TournamentId, ranking_id: RankingId, upto: Sequence, voided: Collection[CompetitionId]
-    ) -> Sequence | None:
-        """The event before the first one by which the last competition, none of the `voided`, gave points in the
-        ranking. None: no event up to `upto` did, or none of the last LOOKED_BACK_EVENTS_MAX."""
+    ) -> LastCompetition | None:
+        """The last competition, none of the `voided`, that gave points in the ranking. None: none did up to the event
+        `upto`, or none in the last LOOKED_BACK_EVENTS_MAX."""
         last: CompetitionId | None = None
         first: Sequence | None = None
         begin = Sequence(max(upto - LOOKED_BACK_EVENTS_MAX, 0))
@@ -223,7 +230,7 @@ class Past:
                 if first is not None and first == earliest:
                     break
                 upto = after
-        return None if first is None else Sequence(first - 1)
+        return None if last is None or first is None else LastCompetition(last, Sequence(first - 1))
 
     async def board_after(self, tournament_id: TournamentId, sequence: Sequence, head: Sequence) -> Board:
         """The board after this event. Raises NotFound if the log up to `head` does not reach so far."""

@@ -1,13 +1,14 @@
 // The race: each competitor a line through time, by position or by total. Drawn when it is asked for.
 
 import uPlot from "./uplot/uPlot.esm.js";
-import { dayText, numberText } from "./words.js";
+import { NO_COLOR, dayText, numberText } from "./words.js";
 
 const HEIGHT = 460;
 const LABEL = 150; // pixels at the right, for names
 const LINE = 16; // pixels between two names
 const NEAR = 30; // pixels from which the pointer highlights a line
 const ALIKE = 90; // distance of two colours, of 441, below which they are told apart by their dashes
+const HUES = ["1f77b4", "d1495b", "2a9d4b", "9467bd", "e07a1f", "17a2b8", "8c6d31", "d63fa4"]; // of those without a colour
 const DASHES = [undefined, [8, 4], [2, 3], [10, 3, 2, 3]];
 const CONTRAST_MIN = 1.7; // of a line against the paper; a fainter colour is drawn darker, or lighter
 
@@ -80,7 +81,8 @@ export class Race {
     const rows = this.#told[this.#by];
     const byPlace = this.#by === "positions";
     const paint = paints();
-    const strokes = toldApart(competitors.map(([, , color]) => legible(color, paint)));
+    const hues = competitors.map(([, , color], number) => (color === NO_COLOR ? HUES[number % HUES.length] : color));
+    const strokes = toldApart(hues.map((color) => legible(color, paint)));
     const last = competitors.map(([, name], number) => `${name} ${numberText(rows[number].at(-1) ?? "")}`);
     this.#picture.setAttribute("aria-label", `${byPlace ? "Places" : this.#told.name} over time. At the end: ${last.join(", ")}.`);
     const font = `12px ${getComputedStyle(document.body).fontFamily}`;

@@ -2,7 +2,7 @@
 
 import { html, nothing, render } from "./lit-html/lit-html.js";
 import { repeat } from "./lit-html/directives/repeat.js";
-import { numberText } from "./words.js";
+import { NO_COLOR, numberText } from "./words.js";
 
 const ALL_LINES_MAX = 200; // so many are all there, for those who search or print
 const SPARE_LINES = 15;
@@ -156,14 +156,20 @@ export class Rows {
     return html`<tr data-competitor=${line.competitor_id} aria-rowindex=${place + 2}>
       <td class="position">${line.position}</td>
       ${this.#columns.moved ? html`<td class="moved">${movedText(line.moved)}</td>` : nothing}
-      <th scope="row" class="name"><svg class="dot" viewBox="0 0 16 16" aria-hidden="true"><circle
-        cx="8" cy="8" r="7" fill=${`#${line.color}`}></circle></svg><a
-        href=${this.#address(line.competitor_id)} target=${this.#target}>${line.name}</a></th>
+      <th scope="row" class="name"><span class="who">${dot(line.color)}<a
+        href=${this.#address(line.competitor_id)} target=${this.#target}><bdi>${line.name}</bdi></a></span></th>
       ${this.#columns.form ? html`<td class="form"><ol>${line.form?.map((sum) => html`<li>${numberText(sum)}</li>`)}</ol></td>` : nothing}
       ${line.values.map((value, number) => html`<td class=${valueClass(number)} data-value=${
         value ?? ""}>${value === null ? "" : numberText(value)}</td>`)}
     </tr>`;
   }
+}
+
+/** The colour of a competitor, if they have one. */
+function dot(color) {
+  if (color === NO_COLOR) return nothing;
+  return html`<svg class="dot" viewBox="0 0 16 16" aria-hidden="true"><circle cx="8" cy="8" r="7" fill=${
+    `#${color}`}></circle></svg>`;
 }
 
 function valueClass(number) {

@@ -5,6 +5,9 @@ const MONTHS = [
   ...["July", "August", "September", "October", "November", "December"],
 ];
 
+/** The colour of a competitor who has none. */
+export const NO_COLOR = "000000";
+
 /** A total, given as text of digits or a BigInt, in the notation of its unity: with a real minus, and from five digits
  * on in groups. `number_text` of page.py writes the same. */
 export function numberText(number, { decimals, time } = {}) {

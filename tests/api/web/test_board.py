@@ -12,13 +12,14 @@ import pytest
 from api.cli.demo import MATCHES, TEAMS
 from api.web.files import static_files
 from engine.domain.commands import (
+    AddCompetition,
     ChangeCompetitor,
     ChangePublication,
     DeclareClassification,
     VoidCompetition,
 )
 from engine.domain.events import Criterion
-from engine.domain.terms import OPERATOR
+from engine.domain.terms import OPERATOR, CompetitionId
 from tests.api.service import Client
 from tests.api.web.season import Championship
 
@@ -55,7 +56,7 @@ async def test_a_page_is_whole_without_scripts(championship: Championship) -> No
     page = await page_of(championship)
     assert table_of_page(page) == FINAL
     assert [line[0] for line in lines_of(page)] == [[str(position)] for position in range(1, 7)]
-    assert "<h1>Championship</h1>" in page
+    assert "<h1><bdi>Championship</bdi></h1>" in page
     assert page.count("<script") == page.count("</script>") == 1
     assert " style=" not in page
     assert "<style" not in page
@@ -98,6 +99,28 @@ async def test_a_voided_competition_is_not_the_last_one(championship: Championsh
     await submit(championship, VoidCompetition(competition_id=last))
     now = await championship.get("/table.json")
     assert now.json["since"] < before.json["since"]
+
+
+async def test_nobody_has_moved_at_the_first_competition(championship: Championship) -> None:
+    points, _ = championship.unity_ids
+    first, second, *_ = (await championship.get("/race.json")).json["sequences"]
+    for below in (f"?at={first}", f"?at={first}&unity={points}"):
+        assert 'class="moved"' not in await page_of(championship, below)
+    moved = {" ".join(line[2]): line[1][-1] for line in lines_of(await page_of(championship, f"?at={second}"))}
+    assert {name for name, text in moved.items() if text == "new"} == set(TEAMS) - {"Ireland", "France"}
+
+
+async def test_who_had_no_points_is_new_but_not_who_took_part_for_nothing(championship: Championship) -> None:
+    competitions = [CompetitionId(await championship.service.desk.new_id()) for _ in range(2)]
+    for one in competitions:
+        await submit(championship, AddCompetition(competition_id=one, group_id=6))
+    await championship.enroll([f"Guest {number:03}" for number in range(200)])
+    await championship.give("Guest 150", 0, competitions[0])
+    await championship.give("Wales", -20, competitions[1])
+    lines = {line["name"]: line for line in (await championship.get("/table.json?limit=300")).json["lines"]}
+    assert {one["moved"] for name, one in lines.items() if name.startswith("Guest")} == {1, None}
+    assert lines["Guest 150"]["moved"] == 1
+    assert lines["Wales"]["moved"] == -200
 
 
 async def test_form_has_the_last_competitions_the_newest_last(championship: Championship) -> None:
@@ -181,6 +204,14 @@ async def test_names_are_text_whatever_they_hold(championship: Championship) -> 
     page = await page_of(championship)
     assert "<script>alert" not in page
     assert name in unescape(re.sub(r"<[^>]*>", "", page))
+
+
+async def test_a_name_has_a_dot_only_where_its_competitor_has_a_colour(championship: Championship) -> None:
+    await submit(championship, ChangeCompetitor(competitor_id=championship.teams["Wales"], color=None))
+    wales, italy = championship.teams["Wales"], championship.teams["Italy"]
+    for below, expected in (("", 5), (f"/competitors/{wales}", 0), (f"/competitors/{italy}", 1)):
+        page = await page_of(championship, below)
+        assert page.count('class="dot"') == expected
 
 
 async def test_totals_beyond_the_numbers_of_a_browser_are_exact(championship: Championship) -> None:
