@@ -147,6 +147,7 @@ EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
         deltas=st.lists(_deltas, max_size=5).map(tuple),
         competition_id=_perhaps(ids),
         reason=_perhaps(texts),
+        part=_perhaps(st.tuples(st.integers(1, 3), st.integers(2, 3))),
     ),
     events.PointsReversed: st.builds(
         events.PointsReversed,

@@ -16,6 +16,7 @@ from engine.domain.terms import (
     CRITERIA_MAX,
     DELTA_MAX,
     ID_MAX,
+    RANKINGS_MAX,
     SET_ASIDE_MAX,
     ActorId,
     CompetitionId,
@@ -213,6 +214,8 @@ class Delta(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc
 
 class PointsAdded(EventBase, frozen=True, kw_only=True):
     """`competition_id` None: a free modification. `reason` says in words what they are for; None: nothing was said.
+    `part` (i, n): they are the i-th of the n events of one request, which stand one after the other; None: the request
+    led to this event alone.
 
     The competition stands before the deltas, because an index looks for it in the first characters (`CAUSE_HEAD` of
     `engine/log/codec.py`)."""
@@ -222,6 +225,7 @@ class PointsAdded(EventBase, frozen=True, kw_only=True):
     competition_id: _Competition | None = None
     deltas: tuple[Delta, ...]
     reason: str | None = None
+    part: tuple[Annotated[int, Meta(ge=1)], Annotated[int, Meta(ge=2, le=RANKINGS_MAX)]] | None = None
 
 
 class PointsReversed(EventBase, frozen=True, kw_only=True):

@@ -214,7 +214,7 @@ def _add_points_to_rankings(state: State, command: commands.AddPointsToRankings)
             faults += _within(its, _delta_faults(ranking, one.deltas))
     faults += [*_cause_faults(state, command.competition_id), *_name_faults("reason", command.reason)]
     _refuse_if_any(faults)
-    reason = _stripped(command.reason)
+    reason, count = _stripped(command.reason), len(command.rankings)
     return tuple(
         [
             events.PointsAdded(
@@ -222,8 +222,9 @@ def _add_points_to_rankings(state: State, command: commands.AddPointsToRankings)
                 deltas=one.deltas,
                 competition_id=command.competition_id,
                 reason=reason,
+                part=None if count == 1 else (number, count),
             )
-            for one in command.rankings
+            for number, one in enumerate(command.rankings, start=1)
         ]
     )
 

@@ -38,7 +38,6 @@ _COMMANDS: Final[dict[type[Event], type[Any]]] = {
     events.UnityAdded: commands.AddUnity,
     events.UnityChanged: commands.ChangeUnity,
     events.ClassificationDeclared: commands.DeclareClassification,
-    events.PointsAdded: commands.AddPoints,
     events.RankingClosed: commands.CloseRanking,
     events.RankingReopened: commands.ReopenRanking,
 }
@@ -66,8 +65,11 @@ def _decided(state: State, sequence: Sequence, event: Event) -> Event:
     match event:
         case events.PointsAdded():  # by far the most
             refuse_points(state, event)
+            if event.part is not None and event.part[0] > event.part[1]:
+                raise Conflict(f"There is no part {event.part[0]} of {event.part[1]}.")
             if event.reason is None:
                 return event
+            return msgspec.structs.replace(event, reason=event.reason.strip())
         case events.PointsReversed():
             existing(state.competitions, "competition", event.competition_id)
             ranking = existing(state.rankings, "ranking", event.ranking_id)

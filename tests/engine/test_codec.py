@@ -136,6 +136,7 @@ def test_what_is_left_out_means_the_same_for_ever() -> None:
         (events.ClassificationDeclared, "criteria"): (),
         (events.PointsAdded, "competition_id"): None,
         (events.PointsAdded, "reason"): None,
+        (events.PointsAdded, "part"): None,
         (events.PublicationRevealed, "to"): None,
     }
 

@@ -471,9 +471,10 @@ def test_many_are_decided_as_each_would_be_and_in_order() -> None:
     assert decide(board, compete_all(*each)) == tuple(decide(board, one)[0] for one in each)
     points = {FINISHED: ((DORA, TIMES, 1), (DORA, TIMES, 1)), OVERALL: ((ANNA, GOALS, -2),)}
     assert decide(board, add_to_rankings(*points.items(), competition_id=RACE)) == (
-        added(*points[FINISHED], ranking_id=FINISHED, competition_id=RACE),
-        added(*points[OVERALL], competition_id=RACE),
+        added(*points[FINISHED], ranking_id=FINISHED, competition_id=RACE, part=(1, 2)),
+        added(*points[OVERALL], competition_id=RACE, part=(2, 2)),
     )
+    assert decide(board, add_to_rankings((OVERALL, points[OVERALL]))) == (added(*points[OVERALL]),)
 
 
 def test_as_many_as_a_request_may_name_are_created_and_no_more(board: Board) -> None:

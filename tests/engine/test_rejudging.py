@@ -115,6 +115,7 @@ IMPOSSIBLE: Final[dict[str, Event]] = {
     "a criterion of an unknown unity": events.ClassificationDeclared(
         ranking_id=RANKING, criteria=(events.Criterion(UnityId(UNKNOWN)),)
     ),
+    "a part beyond the last": give(part=(3, 2)),
     "no points at all": events.PointsAdded(ranking_id=RANKING, deltas=()),
     "nobody to enrol": events.ParticipantsChanged(ranking_id=RANKING),
     "a unity's name twice": events.UnityAdded(ranking_id=RANKING, unity_id=UnityId(10), name="P"),
