@@ -14,6 +14,7 @@ CREATE TABLE tournament (
     name          text NOT NULL
 );
 COMMENT ON TABLE tournament IS 'Registry: which tournament a slug of the path means. Rows never change.';
+COMMENT ON COLUMN tournament.name IS 'The name that it was opened with; events of the kind TournamentRenamed give others.';
 
 -- The head of a tournament is its last block, found by the index. The lock is a row that appends never change: a row that
 -- every append updated would leave a dead version each time. Those cannot be removed while any session (a backup, an
@@ -102,6 +103,7 @@ COMMENT ON COLUMN refusal.number IS 'Which of the tournament''s refusals it was,
 -- ── Events that are found by their text ─────────────────────────────────────────────────────────────────
 
 CREATE INDEX event_set_aside ON event (tournament_id, sequence) WHERE kind = 'EventSetAside';
+CREATE INDEX event_renamed ON event (tournament_id, sequence) WHERE kind = 'TournamentRenamed';
 
 -- The only way past an event that cannot be folded is another event that names it. Only an EventSetAside exactly as the
 -- service writes it counts, which names an earlier event of its log by the digest of the block that holds it. Any other

@@ -69,6 +69,7 @@ _deltas: Final = st.builds(Delta, ids, ids, st.integers(-DELTA_MAX, DELTA_MAX))
 
 
 EVENTS: Final[dict[type[Event], st.SearchStrategy[Event]]] = {
+    events.TournamentRenamed: st.builds(events.TournamentRenamed, name=texts),
     events.TournamentOpened: st.builds(events.TournamentOpened, name=texts, slug=texts),
     events.CompetitorRegistered: st.builds(
         events.CompetitorRegistered,
@@ -329,6 +330,10 @@ def _change_unity(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     )
 
 
+def _rename_tournament(draw: _Draw, _board: Board, _next_id: _NextId) -> Command:
+    return commands.RenameTournament(name=draw(_names))
+
+
 def _declare_classification(draw: _Draw, board: Board, _next_id: _NextId) -> Command:
     ranking_id, ranking = _a_ranking(draw, board)
     criteria = [
@@ -437,6 +442,7 @@ _ASKED: Final[list[_Ask]] = [
     *[_change_unity] * 3,
     *[_declare_classification] * 2,
     _change_ranking_information,
+    _rename_tournament,
     _register_competitors,
     _add_competitions,
     *[_add_points_to_rankings] * 2,

@@ -64,7 +64,7 @@ _AUDIT: Final = Group("Audit", sort_key=3)
 _OPERATE: Final = Group("Operate", sort_key=4)
 app["--help"].group = app["--version"].group = Group("Options", sort_key=5)
 tournament = App(
-    name="tournament", group=_COMPETE, help="Create, list, publish, export, import and delete tournaments."
+    name="tournament", group=_COMPETE, help="Create, rename, list, publish, export, import and delete tournaments."
 )
 competitor = App(name="competitor", group=_COMPETE, help="Register, import and list competitors.")
 unity = App(name="unity", group=_COMPETE, help="Add unities to rankings, and change them.")
@@ -100,6 +100,12 @@ _command(
     "api.cli.tournaments:create_tournament",
     name="create",
     help="Create a tournament. Its slug, the name in its address, is made from NAME.",
+)
+_command(
+    tournament,
+    "api.cli.tournaments:rename_tournament",
+    name="rename",
+    help="Give a tournament another name. Its slug, and so its address, stays.",
 )
 _command(tournament, "api.cli.tournaments:list_tournaments", name="list", help="List all tournaments.")
 _command(

@@ -1,14 +1,16 @@
 """Commands about tournaments."""
 
-from typing import Final
+from typing import Annotated, Final
 
 import asyncpg
+from cyclopts import Parameter
 from slugify import slugify
 
 from api.cli import printing
-from api.cli.where import HERE, Json, Where, database_at, desk_at, writing_to
+from api.cli.where import HERE, Json, Slug, Where, database_at, desk_at, tournament_at, writing_to
 from api.desk.desk import Desk
 from engine.database.distribution import is_distributed, unlike_copies
+from engine.domain.commands import RenameTournament
 from engine.domain.errors import Conflict, Unacceptable
 from engine.domain.terms import OPERATOR, Sequence, name_fault
 from engine.log import log
@@ -33,6 +35,19 @@ async def list_tournaments(*, json: Json = False, where: Where = HERE) -> None:
             for t in await log.tournaments(connection)
         ]
     printing.rows(rows, ("id", "slug", "name", "events"), as_json=json)
+
+
+async def rename_tournament(
+    slug: Slug,
+    name: Annotated[str, Parameter(help="The new name.")],
+    /,
+    *,
+    json: Json = False,
+    where: Where = HERE,
+) -> None:
+    async with desk_at(where) as desk, tournament_at(desk, slug) as live:
+        receipt = await desk.submit(live, RenameTournament(name=name), actor=OPERATOR)
+    printing.recorded(receipt.sequence, as_json=json, sentence=f"tournament {slug} is named {name.strip()}")
 
 
 async def open_tournament(desk: Desk, name: str) -> log.RegistryEntry:

@@ -52,6 +52,7 @@ _ABOUT: Final = (
     "that is sent may have `Z` or an offset such as `+02:00`."
 )
 RESOURCES: Final = {
+    "tournament": "The tournament itself.",
     "competitors": "Participants: people or teams.",
     "competitions": "Matches and races, with their results; which of them count.",
     "rankings": "Tables of competitors, with one or more unities: scoring columns such as points.",

@@ -14,6 +14,7 @@ from api.interface import (
     rankings,
     standings,
     stream,
+    tournaments,
     voiding,
 )
 from api.interface.declarations import Issue, Operation, Stream
@@ -30,6 +31,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *voiding.OPERATIONS,
     *competitors.OPERATIONS,
     *publication.OPERATIONS,
+    *tournaments.OPERATIONS,
 )
 """The router tries them in this order: the most frequent come first."""
 STREAMS: Final[tuple[Stream | Issue, ...]] = (stream.EVENTS, stream.TICKETS)

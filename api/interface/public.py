@@ -218,8 +218,8 @@ async def _told(
 
 async def _tournament(context: RecallContext, _question: _OfTournament) -> Struct:
     live, board = context.live, context.live.board
-    name = await context.past.name(live.tournament_id)
     head = live.head
+    name = await context.past.name(live.tournament_id, head.sequence)
     rankings = [BriefPublicRankingShape(ranking_id, ranking.name) for ranking_id, ranking in board.rankings.items()]
     recorded_at = await recorded_at_head(context, head)
     context.log_is_read = True

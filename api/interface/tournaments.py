@@ -1,10 +1,18 @@
-"""Finds the tournament that a path names."""
+"""Finds the tournament that a path names, and changes its name."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from msgspec import Struct
+
 from api.desk.remembered import Slugs
+from api.http.auth import Scope
+from api.interface.declarations import Operation, Write
+from api.interface.fields import NAME, Field
+from api.interface.rendering import Answer, View, encode
+from engine.domain.commands import RenameTournament
 from engine.domain.errors import NO_TOURNAMENT, NotFound
+from engine.domain.events import TournamentRenamed
 from engine.domain.terms import TournamentId
 from projections.live.pool import LivePool
 from projections.live.tournament import LiveTournament
@@ -34,3 +42,26 @@ async def pin_named(
         return live
     live_pool.unpin(live)
     raise NotFound(NO_TOURNAMENT)
+
+
+class TournamentShape(Struct):
+    name: str
+
+
+def _render_name(_view: View, answer: Answer, renamed: TournamentRenamed) -> bytes:
+    return answer.body(encode(TournamentShape(renamed.name)))
+
+
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    Write(
+        "PUT",
+        "tournament.json",
+        "Give the tournament another name; its slug stays",
+        operation_id="renameTournament",
+        command=RenameTournament,
+        answer=Answer("tournament", TournamentShape),
+        render=_render_name,
+        fields=(Field("name", NAME, "its new name", required=True),),
+        scope=Scope.ADMIN,
+    ),
+)

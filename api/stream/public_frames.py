@@ -32,7 +32,7 @@ class _Public(Struct, kw_only=True):
     recorded_at: str
 
 
-class _TournamentOpened(_Public):
+class _TournamentNamed(_Public):
     name: str
 
 
@@ -120,7 +120,8 @@ class _OfCompetition(_Public):
 
 
 _SHAPES: Final[dict[str, type[_Public]]] = {
-    events.TournamentOpened.tag: _TournamentOpened,
+    events.TournamentOpened.tag: _TournamentNamed,
+    events.TournamentRenamed.tag: _TournamentNamed,
     events.CompetitorRegistered.tag: _CompetitorRegistered,
     events.CompetitorChanged.tag: _CompetitorChanged,
     events.RankingCreated.tag: _RankingCreated,

@@ -189,7 +189,7 @@ class BoardHandlers:
         if (found := kept.get(address)) is not None:
             context.log_is_read = False
             return tagged_body(found)
-        site = Site(await context.past.name(live.tournament_id), asked.slug, self._static)
+        site = Site(await context.past.name(live.tournament_id, head.sequence), asked.slug, self._static)
         body = await make(context, site, asked)
         context.log_is_read = True
         if live.head == head and len(address) <= ADDRESS_KEPT_CHARACTERS_MAX:

@@ -22,6 +22,10 @@ class CommandBase(Struct, frozen=True, kw_only=True):
     """What all commands share."""
 
 
+class RenameTournament(Struct, frozen=True, kw_only=True):
+    name: str
+
+
 class RegisterCompetitor(Struct, frozen=True, kw_only=True):
     competitor_id: CompetitorId
     name: str
@@ -183,7 +187,8 @@ class ChangePublication(Struct, frozen=True, kw_only=True):
 
 
 Command = (
-    RegisterCompetitor
+    RenameTournament
+    | RegisterCompetitor
     | RegisterCompetitors
     | ChangeCompetitor
     | AddCompetition

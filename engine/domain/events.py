@@ -63,6 +63,13 @@ class TournamentOpened(EventBase, frozen=True, kw_only=True):
     slug: str
 
 
+class TournamentRenamed(EventBase, frozen=True, kw_only=True):
+    """The tournament has another name. Its slug stays."""
+
+    tag = "TournamentRenamed"
+    name: str
+
+
 class CompetitorRegistered(EventBase, frozen=True, kw_only=True):
     tag = "CompetitorRegistered"
     creates = ("competitor_id",)
@@ -321,6 +328,7 @@ class Ignored(EventBase, frozen=True, kw_only=True):
 
 Event = (
     TournamentOpened
+    | TournamentRenamed
     | CompetitorRegistered
     | CompetitorChanged
     | CompetitionAdded

@@ -168,6 +168,9 @@ def decide(state: State, command: Command) -> tuple[Event, ...]:
             return (events.RankingReopened(ranking_id=command.ranking_id),)
         case commands.ChangePublication():
             return (_change_publication(state.publication, command),)
+        case commands.RenameTournament():
+            _refuse_if_any(_name_faults("name", command.name))
+            return (events.TournamentRenamed(name=command.name.strip()),)
         case _:
             assert_never(command)
 

@@ -29,6 +29,7 @@ _C = TypeVar("_C", bound=Command)
 
 # A command has the fields of the event that it leads to, under the same names.
 _COMMANDS: Final[dict[type[Event], type[Any]]] = {
+    events.TournamentRenamed: commands.RenameTournament,
     events.CompetitorChanged: commands.ChangeCompetitor,
     events.CompetitionChanged: commands.ChangeCompetition,
     events.RankingCreated: commands.CreateRanking,

@@ -40,7 +40,7 @@ from msgspec import Struct, field
 from engine.database.distribution import is_coordinator, is_distributed
 from engine.database.pool import casts_doubt
 from engine.domain.errors import DatabaseUnavailable, LogForked, LogUnreadable
-from engine.domain.events import Event, EventSetAside, Ignored, Points, Recorded, TournamentOpened
+from engine.domain.events import Event, EventSetAside, Ignored, Points, Recorded, TournamentOpened, TournamentRenamed
 from engine.domain.terms import ActorId, CompetitionId, Sequence, TournamentId
 from engine.log import codec, digest
 from engine.process import failpoints
@@ -255,6 +255,27 @@ _EVENT: Final = f"""
     FROM event
     WHERE tournament_id = $1 AND sequence = $2
 """  # noqa: S608 # the columns are written down above
+# The event that gave tournament $1 the name it has after the event $2: the last renaming, or the opening.
+_NAMING: Final = f"""
+    SELECT {_COLUMNS}
+    FROM event
+    WHERE tournament_id = $1 AND sequence = coalesce(
+        (
+            SELECT sequence
+            FROM event
+            WHERE tournament_id = $1 AND kind = 'TournamentRenamed' AND sequence <= $2
+                AND sequence NOT IN (SELECT sequence FROM ({_SET_ASIDE}) AS set_aside)
+            ORDER BY sequence DESC
+            LIMIT 1
+        ),
+        1
+    )
+"""  # noqa: S608 # the columns are written down above
+_RENAMED: Final = """
+    SELECT DISTINCT tournament_id
+    FROM event
+    WHERE tournament_id = ANY($1::bigint[]) AND kind = 'TournamentRenamed'
+"""
 # Walks along the index until it has $4 events or $5 bytes of bodies; it returns at least one event.
 _SLICE: Final = f"""
     SELECT {_COLUMNS}
@@ -1215,7 +1236,7 @@ _IGNORED: Final = Ignored()
 
 
 class RegistryEntry(Struct, frozen=True):
-    """A tournament, and the last sequence of its log."""
+    """A tournament with its present name, and the last sequence of its log."""
 
     tournament_id: TournamentId
     slug: str
@@ -1252,7 +1273,7 @@ async def is_deleted(connection: Connection, tournament_id: TournamentId) -> boo
 
 async def tournaments(connection: Connection) -> list[RegistryEntry]:
     """All tournaments, in the order of their slugs."""
-    return [RegistryEntry(*row) for row in await connection.fetch(_TOURNAMENTS)]
+    return await _named(connection, [RegistryEntry(*row) for row in await connection.fetch(_TOURNAMENTS)])
 
 
 async def tournaments_after(
@@ -1262,7 +1283,31 @@ async def tournaments_after(
     bound = None if among is None else list(among)
     rows = await connection.fetch(_TOURNAMENTS_AFTER, after, bound, limit)
     found = await heads(connection, [row["tournament_id"] for row in rows])
-    return [RegistryEntry(one, slug, name, found[one].sequence) for one, slug, name in rows if one in found]
+    entries = [RegistryEntry(one, slug, name, found[one].sequence) for one, slug, name in rows if one in found]
+    return await _named(connection, entries)
+
+
+async def _named(connection: Connection, entries: list[RegistryEntry]) -> list[RegistryEntry]:
+    """The entries, with the names that renamed tournaments have now."""
+    rows = await connection.fetch(_RENAMED, [entry.tournament_id for entry in entries])
+    renamed = {row["tournament_id"] for row in rows}
+    return [entry if entry.tournament_id not in renamed else await _renamed(connection, entry) for entry in entries]
+
+
+async def _renamed(connection: Connection, entry: RegistryEntry) -> RegistryEntry:
+    """The entry with the present name. That of a tournament which has stopped there keeps the first one."""
+    try:
+        name = await name_at(connection, entry.tournament_id, entry.sequence)
+    except LogUnreadable:
+        return entry
+    return msgspec.structs.replace(entry, name=name)
+
+
+async def name_at(connection: Connection, tournament_id: TournamentId, sequence: Sequence) -> str:
+    """The name of a tournament after this event. Raises LogUnreadable."""
+    naming = _recorded(await connection.fetchrow(_NAMING, tournament_id, sequence)).event
+    assert isinstance(naming, TournamentOpened | TournamentRenamed)  # the opening cannot be set aside
+    return naming.name
 
 
 TOURNAMENT_ID_MAX: Final = 2**52 - 1

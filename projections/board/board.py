@@ -158,8 +158,8 @@ def fold(board: Board, revisions: Revisions, recorded: Recorded) -> None:
     match event:
         case events.PointsAdded() | events.PointsReversed():
             add_points(board, event)
-        case events.TournamentOpened():
-            pass
+        case events.TournamentOpened() | events.TournamentRenamed():
+            pass  # the log has the name (`name_at` in engine/log/log.py)
         case events.EventSetAside() | events.Ignored():
             _note_set_aside(revisions, recorded.sequence, event)
         case events.CompetitorRegistered():

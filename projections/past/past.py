@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from engine.database.pool import Database
 from engine.domain.errors import HistoryReplaced, LogForked, LogUnreadable, NotFound, QueueFull, TournamentStopped
-from engine.domain.events import PointsAdded, Recorded, TournamentOpened
+from engine.domain.events import PointsAdded, Recorded
 from engine.domain.terms import CompetitionId, CompetitorId, RankingId, Sequence, TournamentId, UnityId
 from engine.log import log
 from engine.log.log import Head
@@ -186,13 +186,11 @@ class Past:
             async with self._database.connection_for(tournament_id) as connection:
                 return (await log.event_at(connection, tournament_id, sequence)).recorded_at
 
-    async def name(self, tournament_id: TournamentId) -> str:
-        """The name of a tournament, from its opening."""
+    async def name(self, tournament_id: TournamentId, sequence: Sequence) -> str:
+        """The name of a tournament after this event."""
         with _faults():
             async with self._database.connection_for(tournament_id) as connection:
-                opening = (await log.event_at(connection, tournament_id, Sequence(1))).event
-        assert isinstance(opening, TournamentOpened)  # as `open_tournament` writes it, and nothing else
-        return opening.name
+                return await log.name_at(connection, tournament_id, sequence)
 
     async def span(self, tournament_id: TournamentId, head: Sequence, bounds: Range) -> Span:
         """The events up to `head` that lie within `bounds`."""

@@ -496,7 +496,7 @@ def touch(touched: Touched, event: Event) -> None:
                     competitors.add(delta.competitor_id)
                     if row(delta.competitor_id) is None:  # only after an event was set aside
                         _touch_list(touched, event.ranking_id, delta.competitor_id)
-        case events.TournamentOpened() | events.Ignored():
+        case events.TournamentOpened() | events.TournamentRenamed() | events.Ignored():
             pass
         case events.EventSetAside():
             touched.set_aside.add(event.sequence)

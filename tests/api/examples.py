@@ -187,6 +187,7 @@ STORY: Final = (
         query="after=24",
         lines=3,
     ),
+    Step(operation_id="renameTournament", body={"name": "Summer ladder"}),
     Step(operation_id="createTicket"),
     Step(operation_id="changePublication", body={"published": True}),
     Step(operation_id="showPublication"),

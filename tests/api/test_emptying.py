@@ -218,6 +218,7 @@ def changing(name: str, season: Season) -> Changing:
 INSTRUCTIONS: Final = {
     "PUT rankings/{ranking_id}/participants.json": "who is to come and who to leave",
     "PUT publication.json": "what is to be done; one of three",
+    "PUT tournament.json": "a name, which only the public is shown",
     "PUT points.json": "as add.json, for several rankings",
 }
 """Operations whose fields are not what is shown afterwards, and what they are."""

@@ -395,6 +395,7 @@ async def play_on(season: Season) -> None:
     await client.put(f"{path}/unities/{season.unity_id}.json", {"sort": "ASC"})
     await client.put(f"competitions/{season.competition_id}/unvoid.json")
     await client.put(f"{path}/information.json", {"name": "Renamed"})
+    await client.put("tournament.json", {"name": "The tournament, renamed"})
     await client.put(f"{path}/close.json")
 
 

@@ -73,6 +73,7 @@ ACCEPTED: dict[str, Callable[[Season], Form]] = {
     "PUT rankings/{ranking_id}/reopen.json": lambda _: {},
     "PUT competitions/{competition_id}/void.json": lambda _: {},
     "PUT competitions/{competition_id}/unvoid.json": lambda _: {},
+    "PUT tournament.json": lambda _: {"name": "Summer Open"},
     "PUT publication.json": lambda _: {"published": "true"},
 }
 """Of each operation that changes something, a form that is accepted."""

@@ -244,6 +244,10 @@ MOST_TAGS: Final = tuple(f"tag {number}" for number in range(TAGS_MAX))
 # ── What is accepted ────────────────────────────────────────────────────────────────────────────────────
 
 ACCEPTED: Final[dict[str, tuple[Command, Event]]] = {
+    "a tournament's new name is trimmed": (
+        commands.RenameTournament(name=" Summer Open "),
+        events.TournamentRenamed(name="Summer Open"),
+    ),
     # competitors
     "a competitor needs nothing but a name": (register(), registered()),
     "a competitor's name is trimmed": (register(name=" \tFinn\n"), registered(name="Finn")),
@@ -539,6 +543,7 @@ NO_SCORE: Final = "must be a string, the score, with up to two participants"
 
 UNACCEPTABLE: Final[dict[str, tuple[Command, list[tuple[str, str]]]]] = {
     # names
+    "a tournament renamed to nothing": (commands.RenameTournament(name=" "), [("name", EMPTY)]),
     "a competitor without a name": (register(name=""), [("name", EMPTY)]),
     "a name of nothing but blanks": (register(name=" \t\n"), [("name", EMPTY)]),
     "a name of 256 characters": (register(name=LONGEST_NAME + "e"), [("name", TOO_LONG)]),
@@ -1430,6 +1435,7 @@ def test_every_event_has_cases() -> None:
         events.CompetitionChanged,
         events.ClassificationDeclared,
         events.RankingInformationChanged,
+        events.TournamentRenamed,
         *BESIDE_COMMANDS,
     }
     assert set(EVENTS) == set(get_args(Event)) - {events.Ignored}

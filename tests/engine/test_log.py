@@ -26,7 +26,14 @@ import engine
 import projections
 from engine.database.pool import Database, open_database
 from engine.domain.errors import LogForked, LogUnreadable
-from engine.domain.events import CompetitorRegistered, Event, EventSetAside, RankingClosed, TournamentOpened
+from engine.domain.events import (
+    CompetitorRegistered,
+    Event,
+    EventSetAside,
+    RankingClosed,
+    TournamentOpened,
+    TournamentRenamed,
+)
 from engine.domain.terms import OPERATOR, ActorId, CompetitorId, RankingId, Sequence, TournamentId
 from engine.log import codec, digest, log
 from engine.log.log import Appended, Block, Head, KeyUse, NotAppended, OvertakenBy, Request, UnconfirmedCommit, Unseen
@@ -734,6 +741,20 @@ async def test_opening_a_tournament_enters_it_and_records_it(database: Database)
         recorded = await log.event_at(connection, tournament_id, Sequence(1))
     assert recorded.event == TournamentOpened(name="A", slug="a")
     assert (recorded.actor, recorded.idempotency_key) == (3, None)
+
+
+async def test_a_tournament_has_the_name_of_its_last_renaming_and_keeps_its_slug(database: Database) -> None:
+    _, tournament_id = await open_named(database, "a")
+    _, other = await open_named(database, "b")
+    renamings = [request(TournamentRenamed(name=name)) for name in ("B", "C")]
+    await appended(database, block(tournament_id, *renamings))
+    async with database.connection() as connection:
+        named = [await log.name_at(connection, tournament_id, Sequence(upto)) for upto in (1, 2, 3)]
+        assert named == ["A", "B", "C"]
+        for entries in (await log.tournaments(connection), await log.tournaments_after(connection, "", None, 9)):
+            assert [(one.slug, one.name) for one in entries] == [("a", "C"), ("b", "A")]
+        assert await log.tournament_named(connection, "a") == tournament_id
+        assert await log.name_at(connection, other, Sequence(1)) == "A"
 
 
 async def test_a_request_is_read_whole_and_by_itself(database: Database, tournament_id: TournamentId) -> None:

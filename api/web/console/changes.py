@@ -241,6 +241,14 @@ CONSOLE_CHANGES: Final = (
         warning="Points can be added again, and its list and unities changed.",
     ),
     Change(
+        path="/name",
+        operation=_BY_NAME["PUT tournament.json"],
+        title="Rename the tournament",
+        button="Rename it",
+        back="",
+        warning="Its board has the new name at once. Its address stays.",
+    ),
+    Change(
         path="/publication/publish",
         operation=_PUBLICATION,
         title="Publish the tournament",

@@ -520,7 +520,7 @@ class _RankingSite(Site, frozen=True):
 
 async def _venue(context: RecallContext, incoming: IncomingRequest) -> Venue:
     live = context.live
-    name = await context.past.name(live.tournament_id)
+    name = await context.past.name(live.tournament_id, live.head.sequence)
     return Venue(slug=incoming.parameters["tournament"], name=name, head=live.head)
 
 

@@ -42,6 +42,7 @@ class Overview(Struct, frozen=True, kw_only=True):
 
 def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query) -> bytes:
     new = way("Create a ranking", venue.address("/rankings/new")) if viewer.may(Scope.WRITE) else None
+    rename = way("Rename the tournament", venue.address("/name")) if viewer.may(Scope.ADMIN) else None
     return console_page(
         viewer,
         venue.name,
@@ -49,7 +50,7 @@ def overview_page(viewer: Viewer, venue: Venue, overview: Overview, query: Query
         live("head", _head(viewer, venue, overview)),
         element("h2", "Rankings"),
         live("rankings", _rankings(venue, overview.board)),
-        ways(new),
+        ways(new, rename),
         venue=venue,
         below="",
     )

@@ -502,6 +502,10 @@ class Client:
 
     # ── The public ──────────────────────────────────────────────────────────────────────────────────────
 
+    async def rename_tournament(self, slug: str, *, name: str, idempotency_key: str | None = None) -> Done:
+        """Its slug stays. Needs scope `admin`."""
+        return await self._change("PUT", _path(slug, "tournament"), {"name": name}, Done, idempotency_key)
+
     async def show_publication(self, slug: str) -> Publication:
         return await self._payload(_path(slug, "publication"), {}, "publication", Publication)
 

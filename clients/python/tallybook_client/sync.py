@@ -98,5 +98,6 @@ class SyncClient:
     explain = _waiting(Client.explain)
     follow = _iterating(Client.follow)
     create_ticket = _waiting(Client.create_ticket)
+    rename_tournament = _waiting(Client.rename_tournament)
     show_publication = _waiting(Client.show_publication)
     change_publication = _waiting(Client.change_publication)

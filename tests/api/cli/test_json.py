@@ -22,6 +22,7 @@ WITHOUT: Final = {
 GIVEN: Final = {
     "migrate": "",
     "tournament create": "Cup",
+    "tournament rename": "{slug} Summer",
     "tournament list": "",
     "competitor add": "{slug} Cid",
     "competitor import": "{slug} {competitors}",

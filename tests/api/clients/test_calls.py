@@ -143,6 +143,7 @@ async def test_a_tournament_from_its_first_competitor_to_its_explanation(  # noq
     await tallybook.modify_ranking(slug, ranking, "score", [ben, ada])
     await tallybook.close_ranking(slug, ranking)
     await tallybook.reopen_ranking(slug, ranking)
+    await tallybook.rename_tournament(slug, name="Cup 2026")
     await tallybook.change_publication(slug, published=True)
     assert (await tallybook.show_publication(slug)).published
     assert (await tallybook.create_ticket(slug)).expires_at > datetime.now(UTC)

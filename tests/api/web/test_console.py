@@ -78,6 +78,7 @@ EXPECTED: Final = {
     "/rankings/{ranking_id}/unities/new": Scope.WRITE,
     "/rankings/{ranking_id}/close": Scope.ADMIN,
     "/rankings/{ranking_id}/reopen": Scope.ADMIN,
+    "/name": Scope.ADMIN,
     "/publication/publish": Scope.ADMIN,
     "/publication/unpublish": Scope.ADMIN,
     "/publication/freeze": Scope.ADMIN,
